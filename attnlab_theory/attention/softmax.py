@@ -1,0 +1,91 @@
+"""Softmax attention: scores, weights, output."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import Scalar
+
+
+def attention_scores(
+    q: Float[Array, "t d"], k: Float[Array, "s d"], mask: Bool[Array, "t s"] | None = None, *, scale: Scalar
+) -> Float[Array, "t s"]:
+    """Scaled dot products, minus infinity where a query may not look.
+
+    Args, raises: as `attention_weights`.
+    """
+    _check(q, k, mask, scale)
+    scores = jnp.asarray(refuse.nan_unless_positive(scale), q.dtype) * jnp.einsum("td,sd->ts", q, k)
+    # Masking before the softmax keeps rows summing to one; masking after it leaks
+    # the normaliser of the hidden positions into the visible ones.
+    return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
+
+
+def attention_weights(
+    q: Float[Array, "t d"], k: Float[Array, "s d"], mask: Bool[Array, "t s"] | None = None, *, scale: Scalar
+) -> Float[Array, "t s"]:
+    r"""Softmax attention weights, alpha = softmax(scale * q k^T).
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless. No default: the theory here is stated
+            for scale = 1 and the GPT uses 1/sqrt(d); guessing hides the gap.
+
+    Returns:
+        Rows are probability vectors over source positions. Under `jit`, where values cannot be read, a
+        bad scale or a row that sees nothing gives NaN.
+
+    Raises:
+        ValueError: if `scale` is not positive, q and k differ in width, an array is not finite or has
+            not two axes, or the mask has the wrong shape or hides a whole row.
+
+    Source: Vaswani et al. 2017, eq. (1).
+    """
+    return jax.nn.softmax(attention_scores(q, k, mask, scale=scale), axis=-1)
+
+
+def attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
+    mask: Bool[Array, "t s"] | None = None,
+    *,
+    scale: Scalar,
+) -> Float[Array, "t v"]:
+    """Softmax attention: every output row is the weighted mean of the values.
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        v: values, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless.
+
+    Raises:
+        ValueError: as `attention_weights`; also if k and v differ in length or v is not finite.
+
+    Source: Vaswani et al. 2017, eq. (1).
+    """
+    refuse.wrong_rank(2, v=v)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.non_finite(v=v)
+    return jnp.einsum("ts,sv->tv", attention_weights(q, k, mask, scale=scale), v)
+
+
+def _check(q: Array, k: Array, mask: Array | None, scale: Scalar) -> None:
+    refuse.not_positive(scale=scale)
+    refuse.wrong_rank(2, q=q, k=k)
+    refuse.different_axes("key width", q=q.shape[1], k=k.shape[1])
+    refuse.non_finite(q=q, k=k)
+    if mask is None:
+        return
+    if mask.shape != (q.shape[0], k.shape[0]):
+        raise ValueError(f"mask must have shape {(q.shape[0], k.shape[0])} (queries, keys), not {mask.shape}")
+    if refuse.is_concrete(mask):
+        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
+        if blind.size:
+            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")

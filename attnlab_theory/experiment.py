@@ -1,0 +1,201 @@
+"""An experiment is a declaration; this is the only loop that runs one.
+
+The runner owns the command line, the keys, the error budget, the JSON, the provenance, the progress
+bar and the file names. `draw_figure` receives findings only, so no figure can show a number that is
+not in its JSON.
+"""
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from attnlab_theory.claims import Claim, Findings, check
+from attnlab_theory.report import record
+from attnlab_theory.report.board import Board
+from attnlab_theory.seeds import key_for
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Budget = Literal["quick", "full"]
+
+NUMERIC_PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
+"""The packages whose versions a result depends on."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Experiment:
+    """A question, the claims that answer it, and how to draw what was found."""
+
+    name: str
+    question: str
+    claims: tuple[Claim, ...]
+    draw_figure: Callable[[Findings], "Figure"]
+    max_draws: dict[Budget, int] = dataclasses.field(default_factory=lambda: {"quick": 2**17, "full": 2**21})
+    """The cap on draws of one claim at one setting, declared before looking."""
+    error_rate: float = 1e-6
+    """Split evenly over every claim and setting of this experiment."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Options of a run."""
+
+    budget: Budget = "quick"
+    """How many draws a claim may use: quick for a look, full for the committed results."""
+    seed: int = 0
+    """Every random number of the run follows from it."""
+    out: Path = Path("lab")
+    """Folder for the JSON and the figures; made if absent."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
+
+
+def findings_of(experiment: Experiment, *, seed: int, budget: Budget, board: Board | None = None) -> Findings:
+    """Judge every claim of an experiment.
+
+    Raises:
+        ValueError: as `check`.
+    """
+    error_rate = experiment.error_rate / sum(len(claim.settings) for claim in experiment.claims)
+    found: list = []
+    for claim in experiment.claims:
+        if board:
+            board.begin(experiment.name, claim.name)
+        judged = check(
+            claim,
+            key=key_for(seed, claim.stream or claim.name),
+            error_rate=error_rate,
+            max_draws=experiment.max_draws[budget],
+            experiment=experiment.name,
+        )
+        found += judged
+        if board:
+            board.end(judged)
+    return Findings(found)
+
+
+def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
+    """Run experiments one after another and write what each found as soon as it is found.
+
+    Returns:
+        The exit code: 0 if every verdict is as expected, 1 if not, 2 if the folder cannot be written,
+        130 after Ctrl-C, which keeps what is finished and says what was not run.
+    """
+    from rich.console import Console
+
+    from attnlab_theory.report.table import verdict_table
+
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with record.replacing(options.out / ".writable"):
+            pass
+        (options.out / ".writable").unlink()
+    except OSError as error:
+        return refuse(f"cannot write into {options.out}: {error.strerror}; choose another folder with --out")
+    done: list[Experiment] = []
+    findings = Findings()
+    begin = time.perf_counter()
+    board = Board(sum(len(e.claims) for e in experiments), quiet=options.json)
+    try:
+        with board.shown():
+            for experiment in experiments:
+                started = time.perf_counter()
+                found = findings_of(experiment, seed=options.seed, budget=options.budget, board=board)
+                _write(experiment, found, options, time.perf_counter() - started)
+                findings = Findings((*findings, *found))
+                done.append(experiment)
+    except KeyboardInterrupt:
+        left = ", ".join(e.name for e in experiments if e not in done)
+        print(f"interrupted: {len(done)} finished and kept in {options.out}; not run: {left}", file=sys.stderr)
+        return 130
+    if options.json:
+        provenance = _provenance(done, options, time.perf_counter() - begin)
+        print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": provenance}), end="")
+    else:
+        console = Console(highlight=False)
+        console.print(verdict_table(findings))
+        rate = sum(e.error_rate for e in experiments)
+        console.print(
+            f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}. "
+            f"Figures and data: {options.out}/"
+        )
+    return 0 if all(f.as_expected for f in findings) else 1
+
+
+def main(experiment: Experiment) -> int:
+    """The command line of one experiment, for `python experiments/NAME.py`."""
+    import tyro
+
+    options = tyro.cli(
+        Annotated[RunOptions, tyro.conf.FlagCreatePairsOff],
+        description=experiment.question,
+        prog=f"{experiment.name}.py",
+    )
+    return run([experiment], options)
+
+
+def refuse(message: str) -> int:
+    """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
+    print(f"attnlab: {message}", file=sys.stderr)
+    return 2
+
+
+def _write(experiment: Experiment, findings: Findings, options: RunOptions, seconds: float) -> None:
+    from attnlab_theory.report import style
+
+    stem = options.out / experiment.name
+    style.save(lambda: experiment.draw_figure(findings), stem)
+    record.write_text(stem.with_suffix(".json"), record.to_text([record.as_json(f) for f in findings]))
+    record.write_text(stem.with_suffix(".run.json"), record.to_text(_provenance([experiment], options, seconds)))
+
+
+def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds: float) -> dict[str, Any]:
+    return {
+        "seed": options.seed,
+        "budget": options.budget,
+        "commit": _commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{
+                name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
+            },
+        },
+        "processor": _processor(),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "seconds": round(seconds, 2),
+        "family_error_rate": sum(e.error_rate for e in experiments),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the checkout this code runs from, marked if it has changes; None outside a checkout."""
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return described.stdout.strip() or None
+
+
+def _processor() -> str:
+    """What the processor calls itself, and how many of it there are."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.processor() or platform.machine()
+    return f"{model} ({os.cpu_count()} cores)"

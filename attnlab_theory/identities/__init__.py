@@ -1,0 +1,1 @@
+"""Room 5, the other half: statements true of every input."""

@@ -1,0 +1,85 @@
+"""Boundary checks: a bad value gets one clear line, never a plausible number.
+
+Shapes are always known and always checked. Values are checked when they are concrete; under `jit` or
+`vmap` they cannot be read, and there a bad number becomes NaN.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from attnlab_theory.axes import Scalar
+
+
+def is_concrete(value: object) -> bool:
+    """Whether a value can be read now (it is not a tracer)."""
+    return not isinstance(value, jax.core.Tracer)
+
+
+def non_finite(**arrays: ArrayLike) -> None:
+    """Refuse arrays that hold NaN or an infinity.
+
+    Raises:
+        ValueError: naming the array, the first offending index and the value there.
+    """
+    for name, array in arrays.items():
+        if not is_concrete(array):
+            continue
+        host = np.asarray(array)
+        if not np.all(np.isfinite(host)):
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(host))[0])
+            where = f" at index {index}" if index else ""
+            raise ValueError(f"{name} must be finite, but holds {host[index]}{where}")
+
+
+def not_positive(**numbers: Scalar) -> None:
+    """Refuse concrete numbers that are not greater than zero, NaN included.
+
+    Raises:
+        ValueError: naming the number and its value.
+    """
+    for name, number in numbers.items():
+        if is_concrete(number) and not number > 0:
+            raise ValueError(f"{name} must be positive, not {number}")
+
+
+def negative(**numbers: Scalar) -> None:
+    """Refuse concrete numbers below zero, NaN included.
+
+    Raises:
+        ValueError: naming the number and its value.
+    """
+    for name, number in numbers.items():
+        if is_concrete(number) and not number >= 0:
+            raise ValueError(f"{name} must not be negative, but is {number}")
+
+
+def nan_unless_positive(number: Scalar) -> Scalar:
+    """The number itself, or NaN where a traced number turns out not to be positive.
+
+    A traced value cannot raise; NaN spreads to the output, a wrong plausible number would not be seen.
+    """
+    return number if is_concrete(number) else jnp.where(number > 0, number, jnp.nan)
+
+
+def different_axes(axis: str, **sizes: int) -> None:
+    """Refuse arrays that disagree on the length of one axis.
+
+    Raises:
+        ValueError: naming the axis and every size.
+    """
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise ValueError(f"{axis} must agree: {listed}")
+
+
+def wrong_rank(rank: int, **arrays: ArrayLike) -> None:
+    """Refuse arrays that do not have exactly `rank` axes.
+
+    Raises:
+        ValueError: naming the array and its shape.
+    """
+    for name, array in arrays.items():
+        if np.ndim(array) != rank:
+            raise ValueError(f"{name} must have {rank} axes, but has shape {np.shape(array)}")

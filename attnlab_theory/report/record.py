@@ -1,0 +1,66 @@
+"""Findings to JSON, and files that are either whole or absent."""
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory.claims import Finding
+from attnlab_theory.stats import Interval
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """A finding as plain values, in the contract's order; infinite ends become None."""
+    return {
+        "experiment": finding.experiment,
+        "claim": finding.claim,
+        "statement": finding.statement,
+        "source": finding.source,
+        "setting": finding.setting,
+        "predicted": ends(finding.predicted),
+        "measured": ends(finding.measured),
+        "draws": finding.draws,
+        "error_rate": finding.error_rate,
+        "resolution": finding.resolution,
+        "bound": finding.bound,
+        "verdict": str(finding.verdict),
+        "expect": str(finding.expect),
+    }
+
+
+def ends(interval: Interval) -> list[float | None]:
+    """The two ends; None where the interval has no end."""
+    return [end if math.isfinite(end) else None for end in (interval.low, interval.high)]
+
+
+def to_text(value: Any) -> str:
+    """One JSON value as text with a final newline; refuses NaN rather than write it."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its name when the block ends well, and vanishes otherwise.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

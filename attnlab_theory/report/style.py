@@ -1,0 +1,114 @@
+"""One plot style: predicted as a line or a shade, measured as intervals, readable in grey.
+
+Imports matplotlib, which costs half a second: import this module inside `draw_figure`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.report import record
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+"""Okabe and Ito's palette, told apart by the colour-blind; ordered so that neighbours differ in grey too."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+
+SETTINGS: dict[str, Any] = {
+    "figure.dpi": 100,
+    "savefig.dpi": 150,
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "errorbar.capsize": 2.5,
+    "image.cmap": "cividis",
+    # Figures are the same bytes on every run: no random identifiers, no date.
+    "svg.hashsalt": "attnlab",
+    "svg.fonttype": "path",
+}
+
+METADATA: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".png": {"Software": None}}
+"""Nothing in a figure may change from run to run."""
+
+
+def panels(
+    title: str, rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure whose title states the finding, and its axes in reading order.
+
+    Args:
+        title: the finding, in a sentence.
+        rows, columns: of panels.
+        size: in inches; by default 6.4 by 4 for one panel, 4.8 by 3.8 for each of several.
+    """
+    width, height = size or ((6.4, 4.0) if rows * columns == 1 else (4.8 * columns, 3.8 * rows))
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left", wrap=True)
+    return figure, [ax for row in axes for ax in row]
+
+
+def draw_predicted(ax: Axes, findings: Findings, x: str, *, label: str | None = None, series: int = 0) -> None:
+    """What was predicted, against one field of the setting: a line, or a shade where it is a band."""
+    order = sorted(findings, key=lambda f: f.setting[x])
+    xs = [f.setting[x] for f in order]
+    lows, highs = [f.predicted.low for f in order], [f.predicted.high for f in order]
+    style = {"color": COLOURS[series % len(COLOURS)], "linestyle": DASHES[series % len(DASHES)]}
+    if all(low == high for low, high in zip(lows, highs, strict=True)):
+        ax.plot(xs, lows, label=label, **style)
+        return
+    for ends in (lows, highs):
+        if all(map(math.isfinite, ends)):
+            ax.plot(xs, ends, label=label, **style)
+            label = None
+    if all(map(math.isfinite, lows + highs)):
+        ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = None, series: int = 0) -> None:
+    """What was measured, as intervals against one field of the setting."""
+    order = sorted(findings, key=lambda f: f.setting[x])
+    centres = [f.measured.centre for f in order]
+    radii = [f.measured.width / 2 for f in order]
+    ax.errorbar(
+        [f.setting[x] for f in order],
+        centres,
+        yerr=radii,
+        label=label,
+        fmt=MARKERS[series % len(MARKERS)],
+        color=COLOURS[series % len(COLOURS)],
+        markerfacecolor="white",
+    )
+
+
+def save(draw: Callable[[], Figure], stem: Path) -> list[Path]:
+    """Draw in this style and write STEM.svg and STEM.png, whole or not at all, the same bytes on every run."""
+    paths = [stem.with_name(stem.name + suffix) for suffix in METADATA]
+    with matplotlib.rc_context(SETTINGS):
+        figure = draw()
+        for path in paths:
+            with record.replacing(path) as temporary:
+                figure.savefig(temporary, format=path.suffix[1:], metadata=METADATA[path.suffix])
+    return paths
+
+
+def series_of(findings: Findings, field: str) -> Sequence[Any]:
+    """The distinct values of one field of the settings, in order of first appearance."""
+    return list(dict.fromkeys(findings.values(field)))

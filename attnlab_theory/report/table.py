@@ -1,0 +1,92 @@
+"""Verdicts as a terminal table, and as plain text where there is no terminal."""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+from rich.table import Table
+
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.stats import Interval
+
+STYLES = {Verdict.SUPPORTED: "green", Verdict.REFUTED: "magenta", Verdict.INCONCLUSIVE: "yellow"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tally:
+    """One claim's findings in a line."""
+
+    experiment: str
+    claim: str
+    settings: int
+    draws: int
+    verdict: str
+    expect: Verdict
+    as_expected: bool
+
+
+def tallies(findings: Iterable[Finding]) -> list[Tally]:
+    """One line per claim, in order; a claim that is not of one mind says how its settings split."""
+    grouped: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        grouped.setdefault((finding.experiment, finding.claim), []).append(finding)
+    lines = []
+    for (experiment, claim), group in grouped.items():
+        counts = {v: sum(f.verdict == v for f in group) for v in Verdict}
+        present = [(v, c) for v, c in counts.items() if c]
+        verdict = str(present[0][0]) if len(present) == 1 else ", ".join(f"{c} {v}" for v, c in present)
+        lines.append(
+            Tally(
+                experiment=experiment,
+                claim=claim,
+                settings=len(group),
+                draws=sum(f.draws for f in group),
+                verdict=verdict,
+                expect=group[0].expect,
+                as_expected=all(f.as_expected for f in group),
+            )
+        )
+    return lines
+
+
+def verdict_table(findings: Findings) -> Table:
+    """The table that `attnlab run` ends with: a line per claim."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("experiment", "claim"):
+        table.add_column(column, overflow="fold")
+    for column in ("settings", "draws"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    table.add_column("", no_wrap=True)
+    previous = ""
+    for line in tallies(findings):
+        style = style_of(line)
+        table.add_row(
+            line.experiment if line.experiment != previous else "",
+            line.claim,
+            str(line.settings),
+            f"{line.draws:,}",
+            f"[{style}]{line.verdict}[/]",
+            "as expected" if line.as_expected else f"[red]expected {line.expect}[/]",
+        )
+        previous = line.experiment
+    return table
+
+
+def style_of(tally: Tally) -> str:
+    """The colour of a verdict; red where the settings are not of one mind."""
+    return {str(verdict): style for verdict, style in STYLES.items()}.get(tally.verdict, "red")
+
+
+def interval_text(interval: Interval, digits: int = 4) -> str:
+    """An interval for people: a point as a number, a half-line as an inequality."""
+    low, high = interval.low, interval.high
+    if low == high:
+        return f"{low:.{digits}g}"
+    if math.isinf(low) and math.isinf(high):
+        return "anything"
+    if math.isinf(low):
+        return f"≤ {high:.{digits}g}"
+    if math.isinf(high):
+        return f"≥ {low:.{digits}g}"
+    return f"{low:.{digits}g} … {high:.{digits}g}"

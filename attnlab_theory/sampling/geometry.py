@@ -1,0 +1,20 @@
+"""Random orthonormal frames."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
+    """`n` orthonormal rows in d dimensions, Haar distributed.
+
+    Raises:
+        ValueError: if n > d: that many orthonormal vectors do not fit.
+
+    Source: Mezzadri 2007, "How to generate random matrices from the classical compact groups".
+    """
+    if not 0 < n <= d:
+        raise ValueError(f"{n} orthonormal vectors do not fit in {d} dimensions: need 0 < n <= d")
+    q, r = jnp.linalg.qr(jax.random.normal(key, (d, n)))
+    # QR alone is not Haar: Householder fixes the signs of R's diagonal, and Q inherits that choice.
+    return (q * jnp.sign(jnp.diagonal(r))[None, :]).T

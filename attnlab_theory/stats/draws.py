@@ -1,0 +1,50 @@
+"""Draws in blocks of one fixed shape, spread over the devices, the same whatever their number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, PRNGKeyArray
+
+CHUNKS_PER_BLOCK = 8
+"""One block is this many chunks: 1, 2, 4 or 8 devices share it evenly."""
+
+Block = Callable[[PRNGKeyArray, int, Any], Float[np.ndarray, "block points"]]
+
+
+def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int) -> Block:
+    """A compiled function `(key, index, points) -> draws` that makes block `index` of a stream.
+
+    Every chunk folds its own number into the key, so block i of a stream is the same numbers whatever
+    was drawn before and however many devices share the work. All points (a pytree with a leading axis)
+    see the same random keys: points that differ in beta share their sampled keys.
+
+    Args:
+        draw: one draw at one point; jax-traceable.
+        chunk: draws per device step, which bounds the memory.
+    """
+    at_all_points = jax.vmap(jax.vmap(draw, in_axes=(None, 0)), in_axes=(0, None))
+
+    def one_chunk(key: PRNGKeyArray, index: Array, points: Any) -> Array:
+        return at_all_points(jax.random.split(jax.random.fold_in(key, index), chunk), points)
+
+    def some_chunks(key: PRNGKeyArray, indices: Array, points: Any) -> Array:
+        return jax.lax.map(lambda index: one_chunk(key, index, points), indices)
+
+    devices = jax.devices()
+    share = np.gcd(CHUNKS_PER_BLOCK, len(devices))
+    mesh = Mesh(np.array(devices[:share]), ("chunk",))
+    here, split = PartitionSpec(), PartitionSpec("chunk")
+    compiled = jax.jit(
+        jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split, here), out_specs=split, check_vma=False)
+    )
+
+    def block(key: PRNGKeyArray, index: int, points: Any) -> np.ndarray:
+        indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
+        values = np.asarray(compiled(key, indices, points))
+        return values.reshape(CHUNKS_PER_BLOCK * chunk, -1)
+
+    return block

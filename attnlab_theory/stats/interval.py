@@ -1,0 +1,60 @@
+"""An interval of real numbers: what is predicted, and what a measurement allows."""
+
+import dataclasses
+import math
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """All numbers from `low` to `high`, ends included; an end may be infinite.
+
+    A point is an equality, a half-line is a bound, a band is an approximation with a known error.
+
+    Raises:
+        ValueError: if an end is NaN or the ends are the wrong way round.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ValueError(f"an interval needs low <= high, not [{self.low}, {self.high}]")
+
+    @classmethod
+    def point(cls, value: float) -> "Interval":
+        """The single number `value`."""
+        return cls(float(value), float(value))
+
+    @classmethod
+    def at_most(cls, value: float) -> "Interval":
+        """Everything up to `value`."""
+        return cls(-math.inf, float(value))
+
+    @classmethod
+    def at_least(cls, value: float) -> "Interval":
+        """Everything from `value` on."""
+        return cls(float(value), math.inf)
+
+    @classmethod
+    def around(cls, centre: float, radius: float) -> "Interval":
+        """`centre` plus or minus `radius`."""
+        return cls(float(centre - radius), float(centre + radius))
+
+    @property
+    def width(self) -> float:
+        """high - low, possibly infinite."""
+        return self.high - self.low
+
+    @property
+    def centre(self) -> float:
+        """The midpoint; meaningful for finite intervals only."""
+        return (self.low + self.high) / 2
+
+    def contains(self, other: "Interval") -> bool:
+        """Whether `other` lies wholly inside this interval."""
+        return self.low <= other.low and other.high <= self.high
+
+    def overlaps(self, other: "Interval") -> bool:
+        """Whether the two share at least one number."""
+        return self.low <= other.high and other.low <= self.high

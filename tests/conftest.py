@@ -1,0 +1,18 @@
+"""Shapes are checked, promotion is strict, Hypothesis is reproducible in CI."""
+
+import os
+
+import hypothesis
+import jax
+import jaxtyping
+
+# Only tests pay for checking every shape at every call; the hook must come before the package is imported.
+jaxtyping.install_import_hook("attnlab_theory", "beartype.beartype")
+
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_enable_x64", os.environ.get("ATTNLAB_X64") == "1")
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -1,0 +1,77 @@
+"""Rooms are joined by the doors of ARCHITECTURE.md and by no others."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "attnlab_theory"
+
+HALLWAY = {"axes", "seeds", "refuse"}
+CLOSED_TO_HALLWAY = {"theory", "stats"}
+BELOW_EXPERIMENT = {"attention", "sampling", "theory", "construct", "stats", "identities", "claims", "report"}
+DOORS: dict[str, set[str]] = {
+    **{room: set() for room in ("attention", "sampling", "theory", "stats", *HALLWAY)},
+    "construct": {"attention", "theory"},
+    "identities": {"attention", "construct", "sampling"},
+    "claims": {"attention", "construct", "sampling", "theory", "stats", "identities"},
+    "report": {"claims", "stats", "identities"},
+    "experiment": {"claims", "stats", "report"},
+    "answers": {"claims", "identities", "report"},
+    "language": {"attention", "sampling", "stats"},
+    "experiments": {"experiment"} | BELOW_EXPERIMENT,
+}
+ANYTHING = {"cli", "benchmarks"}
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(ROOT)
+    if relative.parts[0] != "attnlab_theory":
+        return relative.parts[0]
+    return relative.parts[1].removesuffix(".py")
+
+
+def rooms_entered(path: Path) -> set[str]:
+    entered = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the room they enter"
+            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            parts = module.split(".")
+            if parts[0] == "attnlab_theory" and parts[1:2] != ["__version__"]:
+                entered.add(parts[1])
+            elif parts[0] in {"experiments", "tests", "benchmarks"}:
+                entered.add(parts[0])
+    return entered
+
+
+SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "experiments").glob("*.py")])
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_use_only_open_doors(path):
+    room = room_of(path)
+    if room in ANYTHING or path == PACKAGE / "__init__.py":
+        return
+    allowed = {room} | DOORS[room]
+    if room not in CLOSED_TO_HALLWAY:
+        allowed |= HALLWAY
+    assert rooms_entered(path) <= allowed
+
+
+def test_theory_and_stats_import_no_hallway():
+    for room in CLOSED_TO_HALLWAY:
+        for path in (PACKAGE / room).rglob("*.py"):
+            assert not rooms_entered(path) & HALLWAY
+
+
+def test_experiments_are_not_named_like_standard_modules():
+    import sys
+
+    assert not {p.stem for p in (ROOT / "experiments").glob("*.py")} & set(sys.stdlib_module_names)
