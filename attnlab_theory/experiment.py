@@ -15,17 +15,16 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from attnlab_theory.claims import Claim, Findings, check
+from attnlab_theory.claims import Claim, Finding, Findings, check
+from attnlab_theory.options import Budget, RunOptions
 from attnlab_theory.report import record
 from attnlab_theory.report.board import Board
 from attnlab_theory.seeds import key_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Budget = Literal["quick", "full"]
 
 NUMERIC_PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
 """The packages whose versions a result depends on."""
@@ -45,18 +44,19 @@ class Experiment:
     """Split evenly over every claim and setting of this experiment."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Options of a run."""
+def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budget) -> Findings:
+    """Judge one claim of an experiment, with its share of the error budget: the same numbers as in a whole run.
 
-    budget: Budget = "quick"
-    """How many draws a claim may use: quick for a look, full for the committed results."""
-    seed: int = 0
-    """Every random number of the run follows from it."""
-    out: Path = Path("lab")
-    """Folder for the JSON and the figures; made if absent."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    Raises:
+        ValueError: as `check`.
+    """
+    return check(
+        claim,
+        key=key_for(seed, claim.stream or claim.name),
+        error_rate=experiment.error_rate / sum(len(each.settings) for each in experiment.claims),
+        max_draws=experiment.max_draws[budget],
+        experiment=experiment.name,
+    )
 
 
 def findings_of(experiment: Experiment, *, seed: int, budget: Budget, board: Board | None = None) -> Findings:
@@ -65,18 +65,11 @@ def findings_of(experiment: Experiment, *, seed: int, budget: Budget, board: Boa
     Raises:
         ValueError: as `check`.
     """
-    error_rate = experiment.error_rate / sum(len(claim.settings) for claim in experiment.claims)
-    found: list = []
+    found: list[Finding] = []
     for claim in experiment.claims:
         if board:
             board.begin(experiment.name, claim.name)
-        judged = check(
-            claim,
-            key=key_for(seed, claim.stream or claim.name),
-            error_rate=error_rate,
-            max_draws=experiment.max_draws[budget],
-            experiment=experiment.name,
-        )
+        judged = judge_claim(experiment, claim, seed=seed, budget=budget)
         found += judged
         if board:
             board.end(judged)

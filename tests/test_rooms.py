@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab_theory"
 
-HALLWAY = {"axes", "seeds", "refuse"}
+HALLWAY = {"axes", "seeds", "refuse", "options"}
 CLOSED_TO_HALLWAY = {"theory", "stats"}
 BELOW_EXPERIMENT = {"attention", "sampling", "theory", "construct", "stats", "identities", "claims", "report"}
 DOORS: dict[str, set[str]] = {
