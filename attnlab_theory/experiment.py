@@ -110,6 +110,7 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
         left = ", ".join(e.name for e in experiments if e not in done)
         print(f"interrupted: {len(done)} finished and kept in {options.out}; not run: {left}", file=sys.stderr)
         return 130
+    _write_book(options.out)
     if options.json:
         provenance = _provenance(done, options, time.perf_counter() - begin)
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": provenance}), end="")
@@ -148,7 +149,17 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
     stem = options.out / experiment.name
     style.save(lambda: experiment.draw_figure(findings), stem)
     record.write_text(stem.with_suffix(".json"), record.to_text([record.as_json(f) for f in findings]))
-    record.write_text(stem.with_suffix(".run.json"), record.to_text(_provenance([experiment], options, seconds)))
+    provenance = {"question": experiment.question, **_provenance([experiment], options, seconds)}
+    record.write_text(stem.with_suffix(".run.json"), record.to_text(provenance))
+
+
+def _write_book(folder: Path) -> None:
+    from attnlab_theory.report import book
+
+    try:
+        book.write(folder)
+    except ImportError:
+        print("no lab book: pip install 'attnlab[report]' for one", file=sys.stderr)
 
 
 def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory.claims import Finding
+from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.stats import Interval
 
 
@@ -35,6 +35,31 @@ def as_json(finding: Finding) -> dict[str, Any]:
 def ends(interval: Interval) -> list[float | None]:
     """The two ends; None where the interval has no end."""
     return [end if math.isfinite(end) else None for end in (interval.low, interval.high)]
+
+
+def from_json(value: dict[str, Any]) -> Finding:
+    """The finding that `as_json` wrote."""
+    intervals = {name: _interval(value[name]) for name in ("predicted", "measured")}
+    judged = {name: Verdict(value[name]) for name in ("verdict", "expect")}
+    return Finding(**{**value, **intervals, **judged})
+
+
+def read_findings(path: Path) -> Findings:
+    """The findings of one result file.
+
+    Raises:
+        ValueError: if the file does not hold findings.
+        OSError: if it cannot be read.
+    """
+    try:
+        return Findings(from_json(value) for value in json.loads(path.read_text("utf-8")))
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} does not hold findings: {error}; run the experiment again") from None
+
+
+def _interval(pair: list[float | None]) -> Interval:
+    low, high = pair
+    return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 
 
 def to_text(value: Any) -> str:

@@ -1,0 +1,46 @@
+# The two commands a newcomer needs: make lab, make test. The rest is for those who stay.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: lab test check bench figures clean
+
+lab: $(VENV)/.lab
+	$(BIN)/attnlab run
+	@echo "Lab book: lab/index.html   Figures: lab/*.svg, lab/*.png   Findings: lab/*.json"
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct tests/identities
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+bench: $(VENV)/.peers
+	$(BIN)/python -m benchmarks.run
+
+figures: $(VENV)/.lab
+	$(BIN)/attnlab run --budget full --seed 0 --out figures
+
+clean:
+	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "attnlab needs Python 3.11 or later; say which with: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[report]'
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[report,test]'
+	@touch $@
+
+$(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[peers]'
+	@touch $@

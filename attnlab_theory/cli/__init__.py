@@ -1,0 +1,94 @@
+"""The front door: reads the command line, then opens the room that is asked for.
+
+Importing jax costs a second and matplotlib another, so everything beyond the options is imported where it
+is used. This is also the only place that sets global JAX configuration, and it does so before jax is imported.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from pathlib import Path
+
+import tyro
+
+from attnlab_theory.cli.laws import Answers, List, Run
+from attnlab_theory.cli.machine import Doctor
+from attnlab_theory.cli.problems import Check, Construct, Leaks
+
+COMMANDS = {
+    "list": List,
+    "run": Run,
+    "answers": Answers,
+    "check": Check,
+    "construct": Construct,
+    "leaks": Leaks,
+    "doctor": Doctor,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: by default those of the process.
+
+    Returns:
+        The exit code: 0 done and every verdict as expected, 1 a verdict differs, 2 bad usage or bad input.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    configure_jax()
+    try:
+        command = _parse(arguments)
+        return command.run()
+    except BrokenPipeError:
+        # `attnlab list | head` closes our output early; that is no error of ours.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return 0
+    except (ValueError, OSError) as error:
+        text = " ".join(str(error).split())
+        print(f"attnlab: {text}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("attnlab: interrupted", file=sys.stderr)
+        return 130
+
+
+def configure_jax() -> None:
+    """Share the processor between as many devices as it has cores, and keep compiled code between runs.
+
+    Does nothing that the user's own environment already says otherwise.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_force_host_platform_device_count" not in flags:
+        cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={cores}".strip()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+def _parse(arguments: list[str]) -> "Run | List | Answers | Check | Construct | Leaks | Doctor":
+    # tyro explains a mistake in a box of several lines; ours are one line, like every other refusal.
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.extras.subcommand_cli_from_dict(
+                COMMANDS,
+                prog="attnlab",
+                description="Claims about attention: predicted by algebra, measured with the operator, judged.",
+                args=arguments,
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+            )
+    except SystemExit as leaving:
+        if leaving.code:
+            raise ValueError(_one_line(complaint.getvalue())) from None
+        raise
+
+
+def _one_line(box: str) -> str:
+    lines = [re.sub(r"^│ ?| ?│$", "", line).strip() for line in box.splitlines() if not line.startswith(("╭", "╰"))]
+    lines = ["; " if re.fullmatch("─+", line) else line for line in lines]
+    text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
+    return text or "bad usage; see attnlab --help"

@@ -1,0 +1,78 @@
+"""Commands about laws: list, run, answers."""
+
+import dataclasses
+import json
+from typing import Annotated
+
+import tyro
+
+from attnlab_theory.options import RunOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class List:
+    """Experiments with their questions and claims."""
+
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Print the list."""
+        from attnlab_theory.cli import library
+
+        every = library.experiments()
+        if self.json:
+            listed = [
+                {
+                    "name": e.name,
+                    "question": e.question,
+                    "claims": [
+                        {
+                            "name": c.name,
+                            "statement": c.statement,
+                            "source": c.source,
+                            "settings": len(c.settings),
+                            "expect": str(c.expect),
+                        }
+                        for c in e.claims
+                    ],
+                }
+                for e in every
+            ]
+            print(json.dumps(listed, indent=1, ensure_ascii=False))
+            return 0
+        for experiment in every:
+            print(f"{experiment.name}: {experiment.question}")
+            for claim in experiment.claims:
+                foil = "  (a foil: to be REFUTED)" if claim.expect == "REFUTED" else ""
+                print(f"    {claim.name}{foil}")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run(RunOptions):
+    """Predict, measure and judge; write findings and figures."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME ...]")] = ()
+    """Experiments to run; all of them if none is named."""
+
+    def run(self) -> int:
+        """Run the experiments."""
+        from attnlab_theory import experiment
+        from attnlab_theory.cli import library
+
+        return experiment.run(library.chosen(self.names), self)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answers:
+    """The answer sheet: homework questions, answers, and the evidence, judged now."""
+
+    question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
+    """A homework (cs224n) or one question of it (cs224n/1a.i); all of them if not given."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Judge the evidence and print the answers."""
+        raise NotImplementedError

@@ -1,0 +1,82 @@
+"""Finds and loads the experiments, and names the nearest when one is unknown."""
+
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attnlab_theory
+
+if TYPE_CHECKING:
+    from attnlab_theory.claims import Claim
+    from attnlab_theory.experiment import Experiment
+
+
+def folder() -> Path:
+    """Where the experiments lie: inside the installed package, or beside it in a checkout.
+
+    Raises:
+        ValueError: if they are in neither place.
+    """
+    package = Path(attnlab_theory.__file__).parent
+    for place in (package / "experiments", package.parent / "experiments"):
+        if place.is_dir():
+            return place
+    raise ValueError(f"no experiments beside {package}; install attnlab anew")
+
+
+def experiments() -> list["Experiment"]:
+    """Every experiment, in the order of the claims it asks about."""
+    from attnlab_theory.claims import CLAIMS
+
+    place = {claim.name: i for i, claim in enumerate(CLAIMS)}
+    loaded = [_load(path) for path in sorted(folder().glob("*.py")) if not path.stem.startswith("_")]
+    return sorted(loaded, key=lambda e: min(place[claim.name] for claim in e.claims))
+
+
+def chosen(names: Sequence[str]) -> list["Experiment"]:
+    """The experiments of the given names; all of them if none is given.
+
+    Raises:
+        ValueError: if a name is unknown, with the nearest one suggested.
+    """
+    every = experiments()
+    by_name = {experiment.name: experiment for experiment in every}
+    for name in names:
+        if name not in by_name:
+            raise unknown("experiment", name, by_name, "attnlab list")
+    return [e for e in every if not names or e.name in names]
+
+
+def owner(claim_name: str) -> "tuple[Experiment, Claim]":
+    """The experiment that asks about a claim, and the claim.
+
+    Raises:
+        ValueError: if no experiment does.
+    """
+    owners = {claim.name: (e, claim) for e in experiments() for claim in e.claims}
+    if claim_name not in owners:
+        raise unknown("claim", claim_name, owners, "attnlab list")
+    return owners[claim_name]
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str) -> ValueError:
+    """The error for a name that is not known, with the nearest that is."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}?" if near else f"{where} names them"
+    return ValueError(f"no {kind} is called {name!r}; {hint}")
+
+
+def _load(path: Path) -> "Experiment":
+    # Named inside the package, so that no top-level module called `experiments` ever exists.
+    name = f"attnlab_theory.experiments.{path.stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name].EXPERIMENT

@@ -1,0 +1,87 @@
+"""The command about this machine: doctor."""
+
+import dataclasses
+import importlib.metadata
+import json
+import platform
+import time
+from typing import Any
+
+PACKAGES = ("attnlab", "jax", "jaxlib", "numpy", "scipy", "matplotlib", "hypothesis", "tyro", "rich")
+EXTRAS = {"report": "jinja2", "test": "pytest", "peers": "torch"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Doctor:
+    """Versions, devices, precision, and how long each budget may take here."""
+
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Look at the machine and print what was found."""
+        found = examine()
+        if self.json:
+            print(json.dumps(found, indent=1))
+            return 0
+        for name, value in found.items():
+            text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
+            print(f"{name.replace('_', ' '):<22}{text}")
+        return 0
+
+
+def examine() -> dict[str, Any]:
+    """What `attnlab doctor` says, as plain values; seconds are estimates made from two small measurements."""
+    import jax
+    import jax.numpy as jnp
+
+    from attnlab_theory.cli import library
+
+    compile_seconds, normals_per_second = _speed()
+    experiments = library.experiments()
+    sampled = sum(len({str(type(s)) for s in c.settings}) for e in experiments for c in e.claims)
+    drawing = {
+        budget: sum(len(c.settings) * e.max_draws[budget] for e in experiments for c in e.claims)
+        for budget in ("quick", "full")
+    }
+    return {
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "extras": {extra: _version(package) for extra, package in EXTRAS.items()},
+        "devices": ", ".join(f"{d.platform}:{d.id} {d.device_kind}" for d in jax.devices()),
+        "precision": f"operators {jnp.zeros(()).dtype}, theory float64",
+        "normals_per_second": f"{normals_per_second:.3g}",
+        "compile_seconds": f"{compile_seconds:.2f} for one small sampler",
+        # An experiment's drawing and checking costs about as much as its compilation; a draw is at most a
+        # thousand normals, and few claims ever use their whole cap.
+        "seconds_at_most": {
+            budget: round(2 * sampled * compile_seconds + draws * 1000 / normals_per_second + 2 * len(experiments))
+            for budget, draws in drawing.items()
+        },
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _speed() -> tuple[float, float]:
+    """Seconds to compile a small sampler, and normals per second of the compiled one."""
+    import jax
+
+    n = 2**20
+
+    @jax.jit
+    def total(key):
+        return jax.random.normal(key, (n,)).sum()
+
+    key = jax.random.key(0)
+    begin = time.perf_counter()
+    total(key).block_until_ready()
+    compiled = time.perf_counter()
+    for _ in range(8):
+        total(key).block_until_ready()
+    return compiled - begin, 8 * n / (time.perf_counter() - compiled)
