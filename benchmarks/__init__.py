@@ -1,0 +1,1 @@
+"""Ratios against peers, measured in one run on one machine: `python -m benchmarks.run`."""

@@ -1,0 +1,68 @@
+"""The machine a ratio was measured on: a ratio against torch says as much about torch's matrix product there."""
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+SIZE = 1024
+RUNS = 15
+
+
+def processor() -> str:
+    """The processor's name, as the system tells it, and how many cores this process may use."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        name = names[0] if names else name
+    return f"{name}, {cores()} cores"
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that multiplies matrices here."""
+    found = {"python": platform.python_version()}
+    for package in ("jax", "numpy", "scipy", "torch"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def matrix_products() -> dict[str, float]:
+    """GF/s of a float32 matrix product of side 1,024 in every library that is here: the best of 15 runs."""
+    import jax
+    import numpy as np
+
+    x = np.random.default_rng(0).standard_normal((SIZE, SIZE), dtype=np.float32)
+    product = jax.jit(lambda a: a @ a)
+    x_jax = jax.numpy.asarray(x)
+    found = {"numpy": _rate(lambda: x @ x), "jax": _rate(lambda: product(x_jax).block_until_ready())}
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return found
+    torch.set_num_threads(cores())
+    x_torch = torch.from_numpy(x)
+    return found | {"torch": _rate(lambda: x_torch @ x_torch)}
+
+
+def _rate(product: Callable[[], object]) -> float:
+    product()
+    best = float("inf")
+    for _ in range(RUNS):
+        time.sleep(0.003)
+        start = time.perf_counter()
+        product()
+        best = min(best, time.perf_counter() - start)
+    return 2 * SIZE**3 / best / 1e9

@@ -1,0 +1,61 @@
+"""Extra peak memory of one piece of work, measured in a process of its own.
+
+In the parent:  `extra_peak("benchmarks.blocked_attention:memory_case", who="ours", length=4096)`  -> MiB.
+In the child:   `memory_case(who=..., length=...)` builds the inputs, compiles and warms up on something small, and
+                returns a callable without arguments; the peak resident memory of its first call, over what was
+                resident before, is the answer. The output counts: somebody has to hold it.
+"""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def extra_peak(case: str, **arguments: object) -> float:
+    """MiB that one call of `case(**arguments)()` needs on top of its inputs, in a fresh process.
+
+    Args:
+        case: "module:function".
+        arguments: passed to the function, through JSON.
+
+    Raises:
+        RuntimeError: if the child fails, with the last line of what it said.
+    """
+    command = [sys.executable, "-m", "benchmarks.memory", case, json.dumps(arguments)]
+    child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if child.returncode:
+        lines = child.stderr.strip().splitlines() or [f"exit status {child.returncode}"]
+        raise RuntimeError(f"memory of {case} {arguments}: {lines[-1]}")
+    return json.loads(child.stdout.splitlines()[-1])
+
+
+def _status(field: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"this system does not tell {field}: memory is measured on Linux only")
+
+
+def _reset_peak() -> None:
+    # Without this the peak would be that of the compiler, which is often larger than that of the work.
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def main() -> None:
+    """The child: prepare, forget the peak so far, run once, print the growth in MiB."""
+    case, arguments = sys.argv[1:]
+    module, _, function = case.partition(":")
+    work = getattr(importlib.import_module(module), function)(**json.loads(arguments))
+    _reset_peak()
+    before = _status("VmRSS")
+    kept = work()
+    print(json.dumps(max(0.0, _status("VmHWM") - before)))
+    del kept
+
+
+if __name__ == "__main__":
+    main()

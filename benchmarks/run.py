@@ -1,0 +1,104 @@
+"""Run the benchmarks and write results.json and RESULTS.md: `python -m benchmarks.run [--only NAME] [--quick]`."""
+
+import dataclasses
+import difflib
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from benchmarks import machine, table
+from benchmarks.ratios import Benchmark, Row
+
+HERE = Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Race attnlab against its peers on this machine. One process per run, interleaved, medians of ratios."""
+
+    only: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME")] = ()
+    """Benchmarks to run; the others keep the results they have. None: all."""
+    quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Few rounds and short inputs: to see that it works."""
+    out: Path = HERE
+    """Folder for results.json and RESULTS.md."""
+
+
+def benchmarks() -> tuple[Benchmark, ...]:
+    """Every benchmark, explicitly. Imported here: `--help` should not wait for jax."""
+    return ()
+
+
+def complaint(options: Options, known: Sequence[Benchmark]) -> str | None:
+    """One line about what is wrong with the request, or None."""
+    names = [b.name for b in known]
+    for name in options.only:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1, 0)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            return f"no benchmark is called {name!r}.{hint} There are: {', '.join(names)}"
+    for benchmark in known:
+        missing = [p for p in benchmark.peers if importlib.util.find_spec(p) is None]
+        if missing and (not options.only or benchmark.name in options.only):
+            return f"{benchmark.name} compares with {', '.join(missing)}: install them with pip install '.[peers]'"
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"cannot write to {options.out}: {error.strerror}"
+    return None if os.access(options.out, os.W_OK) else f"cannot write to {options.out}: choose another --out"
+
+
+def as_json(row: Row, best: float) -> dict:
+    """A row as plain values, its share of the best matrix product filled in."""
+    share = None if row.flops is None else row.flops / (best * 1e9)
+    return dataclasses.asdict(dataclasses.replace(row, share=share)) | {"verdict": row.verdict}
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_text(text)
+    os.replace(part, path)
+
+
+def results_of(chosen: Sequence[Benchmark], quick: bool) -> dict[str, dict]:
+    """Measure the machine, then each benchmark; progress goes to standard error."""
+    products = machine.matrix_products()
+    here = {"processor": machine.processor(), "matrix_products": products, "versions": machine.versions()}
+    found = {}
+    for benchmark in chosen:
+        print(f"{benchmark.name} …", file=sys.stderr, flush=True)
+        rows = [as_json(row, max(products.values())) for row in benchmark.measure(quick)]
+        found[benchmark.name] = {"quick": quick, "machine": here, "rows": rows}
+    return found
+
+
+def run(options: Options, known: Sequence[Benchmark]) -> int:
+    """Measure what is asked for, keep the rest of results.json, print the tables."""
+    if problem := complaint(options, known):
+        print(problem, file=sys.stderr)
+        return 2
+    path = options.out / "results.json"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    chosen = [b for b in known if not options.only or b.name in options.only]
+    measured = results_of(chosen, options.quick)
+    results = {b.name: (kept | measured)[b.name] for b in known if b.name in kept | measured}
+    write(path, json.dumps(results, indent=1) + "\n")
+    write(options.out / "RESULTS.md", table.markdown(results))
+    print(table.markdown(results, measured), end="")
+    return 0
+
+
+def main() -> int:
+    """The command line."""
+    return run(tyro.cli(Options, prog="python -m benchmarks.run", description=Options.__doc__), benchmarks())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,117 @@
+"""The race track works on a toy. Nothing here depends on how fast anything is."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import memory, run, table
+from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
+
+ONES = np.ones(1000)
+
+
+def toy(quick: bool) -> list[Row]:
+    race = raced(ours=lambda: ONES.sum(), peers={"python": lambda: sum(ONES)}, rounds=3, pause=0)
+    return [
+        race.time_row("sum", "1,000", target=Target(1, 2), flops=1000),
+        race.rate_row("sum", "1,000", work=1000, unit="numbers/s"),
+        memory_row("sum", "1,000", ours=0.0, peer=1.0, peer_name="python", target=Target(0.25, 1)),
+    ]
+
+
+TOY = Benchmark("toy", ("numpy",), toy)
+OTHER = Benchmark("other", (), toy)
+PEERLESS = Benchmark("peerless", ("no_such_module",), toy)
+
+
+def known_race() -> Race:
+    return Race(np.array([1.0, 2.0, 1.0]), {"slow": np.array([9.0, 9.0, 9.0]), "good": np.array([2.0, 5.0, 3.0])})
+
+
+def test_ratio_is_the_median_of_paired_ratios_against_the_best_peer():
+    race = known_race()
+    assert race.best_peer == "good"
+    assert race.ratio == Spread(2.25, 2.5, 2.75)
+    assert race.time_row("x", "1").ours == 1000.0
+    rate = race.rate_row("x", "1", work=6, unit="things/s")
+    assert (rate.ours, rate.peer) == (6.0, 2.0)
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(0.9, "missed"), (1.0, "met"), (1.9, "met"), (2.0, "aim met")])
+def test_verdict_is_judged_by_the_median(ratio, verdict):
+    row = memory_row("x", "1", ours=1.0, peer=ratio, peer_name="p", target=Target(1, 2))
+    assert row.verdict == verdict
+
+
+def test_race_takes_turns():
+    calls = []
+    race = raced(ours=lambda: calls.append("o"), peers={"p": lambda: calls.append("p")}, rounds=3, pause=0)
+    assert "".join(calls) == "op" + "op" + "po" + "op"
+    assert race.ours.shape == race.peers["p"].shape == (3,)
+
+
+def test_race_refuses_to_run_alone():
+    with pytest.raises(ValueError, match="needs a peer"):
+        raced(ours=lambda: None, peers={}, rounds=3)
+    with pytest.raises(ValueError, match="needs a peer and a round"):
+        raced(ours=lambda: None, peers={"p": lambda: None}, rounds=0)
+
+
+def test_results_are_written_and_say_what_machine(tmp_path, capsys):
+    assert run.run(run.Options(quick=True, out=tmp_path), [TOY, OTHER]) == 0
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert list(results) == ["toy", "other"]
+    machine = results["toy"]["machine"]
+    assert machine["processor"]
+    assert min(machine["matrix_products"].values()) > 0
+    first, _, memory_line = results["toy"]["rows"]
+    best = max(machine["matrix_products"].values()) * 1e9
+    assert math.isclose(first["share"], 1000 / (first["ours"] / 1e3) / best)
+    assert memory_line["verdict"] == "aim met"
+    written = (tmp_path / "RESULTS.md").read_text()
+    assert written == table.markdown(results) == capsys.readouterr().out
+    assert [path.suffix for path in tmp_path.iterdir()].count(".part") == 0
+
+
+def test_only_keeps_the_results_of_the_others(tmp_path):
+    run.run(run.Options(out=tmp_path), [TOY, OTHER])
+    before = json.loads((tmp_path / "results.json").read_text())
+    run.run(run.Options(only=("toy",), quick=True, out=tmp_path), [TOY, OTHER])
+    after = json.loads((tmp_path / "results.json").read_text())
+    assert after["other"] == before["other"]
+    assert after["toy"]["quick"]
+
+
+@pytest.mark.parametrize(
+    ("only", "says"),
+    [(("tyo",), "Did you mean toy?"), (("peerless",), "no_such_module: install them with pip install '.[peers]'")],
+)
+def test_bad_request_gets_one_line_and_exit_code_2(only, says, tmp_path, capsys):
+    assert run.run(run.Options(only=only, out=tmp_path), [TOY, PEERLESS]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unwritable_folder_is_refused_before_anything_is_measured(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert run.run(run.Options(out=tmp_path / "file"), [TOY]) == 2
+    assert "cannot write to" in capsys.readouterr().err
+
+
+def hold_megabytes(count: int):
+    return lambda: np.ones(count * 2**17)
+
+
+def test_extra_memory_counts_what_the_work_allocates():
+    found = memory.extra_peak("tests.test_benchmarks:hold_megabytes", count=64)
+    # Besides the array itself there are only the interpreter's own pages.
+    assert 64 <= found < 66
+
+
+def test_extra_memory_reports_a_failing_child():
+    with pytest.raises(RuntimeError, match="hold_megabytes"):
+        memory.extra_peak("tests.test_benchmarks:hold_megabytes", wrong=1)
