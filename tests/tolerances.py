@@ -11,3 +11,23 @@ def softmax_rtol(peak_score: float, n: int, dtype=np.float32) -> float:
     """
     eps = float(np.finfo(dtype).eps)
     return eps * (4 * peak_score + 2 * n + 4)
+
+
+def moment_atol(n: int) -> float:
+    """Absolute error of a moment of softmax weights over n keys, by the trapezoid rules of theory/key_noise.py.
+
+    A node's e^{pw} exp(-e^w) carries relative rounding eps * (|pw| + e^w), and is below rounding itself
+    unless |w| < 40: 80 eps. n such factors are multiplied, the sum's total is at most one. Truncation
+    (e^-40) and the trapezoid rule (e^{-pi^2 / 0.25}) are below rounding.
+    """
+    return 80 * (n + 1) * float(np.finfo(np.float64).eps)
+
+
+def grid_moment_atol() -> float:
+    """Absolute error of the brute-force grids over the noise that check theory/key_noise.py.
+
+    A weight is analytic in one normal g for |Im g| < pi / s, s <= 3 the score's deviation: the trapezoid rule
+    of step 0.2 errs by e^{-2 pi (pi/3) / 0.2} < 6e-15; the noise beyond 8 deviations holds 2e-15 for each of
+    three normals; rounding of a weighted mean of numbers below one adds 1e-15.
+    """
+    return 1e-14

@@ -1,0 +1,207 @@
+r"""Exact moments of attention weights whose scores are independent normals (claims D.6).
+
+Scores z_i ~ N(m_i, s_i^2), independent over i, S = sum_i e^{z_i}, weights alpha_i = e^{z_i} / S. Because
+S^{-k} = int_0^infinity t^{k-1} e^{-tS} dt / (k-1)!, every moment is one integral of a product over the keys:
+
+    E[prod_i alpha_i^{p_i}] = 1/(k-1)! int prod_i G_{p_i}(u + m_i; s_i) du,      k = sum_i p_i >= 1,
+    G_p(x; s) = E[f_p(x + s g)],   f_p(w) = e^{pw} exp(-e^w),   g ~ N(0, 1),
+
+after the change of variables t = e^u, which gives every bump a width of one or more. All integrands
+are analytic for |Im| < pi/2, where the trapezoid rule of step h errs by about e^{-pi^2/h}: 1e-17 at h = 1/4.
+Adaptive quadrature over t or over the noise steps over the bump and loses up to a fifth of the answer
+while reporting an error of 1e-11.
+"""
+
+from collections.abc import Sequence
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.special
+from jaxtyping import Float
+
+STEP = 0.25
+"""Of every trapezoid rule here: e^{-pi^2 / STEP} is below float64's rounding."""
+
+NORMAL_REACH = 9.0
+"""Standard deviations that hold all of a normal variable but 1e-19."""
+
+LEFT, RIGHT = -40.0, 4.5
+"""f_1 and f_2 are below 1e-17 outside these: e^-40 on the left, exp(-e^4.5) on the right."""
+
+
+class Moments(NamedTuple):
+    """First and second moments of one softmax's weights."""
+
+    first: Float[np.ndarray, " s"]
+    """E[alpha_i]"""
+    second: Float[np.ndarray, "s s"]
+    """E[alpha_i alpha_j]"""
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "s s"]:
+        """Cov(alpha_i, alpha_j)."""
+        return self.second - np.outer(self.first, self.first)
+
+
+def score_laws(
+    query: Float[np.ndarray, " d"],
+    means: Float[np.ndarray, "s d"],
+    *,
+    variance: float,
+    stretch: Float[np.ndarray, " s"],
+) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
+    """Means and variances of the scores k_i . q for k_i ~ N(mu_i, variance * I + stretch_i mu_i mu_i^T).
+
+    Raises:
+        ValueError: if a variance is negative.
+
+    Source: claims D.6, z_i ~ N(mu_i . q, q^T Sigma_i q).
+    """
+    query, means, stretch = (np.asarray(array, dtype=np.float64) for array in (query, means, stretch))
+    if not (variance >= 0 and np.all(stretch >= 0)):
+        raise ValueError(
+            f"variances must not be negative: variance is {variance}, smallest stretch {stretch.min()}"
+        )
+    scores = means @ query
+    return scores, variance * float(query @ query) + stretch * scores**2
+
+
+def weight_moments(means: Float[np.ndarray, " s"], variances: Float[np.ndarray, " s"]) -> Moments:
+    """E[alpha_i] and E[alpha_i alpha_j] for independent normal scores, to about 1e-13 absolute.
+
+    Keys whose scores have the same law are computed once, so n - 2 equal keys cost as much as one.
+
+    Args:
+        means: of the scores.
+        variances: of the scores; zero is allowed and means a score that is not random.
+
+    Raises:
+        ValueError: if the arrays disagree in length, are empty or not finite, or a variance is negative.
+
+    Source: claims D.6.
+    """
+    laws, law_of, counts = _distinct_laws(means, variances)
+    zeroth, linear, quadratic = (_transforms(laws, power) for power in range(3))
+    # prod over all keys but some would divide by a G_0 that underflows; leaving keys out of the counts does not.
+    number = len(counts)
+    first = np.empty(number)
+    square = np.empty(number)
+    cross = np.full((number, number), np.nan)
+    for i in range(number):
+        without = _product(zeroth, counts - _one(number, i))
+        first[i] = _integral(linear[i] * without)
+        square[i] = _integral(quadratic[i] * without)
+        for j in range(i + 1):
+            left = counts - _one(number, i) - _one(number, j)
+            if left.min() >= 0:
+                cross[i, j] = cross[j, i] = _integral(linear[i] * linear[j] * _product(zeroth, left))
+    second = cross[np.ix_(law_of, law_of)]
+    np.fill_diagonal(second, square[law_of])
+    return Moments(first[law_of], second)
+
+
+def weight_moment(
+    means: Float[np.ndarray, " s"], variances: Float[np.ndarray, " s"], powers: Sequence[int]
+) -> float:
+    """E[prod_i alpha_i^powers_i] for independent normal scores.
+
+    Raises:
+        ValueError: as `weight_moments`; also if `powers` does not name one non-negative integer per key,
+            or they are all zero.
+
+    Source: claims D.6.
+    """
+    if len(powers) != len(means) or min(powers) < 0 or not sum(powers):
+        raise ValueError(f"powers must hold one non-negative integer per key and not be all zero: {tuple(powers)}")
+    laws, law_of, _ = _distinct_laws(means, variances)
+    transforms = {power: _transforms(laws, power) for power in set(powers)}
+    product = np.prod([transforms[power][law] for power, law in zip(powers, law_of, strict=True)], axis=0)
+    return _integral(product) / factorial(sum(powers) - 1)
+
+
+def squared_error(moments: Moments, target: Float[np.ndarray, " s"]) -> float:
+    """E||sum_i (alpha_i - target_i) v_i||^2 for orthonormal values v_i: the sum of E(alpha_i - target_i)^2."""
+    return float(np.trace(moments.second) - 2 * target @ moments.first + target @ target)
+
+
+def mean_of_heads_squared_error(heads: Sequence[Moments], target: Float[np.ndarray, " s"]) -> float:
+    """E||c - sum_i target_i v_i||^2 for c the mean of the heads' outputs, heads independent, v_i orthonormal.
+
+    Heads that read the same keys are independent if q_1^T Sigma_i q_2 = 0 for every key, as for orthogonal
+    queries under isotropic noise with a stretch along a direction orthogonal to one of the two.
+    """
+    count = len(heads)
+    bias = sum(head.first for head in heads) / count - target
+    return float(sum(np.trace(head.covariance) for head in heads) / count**2 + bias @ bias)
+
+
+class _Laws(NamedTuple):
+    """The distinct laws of the scores, and the grid of u on which everything lives."""
+
+    means: np.ndarray
+    deviations: np.ndarray
+    grid: np.ndarray
+
+
+def _distinct_laws(means: np.ndarray, variances: np.ndarray) -> tuple[_Laws, np.ndarray, np.ndarray]:
+    means, variances = np.asarray(means, dtype=np.float64), np.asarray(variances, dtype=np.float64)
+    if means.ndim != 1 or means.shape != variances.shape or not means.size:
+        raise ValueError(f"means and variances must be vectors of one length: {means.shape} and {variances.shape}")
+    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(variances)) and np.all(variances >= 0)):
+        raise ValueError(f"scores need finite means and variances >= 0, not {means} and {variances}")
+    pairs, law_of, counts = np.unique(
+        np.stack([means - means.max(), variances], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    centres, deviations = pairs[:, 0], np.sqrt(pairs[:, 1])
+    # The part of E[alpha_i ...] left of u = l is at most E[min(1, (S e^l)^k)], and right of u = r at most
+    # E[(1 + S e^r)^{k-1} exp(-S e^r)]: both are below 1e-16 at these ends.
+    low = LEFT - np.max(centres + NORMAL_REACH * deviations)
+    high = RIGHT + np.min(NORMAL_REACH * deviations - centres)
+    return _Laws(centres, deviations, np.arange(low, high + STEP, STEP)), law_of.reshape(-1), counts
+
+
+def _transforms(laws: _Laws, power: int) -> np.ndarray:
+    """G_power on the grid, one row per law."""
+    return np.stack([_transform(laws.grid + m, s, power) for m, s in zip(laws.means, laws.deviations, strict=True)])
+
+
+def _transform(x: np.ndarray, deviation: float, power: int) -> np.ndarray:
+    """G_p(x; s), by whichever rule has a bump of width one or more under it."""
+    if deviation == 0:
+        return _bump(x, power)
+    if deviation < 1:
+        noise = np.arange(-NORMAL_REACH, NORMAL_REACH + STEP, STEP)
+        return _bump(x[:, None] + deviation * noise, power) @ (STEP * _normal_density(noise))
+    # Here the noise is wider than f_p: integrate over f_p's bump. f_0 is a step and no bump, but 1 - f_0 is
+    # the distribution function with density f_1, so that G_0(x) = E[Phi((w - x) / s)] with w drawn from f_1.
+    bump = np.arange(LEFT, RIGHT + STEP, STEP)
+    weights = STEP * _bump(bump, max(power, 1))
+    result = np.empty_like(x)
+    for start in range(0, x.size, 4096):  # bounds the memory at 6 MB
+        scaled = (bump - x[start : start + 4096, None]) / deviation
+        smooth = scipy.special.ndtr(scaled) if power == 0 else _normal_density(scaled) / deviation
+        result[start : start + 4096] = smooth @ weights
+    return result
+
+
+def _bump(w: np.ndarray, power: int) -> np.ndarray:
+    """f_p(w) = e^{pw} exp(-e^w)."""
+    w = np.minimum(w, 700.0)  # beyond, e^w overflows and f_p is zero anyway
+    return np.exp(power * w - np.exp(w))
+
+
+def _normal_density(x: np.ndarray) -> np.ndarray:
+    return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+
+
+def _product(zeroth: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return np.prod(zeroth ** counts[:, None], axis=0)
+
+
+def _one(size: int, index: int) -> np.ndarray:
+    return np.eye(1, size, index, dtype=np.int64)[0]
+
+
+def _integral(values: np.ndarray) -> float:
+    return float(STEP * np.sum(values))
