@@ -1,0 +1,60 @@
+"""The wheel carries everything: installed into a fresh environment, it works in an empty folder."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*command, cwd, **environment):
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def attnlab(tmp_path_factory):
+    """The command of an environment that has our wheel, and lends the dependencies of this one."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
+    (wheel,) = folder.glob("*.whl")
+    venv.create(folder / "fresh", with_pip=False)
+    python = folder / "fresh" / "bin" / "python"
+    run(
+        *(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheel),
+        cwd=folder,
+    )
+    # A folder named in a .pth file lends its packages, but not its own .pth files: our checkout stays unseen.
+    (site,) = (folder / "fresh").glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "fresh" / "bin" / "attnlab"
+
+
+def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
+    listed = json.loads(run(attnlab, "list", "--json", cwd=tmp_path))
+    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {e["name"] for e in listed}
+    result = json.loads(run(attnlab, "run", "copying", "--json", cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path)))
+    assert {f["verdict"] for f in result["findings"]} == {"SUPPORTED"}
+    assert result["run"]["commit"] is None
+    suffixes = {path.suffix for path in (tmp_path / "lab").iterdir() if path.stem.startswith("copying")}
+    assert suffixes == {".json", ".svg", ".png"}
+
+
+def test_no_top_level_package_called_experiments_is_installed(attnlab):
+    (site,) = attnlab.parents[1].glob("lib/python*/site-packages")
+    assert not (site / "experiments").exists()
+    assert (site / "attnlab_theory" / "experiments").is_dir()
