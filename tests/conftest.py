@@ -5,6 +5,7 @@ import os
 import hypothesis
 import jax
 import jaxtyping
+import pytest
 
 # Only tests pay for checking every shape at every call; the hook must come before the package is imported.
 jaxtyping.install_import_hook("attnlab_theory", "beartype.beartype")
@@ -16,3 +17,11 @@ jax.config.update("jax_enable_x64", os.environ.get("ATTNLAB_X64") == "1")
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture
+def unchecked_shapes():
+    """Calls as a user makes them, without the hook: what the package itself says of a wrong shape."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

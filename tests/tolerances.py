@@ -31,3 +31,15 @@ def grid_moment_atol() -> float:
     three normals; rounding of a weighted mean of numbers below one adds 1e-15.
     """
     return 1e-14
+
+
+def rotation_atol(peak: float, peak_position: float, base: float = 10000.0, dtype=np.float32) -> float:
+    """Absolute error of one coordinate of a rotated row whose coordinates are at most `peak` in size.
+
+    The frequency base**e has relative error eps * (ln base / 2 + 4): the rounded exponent, |e| <= 1, and
+    the power itself; so an angle of at most peak_position is wrong by eps * (ln base / 2 + 5) * peak_position,
+    which moves a coordinate by that times the length of its pair, sqrt(2) * peak. Two products, a sum,
+    and a rounded sine and cosine add 4 eps of it.
+    """
+    eps = float(np.finfo(dtype).eps)
+    return eps * np.sqrt(2) * peak * ((np.log(base) / 2 + 5) * peak_position + 4)

@@ -1,0 +1,175 @@
+"""Where a token stands: sinusoids that are added, and rotations that are applied to queries and keys.
+
+Learned positions need no function: they are a table of one row per position, added to the tokens. The
+homework's table starts at zero, so before training it breaks no symmetry.
+"""
+
+from typing import Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import DTypeLike
+from jaxtyping import Array, Complex, Float, Int, Real
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import Scalar
+
+Layout = Literal["interleaved", "half"]
+"""Which coordinates turn together: (2j, 2j + 1), as in the paper, or (j, j + d/2), as in GPT-NeoX and Llama."""
+
+
+def rotary(
+    x: Float[Array, "t d"],
+    positions: Real[Array, " t"],
+    *,
+    base: Scalar = 10000.0,
+    layout: Layout = "interleaved",
+) -> Float[Array, "t d"]:
+    """Rotary positions: pair j of the coordinates of row t turns by positions[t] * base**(-2j/d) radians.
+
+    Apply it to queries and to keys, in the same layout, before their scores: lengths are kept and the
+    score depends on the difference of the two positions only. Angles are rounded relative to their size: in
+    float32 the score of position 1e6 is good to two or three decimals, and of 1e7 to none.
+
+    Args:
+        x: queries or keys, one row per position.
+        positions: of the rows, in tokens; any real numbers, negative ones too.
+        base: of the geometric progression of angular frequencies, dimensionless.
+        layout: which coordinates form a pair.
+
+    Returns:
+        The rotated rows. Under `jit`, a base that is not positive gives NaN.
+
+    Raises:
+        ValueError: if the width is odd, there is not one position per row, the layout is unknown, `base`
+            is not positive, or an array is not finite or has the wrong number of axes.
+
+    Source: Su et al. 2021 (RoFormer), eq. (34); the blog's equations (6) and (7).
+    """
+    if layout not in get_args(Layout):
+        raise ValueError(f"layout must be one of {', '.join(get_args(Layout))}, not {layout!r}")
+    angles = _checked_angles(x, positions, base)
+    cos, sin = jnp.cos(angles).astype(x.dtype), jnp.sin(angles).astype(x.dtype)
+    even, odd = (x[:, 0::2], x[:, 1::2]) if layout == "interleaved" else jnp.split(x, 2, axis=1)
+    turned = (even * cos - odd * sin, even * sin + odd * cos)
+    if layout == "half":
+        return jnp.concatenate(turned, axis=1)
+    return jnp.stack(turned, axis=2).reshape(x.shape)
+
+
+def rotary_by_complex(
+    x: Float[Array, "t d"], positions: Real[Array, " t"], *, base: Scalar = 10000.0
+) -> Float[Array, "t d"]:
+    """Rotary positions in the interleaved layout, as products of complex numbers.
+
+    The second implementation that `rotary` is compared with: coordinates 2j and 2j + 1 are the real and
+    the imaginary part of one number, multiplied by exp(i * positions[t] * base**(-2j/d)).
+
+    Args, raises: as `rotary`, without the layout.
+
+    Source: Su et al. 2021 (RoFormer), eq. (12); the blog's equation (7).
+    """
+    angles = _checked_angles(x, positions, base)
+    wide = x.astype(angles.dtype)
+    pairs: Complex[Array, "t half"] = jax.lax.complex(wide[:, 0::2], wide[:, 1::2])
+    turned = pairs * jnp.exp(jax.lax.complex(jnp.zeros_like(angles), angles))
+    return jnp.stack((turned.real, turned.imag), axis=2).reshape(x.shape).astype(x.dtype)
+
+
+def rotation_matrix(
+    position: Scalar | int, width: int, *, base: Scalar = 10000.0, dtype: DTypeLike | None = None
+) -> Float[Array, "{width} {width}"]:
+    """The matrix R with R x = `rotary` of x at one position, interleaved layout.
+
+    Built entry by entry in the textbook's way, as the form that `rotary` is compared with; never use it to
+    compute: it costs d**2 products where d are needed.
+
+    Args:
+        position: in tokens.
+        width: of the vectors it acts on.
+        base: as in `rotary`.
+        dtype: of the result; by default JAX's float.
+
+    Raises:
+        ValueError: if `width` is odd or not positive, or `base` is not positive.
+
+    Source: Su et al. 2021 (RoFormer), eq. (15); the blog's equation (6).
+    """
+    _check_width(width)
+    refuse.not_positive(base=base)
+    refuse.non_finite(position=position)
+    dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    position, base = jnp.asarray(position, dtype), jnp.asarray(base, dtype)
+    matrix = jnp.zeros((width, width), dtype)
+    for pair in range(width // 2):
+        angle = position * jnp.where(base > 0, base ** (-2 * pair / width), jnp.nan)
+        block = jnp.array([[jnp.cos(angle), -jnp.sin(angle)], [jnp.sin(angle), jnp.cos(angle)]], dtype)
+        matrix = matrix.at[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2].set(block)
+    return matrix
+
+
+def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
+    """The coordinates in the order in which the half-split layout keeps them: 0, 2, 4, … then 1, 3, 5, ….
+
+    With p this order, `rotary(x[:, p], layout="half")` is `rotary(x, layout="interleaved")[:, p]`.
+
+    Raises:
+        ValueError: if `width` is odd or not positive.
+    """
+    _check_width(width)
+    return np.concatenate((np.arange(0, width, 2), np.arange(1, width, 2)))
+
+
+def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000.0) -> Float[Array, "t {width}"]:
+    """Sinusoidal position vectors, to be added to the tokens.
+
+    Coordinates 2j and 2j + 1 are the sine and the cosine of positions[t] * base**(-2j/width), so moving by
+    a fixed distance is a fixed rotation, and the product of two rows depends on their distance only.
+
+    Args:
+        positions: in tokens; any real numbers.
+        width: of the vectors.
+        base: of the geometric progression of angular frequencies, dimensionless.
+
+    Returns:
+        One row per position, in the dtype of the positions if that is a float, else in JAX's float.
+
+    Raises:
+        ValueError: if the width is odd or not positive, `base` is not positive, or the positions are not
+            finite or not a vector.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+    refuse.wrong_rank(1, positions=positions)
+    refuse.non_finite(positions=positions)
+    is_float = jnp.issubdtype(positions.dtype, jnp.floating)
+    dtype = positions.dtype if is_float else jax.dtypes.canonicalize_dtype(float)
+    angles = _angles(positions, width, base, dtype)
+    waves = jnp.stack((jnp.sin(angles), jnp.cos(angles)), axis=2)
+    return waves.reshape(positions.shape[0], width).astype(dtype)
+
+
+def _angles(positions: Array, width: int, base: Scalar, dtype: DTypeLike) -> Float[Array, "t half"]:
+    """positions[t] * base**(-2j/width), in at least float32: half precision cannot count beyond 2048."""
+    _check_width(width)
+    refuse.not_positive(base=base)
+    dtype = dtype if np.dtype(dtype).itemsize >= 4 else np.dtype(np.float32)
+    exponents = jnp.asarray(-2 * np.arange(width // 2) / width, dtype)
+    base = jnp.asarray(base, dtype)
+    # Not `refuse.nan_unless_positive`: NaN to the power zero is one.
+    frequencies = jnp.where(base > 0, base**exponents, jnp.nan)
+    return positions.astype(dtype)[:, None] * frequencies[None, :]
+
+
+def _checked_angles(x: Array, positions: Array, base: Scalar) -> Float[Array, "t half"]:
+    refuse.wrong_rank(2, x=x)
+    refuse.wrong_rank(1, positions=positions)
+    refuse.different_axes("positions", x=x.shape[0], positions=positions.shape[0])
+    refuse.non_finite(x=x, positions=positions)
+    return _angles(positions, x.shape[1], base, x.dtype)
+
+
+def _check_width(width: int) -> None:
+    if not (width > 0 and width % 2 == 0):
+        raise ValueError(f"the width must be even and positive, not {width}: coordinates turn in pairs")

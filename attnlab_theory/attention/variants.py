@@ -1,0 +1,47 @@
+"""Relatives of softmax attention, and mistakes that are submitted as it."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.softmax import attention_weights
+from attnlab_theory.axes import Scalar
+
+
+def zero_after_softmax_weights(
+    q: Float[Array, "t d"], k: Float[Array, "s d"], mask: Bool[Array, "t s"], *, scale: Scalar
+) -> Float[Array, "t s"]:
+    """Weights of a softmax over every key, hidden ones included, with the hidden ones set to zero afterwards.
+
+    A foil: the normaliser has seen the keys that the mask hides. Rows that hide anything sum to less than
+    one, and under a causal mask every row but the last moves with the future. For a hidden key s the
+    output moves with its score z_s by -alpha_s times the output.
+
+    Args, raises: as `attention_weights`; a row of the mask may not hide every key.
+
+    Source: University of Washington, homework on attention, question 2.2.3.
+    """
+    refuse.wrong_rank(2, mask=mask)
+    # Refuses what the right operator refuses, so that the two are compared on the same inputs.
+    attention_weights(q, k, mask, scale=scale)
+    return jnp.where(mask, attention_weights(q, k, scale=scale), 0)
+
+
+def zero_after_softmax(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
+    mask: Bool[Array, "t s"],
+    *,
+    scale: Scalar,
+) -> Float[Array, "t v"]:
+    """Attention with `zero_after_softmax_weights`: the mask applied on the wrong side of the softmax.
+
+    Args, raises: as `attention`.
+
+    Source: University of Washington, homework on attention, question 2.2.3.
+    """
+    refuse.wrong_rank(2, v=v)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.non_finite(v=v)
+    return jnp.einsum("ts,sv->tv", zero_after_softmax_weights(q, k, mask, scale=scale), v)
