@@ -83,3 +83,15 @@ def wrong_rank(rank: int, **arrays: ArrayLike) -> None:
     for name, array in arrays.items():
         if np.ndim(array) != rank:
             raise ValueError(f"{name} must have {rank} axes, but has shape {np.shape(array)}")
+
+
+def not_floating(**arrays: ArrayLike) -> None:
+    """Refuse arrays that do not hold floating-point numbers: a scale cast to integers would become zero.
+
+    Raises:
+        ValueError: naming the array and its type.
+    """
+    for name, array in arrays.items():
+        kind = jnp.result_type(array)
+        if not jnp.issubdtype(kind, jnp.floating):
+            raise ValueError(f"{name} must hold floating-point numbers, not {kind}")

@@ -1,5 +1,6 @@
 """Room 1: arrays to arrays, exactly. No PRNG keys, no configuration."""
 
+from attnlab_theory.attention.heads import averaged_heads, merge_heads, multi_head_attention, split_heads
 from attnlab_theory.attention.masks import causal_mask
 from attnlab_theory.attention.positions import (
     half_layout_order,
@@ -15,12 +16,16 @@ __all__ = [
     "attention",
     "attention_scores",
     "attention_weights",
+    "averaged_heads",
     "causal_mask",
     "half_layout_order",
+    "merge_heads",
+    "multi_head_attention",
     "rotary",
     "rotary_by_complex",
     "rotation_matrix",
     "sinusoidal",
+    "split_heads",
     "zero_after_softmax",
     "zero_after_softmax_weights",
 ]

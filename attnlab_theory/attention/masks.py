@@ -1,7 +1,10 @@
 """Which source positions a query may look at: True = may look."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool
+
+from attnlab_theory import refuse
 
 
 def causal_mask(t: int) -> Bool[Array, "t s"]:
@@ -13,3 +16,19 @@ def causal_mask(t: int) -> Bool[Array, "t s"]:
     if not t > 0:
         raise ValueError(f"a causal mask needs at least one position, not {t}")
     return jnp.tril(jnp.ones((t, t), dtype=bool))
+
+
+def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
+    """Refuse a mask of the wrong shape, or one under which a query sees nothing.
+
+    Raises:
+        ValueError: with the shape that is needed, or the first query that sees nothing.
+    """
+    if mask is None:
+        return
+    if mask.shape != (t, s):
+        raise ValueError(f"mask must have shape {(t, s)} (queries, keys), not {mask.shape}")
+    if refuse.is_concrete(mask):
+        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
+        if blind.size:
+            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")

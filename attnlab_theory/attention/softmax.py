@@ -2,10 +2,10 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
+from attnlab_theory.attention.masks import refuse_blind
 from attnlab_theory.axes import Scalar
 
 
@@ -16,8 +16,10 @@ def attention_scores(
 
     Args, raises: as `attention_weights`.
     """
-    _check(q, k, mask, scale)
-    scores = jnp.asarray(refuse.nan_unless_positive(scale), q.dtype) * jnp.einsum("td,sd->ts", q, k)
+    refuse_inputs(q, k, scale)
+    refuse_blind(mask, q.shape[0], k.shape[0])
+    products = jnp.einsum("td,sd->ts", q, k)
+    scores = jnp.asarray(refuse.nan_unless_positive(scale), products.dtype) * products
     # Masking before the softmax keeps rows summing to one; masking after it leaks
     # the normaliser of the hidden positions into the visible ones.
     return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
@@ -40,8 +42,9 @@ def attention_weights(
         bad scale or a row that sees nothing gives NaN.
 
     Raises:
-        ValueError: if `scale` is not positive, q and k differ in width, an array is not finite or has
-            not two axes, or the mask has the wrong shape or hides a whole row.
+        ValueError: if `scale` is not positive and finite, there is no key, q and k differ in width, an
+            array is not finite, not of a floating type or has not two axes, or the mask has the wrong
+            shape or hides a whole row.
 
     Source: Vaswani et al. 2017, eq. (1).
     """
@@ -66,26 +69,29 @@ def attention(
         scale: inverse temperature, dimensionless.
 
     Raises:
-        ValueError: as `attention_weights`; also if k and v differ in length or v is not finite.
+        ValueError: as `attention_weights`; also if k and v differ in length, or v is not finite, not of a
+            floating type or has not two axes.
 
     Source: Vaswani et al. 2017, eq. (1).
     """
-    refuse.wrong_rank(2, v=v)
+    refuse.wrong_rank(2, k=k, v=v)
+    refuse.not_floating(v=v)
     refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
     refuse.non_finite(v=v)
     return jnp.einsum("ts,sv->tv", attention_weights(q, k, mask, scale=scale), v)
 
 
-def _check(q: Array, k: Array, mask: Array | None, scale: Scalar) -> None:
+def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
+    """Refuse queries, keys and a scale that have no attention.
+
+    Raises:
+        ValueError: if `scale` is not positive and finite, there is no key, q and k differ in width, or an
+            array is not finite, not of a floating type or has not two axes.
+    """
     refuse.not_positive(scale=scale)
     refuse.wrong_rank(2, q=q, k=k)
+    refuse.not_floating(q=q, k=k)
     refuse.different_axes("key width", q=q.shape[1], k=k.shape[1])
-    refuse.non_finite(q=q, k=k)
-    if mask is None:
-        return
-    if mask.shape != (q.shape[0], k.shape[0]):
-        raise ValueError(f"mask must have shape {(q.shape[0], k.shape[0])} (queries, keys), not {mask.shape}")
-    if refuse.is_concrete(mask):
-        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
-        if blind.size:
-            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")
+    if not k.shape[0]:
+        raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
+    refuse.non_finite(q=q, k=k, scale=scale)
