@@ -6,16 +6,30 @@ from attnlab_theory.experiment import Experiment, main
 
 
 def draw_figure(findings: Findings):
-    """Weight that escapes the wanted key, against the query's strength."""
+    """Weight that escapes the wanted key against the strength, and the strength needed against n."""
     from attnlab_theory.report import style
 
-    figure, (ax,) = style.panels("A query must grow like ln n to copy: the leak falls as (n−1)e^−β")
+    figure, (left, right) = style.panels(
+        "A query must grow like ln n to copy: the leak falls as (n − 1) e$^{−β}$", columns=2
+    )
     lost = findings.of("copy-weight")
     for series, n in enumerate(style.series_of(lost, "n")):
-        style.draw_predicted(ax, lost.of("copy-weight", n=n), "beta", series=series, label=f"predicted, n = {n}")
-        style.draw_measured(ax, lost.of("copy-weight", n=n), "beta", series=series)
-    ax.set(yscale="log", xlabel="strength of the query, β", ylabel="weight off the wanted key, 1 − α_j")
-    ax.legend()
+        style.draw_predicted(left, lost.of("copy-weight", n=n), "beta", series=series, label=f"$n = {n}$")
+        style.draw_measured(left, lost.of("copy-weight", n=n), "beta", series=series)
+    left.set(
+        yscale="log", xlabel=r"strength of the query, $\beta$", ylabel=r"weight off the wanted key, $1 - \alpha_j$"
+    )
+    needed = findings.of("copy-strength")
+    for series, leak in enumerate(style.series_of(needed, "leak")):
+        chosen = needed.of("copy-strength", leak=leak)
+        style.draw_predicted(right, chosen, "n", series=series, label=rf"$\epsilon = {leak}$")
+        style.draw_measured(right, chosen, "n", series=series)
+    right.set_xscale("log", base=2)
+    right.set(
+        xlabel="number of orthonormal keys, $n$", ylabel=r"least strength that leaks only $\epsilon$, $\beta$"
+    )
+    left.legend(title="line predicted, mark measured", title_fontsize=9)
+    right.legend()
     return figure
 
 

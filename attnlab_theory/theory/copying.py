@@ -1,4 +1,6 @@
-"""How much weight the best key gets (claims B.1)."""
+"""How much weight the best key gets, and what that does to the output (claims B.1)."""
+
+import math
 
 import numpy as np
 
@@ -6,9 +8,21 @@ import numpy as np
 def leak_bound(n: int, gap: float) -> float:
     """Largest weight that can escape the best key, over all scores it leads by `gap` (dimensionless).
 
-    Writing x = (n - 1) e^{-gap}, the bound is x / (1 + x); the others tie in the extremal case.
+    Writing x = (n - 1) e^{-gap}, the bound is x / (1 + x); the others tie in the extremal case, which
+    orthonormal keys and a query along one of them are.
 
     Source: claims B.1.
     """
+    # Divided by x, which may underflow but never overflows for a gap >= 0.
     x = (n - 1) * np.exp(-gap)
     return float(x / (1 + x))
+
+
+def strength_needed(n: int, leak: float) -> float:
+    """The least gap at which no more than `leak` can escape: the inverse of `leak_bound`.
+
+    Negative where even tied scores leak less than asked.
+
+    Source: claims B.1, solved for the gap.
+    """
+    return math.log((n - 1) * (1 - leak) / leak)

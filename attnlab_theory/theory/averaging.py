@@ -1,0 +1,25 @@
+"""How one query shares its weight among several orthonormal keys (claims B.2)."""
+
+import math
+
+
+def share(n: int, size: int, beta: float) -> float:
+    """Weight of each of `size` wanted keys among n orthonormal ones, q = beta times their sum.
+
+    The wanted scores are beta, the others 0: e^beta / (size e^beta + n - size).
+
+    Source: claims B.2; Stanford CS224n assignment 5, question 1(b).
+    """
+    return 1 / (size + (n - size) * math.exp(-beta))
+
+
+def error_coefficient(n: int, size: int, beta: float) -> float:
+    """The factor c in: output - mean of wanted values = c (mean of other values - mean of wanted values).
+
+    An equality, not a bound: weights are equal inside the wanted set and equal outside it, so the output
+    is the mixture of the two means with weights 1 - c and c. c is the weight off the wanted set.
+
+    Source: claims B.2, there for size = 2.
+    """
+    x = (n - size) * math.exp(-beta)
+    return x / (size + x)

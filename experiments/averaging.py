@@ -1,0 +1,43 @@
+"""How far is one query's output from the average of the values it wants?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import averaging as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """Error of an average against the query's strength, for several n and several sizes of the set."""
+    from attnlab_theory.report import style
+
+    figure, (left, right) = style.panels(
+        "One query averages orthonormal keys to any accuracy: its error falls as e$^{−β}$", columns=2
+    )
+    error = findings.of("average-error")
+    for series, n in enumerate(style.series_of(error, "n")):
+        chosen = error.of("average-error", n=n, size=2)
+        style.draw_predicted(left, chosen, "beta", series=series, label=f"$n = {n}$, $|S| = 2$")
+        style.draw_measured(left, chosen, "beta", series=series)
+    unscaled = findings.of("mean-of-two-keys-averages-two")
+    style.draw_measured(left, unscaled, "beta", series=4, label=r"unscaled mean, $\beta = 1/2$")
+    for series, size in enumerate(style.series_of(error, "size")):
+        chosen = error.of("average-error", n=16, size=size)
+        style.draw_predicted(right, chosen, "beta", series=series, label=f"$n = 16$, $|S| = {size}$")
+        style.draw_measured(right, chosen, "beta", series=series)
+    for ax in (left, right):
+        ax.set(
+            yscale="log", xlabel=r"strength of the query, $\beta$", ylabel="error / distance to the other values"
+        )
+    left.legend(title="line predicted, mark measured", title_fontsize=9)
+    right.legend()
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="averaging",
+    question="How far is one query's output from the average of the values it wants?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
