@@ -4,9 +4,9 @@ Shapes are always known and always checked. Values are checked when they are con
 `vmap` they cannot be read, and there a bad number becomes NaN.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.typing import ArrayLike
 
 from attnlab_theory.axes import Scalar
@@ -14,7 +14,7 @@ from attnlab_theory.axes import Scalar
 
 def is_concrete(value: object) -> bool:
     """Whether a value can be read now (it is not a tracer)."""
-    return not isinstance(value, jax.core.Tracer)
+    return not isinstance(value, Tracer)
 
 
 def non_finite(**arrays: ArrayLike) -> None:
@@ -56,11 +56,11 @@ def negative(**numbers: Scalar) -> None:
 
 
 def nan_unless_positive(number: Scalar) -> Scalar:
-    """The number itself, or NaN where a traced number turns out not to be positive.
+    """The number itself, or NaN where a traced number turns out not to be positive and finite.
 
     A traced value cannot raise; NaN spreads to the output, a wrong plausible number would not be seen.
     """
-    return number if is_concrete(number) else jnp.where(number > 0, number, jnp.nan)
+    return number if is_concrete(number) else jnp.where((number > 0) & (number < jnp.inf), number, jnp.nan)
 
 
 def different_axes(axis: str, **sizes: int) -> None:

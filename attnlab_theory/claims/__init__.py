@@ -16,7 +16,7 @@ from attnlab_theory.claims import (
     two_heads,
 )
 from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict
-from attnlab_theory.claims.judge import check, judge
+from attnlab_theory.claims.judge import check, check_rivals, judge
 
 CLAIMS: tuple[Claim, ...] = (
     *copying.CLAIMS,
@@ -35,4 +35,4 @@ CLAIMS: tuple[Claim, ...] = (
 )
 """Every claim of the lab, in the order of the book. Explicit: no discovery."""
 
-__all__ = ["CLAIMS", "Claim", "Finding", "Findings", "Verdict", "check", "judge"]
+__all__ = ["CLAIMS", "Claim", "Finding", "Findings", "Verdict", "check", "check_rivals", "judge"]

@@ -5,8 +5,9 @@ import enum
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
+from attnlab_theory.axes import Scalar
 from attnlab_theory.stats.bounds import Bound
 from attnlab_theory.stats.interval import Interval
 
@@ -37,7 +38,7 @@ class Claim(Generic[P]):
     """Paper, theorem, page; or the homework question."""
     hypotheses: dict[str, Callable[[P], bool]]
     predict: Callable[[P], Interval]
-    draw: Callable[[PRNGKeyArray, P], Float[Array, ""]]
+    draw: Callable[[PRNGKeyArray, P], Scalar]
     bound: Callable[[P], Bound]
     resolution: Callable[[P], float]
     """The widest measured interval that may count as support."""

@@ -2,8 +2,10 @@
 
 import dataclasses
 import functools
+import itertools
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -48,9 +50,9 @@ def check(
 
     Args:
         claim: what is asserted.
-        key: of the whole run; the claim's stream is folded in by the caller.
+        key: of the claim's stream: checks with the same key see the same random numbers.
         error_rate: for each setting, between 0 and 1.
-        max_draws: per setting, declared before looking.
+        max_draws: per setting, declared before looking; at least one block of the claim's chunks.
         settings: by default those of the claim.
         experiment: written into the findings.
 
@@ -58,89 +60,159 @@ def check(
         One finding per setting, in order.
 
     Raises:
-        ValueError: if a hypothesis does not hold, the resolution is not positive, a draw is not finite or
-            breaks the bound's assumption, or the resolution of an exact claim is finer than its rounding.
+        ValueError: if a hypothesis does not hold, the resolution is not positive, the draws are fewer than
+            a block, a draw is not one finite number or breaks the bound's assumption, or the resolution of
+            an exact claim is finer than its rounding.
+    """
+    (findings,) = check_rivals(
+        claim,
+        [claim.predict],
+        key=key,
+        error_rate=error_rate,
+        max_draws=max_draws,
+        settings=settings,
+        experiment=experiment,
+    )
+    return findings
+
+
+def check_rivals(
+    claim: Claim[P],
+    rivals: Sequence[Callable[[P], Interval]],
+    *,
+    key: PRNGKeyArray,
+    error_rate: float,
+    max_draws: int,
+    settings: Sequence[P] | None = None,
+    experiment: str = "",
+) -> list[Findings]:
+    """Judge several predictions of one expectation on the very same draws.
+
+    A measured interval misses the expectation or it does not, whatever is predicted, so both guarantees
+    hold for all the rivals at once. Drawing stops when every rival is decided.
+
+    Args:
+        rivals: predictions to judge in the place of the claim's own.
+
+    Returns:
+        One `Findings` per rival, in order.
+
+    Args, raises: otherwise as `check`.
     """
     settings = claim.settings if settings is None else tuple(settings)
     if not 0 < error_rate < 1:
         raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
-    for setting in settings:
-        for hypothesis, holds in claim.hypotheses.items():
-            if not holds(setting):
-                raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")
-        if not claim.resolution(setting) > 0:
-            raise ValueError(f"{claim.name}: the resolution must be positive at {setting}")
-    finding = functools.partial(_finding, claim, experiment)
-    found: dict[int, Finding] = {}
+    cases = [_case(claim, setting, rivals, experiment) for setting in settings]
     for indices in _groups(settings):
-        points = [settings[i] for i in indices]
-        if claim.bound(points[0]).is_exact:
-            judged = [_check_exact(claim, key, setting, finding) for setting in points]
+        group = [cases[i] for i in indices]
+        if group[0].bound.is_exact:
+            for case in group:
+                _check_exact(claim, key, case)
         else:
-            judged = _check_rounds(claim, key, points, error_rate, max_draws, finding)
-        found.update(zip(indices, judged, strict=True))
-    return Findings(found[i] for i in range(len(settings)))
+            _check_rounds(claim, key, group, error_rate, max_draws)
+    return [Findings(case.found[rival] for case in cases) for rival in range(len(rivals))]
 
 
-def _finding(
-    claim: Claim[P], experiment: str, setting: P, measured: Interval, bound: Bound, draws: int, error_rate: float
-) -> Finding:
-    predicted, resolution = claim.predict(setting), claim.resolution(setting)
-    return Finding(
-        experiment=experiment,
-        claim=claim.name,
-        statement=claim.statement,
-        source=claim.source,
-        setting=dataclasses.asdict(setting),  # pyright: ignore[reportArgumentType]
-        predicted=predicted,
-        measured=measured,
-        draws=draws,
-        error_rate=error_rate,
-        resolution=resolution,
-        bound=f"{bound.name}: {bound.assumption}",
-        verdict=judge(predicted, measured, resolution),
-        expect=claim.expect,
+@dataclasses.dataclass(frozen=True)
+class _Case(Generic[P]):
+    """One setting of a claim: what is predicted of it, and what has been found so far."""
+
+    claim: Claim[P]
+    experiment: str
+    setting: P
+    bound: Bound
+    resolution: float
+    predicted: list[Interval]
+    found: dict[int, Finding]
+
+    @property
+    def is_decided(self) -> bool:
+        return len(self.found) == len(self.predicted)
+
+    def judge(self, measured: Interval, draws: int, error_rate: float, *, last: bool) -> None:
+        """Note a finding for every rival that this measurement decides, or for every one if it is the last."""
+        for rival, predicted in enumerate(self.predicted):
+            verdict = judge(predicted, measured, self.resolution)
+            if rival in self.found or (verdict == Verdict.INCONCLUSIVE and not last):
+                continue
+            self.found[rival] = Finding(
+                experiment=self.experiment,
+                claim=self.claim.name,
+                statement=self.claim.statement,
+                source=self.claim.source,
+                setting=dataclasses.asdict(self.setting),  # pyright: ignore[reportArgumentType]
+                predicted=predicted,
+                measured=measured,
+                draws=draws,
+                error_rate=error_rate,
+                resolution=self.resolution,
+                bound=f"{self.bound.name}: {self.bound.assumption}",
+                verdict=verdict,
+                expect=self.claim.expect,
+            )
+
+
+def _case(claim: Claim[P], setting: P, rivals: Sequence[Callable[[P], Interval]], experiment: str) -> _Case[P]:
+    for hypothesis, holds in claim.hypotheses.items():
+        if not holds(setting):
+            raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")
+    resolution = claim.resolution(setting)
+    if not 0 < resolution < math.inf:
+        raise ValueError(
+            f"{claim.name}: the resolution must be positive and finite, not {resolution}, at {setting}"
+        )
+    # Each is asked once: a prediction may cost a quadrature.
+    return _Case(
+        claim, experiment, setting, claim.bound(setting), resolution, [predict(setting) for predict in rivals], {}
     )
 
 
-def _check_exact(claim: Claim[P], key: PRNGKeyArray, setting: P, finding: Callable[..., Finding]) -> Finding:
-    bound = claim.bound(setting)
-    value = np.asarray([claim.draw(key, setting)], dtype=np.float64)
-    _require_finite(claim, setting, value)
-    measured = bound.interval(value, 0.0)
-    if claim.resolution(setting) < measured.width:
-        raise ValueError(f"{claim.name}: the resolution is finer than the rounding error at {setting}")
-    return finding(setting, measured, bound, 1, 0.0)
+def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
+    # A draw made on the host in float64 stays so: nothing here passes through jax's default dtype.
+    value = np.asarray(claim.draw(key, case.setting), dtype=np.float64)
+    if value.shape:
+        raise ValueError(f"{claim.name} drew an array of shape {value.shape}, not a number, at {case.setting}")
+    _require_finite(claim, case.setting, value[None])
+    measured = case.bound.interval(value[None], 0.0)
+    if case.resolution < measured.width:
+        raise ValueError(
+            f"{claim.name}: the resolution {case.resolution} is finer than the rounding error allows, an interval "
+            f"of width {measured.width}, at {case.setting}; four times the rounding always does"
+        )
+    case.judge(measured, 1, 0.0, last=True)
 
 
 def _check_rounds(
-    claim: Claim[P],
-    key: PRNGKeyArray,
-    settings: list[P],
-    error_rate: float,
-    max_draws: int,
-    finding: Callable[..., Finding],
-) -> list[Finding]:
-    block = _sampler(claim.draw, _static_part(settings[0]), claim.chunk)
-    points = _stack([_traced_part(s) for s in settings])
-    bounds = [claim.bound(s) for s in settings]
-    drawn = np.empty((len(settings), 0))
-    decided: dict[int, Finding] = {}
-    for round_ in range(1, 64):
-        first, last = 2 ** (round_ - 1) // 2, 2 ** (round_ - 1)
-        fresh = [block(key, index, points).astype(np.float64) for index in range(first, last)]
-        # One row per setting, contiguous: the bounds read it again and again.
-        drawn = np.concatenate([drawn, np.concatenate(fresh).T], axis=1)
-        n = drawn.shape[1]
-        for i in set(range(len(settings))) - set(decided):
-            _require_finite(claim, settings[i], drawn[i])
-            measured = bounds[i].interval(drawn[i], error_rate / (round_ * (round_ + 1)))
-            judged = finding(settings[i], measured, bounds[i], n, error_rate)
-            if judged.verdict != Verdict.INCONCLUSIVE or 2 * n > max_draws:
-                decided[i] = judged
-        if len(decided) == len(settings):
-            break
-    return [decided[i] for i in range(len(settings))]
+    claim: Claim[P], key: PRNGKeyArray, cases: list[_Case[P]], error_rate: float, max_draws: int
+) -> None:
+    size = streams.CHUNKS_PER_BLOCK * claim.chunk
+    if max_draws < size:
+        raise ValueError(
+            f"{claim.name}: max_draws is {max_draws}, but a block holds {size}: lower the claim's chunk"
+        )
+    block = _sampler(claim.draw, _static_part(cases[0].setting), claim.chunk)
+    points = _stack([_traced_part(case.setting) for case in cases])
+    drawn: list[list[np.ndarray]] = [[] for _ in cases]
+    blocks = 0
+    for round_ in itertools.count(1):
+        for index in range(blocks, 2 ** (round_ - 1)):
+            values = block(key, index, points)
+            for i, case in enumerate(cases):
+                if not case.is_decided:
+                    _require_finite(claim, case.setting, values[:, i])
+                    # A copy: a view would keep the whole block alive for as long as one setting needs it.
+                    drawn[i].append(values[:, i].copy())
+        blocks = 2 ** (round_ - 1)
+        last = 2 * blocks * size > max_draws
+        for i, case in enumerate(cases):
+            if case.is_decided:
+                continue
+            measured = case.bound.interval(np.concatenate(drawn[i]), error_rate / (round_ * (round_ + 1)))
+            case.judge(measured, blocks * size, error_rate, last=last)
+            if case.is_decided:
+                drawn[i].clear()
+        if all(case.is_decided for case in cases):
+            return
 
 
 def _require_finite(claim: Claim[P], setting: P, draws: np.ndarray) -> None:
@@ -182,6 +254,9 @@ def _sampler(draw: Callable, static: tuple[type, tuple[tuple[str, Any], ...]], c
         for name, value in (*shape, *traced.items()):
             if name:
                 object.__setattr__(setting, name, value)
-        return jnp.asarray(draw(key, setting), dtype=jax.dtypes.canonicalize_dtype(float))
+        value = jnp.asarray(draw(key, setting), dtype=jax.dtypes.canonicalize_dtype(float))
+        if value.shape:
+            raise ValueError(f"{kind.__qualname__}: a draw must be one number, not an array of shape {value.shape}")
+        return value
 
     return streams.blocks_of(at, chunk)

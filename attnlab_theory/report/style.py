@@ -6,7 +6,7 @@ Imports matplotlib, which costs half a second: import this module inside `draw_f
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -15,13 +15,16 @@ from matplotlib.figure import Figure
 from attnlab_theory.claims import Findings
 from attnlab_theory.report import record
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 """Okabe and Ito's palette, told apart by the colour-blind; ordered so that neighbours differ in grey too."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: "dict[RcKeyType, Any]" = {
     "figure.dpi": 100,
     "savefig.dpi": 150,
     "font.size": 10,
