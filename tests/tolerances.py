@@ -43,3 +43,35 @@ def rotation_atol(peak: float, peak_position: float, base: float = 10000.0, dtyp
     """
     eps = float(np.finfo(dtype).eps)
     return eps * np.sqrt(2) * peak * ((np.log(base) / 2 + 5) * peak_position + 4)
+
+
+def weights_rtol(d: int, n: int, peak_score: float, dtype=np.float32) -> float:
+    """Relative error of one attention weight, where scale * sum_j |q_j k_j| <= peak_score.
+
+    A score is a sum of d products, then scaled, and its distance from the row's maximum is rounded once
+    more: (d + 2) * eps * peak_score, which is what `softmax_rtol` takes for the rounding of a score.
+    """
+    return softmax_rtol((d + 2) * peak_score, n, dtype)
+
+
+def attention_atol(d: int, n: int, peak_score: float, peak_value: float, dtype=np.float32) -> float:
+    """Absolute error of an output of attention, where |v| <= peak_value.
+
+    The weights sum to one, so their relative error is that of the mean of |v|; the n-term sum adds n * eps.
+    Weights below the smallest normal number are flushed to zero: at most n of them.
+    """
+    info = np.finfo(dtype)
+    return peak_value * (weights_rtol(d, n, peak_score, dtype) + n * float(info.eps + info.tiny))
+
+
+def attention_slope_atol(d: int, n: int, peak_score: float, peak_value: float, step: float) -> float:
+    """Absolute error of a central difference of attention in float64, along a direction that moves no score
+    faster than peak_score and no value faster than peak_value.
+
+    Scores are linear along a direction in q or in k, and the third derivative of a mean under softmax is a
+    fourth joint cumulant: at most 64 * peak_value * peak_score**3, of which step**2 / 6 is left. Rounding
+    of the two outputs is divided by the step. The output is linear in v: rounding only.
+    """
+    truncation = 64 * peak_value * peak_score**3 * step**2 / 6
+    # Scores may be off their own peak by the step's worth: a factor of two covers it.
+    return truncation + 2 * attention_atol(d, n, peak_score, peak_value, np.float64) / step

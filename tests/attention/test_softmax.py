@@ -1,0 +1,203 @@
+"""Softmax attention: against numpy's float64, masks that hide exactly, gradients, and what it refuses.
+
+What holds for every input of every operator (shift, permutation, hull, causality) is an identity:
+tests/identities.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab_theory.attention import attention, attention_scores, attention_weights, causal_mask
+from tests.strategies import arrays, masks, scales
+from tests.tolerances import attention_atol, attention_slope_atol, weights_rtol
+
+FLOAT = jax.dtypes.canonicalize_dtype(float)
+TINY = float(np.finfo(np.float32).tiny)
+T, S, D, V = 3, 5, 4, 2
+PEAK = 2.0
+SCALE = 0.5
+Q = jnp.linspace(-1, 1, T * D, dtype=FLOAT).reshape(T, D)
+K = jnp.cos(jnp.arange(S * D, dtype=FLOAT)).reshape(S, D)
+VALUES = jnp.sin(jnp.arange(S * V, dtype=FLOAT)).reshape(S, V)
+MASK = jnp.array([[1, 0, 0, 1, 1], [0, 1, 0, 0, 0], [1, 1, 1, 1, 1]], bool)
+
+looks = (arrays(T, D, peak=PEAK), arrays(S, D, peak=PEAK), masks(T, S), scales)
+problems = (arrays(T, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), masks(T, S), scales)
+
+
+def peak_score(scale: float) -> float:
+    return scale * D * PEAK**2
+
+
+def weights_in_double(q, k, mask, scale) -> np.ndarray:
+    """The definition, in numpy's float64, over the visible keys only."""
+    q, k, mask = np.asarray(q, np.float64), np.asarray(k, np.float64), np.asarray(mask)
+    weights = np.zeros(mask.shape)
+    for row in range(len(q)):
+        seen = np.flatnonzero(mask[row])
+        scores = [scale * sum(a * b for a, b in zip(q[row], k[key], strict=True)) for key in seen]
+        powers = np.exp(np.array(scores) - max(scores))
+        weights[row, seen] = powers / powers.sum()
+    return weights
+
+
+@given(*looks)
+def test_weights_are_those_of_the_definition(q, k, mask, scale):
+    expected = weights_in_double(q, k, mask, scale)
+    error = np.abs(np.asarray(attention_weights(q, k, mask, scale=scale), np.float64) - expected)
+    # XLA flushes what is below the smallest normal number.
+    assert (error <= weights_rtol(D, S, peak_score(scale), FLOAT) * expected + TINY).all()
+
+
+@given(*looks)
+def test_rows_sum_to_one_and_hidden_weights_are_zero(q, k, mask, scale):
+    weights = np.asarray(attention_weights(q, k, mask, scale=scale), np.float64)
+    assert (weights >= 0).all()
+    # Each of S weights is rounded, and so is the normaliser they were divided by.
+    assert np.abs(weights.sum(axis=1) - 1).max() <= 2 * S * float(np.finfo(FLOAT).eps)
+    assert (weights[~np.asarray(mask)] == 0).all()
+
+
+@given(*problems)
+def test_output_is_the_weighted_mean(q, k, v, mask, scale):
+    expected = weights_in_double(q, k, mask, scale) @ np.asarray(v, np.float64)
+    error = np.abs(np.asarray(attention(q, k, v, mask, scale=scale), np.float64) - expected)
+    assert error.max() <= attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
+
+
+@given(*problems, st.sampled_from([1.0, -1e4, 1e9, 1e30]))
+def test_mask_hides_positions_exactly(q, k, v, mask, scale, replaced):
+    """What a query may not see is replaced by something large: not one bit of its output moves."""
+    before = np.asarray(attention(q, k, v, mask, scale=scale))
+    for row in range(T):
+        hidden = ~mask[row][:, None]
+        k_new, v_new = jnp.where(hidden, replaced, k), jnp.where(hidden, replaced, v)
+        after = np.asarray(attention(q, k_new.astype(FLOAT), v_new.astype(FLOAT), mask, scale=scale))
+        assert after[row].tobytes() == before[row].tobytes()
+
+
+@given(arrays(T, D, peak=PEAK), arrays(S, D, peak=PEAK), arrays(S, V, peak=PEAK), scales)
+def test_masked_row_is_attention_over_its_visible_keys(q, k, v, scale):
+    whole = attention(q, k, v, MASK, scale=scale)
+    for row in range(T):
+        seen = np.asarray(MASK[row])
+        alone = attention(q[row : row + 1], k[seen], v[seen], scale=scale)
+        assert np.abs(whole[row] - alone[0]).max() <= attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
+
+
+@given(*problems)
+def test_jit_and_vmap_change_rounding_at_most(q, k, v, mask, scale):
+    atol = attention_atol(D, S, peak_score(scale), PEAK, FLOAT)
+    eager = attention(q, k, v, mask, scale=scale)
+    assert np.abs(jax.jit(attention)(q, k, v, mask, scale=scale) - eager).max() <= atol
+    one = jax.vmap(lambda q, mask: attention(q[None], k, v, mask[None], scale=scale)[0])
+    assert np.abs(one(q, mask) - eager).max() <= atol
+
+
+def test_scores_are_minus_infinity_where_hidden():
+    scores = attention_scores(Q, K, MASK, scale=SCALE)
+    assert np.array_equal(np.isneginf(scores), ~np.asarray(MASK))
+    assert np.array_equal(np.isfinite(attention_scores(Q, K, scale=SCALE)), np.ones((T, S), bool))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.float32])
+def test_computes_in_the_type_it_is_given(dtype):
+    out = attention(Q.astype(dtype), K.astype(dtype), VALUES.astype(dtype), MASK, scale=SCALE)
+    assert out.dtype == dtype
+
+
+def test_causal_mask_lets_each_position_see_itself_and_the_past():
+    assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+
+
+def test_causal_mask_refuses_no_positions():
+    with pytest.raises(ValueError, match="at least one position, not 0"):
+        causal_mask(0)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])
+def test_traced_bad_scale_gives_nan(wrong):
+    assert np.isnan(jax.jit(lambda scale: attention(Q, K, VALUES, scale=scale))(wrong)).all()
+
+
+def test_traced_blind_row_gives_nan_in_that_row_alone():
+    out = jax.jit(lambda mask: attention(Q, K, VALUES, mask, scale=SCALE))(MASK.at[1].set(False))
+    assert np.isnan(out[1]).all()
+    assert np.isfinite(out[np.array([0, 2])]).all()
+
+
+def test_traced_nan_gives_nan():
+    out = jax.jit(lambda q, k, v: attention(q, k, v, scale=SCALE))(Q.at[0, 0].set(jnp.nan), K, VALUES)
+    assert np.isnan(out[0]).all()
+    out = jax.jit(lambda q, k, v: attention(q, k, v, scale=SCALE))(Q, K.at[4, 0].set(jnp.nan), VALUES)
+    assert np.isnan(out).all()
+
+
+NAN, INF = float("nan"), float("inf")
+REFUSED = [
+    ({"scale": 0.0}, "scale must be positive, not 0.0"),
+    ({"scale": -1.0}, "scale must be positive, not -1.0"),
+    ({"scale": NAN}, "scale must be positive, not nan"),
+    ({"scale": INF}, "scale must be finite, but holds inf"),
+    ({"q": Q[:, :3]}, "key width must agree: q has 3, k has 4"),
+    ({"q": Q[0]}, r"q must have 2 axes, but has shape \(4,\)"),
+    ({"k": K[0]}, r"k must have 2 axes, but has shape \(4,\)"),
+    ({"q": Q.at[1, 2].set(NAN)}, r"q must be finite, but holds nan at index \(1, 2\)"),
+    ({"k": K.at[4, 0].set(-INF)}, r"k must be finite, but holds -inf at index \(4, 0\)"),
+    ({"q": jnp.ones((T, D), int)}, "q must hold floating-point numbers, not int"),
+    ({"k": jnp.ones((S, D), int)}, "k must hold floating-point numbers, not int"),
+    ({"mask": MASK[:, :4]}, r"mask must have shape \(3, 5\) \(queries, keys\), not \(3, 4\)"),
+    ({"mask": MASK.at[1].set(False)}, "mask hides every key from query 1"),
+]
+REFUSED_BY_OUTPUT = [
+    *REFUSED,
+    ({"k": K[:0], "v": VALUES[:0], "mask": None}, r"at least one key, but k has shape \(0, 4\)"),
+    ({"v": VALUES[:4]}, "source positions must agree: k has 5, v has 4"),
+    ({"v": VALUES[0]}, r"v must have 2 axes, but has shape \(2,\)"),
+    ({"v": VALUES.at[0, 1].set(INF)}, r"v must be finite, but holds inf at index \(0, 1\)"),
+    ({"v": jnp.ones((S, V), int)}, "v must hold floating-point numbers, not int"),
+]
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("operator", [attention_scores, attention_weights])
+@pytest.mark.parametrize(("changed", "message"), REFUSED)
+def test_bad_queries_keys_scales_and_masks_are_refused(operator, changed, message):
+    given_ = {"q": Q, "k": K, "mask": MASK, "scale": SCALE} | changed
+    with pytest.raises(ValueError, match=message):
+        operator(**given_)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(("changed", "message"), REFUSED_BY_OUTPUT)
+def test_bad_input_is_refused(changed, message):
+    given_ = {"q": Q, "k": K, "v": VALUES, "mask": MASK, "scale": SCALE} | changed
+    with pytest.raises(ValueError, match=message):
+        attention(**given_)
+
+
+@pytest.mark.parametrize("argument", [0, 1, 2])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["full", "masked"])
+def test_gradient_is_the_slope(argument, mask):
+    """Along random directions in float64, against central differences."""
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(argument)
+        inputs = [jnp.asarray(rng.uniform(-1, 1, shape)) for shape in [(T, D), (S, D), (S, V)]]
+        direction = jnp.asarray(rng.uniform(-1, 1, inputs[argument].shape))
+
+        def along(step):
+            moved = [x + step * direction if i == argument else x for i, x in enumerate(inputs)]
+            return attention(*moved, mask, scale=SCALE)
+
+        step = float(np.finfo(np.float64).eps) ** (1 / 3)
+        slope = (along(jnp.asarray(step)) - along(jnp.asarray(-step))) / (2 * step)
+        _, tangent = jax.jvp(along, (jnp.asarray(0.0),), (jnp.asarray(1.0),))
+        cotangent = jnp.asarray(rng.uniform(-1, 1, (T, V)))
+        _, pull = jax.vjp(along, jnp.asarray(0.0))
+        assert np.abs(tangent - slope).max() <= attention_slope_atol(D, S, SCALE * D, 1.0, step)
+        backward, forward = float(pull(cotangent)[0]), float(jnp.sum(cotangent * slope))
+        assert abs(backward - forward) <= T * V * attention_slope_atol(D, S, SCALE * D, 1.0, step)
