@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
+from attnlab_theory.identities import cases
+
 
 def reals(peak: float):
     """Numbers of at most `peak` in size, the special ones often."""
@@ -42,10 +44,65 @@ def masks(t: int, s: int):
 
 def orders(n: int):
     """Permutations of n things."""
-    return st.permutations(range(n)).map(tuple)
+    return st.permutations(range(n)).map(np.array)
 
 
 positions = st.integers(-4096, 4096)
 """In tokens; float32 still turns by an angle good to three decimals."""
 
 scales = st.floats(0.125, 2.0, width=32)
+
+
+def attending():
+    """Queries, keys, values and what symmetries do to them (identities/cases.py)."""
+    return st.builds(
+        cases.Attending,
+        q=arrays(4, 4),
+        k=arrays(4, 4),
+        v=arrays(4, 3),
+        mask=masks(4, 4),
+        scale=scales,
+        order=orders(4),
+        shift=arrays(4),
+    )
+
+
+def tokens():
+    """Tokens and the projections of one head of self-attention."""
+    return st.builds(
+        cases.Tokens,
+        x=arrays(4, 4),
+        w_q=arrays(4, 4, peak=1.0),
+        w_k=arrays(4, 4, peak=1.0),
+        w_v=arrays(4, 4, peak=1.0),
+        scale=st.floats(0.125, 1.0, width=32),
+        order=orders(4),
+        table=arrays(4, 4),
+    )
+
+
+def scores():
+    """Scores of one query, and its strength."""
+    return st.builds(cases.Scores, z=arrays(4), beta=st.floats(0.0, 4.0, width=32))
+
+
+def rotating():
+    """A query and a key at two positions."""
+    return st.builds(
+        cases.Rotating,
+        q=arrays(6),
+        k=arrays(6),
+        t=positions,
+        s=positions,
+        move=positions,
+        base=st.sampled_from([10.0, 500.0, 10000.0]),
+    )
+
+
+STRATEGIES = {
+    cases.attending: attending(),
+    cases.tokens: tokens(),
+    cases.scores: scores(),
+    cases.rotating: rotating(),
+}
+"""Hypothesis draws what the key-driven function of the package draws at random."""

@@ -1,1 +1,22 @@
-"""Room 5, the other half: statements true of every input."""
+"""Room 5, beside the claims: what is true of every input. One counterexample fails an identity."""
+
+from attnlab_theory.identities import rows
+from attnlab_theory.identities.identity import Identity, Trial, check_identity
+
+IDENTITIES: tuple[Identity, ...] = (*rows.IDENTITIES,)
+"""Every identity of the lab, in the order of the book. Explicit: no discovery."""
+
+
+def table() -> dict[str, dict[str, bool]]:
+    """Which identity applies to which operator: {family: {subject: whether it must hold}}.
+
+    False marks an exhibit: the subject violates the identity, and is kept for that. Pairs that are not
+    in the table make no sense (weights that cannot be seen, a mask that is not taken).
+    """
+    rows_of: dict[str, dict[str, bool]] = {}
+    for identity in IDENTITIES:
+        rows_of.setdefault(identity.family, {})[identity.subject] = not identity.broken
+    return rows_of
+
+
+__all__ = ["IDENTITIES", "Identity", "Trial", "check_identity", "table"]

@@ -1,0 +1,92 @@
+"""Causal attention one position at a time, over keys and values that are kept."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.softmax import attention
+from attnlab_theory.axes import Scalar
+
+
+class Cache(NamedTuple):
+    """Room for the keys and values of a whole sequence, and how many are there already."""
+
+    k: Float[Array, "s d"]
+    v: Float[Array, "s v"]
+    length: Int[Array, ""]
+
+
+def empty_cache(capacity: int, width: int, value_width: int, *, dtype: DTypeLike | None = None) -> Cache:
+    """A cache for `capacity` positions. Its arrays keep their shape, so that every step is compiled once.
+
+    Raises:
+        ValueError: if a size is not positive.
+    """
+    for name, size in (("capacity", capacity), ("width", width), ("value width", value_width)):
+        if not size > 0:
+            raise ValueError(f"the cache's {name} must be positive, not {size}")
+    dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    return Cache(jnp.zeros((capacity, width), dtype), jnp.zeros((capacity, value_width), dtype), jnp.int32(0))
+
+
+def decode_step(
+    cache: Cache, q: Float[Array, " d"], k: Float[Array, " d"], v: Float[Array, " v"], *, scale: Scalar
+) -> tuple[Float[Array, " v"], Cache]:
+    """Append one key and value and attend to everything appended so far.
+
+    Positions are the caller's affair: with rotary positions, both `q` and `k` come already turned by the
+    position of this token, and a key is never turned again.
+
+    Args:
+        cache: of the positions before this one.
+        q: query of this position.
+        k: key of this position.
+        v: value of this position.
+        scale: inverse temperature, dimensionless.
+
+    Returns:
+        The output at this position, NaN if a traced cache was full, and the longer cache.
+
+    Raises:
+        ValueError: as `attention`; also if the cache is full.
+    """
+    capacity = cache.k.shape[0]
+    if refuse.is_concrete(cache.length) and int(cache.length) >= capacity:
+        raise ValueError(f"the cache is full: it has room for {capacity} positions")
+    refuse.wrong_rank(1, q=q, k=k, v=v)
+    refuse.different_axes("key width", cache=cache.k.shape[1], k=k.shape[0])
+    refuse.different_axes("value width", cache=cache.v.shape[1], v=v.shape[0])
+    longer = Cache(
+        jax.lax.dynamic_update_index_in_dim(cache.k, k, cache.length, 0),
+        jax.lax.dynamic_update_index_in_dim(cache.v, v, cache.length, 0),
+        cache.length + 1,
+    )
+    filled = jnp.arange(capacity, dtype=longer.length.dtype) < longer.length
+    output = attention(q[None, :], longer.k, longer.v, filled[None, :], scale=scale)[0]
+    # Past the end the update above overwrites the last key: that must not look like an answer.
+    return jnp.where(longer.length <= capacity, output, jnp.nan), longer
+
+
+def cached_attention(
+    q: Float[Array, "t d"], k: Float[Array, "t d"], v: Float[Array, "t v"], *, scale: Scalar
+) -> Float[Array, "t v"]:
+    """Causal attention by `decode_step`, one position after the other: what generation computes.
+
+    Raises:
+        ValueError: as `attention`; also if the lengths differ.
+    """
+    refuse.wrong_rank(2, q=q, k=k, v=v)
+    refuse.different_axes("positions", q=q.shape[0], k=k.shape[0], v=v.shape[0])
+    refuse.non_finite(q=q, k=k, v=v)
+    refuse.not_positive(scale=scale)
+    start = empty_cache(k.shape[0], k.shape[1], v.shape[1], dtype=k.dtype)
+
+    def step(cache: Cache, token: tuple[Array, Array, Array]) -> tuple[Cache, Array]:
+        output, longer = decode_step(cache, *token, scale=scale)
+        return longer, output
+
+    return jax.lax.scan(step, start, (q, k, v))[1]

@@ -1,0 +1,100 @@
+"""An identity: what is true of every input, so that any counterexample fails it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import jax
+from jaxtyping import PRNGKeyArray
+
+C = TypeVar("C")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Identity(Generic[C]):
+    """residual(case) <= tolerance(case) for every case.
+
+    The residual is a number that is zero in exact arithmetic (or at most zero, for an inequality); the
+    tolerance is what rounding may make of it, derived in the docstring of the function that computes it.
+    Hypothesis draws the cases in the tests, a PRNG key draws them for the answer sheet.
+    """
+
+    family: str
+    """What is asserted: the row of the table of which identity applies to which operator."""
+    subject: str
+    """Of which operator or mixer: the column of that table."""
+    statement: str
+    source: str
+    cases: Callable[[PRNGKeyArray], C]
+    """One random case; awkward ones (ties, zeros, large values) often."""
+    residual: Callable[[C], float]
+    tolerance: Callable[[C], float]
+    broken: bool = False
+    """True for an exhibit: the subject must violate the identity, and the lab shows a counterexample."""
+
+    @property
+    def name(self) -> str:
+        """`family/subject`, unique."""
+        return f"{self.family}/{self.subject}"
+
+    def holds(self, case: C) -> bool:
+        """Whether the case is no counterexample; NaN is one."""
+        return self.residual(case) <= self.tolerance(case)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What became of an identity on a number of cases."""
+
+    identity: str
+    cases: int
+    counterexamples: int
+    residual: float
+    """Of the case that came nearest to the tolerance, or overstepped it furthest."""
+    tolerance: float
+    """Of the same case."""
+    broken: bool
+    """Whether a counterexample was expected."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no case was a counterexample."""
+        return self.counterexamples == 0
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the identity holds, or fails where it is shown for failing."""
+        return self.holds != self.broken
+
+
+def check_identity(identity: Identity, key: PRNGKeyArray, *, cases: int = 32) -> Trial:
+    """Try an identity on random cases.
+
+    Args:
+        identity: what is asserted.
+        key: of the whole trial; one part of it for each case.
+        cases: how many to try.
+
+    Raises:
+        ValueError: if `cases` is not positive.
+    """
+    if not cases > 0:
+        raise ValueError(f"an identity must be tried on at least one case, not {cases}")
+    tried = []
+    for part in jax.random.split(key, cases):
+        case = identity.cases(part)
+        tried.append((identity.residual(case), identity.tolerance(case)))
+    residual, tolerance = max(tried, key=lambda pair: _excess(*pair))
+    return Trial(
+        identity=identity.name,
+        cases=cases,
+        counterexamples=sum(not r <= t for r, t in tried),
+        residual=residual,
+        tolerance=tolerance,
+        broken=identity.broken,
+    )
+
+
+def _excess(residual: float, tolerance: float) -> tuple[bool, float]:
+    """Orders cases by how badly they fail; a residual that is NaN is the worst."""
+    return residual != residual, residual - tolerance

@@ -1,0 +1,94 @@
+"""What the identities are tried on: operators of queries, keys and values, and whole self-attention mixers."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from attnlab_theory.attention import attention, attention_weights, causal_mask, rotary, sinusoidal
+from attnlab_theory.attention.caching import decode_step, empty_cache
+from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
+from attnlab_theory.identities.cases import Tokens
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Operator:
+    """A function of (q, k, v, mask, scale=) to outputs; the mask may be None."""
+
+    name: str
+    mix: Callable[..., Array]
+    weights: Callable[..., Array] | None = None
+    """A function of (q, k, mask, scale=) to weights, where there are any to be seen."""
+    masked: bool = True
+    """Whether it takes a mask at all."""
+
+
+def _zero_after(q, k, v, mask=None, *, scale):
+    mask = jnp.ones((q.shape[0], k.shape[0]), bool) if mask is None else mask
+    return zero_after_softmax(q, k, v, mask, scale=scale)
+
+
+def _zero_after_weights(q, k, mask=None, *, scale):
+    mask = jnp.ones((q.shape[0], k.shape[0]), bool) if mask is None else mask
+    return zero_after_softmax_weights(q, k, mask, scale=scale)
+
+
+def _turned(q, k):
+    return rotary(q, jnp.arange(q.shape[0])), rotary(k, jnp.arange(k.shape[0]))
+
+
+def _rotary_attention(q, k, v, mask=None, *, scale):
+    return attention(*_turned(q, k), v, mask, scale=scale)
+
+
+def _rotary_weights(q, k, mask=None, *, scale):
+    return attention_weights(*_turned(q, k), mask, scale=scale)
+
+
+SOFTMAX = Operator(name="softmax", mix=attention, weights=attention_weights)
+ROTARY = Operator(name="rotary", mix=_rotary_attention, weights=_rotary_weights)
+ZERO_AFTER_SOFTMAX = Operator(name="zero-after-softmax", mix=_zero_after, weights=_zero_after_weights)
+
+Scheme = Literal["none", "learned", "sinusoidal", "rotary"]
+SCHEMES: tuple[Scheme, ...] = ("none", "learned", "sinusoidal", "rotary")
+"""How a mixer learns where a token stands."""
+
+
+def queries_keys_values(case: Tokens, scheme: Scheme, positions: Sequence[int]) -> tuple[Array, Array, Array]:
+    """Project the tokens at some positions, with one scheme of positions.
+
+    Args:
+        case: tokens and projections.
+        scheme: learned and sinusoidal vectors are added to the tokens, rotations turn queries and keys.
+        positions: which tokens, and where they stand.
+    """
+    at = jnp.asarray(positions)
+    x = case.x[at]
+    if scheme == "learned":
+        x = x + case.table[at]
+    if scheme == "sinusoidal":
+        x = x + sinusoidal(at, x.shape[1]).astype(x.dtype)
+    q, k, v = x @ case.w_q, x @ case.w_k, x @ case.w_v
+    if scheme == "rotary":
+        q, k = rotary(q, at), rotary(k, at)
+    return q, k, v
+
+
+def full_pass(case: Tokens, scheme: Scheme, *, causal: bool) -> Array:
+    """Self-attention over all tokens at once."""
+    n = case.x.shape[0]
+    q, k, v = queries_keys_values(case, scheme, range(n))
+    return attention(q, k, v, causal_mask(n) if causal else None, scale=case.scale)
+
+
+def decoded(case: Tokens, scheme: Scheme) -> Array:
+    """Causal self-attention one token at a time: each sees its own position only, the past lies in the cache."""
+    n, width = case.x.shape
+    cache, outputs = empty_cache(n, width, case.w_v.shape[1], dtype=case.x.dtype), []
+    for position in range(n):
+        q, k, v = queries_keys_values(case, scheme, [position])
+        output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
+        outputs.append(output)
+    return jnp.stack(outputs)

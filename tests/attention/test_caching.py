@@ -1,0 +1,43 @@
+"""The cache: what it refuses, and what a full one gives. That it agrees with a full pass is an identity."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.attention.caching import cached_attention, decode_step, empty_cache
+
+FLOAT = jnp.zeros(()).dtype
+ROW = jnp.ones(3, FLOAT)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"), [((0, 3, 3), "capacity"), ((2, 0, 3), "width"), ((2, 3, -1), "value width")]
+)
+def test_empty_caches_without_room_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=f"cache's {message} must be positive"):
+        empty_cache(*sizes)
+
+
+def test_full_cache_is_refused_and_under_jit_gives_nan():
+    cache = decode_step(empty_cache(1, 3, 3), ROW, ROW, ROW, scale=1.0)[1]
+    with pytest.raises(ValueError, match="cache is full: it has room for 1"):
+        decode_step(cache, ROW, ROW, ROW, scale=1.0)
+    assert np.isnan(jax.jit(lambda c: decode_step(c, ROW, ROW, ROW, scale=1.0)[0])(cache)).all()
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_rows_of_another_width_are_refused():
+    cache = empty_cache(2, 3, 3)
+    with pytest.raises(ValueError, match="key width must agree: cache has 3, k has 2"):
+        decode_step(cache, ROW[:2], ROW[:2], ROW, scale=1.0)
+    with pytest.raises(ValueError, match="value width must agree"):
+        decode_step(cache, ROW, ROW, ROW[:2], scale=1.0)
+    with pytest.raises(ValueError, match="positions must agree"):
+        cached_attention(ROW[None], ROW[None], jnp.ones((2, 3), FLOAT), scale=1.0)
+
+
+@pytest.mark.parametrize(("scale", "bad"), [(0.0, 1.0), (1.0, np.nan)])
+def test_bad_values_are_refused(scale, bad):
+    with pytest.raises(ValueError, match=r"scale must be positive|v must be finite"):
+        cached_attention(ROW[None], ROW[None], bad * ROW[None], scale=scale)

@@ -1,0 +1,47 @@
+"""Hypothesis attacks every identity; every exhibit fails as it should; every identity kills a mutant."""
+
+import collections
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from attnlab_theory.identities import IDENTITIES, check_identity, table
+from attnlab_theory.seeds import key_for
+from tests.identities.mutants import MUTANTS
+from tests.strategies import STRATEGIES
+
+TRUE = [identity for identity in IDENTITIES if not identity.broken]
+EXHIBITS = [identity for identity in IDENTITIES if identity.broken]
+
+
+@pytest.mark.parametrize("identity", TRUE, ids=lambda i: i.name)
+@hypothesis.settings(max_examples=60)
+@hypothesis.given(data=st.data())
+def test_no_case_is_a_counterexample(identity, data):
+    case = data.draw(STRATEGIES[identity.cases])
+    residual, tolerance = identity.residual(case), identity.tolerance(case)
+    assert residual <= tolerance
+
+
+@pytest.mark.parametrize("identity", IDENTITIES, ids=lambda i: i.name)
+def test_random_cases_come_out_as_expected(identity):
+    trial = check_identity(identity, key_for(2, identity.name), cases=16)
+    assert trial.as_expected, trial
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_a_broken_operator_is_caught(mutant):
+    assert not mutant.broken
+    trial = check_identity(mutant, key_for(3, mutant.name))
+    assert not trial.holds, trial
+
+
+def test_every_family_of_identities_can_fail():
+    assert {identity.family for identity in TRUE} <= {mutant.family for mutant in MUTANTS}
+
+
+def test_names_are_unique_and_exhibits_fail_what_others_pass():
+    assert max(collections.Counter(identity.name for identity in IDENTITIES).values()) == 1
+    for family, subjects in table().items():
+        assert any(subjects.values()), f"{family} is true of nothing"
