@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import scipy.stats
 
 
 def softmax_rtol(peak_score: float, n: int, dtype=np.float32) -> float:
@@ -123,3 +124,11 @@ def best_weights_atol(n: int) -> float:
     by Pinsker's inequality, times n for the scores' own rounding; one more full step squares that error.
     """
     return n * float(np.sqrt(np.finfo(np.float64).eps))
+
+
+def misses_allowed(trials: int, rate: float, false_alarm: float) -> int:
+    """The most misses in independent trials, each missing with probability at most `rate`, that may pass.
+
+    More of them happen with probability at most `false_alarm`: the binomial tail, inverted.
+    """
+    return int(scipy.stats.binom.isf(false_alarm, trials, rate))
