@@ -8,13 +8,24 @@ from attnlab_theory.stats import Interval
 
 numbers = st.floats(-1e6, 1e6)
 ends = st.floats(allow_nan=False)
-intervals = st.tuples(ends, ends).map(lambda pair: Interval(min(pair), max(pair)))
+intervals = (
+    st.tuples(ends, ends)
+    .map(lambda pair: (min(pair), max(pair)))
+    .filter(lambda pair: pair[0] < math.inf and pair[1] > -math.inf)
+    .map(lambda pair: Interval(*pair))
+)
 
 
 @pytest.mark.parametrize("ends", [(1.0, 0.0), (math.nan, 0.0), (0.0, math.nan), (math.inf, -math.inf)])
 def test_ends_in_the_wrong_order_or_nan_are_refused(ends):
     with pytest.raises(ValueError, match="low <= high"):
         Interval(*ends)
+
+
+@pytest.mark.parametrize("end", [math.inf, -math.inf])
+def test_an_interval_without_a_real_number_is_refused(end):
+    with pytest.raises(ValueError, match="holds real numbers"):
+        Interval.point(end)
 
 
 def test_a_negative_radius_is_refused():
