@@ -1,5 +1,102 @@
-"""Small isotropic noise in the keys (claims D.1)."""
+"""Small isotropic noise in the keys (claims D.1): a window between two walls."""
 
-from attnlab_theory.claims.claim import Claim
+import dataclasses
 
-CLAIMS: tuple[Claim, ...] = ()
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.claims import stretched_key as problem
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.stretched_key import Setting
+from attnlab_theory.stats import Interval, known_variance
+from attnlab_theory.theory import small_noise as theory
+
+SOURCE = "claims D.1; cs224n 1c.i; practical4 2c.1"
+STRENGTHS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 50.0, 200.0, 1000.0)
+VARIANCES = (1e-6, 1e-4, 1e-2)
+STREAM = "isotropic-keys"
+CHUNK = 128
+
+
+def _error(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+    means = problem.means_of(setting.n, setting.d)
+    keys = problem.keys_around(key, means, setting.variance, stretched=0.0)
+    return problem.squared_error(problem.output(problem.ask_for_both(means, setting.beta), keys))
+
+
+def _exact(setting: Setting) -> float:
+    return theory.averaging_error(setting.n, setting.beta, setting.variance)
+
+
+def _spread(setting: Setting) -> float:
+    """An upper bound on the error's variance: the exact one, and the rounding of an error below three halves."""
+    return theory.averaging_error_variance(setting.n, setting.beta, setting.variance) * 1.01 + 1e-12
+
+
+ERROR = Claim(
+    name="small-noise-error",
+    statement=r"Isotropic noise does no harm while $\beta\sqrt{2a} \ll 1$ and $e^\beta \gg n$: between the two "
+    r"walls $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is as computed.",
+    source=SOURCE,
+    hypotheses=problem.HYPOTHESES,
+    predict=lambda s: Interval.point(_exact(s)),
+    draw=_error,
+    bound=lambda s: known_variance(_spread(s)),
+    # A fifth of what is predicted: the figure spans five decades.
+    resolution=lambda s: 0.2 * _exact(s),
+    settings=tuple(Setting(16, 16, beta, variance) for variance in VARIANCES for beta in STRENGTHS),
+    stream=STREAM,
+    chunk=CHUNK,
+)
+
+
+ALWAYS_HARMLESS = dataclasses.replace(
+    ERROR,
+    name="small-noise-harmless-at-any-strength",
+    statement=r"Noise of variance $a = 10^{-4}$ is small: a stronger query keeps the error below 0.01.",
+    source="practical4 2c.1 read with a fixed before the query is chosen",
+    predict=lambda s: Interval.at_most(0.01),
+    # Thirty settings, as the claim it mocks has: the compiled draw is shared.
+    settings=tuple(Setting(16, 16, 20.0 + 20.0 * step, 1e-4) for step in range(30)),
+    expect=Verdict.REFUTED,
+)
+
+
+def _share_of_delta(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+    return _error(key, setting) / (jnp.asarray(setting.variance) * setting.beta**2 / 2)
+
+
+def _delta_spread(setting: Setting) -> float:
+    return _spread(setting) / theory.delta_method_error(setting.beta, setting.variance) ** 2
+
+
+def _at_deviation(x: float) -> Setting:
+    return Setting(16, 16, 30.0, x**2 / (2 * 30.0**2))
+
+
+DELTA = Claim(
+    name="delta-method",
+    statement=r"The delta method, $\mathrm{Cov}(c) \approx 2a\beta^2 \sum_i J_i J_i^\top$, is high by a relative "
+    r"$x^2$ at most, $x = \beta\sqrt{2a}$, and never low once $e^\beta \gg n$.",
+    source="claims D.1",
+    hypotheses={**problem.HYPOTHESES, "a > 0": lambda s: s.variance > 0},
+    predict=lambda s: Interval(*theory.delta_method_band(s.n, s.beta, s.variance)),
+    draw=_share_of_delta,
+    bound=lambda s: known_variance(_delta_spread(s)),
+    resolution=lambda s: 0.08,
+    settings=tuple(_at_deviation(x) for x in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)),
+    chunk=CHUNK,
+)
+
+DELTA_FOREVER = dataclasses.replace(
+    DELTA,
+    name="delta-method-at-any-noise",
+    statement=r"The delta method is within 10 % of the truth however large $\beta\sqrt{2a}$ is.",
+    source="claims D.1 with its condition removed",
+    predict=lambda s: Interval(0.9, 1.1),
+    settings=tuple(_at_deviation(x) for x in (0.5, 0.7, 1.0, 1.5, 2.0, 3.0)),
+    stream="delta-method",
+    expect=Verdict.REFUTED,
+)
+
+CLAIMS = (ERROR, ALWAYS_HARMLESS, DELTA, DELTA_FOREVER)

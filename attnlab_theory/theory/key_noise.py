@@ -115,14 +115,48 @@ def weight_moment(
     if len(powers) != len(means) or min(powers) < 0 or not sum(powers):
         raise ValueError(f"powers must hold one non-negative integer per key and not be all zero: {tuple(powers)}")
     laws, law_of, _ = _distinct_laws(means, variances)
-    transforms = {power: _transforms(laws, power) for power in set(powers)}
-    product = np.prod([transforms[power][law] for power, law in zip(powers, law_of, strict=True)], axis=0)
-    return _integral(product) / factorial(sum(powers) - 1)
+    return _moment({power: _transforms(laws, power) for power in set(powers)}, law_of, powers)
 
 
 def squared_error(moments: Moments, target: Float[np.ndarray, " s"]) -> float:
     """E||sum_i (alpha_i - target_i) v_i||^2 for orthonormal values v_i: the sum of E(alpha_i - target_i)^2."""
     return float(np.trace(moments.second) - 2 * target @ moments.first + target @ target)
+
+
+def squared_error_variance(
+    means: Float[np.ndarray, " s"], variances: Float[np.ndarray, " s"], target: Float[np.ndarray, " s"]
+) -> float:
+    """Var||sum_i (alpha_i - target_i) v_i||^2 for orthonormal values, from moments of order up to four.
+
+    The squared error is A - 2B + target . target with A = sum alpha_i^2 and B = sum target_i alpha_i; keys with
+    the same law and the same target are exchangeable, so that each class of pairs is computed once.
+
+    Raises:
+        ValueError: as `weight_moments`.
+    """
+    laws, law_of, _ = _distinct_laws(means, variances)
+    transforms = {power: _transforms(laws, power) for power in range(5)}
+    members: dict[tuple[int, float], list[int]] = {}
+    for i, kind in enumerate(zip(law_of.tolist(), target.tolist(), strict=True)):
+        members.setdefault(kind, []).append(i)
+
+    def expected(*raised: int) -> float:
+        return _moment(transforms, law_of, np.bincount(raised, minlength=len(law_of)).tolist())
+
+    total = 0.0
+    for mine in members.values():
+        for yours in members.values():
+            i, ti = mine[0], target[mine[0]]
+            pairs = [(i, i, len(mine))] if mine is yours else []
+            others = [j for j in yours if j != i]
+            pairs += [(i, others[0], len(mine) * len(others))] if others else []
+            for i, j, count in pairs:
+                tj = target[j]
+                a_a, a_b, b_b = expected(i, i, j, j), expected(i, i, j), expected(i, j)
+                total += count * (a_a - 4 * tj * a_b + 4 * ti * tj * b_b)
+    moments = weight_moments(means, variances)
+    centre = float(np.trace(moments.second) - 2 * target @ moments.first)
+    return max(total - centre**2, 0.0)
 
 
 def mean_of_heads_squared_error(heads: Sequence[Moments], target: Float[np.ndarray, " s"]) -> float:
@@ -193,6 +227,11 @@ def _bump(w: np.ndarray, power: int) -> np.ndarray:
 
 def _normal_density(x: np.ndarray) -> np.ndarray:
     return np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+
+
+def _moment(transforms: dict[int, np.ndarray], law_of: np.ndarray, powers: Sequence[int]) -> float:
+    product = np.prod([transforms[power][law] for power, law in zip(powers, law_of, strict=True)], axis=0)
+    return _integral(product) / factorial(sum(powers) - 1)
 
 
 def _product(zeroth: np.ndarray, counts: np.ndarray) -> np.ndarray:

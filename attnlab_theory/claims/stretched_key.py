@@ -1,0 +1,81 @@
+"""What the claims about noisy keys share: the problem, the wish and the error."""
+
+import dataclasses
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import averaged_heads
+from attnlab_theory.axes import Scalar
+from attnlab_theory.sampling import noisy_keys, orthonormal
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Bound, bounded
+
+STREAM = "stretched-key"
+"""One head, two heads and identical heads are judged on the very same keys."""
+
+CHUNK = 512
+"""Chunks of one size, or the streams would part; nine settings of it hold 5 MB of keys."""
+
+STRETCH = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A query of strength beta on n keys of width d around orthonormal means, with noise of this variance."""
+
+    n: int
+    d: int
+    beta: float
+    variance: float
+
+
+HYPOTHESES = {
+    "n <= d": lambda s: s.n <= s.d,
+    "beta > 0": lambda s: s.beta > 0,
+    "variance >= 0": lambda s: s.variance >= 0,
+}
+
+
+def means_of(n: int, d: int) -> Float[Array, "s d"]:
+    """The keys' means: one orthonormal frame in general position, the same in every draw.
+
+    The noise's law does not change under rotations, so a frame that turns would cost a factorisation a draw and
+    show nothing more.
+    """
+    return orthonormal(key_for(0, "noisy-keys", "means"), n, d)
+
+
+def keys_around(
+    key: PRNGKeyArray, means: Float[Array, "s d"], variance: Scalar, stretched: Scalar = 1.0
+) -> Float[Array, "s d"]:
+    """Noisy keys, the first `stretched` of them with the homework's uncertain length."""
+    position = jnp.arange(means.shape[0], dtype=means.dtype)
+    stretch = jnp.where(position < jnp.asarray(stretched, means.dtype), STRETCH, 0.0).astype(means.dtype)
+    return noisy_keys(key, means, variance=variance, stretch=stretch)
+
+
+def ask_for_both(means: Float[Array, "s d"], beta: Scalar) -> Float[Array, "1 d"]:
+    """One query, beta (mu_a + mu_b)."""
+    return jnp.asarray(beta, means.dtype) * (means[:1] + means[1:2])
+
+
+def ask_for_each(means: Float[Array, "s d"], beta: Scalar) -> Float[Array, "2 d"]:
+    """Two queries, beta mu_a and beta mu_b."""
+    return jnp.asarray(beta, means.dtype) * means[:2]
+
+
+def output(queries: Float[Array, "h d"], keys: Float[Array, "s d"]) -> Float[Array, " s"]:
+    """The mean of the heads' outputs for orthonormal values: its coordinates are the weights."""
+    return averaged_heads(queries, keys, jnp.eye(keys.shape[0], dtype=keys.dtype), scale=1.0)
+
+
+def squared_error(c: Float[Array, " s"]) -> Float[Array, ""]:
+    """||c - (v_a + v_b)/2||^2."""
+    half = jnp.where(jnp.arange(c.shape[0]) < 2, 0.5, 0.0).astype(c.dtype)
+    return jnp.sum((c - half) ** 2)
+
+
+def error_bound(scale: float = 1.0) -> Bound:
+    """The bound for `scale` squared errors: a vertex of the simplex is at most 3/2 away; the rest is rounding."""
+    return bounded(0.0, 1.5001 * scale)

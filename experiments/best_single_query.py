@@ -1,0 +1,70 @@
+"""Is one head doomed, or was the query bad?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import best_query as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """The best single query against two heads over the noise, and the error of every query for the pair."""
+    from attnlab_theory.report import style
+
+    figure, (left, right) = style.panels(
+        "One head is not doomed: a query that pushes the other keys away beats two heads once the noise is small",
+        columns=2,
+        size=(10.4, 4.2),
+    )
+    for series, (name, label) in enumerate(
+        (
+            ("best-query-for-the-pair-error", r"best $x\mu_a + y\mu_b$"),
+            ("two-heads-at-their-best", r"two heads $\beta\mu_a$, $\beta\mu_b$, best $\beta$"),
+            ("best-query-error", "best of all single queries"),
+        )
+    ):
+        style.draw_predicted(left, findings.of(name), "variance", series=series, label=label)
+        style.draw_measured(left, findings.of(name), "variance", series=series)
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="variance of the isotropic noise, $a$",
+        ylabel=r"mean squared error, $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+    )
+    left.legend(title="line predicted, interval measured", title_fontsize=9)
+    grid = findings.of("no-query-for-the-pair-beats-the-best")
+    xs, ys = sorted(set(grid.values("on_a"))), sorted(set(grid.values("on_b")))
+    cells = [[grid.of(f.claim, on_a=x, on_b=y)[0].measured.centre for x in xs] for f in grid[:1] for y in ys]
+    image = right.imshow(cells, origin="lower", aspect="auto", cmap="cividis_r", vmin=0.1, vmax=0.5)
+    for row, y in enumerate(cells):
+        for column, value in enumerate(y):
+            dark = value > 0.33
+            right.annotate(
+                f"{value:.2f}",
+                (column, row),
+                ha="center",
+                va="center",
+                color="white" if dark else "black",
+                fontsize=8,
+            )
+    right.grid(False)
+    right.set(
+        xticks=range(len(xs)),
+        xticklabels=[f"{x:g}" for x in xs],
+        yticks=range(len(ys)),
+        yticklabels=[f"{y:g}" for y in ys],
+        xlabel=r"$x$, asked of the stretched key $a$",
+        ylabel=r"$y$, asked of key $b$",
+        title=r"measured error of $x\mu_a + y\mu_b$, $a = 10^{-4}$",
+    )
+    figure.colorbar(image, ax=right, label="mean squared error")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="best_single_query",
+    question="Is one head doomed, or was the query bad?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

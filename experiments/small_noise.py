@@ -1,0 +1,53 @@
+"""When is noise in the keys small?"""
+
+import math
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import small_noise as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """Both walls of the harmless window, and how far the delta method carries."""
+    from attnlab_theory.report import style
+
+    figure, (left, right) = style.panels(
+        "Noise is harmless in a window: the query strong enough to select, too weak to hear the noise", columns=2
+    )
+    errors = findings.of("small-noise-error")
+    for series, variance in enumerate(style.series_of(errors, "variance")):
+        chosen = errors.of("small-noise-error", variance=variance)
+        style.draw_predicted(
+            left, chosen, "beta", series=series, label=rf"$a = 10^{{{round(math.log10(variance))}}}$"
+        )
+        style.draw_measured(left, chosen, "beta", series=series)
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"strength of the query, $\beta$",
+        ylabel=r"mean squared error, $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
+    )
+    left.legend(title="noise variance; line predicted", title_fontsize=9)
+    for series, name in enumerate(("delta-method", "delta-method-at-any-noise")):
+        chosen = findings.of(name)
+        label = {"delta-method": "proved band", "delta-method-at-any-noise": "foil: always within 10 %"}[name]
+        style.draw_predicted(right, chosen, "variance", series=series, label=label)
+        style.draw_measured(right, chosen, "variance", series=series)
+    right.set(
+        xscale="log",
+        xlabel=r"noise variance $a$ at $\beta = 30$",
+        ylabel=r"error over the delta method's $a\beta^2/2$",
+    )
+    right.legend()
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="small_noise",
+    question="When is noise in the keys small?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
