@@ -44,7 +44,7 @@ def masks(t: int, s: int):
 
 def orders(n: int):
     """Permutations of n things."""
-    return st.permutations(range(n)).map(np.array)
+    return st.permutations(range(n)).map(jnp.array)
 
 
 positions = st.integers(-4096, 4096)

@@ -1,6 +1,9 @@
 """Derived tolerances, one named function each. A literal rtol in a test is a review question."""
 
+import math
+
 import numpy as np
+import scipy.stats
 
 
 def softmax_rtol(peak_score: float, n: int, dtype=np.float32) -> float:
@@ -75,6 +78,60 @@ def attention_slope_atol(d: int, n: int, peak_score: float, peak_value: float, s
     truncation = 64 * peak_value * peak_score**3 * step**2 / 6
     # Scores may be off their own peak by the step's worth: a factor of two covers it.
     return truncation + 2 * attention_atol(d, n, peak_score, peak_value, np.float64) / step
+
+
+def face_count_atol(n: int, size: int) -> float:
+    """Absolute error of a mean number of faces with `size` vertices among n points, theory/gaussian_polytope.py.
+
+    Each angle is a quadrature good to 1e-12; a share sums at most n / 2 products of angles with binomials that
+    keep every product below one, so it inherits n of those errors, and n eps of rounding relative to terms
+    that may cancel; the count is binomial(n, size) shares.
+    """
+    return math.comb(n, size) * n * 2e-12
+
+
+def entropy_programme_atol(n: int) -> float:
+    """Absolute error of the maximum entropy that SLSQP finds over n weights, stopped at a change of 1e-15.
+
+    Near its maximum the entropy is quadratic, and a sequential quadratic method's last step is of the order
+    of the square root of that change, 3e-8: times n slopes of order one for the constraints it leaves unmet.
+    """
+    return n * 1e-7
+
+
+def simplex_search_atol(slopes: int) -> float:
+    """Absolute error of a maximum that Nelder-Mead finds when stopped at 1e-12 in value and in place.
+
+    The simplex may stall where values differ by less than their rounding: a few times that, per slope.
+    """
+    return 10 * slopes * 1e-12
+
+
+def margin_atol(keys: np.ndarray) -> float:
+    """Absolute error of the margin of a unit query over these keys, in float64.
+
+    Centring and a product of d terms round each score by (d + 2) eps times the largest entry, whose shift
+    the keys may carry, and the largest margin moves no further than its keys do. Both ends of a margin
+    pay, on both sides of a comparison; the projections that equalise scores add as much again.
+    """
+    return 16 * keys.size * float(np.finfo(np.float64).eps) * float(np.max(np.abs(keys), initial=1.0))
+
+
+def best_weights_atol(n: int) -> float:
+    """Absolute error of the weights at the end of Newton's method on a smooth convex function of n weights.
+
+    It stops where the value no longer falls: within eps of its minimum, so within sqrt(eps) of the weights,
+    by Pinsker's inequality, times n for the scores' own rounding; one more full step squares that error.
+    """
+    return n * float(np.sqrt(np.finfo(np.float64).eps))
+
+
+def misses_allowed(trials: int, rate: float, false_alarm: float) -> int:
+    """The most misses in independent trials, each missing with probability at most `rate`, that may pass.
+
+    More of them happen with probability at most `false_alarm`: the binomial tail, inverted.
+    """
+    return int(scipy.stats.binom.isf(false_alarm, trials, rate))
 
 
 def search_rtol() -> float:

@@ -1,10 +1,15 @@
 """Commands about somebody's own problem: check, construct, leaks."""
 
 import dataclasses
+import json
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +45,32 @@ class ConstructSubset:
 
     def run(self) -> int:
         """Find the query and measure it."""
-        raise NotImplementedError
+        import jax
+
+        from attnlab_theory.construct import query_for_subset
+
+        found = query_for_subset(_array(self.keys), _indices(self.select, "--select"))
+        # The certificate counts the rounding of the operator, and a file's numbers are float64 as a rule.
+        with jax.enable_x64(True):
+            strength = found.strength(self.tolerance)
+            result = {
+                "subset": list(found.subset),
+                "query": found.scaled(strength).tolist(),
+                "margin": found.margin if math.isfinite(found.margin) else None,
+                "strength": strength,
+                "tolerance": self.tolerance,
+                "certified": found.error_bound(strength),
+                "measured": found.measured_error(strength),
+            }
+        if self.json:
+            print(json.dumps(result, indent=1))
+            return 0
+        margin = "all keys are wanted: any will do" if result["margin"] is None else f"{found.margin:.6g}"
+        print(f"query (scale 1)       {_vector(result['query'])}")
+        print(f"margin at length 1    {margin}")
+        print(f"length of the query   {strength:.6g}")
+        print(f"error of the weights  certified ≤ {result['certified']:.3g}, measured {result['measured']:.3g}")
+        return 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,11 +117,44 @@ class Leaks:
     """Positions."""
     width: int = 8
     """Width of one input."""
-    seed: int = 0
-    """For the inputs and their replacements."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Intervene and print the matrix."""
-        raise NotImplementedError
+        from attnlab_theory.answers.submission import Submission
+        from attnlab_theory.identities import leaks
+
+        tokens = leaks.random_tokens(self.length, self.width)
+        with Submission(self.function, any_framework=True) as mixer:
+            found = leaks.leaks(mixer, tokens)
+        print(json.dumps(leaks.as_json(found), indent=1) if self.json else leaks.picture(found))
+        return leaks.exit_code(found)
+
+
+def _array(path: Path) -> "np.ndarray":
+    """The numbers of a .npy file, one line of complaint if it holds anything else."""
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except (ValueError, EOFError):
+        raise ValueError(f"{path} is no whole .npy file of numbers; write it with numpy.save") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
+        raise ValueError(f"{path} must hold one array of real numbers, not {getattr(array, 'dtype', 'an archive')}")
+    if array.ndim != 2:
+        raise ValueError(f"{path} must hold a matrix with one vector per row, not shape {array.shape}")
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _indices(text: str, option: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} takes numbers separated by commas, such as 0,3, not {text!r}") from None
+
+
+def _vector(numbers: "list[float]") -> str:
+    return "[" + ", ".join(f"{number:.6g}" for number in numbers) + "]"

@@ -1,9 +1,9 @@
 """Room 5, beside the claims: what is true of every input. One counterexample fails an identity."""
 
-from attnlab_theory.identities import rows
+from attnlab_theory.identities import causality, rows
 from attnlab_theory.identities.identity import Identity, Trial, check_identity
 
-IDENTITIES: tuple[Identity, ...] = (*rows.IDENTITIES,)
+IDENTITIES: tuple[Identity, ...] = (*rows.IDENTITIES, *causality.IDENTITIES)
 """Every identity of the lab, in the order of the book. Explicit: no discovery."""
 
 

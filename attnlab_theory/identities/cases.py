@@ -7,10 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from attnlab_theory.axes import Scalar
+
 WIDTH = 4
 LENGTH = 4
 
 
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Attending:
     """Queries, keys and values; a mask; and what a symmetry does to them."""
@@ -20,13 +23,14 @@ class Attending:
     v: Float[Array, "s v"]
     mask: Bool[Array, "t s"]
     """Every query sees at least one key."""
-    scale: float
-    order: Int[np.ndarray, " s"]
+    scale: Scalar
+    order: Int[Array, " s"]
     """A permutation of the source positions."""
     shift: Float[Array, " d"]
     """Added to every key."""
 
 
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Tokens:
     """Tokens and the projections of one head of self-attention."""
@@ -35,8 +39,8 @@ class Tokens:
     w_q: Float[Array, "d d"]
     w_k: Float[Array, "d d"]
     w_v: Float[Array, "d v"]
-    scale: float
-    order: Int[np.ndarray, " t"]
+    scale: Scalar
+    order: Int[Array, " t"]
     """A permutation of the tokens."""
     table: Float[Array, "t d"]
     """Learned positions: one row per position."""
@@ -127,5 +131,5 @@ def _between(key: PRNGKeyArray, low: float, high: float) -> float:
     return float(jax.random.uniform(key, minval=low, maxval=high))
 
 
-def _order(key: PRNGKeyArray, n: int) -> np.ndarray:
-    return np.asarray(jax.random.permutation(key, n))
+def _order(key: PRNGKeyArray, n: int) -> Array:
+    return jax.random.permutation(key, n)

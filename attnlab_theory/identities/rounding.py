@@ -5,6 +5,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from attnlab_theory.axes import Scalar
+
 
 def epsilon(x: Array) -> float:
     """The spacing of the dtype's numbers at one, twice the largest relative rounding error."""
@@ -26,12 +28,12 @@ def gap(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.max(np.abs(host(a) - host(b)), initial=0.0))
 
 
-def score_bound(q: Array, k: Array, scale: float) -> float:
+def score_bound(q: Array, k: Array, scale: Scalar) -> float:
     """No score exceeds this, and neither does any partial sum of one: scale * sum_d |q_d| |k_d|."""
-    return scale * float(np.max(np.abs(host(q)) @ np.abs(host(k)).T, initial=0.0))
+    return float(scale) * float(np.max(np.abs(host(q)) @ np.abs(host(k)).T, initial=0.0))
 
 
-def score_rounding(q: Array, k: Array, scale: float) -> float:
+def score_rounding(q: Array, k: Array, scale: Scalar) -> float:
     """Absolute error of a score less the row's maximum.
 
     A dot product of d terms errs by d eps/2 of its bound in any order of summation; rounding the scale and
@@ -49,7 +51,7 @@ def weight_rounding(score_error: float, n: int, eps: float) -> float:
     return float(np.expm1(2 * score_error)) + eps * (n / 2 + 5)
 
 
-def attention_rounding(q: Array, k: Array, v: Array, scale: float) -> float:
+def attention_rounding(q: Array, k: Array, v: Array, scale: Scalar) -> float:
     """Absolute error of one coordinate of softmax attention: of the weights, then of a sum of n products."""
     eps, n = epsilon(q), k.shape[0]
     return peak(v) * (weight_rounding(score_rounding(q, k, scale), n, eps) + eps * (n / 2 + 1))

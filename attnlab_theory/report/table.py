@@ -50,26 +50,23 @@ def tallies(findings: Iterable[Finding]) -> list[Tally]:
 
 
 def verdict_table(findings: Findings) -> Table:
-    """The table that `attnlab run` ends with: a line per claim."""
+    """The table that `attnlab run` ends with: a line per claim, below the name of its experiment."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("experiment", "claim"):
-        table.add_column(column, overflow="fold")
+    table.add_column("claim", overflow="fold")
     for column in ("settings", "draws"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold")
-    table.add_column("", no_wrap=True)
-    previous = ""
+    experiment = ""
     for line in tallies(findings):
-        style = style_of(line)
-        table.add_row(
-            line.experiment if line.experiment != previous else "",
-            line.claim,
-            str(line.settings),
-            f"{line.draws:,}",
-            f"[{style}]{line.verdict}[/]",
-            "as expected" if line.as_expected else f"[red]expected {line.expect}[/]",
-        )
-        previous = line.experiment
+        if line.experiment != experiment:
+            experiment = line.experiment
+            table.add_row(f"[bold]{experiment}[/]")
+        verdict = f"[{style_of(line)}]{line.verdict}[/]"
+        if line.expect != Verdict.SUPPORTED and line.as_expected:
+            verdict += " (a foil)"
+        elif not line.as_expected:
+            verdict += f" [red]but {line.expect} was expected[/]"
+        table.add_row(f"  {line.claim}", str(line.settings), f"{line.draws:,}", verdict)
     return table
 
 

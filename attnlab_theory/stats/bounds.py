@@ -75,8 +75,8 @@ def exact(rounding: float) -> Bound:
 def bounded(low: float, high: float) -> Bound:
     """Empirical Bernstein by betting: the draws lie in [low, high].
 
-    At 1e-8 and 1e5 draws a tenth wider than the normal interval, and never wider than Maurer and
-    Pontil's closed form where it matters: a third narrower on rare or skewed draws.
+    A tenth wider than the normal interval at an error rate of 1e-8 and 1e5 draws of moderate variance;
+    narrower than Maurer and Pontil's closed form, by a third where draws are rare or skewed.
 
     Raises:
         ValueError: if the ends are not finite or not in order.
@@ -144,7 +144,13 @@ def known_variance(variance: float) -> Bound:
         if n <= 2 * log:
             return EVERYTHING
         radius = math.sqrt(2 * variance * log / (n - 2 * log))
-        return _around_root(draws, radius, scale=radius / (variance + radius**2))
+        start = float(np.mean(draws))
+        middle = float(np.median(draws[:1001]))
+        # Where to start is free. One enormous draw can throw the mean so far off that the others, seen from
+        # there, lose all their digits.
+        if not abs(start - middle) <= 8 * math.sqrt(variance):
+            start = middle
+        return _around_root(draws, start, radius, scale=radius / (variance + radius**2))
 
     return Bound("known_variance", f"variance at most {variance:.6g}, from theory (Catoni)", interval)
 
@@ -174,14 +180,13 @@ def normal(argument: str) -> Bound:
     return Bound("normal", f"large sample: {argument}", interval)
 
 
-def _around_root(draws: np.ndarray, radius: float, scale: float) -> Interval:
-    """The interval of `radius` around the root of Catoni's influence function.
+def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -> Interval:
+    """The interval of `radius` around the root of Catoni's influence function, looked for from `start`.
 
     In Catoni's notation eta = radius, and scale = eta / (v + eta^2) is his alpha: his two expressions
     agree because n eta^2 = 2 ln(1/epsilon) (v + eta^2).
     """
     step = scale * radius
-    start = float(np.mean(draws))
     with np.errstate(over="ignore"):
         units = scale * (draws - start)
 

@@ -20,7 +20,8 @@ def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int)
 
     Every chunk folds its own number into the key, so block i of a stream is the same numbers whatever
     was drawn before and however many devices share the work. All points (a pytree with a leading axis)
-    see the same random keys: points that differ in beta share their sampled keys.
+    see the same random keys: points that differ in beta share their sampled keys. Another number of points
+    is another program, which sees the same keys but may round differently.
 
     Args:
         draw: one draw at one point; jax-traceable.

@@ -11,7 +11,7 @@ class Interval:
     A point is an equality, a half-line is a bound, a band is an approximation with a known error.
 
     Raises:
-        ValueError: if an end is NaN or the ends are the wrong way round.
+        ValueError: if an end is NaN, the ends are the wrong way round, or no real number lies between them.
     """
 
     low: float
@@ -20,6 +20,8 @@ class Interval:
     def __post_init__(self) -> None:
         if not self.low <= self.high:
             raise ValueError(f"an interval needs low <= high, not [{self.low}, {self.high}]")
+        if self.low == math.inf or self.high == -math.inf:
+            raise ValueError(f"an interval holds real numbers, but [{self.low}, {self.high}] has none")
 
     @classmethod
     def point(cls, value: float) -> "Interval":

@@ -1,0 +1,148 @@
+"""Faces of the convex hull of the keys: what a strong query can tell apart.
+
+As its strength grows, softmax(K q) tends to the uniform law on the keys with the largest k . q, and these
+are all the keys on one face of the hull. So everything here is convex geometry, in float64 on the host.
+"""
+
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from jaxtyping import Array, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention import attention_weights
+
+
+def widest_margin(
+    keys: Float[np.ndarray, "s d"], subset: Sequence[int], rounding: float = 0.0
+) -> tuple[Float[np.ndarray, " d"], float]:
+    """The unit query with equal scores on `subset` that beats every other key by most, and by how much.
+
+    Equal scores leave the queries orthogonal to all differences inside the subset. Seen from there the
+    subset is one point, and the best direction is the shortest vector of the convex hull of (that point -
+    other key): a least-distance programme, solved exactly and without any scale by non-negative least
+    squares (an active-set method: finitely many steps, no stopping tolerance).
+
+    Args:
+        keys: one row each, in float64.
+        subset: indices, neither none nor all of the keys.
+        rounding: lengths up to this are taken for zero when the dimension of the subset is counted.
+
+    Returns:
+        The query and its margin; a zero query and a margin of 0 where no query has a positive one.
+
+    Source: Lawson and Hanson 1974, "Solving least squares problems", chapter 23 (LDP).
+    """
+    chosen = np.asarray(subset)
+    others = np.delete(np.arange(len(keys)), chosen)
+    centred = keys - np.mean(keys[chosen], axis=0, keepdims=True)
+    inside = _row_space(centred[chosen], rounding)
+    lead = _off(inside, -centred[others])
+    length = float(np.max(np.linalg.norm(lead, axis=1)))
+    if length <= rounding:
+        return np.zeros(keys.shape[1]), 0.0
+    system = np.vstack([lead.T / length, np.ones(len(others))])
+    mixture, _ = scipy.optimize.nnls(system, np.append(np.zeros(keys.shape[1]), 1.0), maxiter=100 * len(keys))
+    query = _off(inside, (mixture @ lead)[None, :])[0]
+    size = float(np.linalg.norm(query))
+    # A combination that cancels to its own rounding is the zero vector: the origin is in the hull.
+    if size <= 8 * len(keys) * float(np.finfo(float).eps) * length:
+        return np.zeros(keys.shape[1]), 0.0
+    query = query / size
+    scores = centred @ query
+    # Evaluated, not taken from the solver: the margin is a fact about this query.
+    margin = float(np.min(scores[chosen]) - np.max(scores[others]))
+    return (query, margin) if margin > 0 else (np.zeros(keys.shape[1]), 0.0)
+
+
+def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) -> tuple[int, ...]:
+    """The keys on the smallest face of the hull that holds `point`, which must lie in the hull.
+
+    Key j is on it exactly if some mixture of keys that equals `point` uses key j. One linear programme asks
+    for all j at once: maximise sum_j min(1, lambda_j) over lambda >= 0 with sum lambda k = (sum lambda)
+    point. Nothing bounds lambda, so at the optimum every term is 0 or 1, whatever the scale of the keys.
+    """
+    n, d = keys.shape
+    centred = keys - point[None, :]
+    size = float(np.max(np.abs(centred)))
+    if size == 0:
+        return tuple(range(n))
+    balance = np.hstack([(centred / size).T, np.zeros((d, n))])
+    # Variables lambda, then t; t_j - lambda_j <= 0.
+    below = np.hstack([-np.eye(n), np.eye(n)])
+    solved = scipy.optimize.linprog(
+        np.append(np.zeros(n), -np.ones(n)),
+        A_ub=below,
+        b_ub=np.zeros(n),
+        A_eq=balance,
+        b_eq=np.zeros(d),
+        bounds=[(0, None)] * n + [(0, 1)] * n,
+        method="highs",
+    )
+    if solved.x is None:
+        raise ArithmeticError(f"the linear programme for a face of the keys failed: {solved.message}")
+    return tuple(int(j) for j in np.flatnonzero(solved.x[n:] > 0.5))
+
+
+def nearest_mixture(
+    keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]
+) -> tuple[Float[np.ndarray, " s"], float]:
+    """Weights of the mixture of keys next to `point`, and how far it is from it."""
+    centred = keys - point[None, :]
+    size = max(float(np.max(np.abs(centred))), float(np.finfo(float).tiny))
+    system = np.vstack([centred.T / size, np.ones(len(keys))])
+    raw, _ = scipy.optimize.nnls(system, np.append(np.zeros(keys.shape[1]), 1.0), maxiter=100 * len(keys))
+    weights = raw / np.sum(raw)
+    return weights, float(np.linalg.norm(weights @ centred))
+
+
+def rounding_of(keys: np.ndarray) -> float:
+    """How far a key may have moved when it was rounded to the type it is given in, in the keys' own unit."""
+    eps = float(np.finfo(keys.dtype).eps) if np.issubdtype(keys.dtype, np.floating) else float(np.finfo(float).eps)
+    return 4 * eps * math.sqrt(keys.shape[1]) * float(np.max(np.abs(keys), initial=0.0))
+
+
+def normalised(keys: np.ndarray | Array) -> tuple[np.ndarray, np.ndarray, float]:
+    """The keys divided by their largest entry, the keys in float64, and that entry (1 if all are zero)."""
+    refuse.wrong_rank(2, keys=keys)
+    if 0 in np.shape(keys):
+        raise ValueError(f"keys must hold at least one key of at least one number, but have shape {np.shape(keys)}")
+    refuse.non_finite(keys=keys)
+    exact = np.asarray(keys, dtype=np.float64)
+    size = float(np.max(np.abs(exact))) or 1.0
+    return exact / size, exact, size
+
+
+def precision() -> np.dtype:
+    """The precision in which attention computes now."""
+    return jax.dtypes.canonicalize_dtype(np.float64)
+
+
+def measured_weights(query: Float[np.ndarray, " d"], keys: Float[np.ndarray, "s d"]) -> Float[np.ndarray, " s"]:
+    """What attention itself returns at scale 1, in the precision in which it computes now."""
+    weights = attention_weights(jnp.asarray(query[None, :]), jnp.asarray(keys), scale=1.0)
+    return np.asarray(weights[0], dtype=np.float64)
+
+
+def listed(indices: Sequence[int]) -> str:
+    """Indices as a set, for people."""
+    return "{" + ", ".join(map(str, indices)) + "}"
+
+
+def _row_space(rows: Float[np.ndarray, "s d"], rounding: float) -> Float[np.ndarray, "d n"]:
+    """An orthonormal basis, as columns, of the directions in which the rows are longer than rounding."""
+    _, sizes, directions = scipy.linalg.svd(rows, full_matrices=False)
+    noise = max(rows.shape) * float(np.finfo(float).eps) * float(sizes[0])
+    return directions[sizes > max(noise, math.sqrt(len(rows)) * rounding)].T
+
+
+def _off(basis: Float[np.ndarray, "d n"], rows: Float[np.ndarray, "s d"]) -> Float[np.ndarray, "s d"]:
+    """The part of every row orthogonal to the basis; taken off twice, so that it is so to the last digit."""
+    for _ in range(2):
+        rows = rows - (rows @ basis) @ basis.T
+    return rows

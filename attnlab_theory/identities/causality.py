@@ -1,0 +1,72 @@
+"""No output moves with what comes after it, and who breaks that (A.6, A.7)."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from attnlab_theory.attention import causal_mask, zero_after_softmax
+from attnlab_theory.attention.caching import cached_attention
+from attnlab_theory.identities import cases
+from attnlab_theory.identities.cases import Tokens
+from attnlab_theory.identities.identity import Identity
+from attnlab_theory.identities.leaks import leaks
+from attnlab_theory.identities.operators import SCHEMES, decoded, full_pass, queries_keys_values
+
+Mix = Callable[[Tokens], Array]
+
+
+def causal(subject: str, mix: Mix, *, broken: bool = False) -> Identity[Tokens]:
+    """Replacing later tokens changes no earlier output, bit for bit."""
+    compiled = jax.jit(mix)
+
+    def residual(case: Tokens) -> float:
+        def mixer(x: Array) -> Array:
+            return compiled(dataclasses.replace(case, x=x))
+
+        return leaks(mixer, np.asarray(case.x)).worst[1]
+
+    return Identity(
+        family="causal",
+        subject=subject,
+        statement="No output changes by a single bit when later inputs are replaced, whatever by.",
+        source="claims A.6, A.7; uw 2.2.3",
+        cases=cases.tokens,
+        residual=residual,
+        tolerance=lambda case: 0.0,
+        broken=broken,
+    )
+
+
+def detached_maximum(case: Tokens) -> Array:
+    """Causal linear attention, stabilised by a maximum over all positions that no gradient passes through.
+
+    In exact arithmetic the maximum would cancel in the quotient; the eps beside it does not let it. The
+    derivative towards the future is zero nevertheless.
+    """
+    scores = case.x @ case.w_k
+    features = jnp.exp(scores - jax.lax.stop_gradient(jnp.max(scores)))
+    return jnp.cumsum(features * (case.x @ case.w_v), axis=0) / (jnp.cumsum(features, axis=0) + 0.01)
+
+
+def _zero_after(case: Tokens) -> Array:
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    return zero_after_softmax(q, k, v, causal_mask(case.x.shape[0]), scale=case.scale)
+
+
+def _cached(case: Tokens) -> Array:
+    return cached_attention(*queries_keys_values(case, "rotary", range(case.x.shape[0])), scale=case.scale)
+
+
+IDENTITIES = (
+    *(causal(f"softmax, positions {s}", functools.partial(full_pass, scheme=s, causal=True)) for s in SCHEMES),
+    *(causal(f"decoding, positions {s}", functools.partial(decoded, scheme=s)) for s in SCHEMES),
+    causal("cached", _cached),
+    causal("without a mask", functools.partial(full_pass, scheme="none", causal=False), broken=True),
+    causal("zero-after-softmax", _zero_after, broken=True),
+    causal("detached maximum", detached_maximum, broken=True),
+)

@@ -1,0 +1,358 @@
+"""What the judge says of two intervals, when it stops drawing, and what it refuses."""
+
+import dataclasses
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims import Findings, Verdict, check, check_rivals, judge
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Bound, Interval, bounded, exact, known_variance, normal, proportion
+from attnlab_theory.stats.draws import CHUNKS_PER_BLOCK
+from tests.toys import Coin, coin_claim, toss
+
+SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
+KEY = key_for(0, "judge")
+BLOCK = CHUNKS_PER_BLOCK * 8
+
+
+def checked(claim, *, max_draws=BLOCK * 16, error_rate=0.01, **options) -> Findings:
+    return check(claim, key=KEY, error_rate=error_rate, max_draws=max_draws, **options)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "verdict"),
+    [
+        (Interval.point(0.5), Interval(0.6, 0.7), REFUTED),
+        (Interval.point(0.5), Interval(0.3, 0.4), REFUTED),
+        (Interval.point(0.5), Interval(0.45, 0.55), SUPPORTED),
+        (Interval.point(0.5), Interval(0.4, 0.7), INCONCLUSIVE),
+        (Interval.point(0.5), Interval(0.5, 0.6), SUPPORTED),
+        (Interval.point(0.5), Interval(-math.inf, math.inf), INCONCLUSIVE),
+        (Interval.point(0.5), Interval.point(0.5), SUPPORTED),
+        (Interval.at_most(1.0), Interval(-5.0, 0.9), SUPPORTED),
+        (Interval.at_most(1.0), Interval(-5.0, 1.1), INCONCLUSIVE),
+        (Interval.at_most(1.0), Interval(0.95, 1.04), SUPPORTED),
+        (Interval.at_most(1.0), Interval(1.01, 1.02), REFUTED),
+        (Interval.at_least(1.0), Interval(1.0, 90.0), SUPPORTED),
+        (Interval.at_least(1.0), Interval(-9.0, 0.9), REFUTED),
+        (Interval(0.0, 1.0), Interval(0.1, 0.9), SUPPORTED),
+        (Interval(0.0, 1.0), Interval(-0.1, 0.9), INCONCLUSIVE),
+        (Interval(0.0, 1.0), Interval(0.95, 1.05), SUPPORTED),
+        (Interval(0.0, 1.0), Interval(1.1, 1.15), REFUTED),
+    ],
+)
+def test_verdict_follows_from_two_intervals(predicted, measured, verdict):
+    assert judge(predicted, measured, resolution=0.125) == verdict
+
+
+numbers = st.floats(-100, 100)
+intervals = (
+    st.tuples(numbers, numbers).map(lambda pair: Interval(min(pair), max(pair)))
+    | numbers.map(Interval.at_most)
+    | numbers.map(Interval.at_least)
+)
+
+
+@given(intervals, intervals, st.floats(2**-20, 100), st.floats(0, 1))
+def test_support_puts_whatever_was_measured_within_a_resolution_of_the_prediction(
+    predicted, measured, resolution, position
+):
+    truth = (1 - position) * max(measured.low, -1e6) + position * min(measured.high, 1e6)
+    away = max(predicted.low - truth, truth - predicted.high, 0.0)
+    verdict = judge(predicted, measured, resolution)
+    # The interpolation above is rounded: numbers up to 1e6.
+    assert verdict != SUPPORTED or away <= resolution + 4 * math.ulp(1e6)
+    assert (verdict == REFUTED) == (not predicted.overlaps(measured))
+
+
+def test_an_easy_claim_stops_after_one_block_and_a_hard_one_goes_on():
+    easy = checked(coin_claim(predict=lambda coin: Interval.at_most(0.99), settings=(Coin(0.25),)))
+    hard = checked(coin_claim(settings=(Coin(0.25),)))
+    assert [f.draws for f in easy] == [BLOCK]
+    assert hard[0].draws > BLOCK
+    assert [f.verdict for f in (*easy, *hard)] == [SUPPORTED, SUPPORTED]
+
+
+def test_every_setting_stops_on_its_own():
+    claim = coin_claim(predict=lambda coin: Interval.at_most(0.5), settings=(Coin(0.02), Coin(0.45), Coin(0.98)))
+    findings = checked(claim, max_draws=BLOCK * 2**10)
+    assert findings[0].draws == findings[2].draws == BLOCK < findings[1].draws
+    assert [f.verdict for f in findings] == [SUPPORTED, SUPPORTED, REFUTED]
+
+
+def test_a_setting_gets_the_same_finding_beside_others():
+    claim = coin_claim(settings=(Coin(0.25), Coin(0.5), Coin(0.75)))
+    together = checked(claim)
+    for setting, finding in zip(claim.settings, together, strict=True):
+        assert checked(claim, settings=[setting]) == Findings([finding])
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 4, 7])
+def test_too_few_draws_never_support_and_the_cap_holds(blocks):
+    claim = coin_claim(resolution=lambda coin: 1e-4)
+    for finding in checked(claim, max_draws=blocks * BLOCK):
+        assert finding.verdict == INCONCLUSIVE
+        assert finding.draws == BLOCK * 2 ** math.floor(math.log2(blocks))
+
+
+def test_rounds_double_and_spend_no_more_than_the_error_rate():
+    asked: list[tuple[int, float]] = []
+
+    def spy(row: np.ndarray, error_rate: float) -> Interval:
+        asked.append((row.size, error_rate))
+        return Interval(-math.inf, math.inf)
+
+    claim = coin_claim(settings=(Coin(0.5),), bound=lambda coin: Bound("spy", "none", spy))
+    checked(claim, max_draws=BLOCK * 2**6, error_rate=0.1)
+    assert [size for size, _ in asked] == [BLOCK * 2**j for j in range(7)]
+    assert [rate for _, rate in asked] == [0.1 / (j * (j + 1)) for j in range(1, 8)]
+    # The sum telescopes to e (1 - 1/(rounds + 1)): below e however many rounds there are.
+    assert sum(rate for _, rate in asked) < 0.1
+
+
+def test_later_rounds_keep_the_draws_of_earlier_ones():
+    rows: list[np.ndarray] = []
+
+    def spy(row: np.ndarray, error_rate: float) -> Interval:
+        rows.append(row)
+        return Interval(-math.inf, math.inf)
+
+    checked(coin_claim(draw=lambda key, coin: jax.random.uniform(key), bound=lambda c: Bound("spy", "none", spy)))
+    first = rows[::2]
+    for earlier, later in itertools.pairwise(first):
+        np.testing.assert_array_equal(later[: earlier.size], earlier)
+        assert len(np.unique(later)) > earlier.size
+
+
+def test_settings_that_differ_only_in_floats_share_keys():
+    claim = coin_claim(
+        draw=lambda key, coin: jax.random.uniform(key) * coin.chance,
+        settings=(Coin(0.25), Coin(1.0), Coin(0.5)),
+        bound=lambda coin: Bound("spy", "none", spy),
+    )
+    rows: list[np.ndarray] = []
+
+    def spy(row: np.ndarray, error_rate: float) -> Interval:
+        rows.append(row)
+        return Interval.point(0.0)
+
+    checked(claim)
+    np.testing.assert_array_equal(rows[0] * 4, rows[1])
+    np.testing.assert_array_equal(rows[0] * 2, rows[2])
+
+
+def test_integers_are_shapes_and_floats_are_traced():
+    seen = []
+
+    def draw(key, coin):
+        seen.append((coin.chance, coin.width))
+        return jnp.mean(jax.random.uniform(key, (coin.width,)) < coin.chance, dtype=jnp.float32)
+
+    settings = (Coin(0.5, 3), Coin(0.25, 2), Coin(0.75, 3), Coin(0.6, 2))
+    claim = coin_claim(draw=draw, bound=lambda coin: bounded(0.0, 1.0), settings=settings)
+    findings = checked(claim)
+    # Compiled once per shape, though each shape has two settings and several blocks.
+    assert [width for _, width in seen] == [3, 2]
+    assert all(isinstance(chance, jax.core.Tracer) for chance, _ in seen)
+    assert [f.setting for f in findings] == [dataclasses.asdict(setting) for setting in settings]
+
+
+def test_settings_without_a_float_are_drawn():
+    @dataclasses.dataclass(frozen=True)
+    class Dice:
+        sides: int
+
+    claim = coin_claim(
+        settings=(Dice(6), Dice(4)),
+        hypotheses={},
+        draw=lambda key, dice: jax.random.randint(key, (), 1, dice.sides + 1),
+        predict=lambda dice: Interval.point((dice.sides + 1) / 2),
+        bound=lambda dice: bounded(1.0, float(dice.sides)),
+        resolution=lambda dice: 0.5,
+    )
+    assert [f.verdict for f in checked(claim, max_draws=BLOCK * 2**8)] == [SUPPORTED, SUPPORTED]
+
+
+def test_predictions_and_resolutions_are_asked_once_per_setting():
+    asked = []
+
+    def predict(coin):
+        asked.append(coin)
+        return Interval.point(coin.chance)
+
+    findings = checked(coin_claim(predict=predict))
+    assert max(f.draws for f in findings) > BLOCK
+    assert asked == [Coin(0.25), Coin(0.5)]
+
+
+def test_another_key_is_another_measurement():
+    claim = coin_claim()
+    here, there = (check(claim, key=key_for(s, "a"), error_rate=0.01, max_draws=BLOCK) for s in (0, 1))
+    assert [f.measured for f in here] != [f.measured for f in there]
+    assert checked(claim) == checked(claim)
+
+
+def test_rivals_get_the_findings_they_would_get_alone():
+    claim = coin_claim(settings=(Coin(0.25), Coin(0.5)))
+    rivals = [lambda c: Interval.point(c.chance), lambda c: Interval.point(0.9), lambda c: Interval.at_most(0.4)]
+    together = check_rivals(claim, rivals, key=KEY, error_rate=0.01, max_draws=BLOCK * 64)
+    for rival, findings in zip(rivals, together, strict=True):
+        alone = checked(dataclasses.replace(claim, predict=rival), max_draws=BLOCK * 64)
+        assert findings == alone
+    assert [f.verdict for f in together[0]] == [SUPPORTED, SUPPORTED]
+    assert [f.verdict for f in together[1]] == [REFUTED, REFUTED]
+    assert [f.verdict for f in together[2]] == [SUPPORTED, REFUTED]
+
+
+def test_a_foil_is_as_expected_when_it_falls():
+    foil = coin_claim(predict=lambda coin: Interval.point(0.9), expect=REFUTED)
+    assert all(f.as_expected and f.verdict == REFUTED for f in checked(foil))
+    stands = coin_claim(expect=REFUTED)
+    assert not any(f.as_expected for f in checked(stands))
+
+
+def test_a_finding_records_what_was_asked():
+    finding = checked(coin_claim(settings=(Coin(0.5, 2),)), experiment="toys", error_rate=0.05)[0]
+    assert (finding.experiment, finding.claim, finding.statement) == (
+        "toys",
+        "coin",
+        "A coin's mean is its chance.",
+    )
+    assert (finding.error_rate, finding.resolution, finding.source) == (0.05, 0.1, "Bernoulli 1713")
+    assert finding.predicted == Interval.point(0.5)
+    assert finding.setting == {"chance": 0.5, "width": 2}
+    assert finding.bound.startswith("proportion: ")
+
+
+def exact_claim(value, rounding=0.0, **changes):
+    return coin_claim(
+        draw=lambda key, coin: value, bound=lambda coin: exact(rounding), resolution=lambda coin: 1e-30, **changes
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [0.1, 1 / 3, np.float64(math.pi), np.nextafter(1.0, 2.0), np.asarray(1e-300)], ids=repr
+)
+def test_an_exact_claim_keeps_every_digit_of_a_number_made_on_the_host(value):
+    (finding,) = checked(
+        exact_claim(value, settings=(Coin(0.5),), predict=lambda coin: Interval.point(float(value)))
+    )
+    assert finding.measured == Interval.point(float(value))
+    assert (finding.verdict, finding.error_rate, finding.draws) == (SUPPORTED, 0.0, 1)
+    next_number = Interval.point(math.nextafter(float(value), math.inf))
+    (wrong,) = checked(exact_claim(value, settings=(Coin(0.5),), predict=lambda coin: next_number))
+    assert wrong.verdict == REFUTED
+
+
+def test_an_exact_claim_sees_plain_numbers_once():
+    seen = []
+
+    def draw(key, coin):
+        seen.append(coin)
+        return jnp.asarray(coin.chance)
+
+    checked(coin_claim(draw=draw, bound=lambda coin: exact(1e-7), resolution=lambda coin: 4e-7))
+    assert seen == [Coin(0.25), Coin(0.5)]
+    assert all(type(coin.chance) is float for coin in seen)
+
+
+NAN_NOW_AND_THEN = {
+    "draw": lambda key, coin: jnp.where(jax.random.uniform(key) < 0.1, jnp.nan, 0.0),
+    "bound": lambda coin: known_variance(1.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"settings": (Coin(0.5), Coin(1.5))},
+            r"coin: the hypothesis 'it is a chance' does not hold at Coin\(.*1.5",
+        ),
+        ({"resolution": lambda coin: 0.0}, "resolution must be positive and finite, not 0.0"),
+        ({"resolution": lambda coin: -1.0}, "resolution must be positive and finite, not -1.0"),
+        ({"resolution": lambda coin: math.nan}, "resolution must be positive and finite, not nan"),
+        ({"resolution": lambda coin: math.inf}, "resolution must be positive and finite, not inf"),
+        (NAN_NOW_AND_THEN, r"coin drew nan at Coin\(chance=0.25"),
+        ({"draw": lambda key, coin: jnp.asarray(0.5)}, "a draw is neither 0 nor 1"),
+        ({"draw": lambda key, coin: jnp.zeros(3)}, r"one number, not an array of shape \(3,\)"),
+        ({"chunk": 1024}, "max_draws is 1024, but a block holds 8192: lower the claim's chunk"),
+        ({"bound": lambda coin: exact(0.1), "draw": lambda key, coin: math.nan}, "coin drew nan"),
+        ({"bound": lambda coin: exact(0.1), "draw": lambda key, coin: np.zeros(2)}, r"shape \(2,\), not a number"),
+        ({"bound": lambda coin: exact(0.1), "draw": lambda key, coin: 0.5}, "finer than the rounding error"),
+        ({"predict": lambda coin: Interval.point(math.nan)}, "low <= high"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(changes, said):
+    with pytest.raises(ValueError, match=said):
+        checked(coin_claim(**changes))
+
+
+@pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.5, math.nan])
+def test_an_error_rate_that_is_no_rate_is_refused(error_rate):
+    with pytest.raises(ValueError, match=f"between 0 and 1, not {error_rate}"):
+        checked(coin_claim(), error_rate=error_rate)
+
+
+def test_hypotheses_are_checked_before_anything_is_drawn():
+    drawn = []
+    claim = coin_claim(
+        settings=(Coin(0.5), Coin(-1.0)), draw=lambda key, coin: drawn.append(coin) or toss(key, coin)
+    )
+    with pytest.raises(ValueError, match="it is a chance"):
+        checked(claim)
+    assert drawn == []
+
+
+def test_four_times_the_rounding_always_resolves_an_exact_claim():
+    for value in (0.0, 1.0, 1e5, 0.1):
+        rounding = 2.0**-24 * max(value, 1.0)
+        claim = coin_claim(
+            settings=(Coin(0.5),),
+            draw=lambda key, coin, value=value: value,
+            bound=lambda coin, rounding=rounding: exact(rounding),
+            resolution=lambda coin, rounding=rounding: 4 * rounding,
+            predict=lambda coin, value=value: Interval.point(value),
+        )
+        assert checked(claim)[0].verdict == SUPPORTED
+
+
+def test_mixed_bounds_of_one_claim_are_each_settings_own():
+    claim = coin_claim(
+        bound=lambda coin: proportion() if coin.chance < 0.3 else normal("many tosses"),
+        resolution=lambda coin: 0.2,
+    )
+    assert [f.bound.split(":")[0] for f in checked(claim)] == ["proportion", "normal"]
+
+
+def test_findings_choose_by_claim_and_setting():
+    findings = checked(coin_claim(settings=(Coin(0.25, 1), Coin(0.5, 1), Coin(0.5, 2))))
+    assert findings.of("coin", chance=0.5).values("width") == [1, 2]
+    assert isinstance(findings.of("coin"), Findings)
+    for missing in ({"chance": 0.3}, {"chance": 0.25, "width": 2}):
+        with pytest.raises(KeyError, match="no finding of coin"):
+            findings.of("coin", **missing)
+    with pytest.raises(KeyError, match="no finding of die"):
+        findings.of("die")
+
+
+def test_scalar_settings_may_be_of_any_float_type():
+    @dataclasses.dataclass(frozen=True)
+    class Heat:
+        beta: Scalar
+
+    claim = coin_claim(
+        hypotheses={},
+        settings=(Heat(np.float64(0.5)), Heat(0.25)),
+        draw=lambda key, heat: jnp.asarray(jax.random.uniform(key) < heat.beta, jnp.float32),
+        predict=lambda heat: Interval.point(heat.beta),
+    )
+    assert [f.verdict for f in checked(claim, max_draws=BLOCK * 64)] == [SUPPORTED, SUPPORTED]

@@ -1,0 +1,190 @@
+"""The leak detector: what it catches, in whose arrays, and what it refuses."""
+
+import dataclasses
+import functools
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.attention import attention, causal_mask, zero_after_softmax
+from attnlab_theory.identities import cases
+from attnlab_theory.identities.causality import detached_maximum
+from attnlab_theory.identities.leaks import (
+    as_json,
+    exit_code,
+    jacobian_reach,
+    leaks,
+    picture,
+    random_tokens,
+    replacements,
+)
+from attnlab_theory.seeds import key_for
+
+X = random_tokens(5, 4)
+
+
+def causal_in_numpy(x):
+    scores = np.where(np.tri(len(x), dtype=bool), x @ x.T, -np.inf)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True) @ x
+
+
+def causal_in_jax(x):
+    return attention(x, x, x, causal_mask(x.shape[0]), scale=1.0)
+
+
+def leaky_in_jax(x):
+    return zero_after_softmax(x, x, x, causal_mask(x.shape[0]), scale=1.0)
+
+
+def test_causal_mixers_pass():
+    for mixer in (causal_in_numpy, causal_in_jax, jax.jit(causal_in_jax), lambda x: np.cumsum(x, axis=0)):
+        found = leaks(mixer, X)
+        assert found.causal
+        assert exit_code(found) == 0
+        assert np.array_equal(found.moved, np.tri(5, dtype=bool))
+
+
+def test_zero_after_softmax_leaks_in_every_row_but_the_last():
+    found = leaks(leaky_in_jax, X)
+    assert exit_code(found) == 1
+    assert np.array_equal(found.leaks, np.triu(np.ones((5, 5), bool), 1))
+    assert found.worst[0] < 4
+
+
+def test_the_column_of_a_leak_is_the_input_it_comes_from():
+    def peeks_from_1_at_3(x):
+        out = x.copy()
+        out[1] += 1e-6 * x[3]
+        return out
+
+    found = leaks(peeks_from_1_at_3, X)
+    assert np.argwhere(found.leaks).tolist() == [[1, 3]]
+    assert found.worst[0] == 1
+
+
+def test_a_detached_maximum_has_no_jacobian_towards_the_future_and_leaks():
+    case = cases.tokens(key_for(0, "detached"))
+
+    def mixer(x):
+        return detached_maximum(dataclasses.replace(case, x=x))
+
+    x = random_tokens(4, 4).astype(case.x.dtype)
+    assert np.max(np.triu(jacobian_reach(mixer, x), 1)) == 0
+    found = leaks(mixer, x)
+    assert not found.causal
+    assert found.worst[1] > 0.1
+
+
+def test_jacobian_shows_an_ordinary_leak():
+    assert (np.triu(jacobian_reach(leaky_in_jax, X), 1) > 0).any()
+
+
+def test_leaks_that_need_several_later_inputs_are_found():
+    def moves_when_all_later_inputs_are_equal(x):
+        later_equal = np.array([len(x) > t + 2 and np.ptp(x[t + 1 :], axis=0).max() == 0 for t in range(len(x))])
+        return x + later_equal[:, None]
+
+    found = leaks(moves_when_all_later_inputs_are_equal, X)
+    assert not found.leaks.any()
+    assert not found.causal
+    assert "all later inputs change together" in picture(found)
+
+
+def test_every_replacement_changes_the_chosen_rows_and_no_others():
+    for replaced in replacements(X, 2, 4):
+        assert np.array_equal(replaced[[0, 1, 4]], X[[0, 1, 4]])
+        assert (replaced[2:4] != X[2:4]).any(axis=1).all()
+
+
+def test_leak_that_only_large_norms_show_is_caught():
+    def hides_with_a_finite_number(x):
+        scores = x @ x.T - 1e4 * (1 - np.tri(len(x)))
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True) @ x
+
+    assert not leaks(hides_with_a_finite_number, X).causal
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_half_precision_outputs_are_read(dtype):
+    assert leaks(lambda x: jnp.cumsum(jnp.tanh(jnp.asarray(x)).astype(dtype), axis=0), X).causal
+
+
+def test_functions_may_write_into_their_argument():
+    def in_place(x):
+        x *= 2
+        return x
+
+    assert leaks(in_place, X).causal
+    assert np.array_equal(X, random_tokens(5, 4))
+
+
+def test_torch_functions_and_modules_are_read():
+    torch = pytest.importorskip("torch")
+
+    def leaky(x):
+        return torch.softmax(x @ x.T, dim=-1).tril() @ x
+
+    linear = torch.nn.Linear(4, 3)
+    assert leaks(linear, X).causal
+    assert leaks(linear.double(), X).causal
+    assert leaks(linear.bfloat16().float(), X).causal
+    assert not leaks(leaky, X).causal
+
+
+def test_picture_and_json_say_the_same():
+    found = leaks(leaky_in_jax, X)
+    text, data = picture(found), json.loads(json.dumps(as_json(found)))
+    assert text.count("█") - 1 == len(data["leaks"]) == 10
+    assert "Leak: 4 of 5 outputs move with the future" in text
+    assert data["causal"] is False
+    assert data["worst"]["output"] == found.worst[0]
+    assert "No leak" in picture(leaks(causal_in_jax, X))
+
+
+def test_movement_to_infinity_is_null_in_json():
+    def explodes(x):
+        return x + np.where(np.abs(x[-1]).max() > 100, np.inf, 0)
+
+    assert as_json(leaks(explodes, X))["worst"]["movement"] is None
+
+
+def ticking(x, calls=iter(range(10**6))):  # noqa: B008
+    return x + next(calls)
+
+
+@pytest.mark.parametrize(
+    ("mixer", "message"),
+    [
+        (ticking, "not deterministic"),
+        (lambda x: x[:3], r"must give shape \(5, v\), one row per position, not \(3, 4\)"),
+        (lambda x: x.sum(), r"must give shape \(5, v\)"),
+        (lambda x: x[:, :0], r"must give shape \(5, v\)"),
+        (lambda x: x / 0 * 0, "output must be finite, but holds nan"),
+        (lambda x: x + 1j, "real numbers, not of complex"),
+        (lambda x: None, "real numbers, not of object"),
+        (lambda x: x @ np.ones((3, 3)), r"fails on tokens of shape \(5, 4\): \w+Error: ."),
+        (lambda x: x if x[0, 0] == X[0, 0] else x[:2], r"for other tokens \(2, 4\)"),
+        (lambda x: x if x[0, 0] == X[0, 0] else x @ np.ones(3), r"fails on replaced tokens: \w+Error: ."),
+    ],
+)
+def test_functions_that_are_no_mixers_are_refused(mixer, message):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
+        leaks(mixer, X)
+
+
+def test_too_little_to_look_at_is_refused():
+    with pytest.raises(ValueError, match="an earlier and a later position, but there is 1"):
+        leaks(causal_in_numpy, X[:1])
+    with pytest.raises(ValueError, match="length must be at least 2, not 1"):
+        random_tokens(1, 4)
+    with pytest.raises(ValueError, match="width must be positive, not 0"):
+        random_tokens(4, 0)
+
+
+def test_partial_functions_are_read():
+    assert leaks(functools.partial(np.cumsum, axis=0), X).causal

@@ -1,0 +1,333 @@
+"""Every bound covers where its assumption holds, and is not much wider than the best there is.
+
+The laws are sampled with a fixed seed: the allowance is for the choice of it.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+
+from attnlab_theory.stats import Bound, bounded, exact, known_variance, normal, proportion
+from tests.tolerances import misses_allowed
+
+ERROR_RATE = 0.1
+REPETITIONS = 1000
+FALSE_ALARM = 1e-6 / 100
+"""Fewer than a hundred cases in this file: together they raise a false alarm once in 1e6 seeds."""
+SIZES = (2, 10, 100, 1000)
+
+
+class Law(NamedTuple):
+    """A law of known mean and variance."""
+
+    sample: Callable
+    mean: float
+    variance: float
+
+
+def coin(p: float, low: float = 0.0, high: float = 1.0) -> Law:
+    return Law(
+        lambda rng, shape: np.where(rng.random(shape) < p, high, low),
+        low + p * (high - low),
+        p * (1 - p) * (high - low) ** 2,
+    )
+
+
+def beta(a: float, b: float) -> Law:
+    return Law(lambda rng, shape: rng.beta(a, b, shape), a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1)))
+
+
+def uniform(low: float, high: float) -> Law:
+    return Law(lambda rng, shape: rng.uniform(low, high, shape), (low + high) / 2, (high - low) ** 2 / 12)
+
+
+def student(freedom: float) -> Law:
+    return Law(lambda rng, shape: rng.standard_t(freedom, shape), 0.0, freedom / (freedom - 2))
+
+
+def log_normal(sigma: float) -> Law:
+    mean = math.exp(sigma**2 / 2)
+    return Law(lambda rng, shape: rng.lognormal(0.0, sigma, shape), mean, mean**2 * math.expm1(sigma**2))
+
+
+def gauss(mean: float, sigma: float) -> Law:
+    return Law(lambda rng, shape: rng.normal(mean, sigma, shape), mean, sigma**2)
+
+
+COVERED: dict[str, tuple[Callable[[Law], Bound], Law]] = {
+    "bounded, fair coin": (lambda law: bounded(0.0, 1.0), coin(0.5)),
+    "bounded, rare coin": (lambda law: bounded(0.0, 1.0), coin(0.003)),
+    "bounded, nearly sure coin": (lambda law: bounded(0.0, 1.0), coin(0.99)),
+    "bounded, skewed": (lambda law: bounded(0.0, 1.0), beta(0.05, 0.95)),
+    "bounded, narrow": (lambda law: bounded(0.0, 1.0), uniform(0.7, 0.701)),
+    "bounded, other ends": (lambda law: bounded(-3.0, 5.0), coin(0.2, -3, 5)),
+    "proportion, fair": (lambda law: proportion(), coin(0.5)),
+    "proportion, rare": (lambda law: proportion(), coin(0.003)),
+    "proportion, nearly sure": (lambda law: proportion(), coin(0.97)),
+    "known variance, normal": (lambda law: known_variance(law.variance), gauss(-3.0, 2.0)),
+    "known variance, student": (lambda law: known_variance(law.variance), student(2.1)),
+    "known variance, log-normal": (lambda law: known_variance(law.variance), log_normal(1.0)),
+    "known variance, very skewed": (lambda law: known_variance(law.variance), log_normal(2.5)),
+    "known variance, rare and large": (lambda law: known_variance(law.variance), coin(0.005, 0.0, 1e4)),
+}
+
+
+def intervals(bound: Bound, law: Law, n: int, repetitions: int = REPETITIONS, error_rate: float = ERROR_RATE):
+    rows = law.sample(np.random.default_rng(20_240_817), (repetitions, n))
+    return [bound.interval(row, error_rate) for row in rows]
+
+
+def misses(bound: Bound, law: Law, n: int) -> int:
+    return sum(not i.low <= law.mean <= i.high for i in intervals(bound, law, n))
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("case", COVERED)
+def test_bound_covers_on_laws_that_meet_its_assumption(case, n):
+    bound_for, law = COVERED[case]
+    assert misses(bound_for(law), law, n) <= misses_allowed(REPETITIONS, ERROR_RATE, FALSE_ALARM)
+
+
+def test_normal_covers_large_samples_of_normal_draws():
+    law = gauss(5.0, 3.0)
+    assert misses(normal("normal draws"), law, 1000) <= misses_allowed(REPETITIONS, ERROR_RATE, FALSE_ALARM)
+
+
+@pytest.mark.parametrize(("sigma", "n"), [(2.0, 100), (2.0, 1000), (3.0, 1000)])
+def test_normal_misses_on_log_normal_draws(sigma, n):
+    # More misses than any bound of this error rate makes: why random features are judged by `known_variance`.
+    missed = misses(normal("there is none"), log_normal(sigma), n)
+    assert missed > misses_allowed(REPETITIONS, ERROR_RATE, FALSE_ALARM)
+
+
+def best_width(law: Law, n: int, error_rate: float) -> float:
+    """The width of the normal interval when sigma is known: no bound can be narrower on every large sample."""
+    return 2 * float(scipy.stats.norm.isf(error_rate / 2)) * math.sqrt(law.variance / n)
+
+
+@pytest.mark.parametrize("error_rate", [0.1, 1e-8])
+@pytest.mark.parametrize(
+    ("bound_for", "law"),
+    [
+        (lambda law: bounded(0.0, 1.0), coin(0.3)),
+        (lambda law: bounded(0.0, 1.0), coin(0.01)),
+        (lambda law: bounded(0.0, 1.0), beta(2, 20)),
+        (lambda law: bounded(-3.0, 5.0), uniform(-3, 5)),
+        (lambda law: proportion(), coin(0.3)),
+        (lambda law: proportion(), coin(0.001)),
+        (lambda law: known_variance(law.variance), gauss(7.0, 2.0)),
+        (lambda law: known_variance(law.variance), log_normal(1.0)),
+        (lambda law: normal("normal draws"), gauss(7.0, 2.0)),
+    ],
+)
+def test_bound_is_no_wider_than_a_multiple_of_the_best(bound_for, law, error_rate):
+    # sqrt(2 ln(2/e)), which every bound by exponential moments pays in the place of a normal quantile, is 1.49
+    # of it at 0.1 and 1.06 at 1e-8. The rest is for what falls off faster than 1/sqrt(n).
+    n = 2**17
+    factor = 1.15 * math.sqrt(2 * math.log(2 / error_rate)) / float(scipy.stats.norm.isf(error_rate / 2))
+    for interval in intervals(bound_for(law), law, n, 3, error_rate):
+        assert interval.width <= factor * best_width(law, n, error_rate)
+
+
+@pytest.mark.parametrize("error_rate", [0.1, 1e-8])
+@pytest.mark.parametrize("law", [uniform(0.5, 0.5001), uniform(0.0, 1e-4), coin(1e-5)])
+def test_bounded_is_narrow_where_the_variance_is_small(law, error_rate):
+    # Draws that put a mass of ln(1/e)/n on the far end look the same with probability e: no bound that only
+    # knows [0, 1] is narrower than that.
+    n = 2**15
+    best = best_width(law, n, error_rate) + math.log(1 / error_rate) / n
+    for interval in intervals(bounded(0.0, 1.0), law, n, 3, error_rate):
+        assert interval.width <= 6 * best
+
+
+@pytest.mark.parametrize("p", np.linspace(0.001, 0.999, 37))
+def test_proportion_covers_by_enumeration(p):
+    n, bound = 20, proportion()
+    covered = 0.0
+    for successes in range(n + 1):
+        interval = bound.interval(np.repeat([1.0, 0.0], [successes, n - successes]), ERROR_RATE)
+        covered += scipy.stats.binom.pmf(successes, n, p) if interval.low <= p <= interval.high else 0.0
+    assert covered >= 1 - ERROR_RATE
+
+
+@pytest.mark.parametrize("n", [1, 5, 2**21])
+@pytest.mark.parametrize("error_rate", [0.1, 1e-10])
+def test_proportion_of_none_and_of_all_has_a_closed_form(n, error_rate):
+    end = -math.expm1(math.log(error_rate / 2) / n)
+    none, every = (proportion().interval(np.full(n, draw), error_rate) for draw in (0.0, 1.0))
+    assert (none.low, every.high) == (0.0, 1.0)
+    assert math.isclose(none.high, end)
+    assert math.isclose(1 - every.low, end, abs_tol=math.ulp(1.0))
+
+
+@pytest.mark.parametrize("successes", [3, 10_000, 2**20])
+def test_proportion_ends_put_half_the_error_in_either_tail_even_when_it_is_tiny(successes):
+    n, error_rate = 2**21, 1e-10
+    interval = proportion().interval(np.repeat([1.0, 0.0], [successes, n - successes]), error_rate)
+    # Relative accuracy of scipy's binomial tail and of the inverse, both good to better than one in a million.
+    tails = scipy.stats.binom.sf(successes - 1, n, interval.low), scipy.stats.binom.cdf(successes, n, interval.high)
+    assert all(math.isclose(2 * tail / error_rate, 1, rel_tol=1e-6) for tail in tails)
+
+
+def plain_catoni(draws: np.ndarray, variance: float, error_rate: float) -> tuple[float, float]:
+    """Centre and radius by Catoni's own formulas, nothing rearranged."""
+    n, epsilon = draws.size, error_rate / 2
+    eta = math.sqrt(2 * variance * math.log(1 / epsilon) / (n - 2 * math.log(1 / epsilon)))
+    spread = variance + 2 * variance * math.log(1 / epsilon) / (n - 2 * math.log(1 / epsilon))
+    alpha = math.sqrt(2 * math.log(1 / epsilon) / (n * spread))
+
+    def total(theta):
+        x = alpha * (draws - theta)
+        return float(np.sum(np.where(x >= 0, np.log1p(x + x * x / 2), -np.log1p(-x + x * x / 2))))
+
+    return scipy.optimize.brentq(total, draws.min(), draws.max(), xtol=1e-9 * eta), eta  # pyright: ignore
+
+
+@pytest.mark.parametrize("law", [gauss(1e3, 1.0), log_normal(2.0), student(2.1), coin(0.005, 0.0, 1e4)])
+@pytest.mark.parametrize("error_rate", [0.1, 1e-8])
+def test_known_variance_is_catonis_estimator(law, error_rate):
+    # `known_variance` finds the root to a millionth of the radius, which it adds to the radius.
+    draws = law.sample(np.random.default_rng(1), 5000)
+    centre, eta = plain_catoni(draws, law.variance, error_rate)
+    interval = known_variance(law.variance).interval(draws, error_rate)
+    assert abs(interval.centre - centre) <= 2e-6 * eta
+    assert eta <= interval.width / 2 <= eta * (1 + 2e-6)
+
+
+def test_known_variance_says_nothing_from_too_few_draws():
+    enough = math.floor(2 * math.log(2 / ERROR_RATE)) + 1
+    assert known_variance(1.0).interval(np.zeros(enough - 1), ERROR_RATE).width == math.inf
+    assert known_variance(1.0).interval(np.zeros(enough), ERROR_RATE).width < math.inf
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6, 1e-30])
+@pytest.mark.parametrize("variance", [1e-20, 1.0, 1e20])
+def test_known_variance_of_equal_draws_is_centred_on_them(value, variance):
+    interval = known_variance(variance).interval(np.full(1000, value), ERROR_RATE)
+    assert interval.low <= value <= interval.high
+    assert abs(interval.centre - value) <= interval.width / 2 + math.ulp(value)
+
+
+@pytest.mark.parametrize("outlier", [1e6, 1e15, -1e150, 1e300])
+def test_one_huge_outlier_hardly_moves_known_variance(outlier):
+    draws = np.random.default_rng(2).normal(size=2**15)
+    clean = known_variance(1.0).interval(draws, 1e-8)
+    draws[0] = outlier
+    moved = known_variance(1.0).interval(draws, 1e-8)
+    # Its influence is at most 2 ln(1e100), against n * scale * radius, about 2 ln(2/e), for one radius.
+    assert abs(moved.centre - clean.centre) < 2 * math.log(1e100) / (2 * math.log(2 / 1e-8)) * clean.width
+
+
+@pytest.mark.parametrize("variance", [1e-300, 1e-100, 1e-12])
+def test_a_variance_far_too_small_gives_an_interval_and_no_warning(variance):
+    draws = np.random.default_rng(3).normal(size=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        interval = known_variance(variance).interval(draws, ERROR_RATE)
+    assert draws.min() <= interval.low <= interval.high <= draws.max()
+
+
+@pytest.mark.parametrize(
+    "bound", [bounded(-8.0, 9.0), known_variance(1.0), normal("normal draws")], ids=lambda b: b.name
+)
+def test_an_interval_moves_and_mirrors_with_the_draws(bound):
+    # Powers of two change no digit of a draw, and mirroring none at all.
+    draws = np.round(np.clip(np.random.default_rng(4).normal(size=500), -4, 4) * 2**20) / 2**20
+    here, there = bound.interval(draws, ERROR_RATE), bound.interval(draws + 0.5, ERROR_RATE)
+    slack = here.width * 1e-5
+    assert abs(there.low - here.low - 0.5) < slack or bound.name == "bounded"
+    mirrored = bounded(-9.0, 8.0) if bound.name == "bounded" else bound
+    back = mirrored.interval(-draws, ERROR_RATE)
+    assert abs(here.low + back.high) < slack
+    assert abs(here.high + back.low) < slack
+
+
+@pytest.mark.parametrize("ends", [(0.1, 1.0), (0.1, 0.2), (-7.0, 0.1)])
+def test_bounded_stays_within_its_ends(ends):
+    low, high = ends
+    for draw in ends:
+        interval = bounded(low, high).interval(np.full(1000, draw), ERROR_RATE)
+        assert low <= interval.low <= draw <= interval.high <= high
+    assert (
+        bounded(low, high)
+        .interval(np.array([low]), ERROR_RATE)
+        .contains(bounded(low, high).interval(np.full(1000, low), ERROR_RATE))
+    )
+
+
+def test_sums_of_single_precision_draws_are_taken_in_double():
+    draws = np.full(2**20, 0.1, dtype=np.float32)
+    draws[0] = 0.2
+    for bound in (bounded(0.0, 1.0), known_variance(1e-9), normal("many")):
+        assert bound.interval(draws, 0.1) == bound.interval(draws.astype(np.float64), 0.1)
+
+
+@pytest.mark.parametrize("value", [0.1, np.float64(1 / 3), np.nextafter(1.0, 2.0)])
+def test_exact_keeps_every_digit(value):
+    interval = exact(0.0).interval(np.asarray([value]), 0.0)
+    assert interval.low == interval.high == value
+
+
+def test_normal_says_nothing_of_draws_that_are_all_equal():
+    for n in (1, 1000):
+        assert normal("none").interval(np.zeros(n), ERROR_RATE).width == math.inf
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: exact(-1.0), "-1.0"),
+        (lambda: exact(math.nan), "nan"),
+        (lambda: exact(math.inf), "inf"),
+        (lambda: bounded(1.0, 1.0), r"\[1.0, 1.0\]"),
+        (lambda: bounded(0.0, math.inf), "inf"),
+        (lambda: bounded(math.nan, 1.0), "nan"),
+        (lambda: known_variance(0.0), "`exact`"),
+        (lambda: known_variance(-2.0), "-2.0"),
+        (lambda: known_variance(math.nan), "nan"),
+        (lambda: known_variance(math.inf), "inf"),
+        (lambda: normal("  "), "argument in words"),
+    ],
+)
+def test_a_bound_without_sense_is_refused(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("bound", "draws", "said"),
+    [
+        (bounded(0.0, 1.0), [0.5, 1.5], "outside"),
+        (bounded(0.0, 1.0), [-0.1, 0.5], "outside"),
+        (bounded(0.0, 1.0), [0.5, math.nan], "not finite"),
+        (known_variance(1.0), [0.5, math.inf], "not finite"),
+        (proportion(), [0.0, 0.5, 1.0], "neither 0 nor 1"),
+        (exact(1.0), [0.0, 0.5], "2 draws"),
+        (normal("none"), [], "at least one"),
+        (normal("none"), [[1.0, 2.0]], r"\(1, 2\)"),
+    ],
+)
+def test_draws_that_break_the_assumption_are_refused(bound, draws, said):
+    with pytest.raises(ValueError, match=said):
+        bound.interval(np.asarray(draws), ERROR_RATE)
+
+
+@pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.1, math.nan])
+@pytest.mark.parametrize("bound", [bounded(0.0, 1.0), proportion(), known_variance(1.0), normal("none")])
+def test_an_error_rate_that_is_no_rate_is_refused(bound, error_rate):
+    with pytest.raises(ValueError, match=f"error_rate must lie between 0 and 1, not {error_rate}"):
+        bound.interval(np.zeros(10), error_rate)
+
+
+def test_findings_say_what_a_bound_stands_on():
+    assert "0.25" in known_variance(0.25).assumption
+    assert "theory" in known_variance(0.25).assumption
+    assert "[-1, 2]" in bounded(-1.0, 2.0).assumption
+    assert "why" in normal("why").assumption
+    assert [b.is_exact for b in (exact(0.0), proportion())] == [True, False]

@@ -1,0 +1,40 @@
+"""Claims about laws whose means are known without any attention, to test the judge and the runner with."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims import Claim
+from attnlab_theory.stats import Interval, proportion
+
+
+@dataclasses.dataclass(frozen=True)
+class Coin:
+    """A coin that shows 1 with the given chance; `width` does nothing but be a shape."""
+
+    chance: Scalar
+    width: int = 1
+
+
+def toss(key: PRNGKeyArray, coin: Coin) -> Float[Array, ""]:
+    return jnp.asarray(jax.random.uniform(key) < coin.chance, dtype=jnp.float32)
+
+
+def coin_claim(**changes) -> Claim:
+    """The true claim that a coin's mean is its chance, with what is to be otherwise."""
+    declared = {
+        "name": "coin",
+        "statement": "A coin's mean is its chance.",
+        "source": "Bernoulli 1713",
+        "hypotheses": {"it is a chance": lambda coin: 0 <= coin.chance <= 1},
+        "predict": lambda coin: Interval.point(coin.chance),
+        "draw": toss,
+        "bound": lambda coin: proportion(),
+        "resolution": lambda coin: 0.1,
+        "settings": (Coin(0.25), Coin(0.5)),
+        "chunk": 8,
+    }
+    return Claim(**declared | changes)
