@@ -12,13 +12,14 @@ import platform
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from attnlab_theory.claims import Claim, Finding, Findings, check
-from attnlab_theory.options import Budget, RunOptions
+from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
 from attnlab_theory.report import record
 from attnlab_theory.report.board import Board
 from attnlab_theory.seeds import key_for
@@ -80,20 +81,18 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
     """Run experiments one after another and write what each found as soon as it is found.
 
     Returns:
-        The exit code: 0 if every verdict is as expected, 1 if not, 2 if the folder cannot be written,
-        130 after Ctrl-C, which keeps what is finished and says what was not run.
+        The exit code: 0 if every verdict is as expected, 1 if not, 2 if the seed is no seed, the folder
+        cannot be written or a claim cannot be judged, 130 after Ctrl-C. Whatever stops a run, what is
+        finished is kept, nothing is half written, and what was not run is said.
     """
-    from rich.console import Console
-
-    from attnlab_theory.report.table import verdict_table
-
     try:
+        key_for(options.seed)
         options.out.mkdir(parents=True, exist_ok=True)
-        with record.replacing(options.out / ".writable"):
-            pass
-        (options.out / ".writable").unlink()
+        tempfile.TemporaryFile(dir=options.out).close()
+    except ValueError as error:
+        return refuse(f"--seed: {error}")
     except OSError as error:
-        return refuse(f"cannot write into {options.out}: {error.strerror}; choose another folder with --out")
+        return refuse(_unwritable(options.out, error))
     done: list[Experiment] = []
     findings = Findings()
     begin = time.perf_counter()
@@ -102,26 +101,23 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
         with board.shown():
             for experiment in experiments:
                 started = time.perf_counter()
-                found = findings_of(experiment, seed=options.seed, budget=options.budget, board=board)
+                found = _judged(experiment, options, board)
                 _write(experiment, found, options, time.perf_counter() - started)
                 findings = Findings((*findings, *found))
                 done.append(experiment)
     except KeyboardInterrupt:
-        left = ", ".join(e.name for e in experiments if e not in done)
-        print(f"interrupted: {len(done)} finished and kept in {options.out}; not run: {left}", file=sys.stderr)
+        print(f"attnlab: interrupted; {_left(experiments, done, options)}", file=sys.stderr)
         return 130
+    except _Unjudged as error:
+        return refuse(f"{error}; {_left(experiments, done, options)}")
+    except OSError as error:
+        return refuse(f"{_unwritable(options.out, error)}; {_left(experiments, done, options)}")
     _write_book(options.out)
     if options.json:
         provenance = _provenance(done, options, time.perf_counter() - begin)
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": provenance}), end="")
     else:
-        console = Console(highlight=False)
-        console.print(verdict_table(findings))
-        rate = sum(e.error_rate for e in experiments)
-        console.print(
-            f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}. "
-            f"Figures and data: {options.out}/"
-        )
+        _print_verdicts(findings, sum(e.error_rate for e in experiments), options.out)
     return 0 if all(f.as_expected for f in findings) else 1
 
 
@@ -129,11 +125,16 @@ def main(experiment: Experiment) -> int:
     """The command line of one experiment, for `python experiments/NAME.py`."""
     import tyro
 
-    options = tyro.cli(
-        Annotated[RunOptions, tyro.conf.FlagCreatePairsOff],
-        description=experiment.question,
-        prog=f"{experiment.name}.py",
-    )
+    try:
+        options = parsed_in_one_line(
+            lambda: tyro.cli(
+                Annotated[RunOptions, tyro.conf.FlagCreatePairsOff],
+                description=experiment.question,
+                prog=f"{experiment.name}.py",
+            )
+        )
+    except ValueError as error:
+        return refuse(str(error))
     return run([experiment], options)
 
 
@@ -143,14 +144,48 @@ def refuse(message: str) -> int:
     return 2
 
 
+class _Unjudged(Exception):
+    """A claim that could not be judged: the message names the experiment."""
+
+
+def _judged(experiment: Experiment, options: RunOptions, board: Board) -> Findings:
+    try:
+        return findings_of(experiment, seed=options.seed, budget=options.budget, board=board)
+    except ValueError as error:
+        # Only what judging refuses is bad input; a mistake while drawing a figure is ours and keeps its traceback.
+        raise _Unjudged(f"{experiment.name}: {' '.join(str(error).split())}") from error
+
+
+def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:
+    left = ", ".join(e.name for e in experiments if e not in done)
+    return f"{len(done)} finished and kept in {options.out}; not run: {left}"
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    return f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
+
+
 def _write(experiment: Experiment, findings: Findings, options: RunOptions, seconds: float) -> None:
     from attnlab_theory.report import style
 
-    stem = options.out / experiment.name
-    style.save(lambda: experiment.draw_figure(findings), stem)
-    record.write_text(stem.with_suffix(".json"), record.to_text([record.as_json(f) for f in findings]))
     provenance = {"question": experiment.question, **_provenance([experiment], options, seconds)}
-    record.write_text(stem.with_suffix(".run.json"), record.to_text(provenance))
+    with record.replacing_all(options.out / experiment.name, (".json", ".run.json", ".svg", ".png")) as files:
+        style.save(lambda: experiment.draw_figure(findings), [files[".svg"], files[".png"]])
+        files[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
+        files[".run.json"].write_text(record.to_text(provenance), "utf-8")
+
+
+def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
+    from rich.console import Console
+
+    from attnlab_theory.report.table import verdict_table
+
+    console = Console(highlight=False)
+    console.print(verdict_table(findings))
+    console.print(
+        f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}. "
+        f"Figures and data: {folder}/"
+    )
 
 
 def _write_book(folder: Path) -> None:
@@ -169,9 +204,7 @@ def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds:
         "commit": _commit(),
         "versions": {
             "python": platform.python_version(),
-            **{
-                name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
-            },
+            **{name: importlib.metadata.version(name) for name in NUMERIC_PACKAGES},
         },
         "processor": _processor(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),

@@ -1,8 +1,14 @@
 """The options of a run, apart from the loop that runs: the command line reads them before it imports jax."""
 
+import contextlib
 import dataclasses
+import io
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
 
 Budget = Literal["quick", "full"]
 
@@ -19,3 +25,26 @@ class RunOptions:
     """Folder for the JSON and the figures; made if absent."""
     json: bool = False
     """Print one JSON value on standard output and nothing else."""
+
+
+def parsed_in_one_line(parse: Callable[[], T]) -> T:
+    """What tyro makes of a command line; it explains a mistake in a box, here it is one line as everywhere.
+
+    Raises:
+        ValueError: if the command line is mistaken.
+    """
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return parse()
+    except SystemExit as leaving:
+        if leaving.code:
+            raise ValueError(_one_line(complaint.getvalue())) from None
+        raise
+
+
+def _one_line(box: str) -> str:
+    lines = [re.sub(r"^│ ?| ?│$", "", line).strip() for line in box.splitlines() if not line.startswith(("╭", "╰"))]
+    lines = ["; " if re.fullmatch("─+", line) else line for line in lines]
+    text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
+    return text or "bad usage; see --help"

@@ -4,10 +4,7 @@ Importing jax costs a second and matplotlib another, so everything beyond the op
 is used. This is also the only place that sets global JAX configuration, and it does so before jax is imported.
 """
 
-import contextlib
-import io
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -16,6 +13,7 @@ import tyro
 from attnlab_theory.cli.laws import Answers, List, Run
 from attnlab_theory.cli.machine import Doctor
 from attnlab_theory.cli.problems import Check, Construct, Leaks
+from attnlab_theory.options import parsed_in_one_line
 
 COMMANDS = {
     "list": List,
@@ -70,25 +68,12 @@ def configure_jax() -> None:
 
 
 def _parse(arguments: list[str]) -> "Run | List | Answers | Check | Construct | Leaks | Doctor":
-    # tyro explains a mistake in a box of several lines; ours are one line, like every other refusal.
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint):
-            return tyro.extras.subcommand_cli_from_dict(
-                COMMANDS,
-                prog="attnlab",
-                description="Claims about attention: predicted by algebra, measured with the operator, judged.",
-                args=arguments,
-                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
-            )
-    except SystemExit as leaving:
-        if leaving.code:
-            raise ValueError(_one_line(complaint.getvalue())) from None
-        raise
-
-
-def _one_line(box: str) -> str:
-    lines = [re.sub(r"^│ ?| ?│$", "", line).strip() for line in box.splitlines() if not line.startswith(("╭", "╰"))]
-    lines = ["; " if re.fullmatch("─+", line) else line for line in lines]
-    text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
-    return text or "bad usage; see attnlab --help"
+    return parsed_in_one_line(
+        lambda: tyro.extras.subcommand_cli_from_dict(
+            COMMANDS,
+            prog="attnlab",
+            description="Claims about attention: predicted by algebra, measured with the operator, judged.",
+            args=arguments,
+            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+        )
+    )

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,17 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Path]]:
+    """Temporary paths that become STEM + suffix together when the block ends well, and all vanish otherwise.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    with contextlib.ExitStack() as files:
+        yield {suffix: files.enter_context(replacing(stem.with_name(stem.name + suffix))) for suffix in suffixes}
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.report import record
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -101,15 +100,16 @@ def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = N
     )
 
 
-def save(draw: Callable[[], Figure], stem: Path) -> list[Path]:
-    """Draw in this style and write STEM.svg and STEM.png, whole or not at all, the same bytes on every run."""
-    paths = [stem.with_name(stem.name + suffix) for suffix in METADATA]
+def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
+    """Draw in this style and write the figure to every path, the same bytes on every run.
+
+    Args:
+        paths: ending in .svg or .png.
+    """
     with matplotlib.rc_context(SETTINGS):
         figure = draw()
         for path in paths:
-            with record.replacing(path) as temporary:
-                figure.savefig(temporary, format=path.suffix[1:], metadata=METADATA[path.suffix])
-    return paths
+            figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
 
 
 def series_of(findings: Findings, field: str) -> Sequence[Any]:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
+from rich.markup import escape
 from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
@@ -60,13 +61,13 @@ def verdict_table(findings: Findings) -> Table:
     for line in tallies(findings):
         if line.experiment != experiment:
             experiment = line.experiment
-            table.add_row(f"[bold]{experiment}[/]")
+            table.add_row(f"[bold]{escape(experiment)}[/]")
         verdict = f"[{style_of(line)}]{line.verdict}[/]"
         if line.expect != Verdict.SUPPORTED and line.as_expected:
             verdict += " (a foil)"
         elif not line.as_expected:
             verdict += f" [red]but {line.expect} was expected[/]"
-        table.add_row(f"  {line.claim}", str(line.settings), f"{line.draws:,}", verdict)
+        table.add_row(f"  {escape(line.claim)}", str(line.settings), f"{line.draws:,}", verdict)
     return table
 
 

@@ -1,0 +1,113 @@
+"""The result files: the contract's keys, no NaN, whole or absent."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+from attnlab_theory.claims import Finding, Verdict
+from attnlab_theory.report import record
+from attnlab_theory.stats import Interval
+
+FINDING = Finding(
+    experiment="copying",
+    claim="leak",
+    statement=r"The weight is $\leq 1$ — always.",
+    source="claims B.1",
+    setting={"n": 4, "beta": 0.5, "layout": "half"},
+    predicted=Interval.at_most(1.0),
+    measured=Interval(0.1, 0.2),
+    draws=8192,
+    error_rate=1e-8,
+    resolution=0.25,
+    bound="proportion: draws are 0 or 1",
+    verdict=Verdict.SUPPORTED,
+    expect=Verdict.REFUTED,
+)
+
+
+def test_a_finding_has_the_contracts_keys_in_order():
+    assert list(record.as_json(FINDING)) == [
+        "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
+        "error_rate", "resolution", "bound", "verdict", "expect",
+    ]  # fmt: skip
+
+
+def test_a_finding_loses_no_field():
+    assert set(record.as_json(FINDING)) == {field.name for field in dataclasses.fields(Finding)}
+
+
+def test_infinite_ends_are_null_and_verdicts_are_words():
+    written = json.loads(record.to_text(record.as_json(FINDING)))
+    assert written["predicted"] == [None, 1.0]
+    assert written["measured"] == [0.1, 0.2]
+    assert (written["verdict"], written["expect"]) == ("SUPPORTED", "REFUTED")
+    assert record.ends(Interval(-math.inf, math.inf)) == [None, None]
+
+
+@pytest.mark.parametrize("predicted", [Interval.at_most(1.0), Interval.at_least(0.1), Interval.point(1 / 3)])
+def test_a_finding_comes_back_from_its_file(tmp_path, predicted):
+    finding = dataclasses.replace(FINDING, predicted=predicted)
+    record.write_text(tmp_path / "x.json", record.to_text([record.as_json(finding)]))
+    assert record.read_findings(tmp_path / "x.json") == (finding,)
+
+
+@pytest.mark.parametrize("text", ["", "{}]", "[1]", '[{"experiment": "x"}]', "[[]]"])
+def test_a_file_without_findings_is_refused(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=r"x\.json does not hold findings"):
+        record.read_findings(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_no_number_that_json_lacks_is_written(number):
+    with pytest.raises(ValueError, match="JSON"):
+        record.to_text({"resolution": number})
+
+
+def test_text_ends_with_one_newline_and_keeps_its_letters():
+    text = record.to_text(record.as_json(FINDING))
+    assert text.endswith("}\n")
+    assert "—" in text
+
+
+def test_a_failed_replacement_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text("old")
+    for failure in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(failure), record.replacing(path) as temporary:  # noqa: PT012
+            temporary.write_text("half")
+            raise failure
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+    assert path.read_text() == "old"
+
+
+def test_a_replacement_appears_only_at_the_end_and_can_be_read_by_others(tmp_path):
+    path = tmp_path / "result.json"
+    with record.replacing(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+        assert temporary.parent == tmp_path
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):
+    suffixes = (".json", ".run.json", ".svg")
+    with pytest.raises(KeyboardInterrupt), record.replacing_all(tmp_path / "result", suffixes) as files:  # noqa: PT012
+        files[".json"].write_text("whole")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    with record.replacing_all(tmp_path / "result", suffixes) as files:
+        for suffix in suffixes:
+            files[suffix].write_text(suffix)
+        assert not (tmp_path / "result.json").exists()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {f"result{s}": s for s in suffixes}
+
+
+def test_a_folder_that_cannot_be_written_is_an_os_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        record.write_text(tmp_path / "file" / "x.json", "")

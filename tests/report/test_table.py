@@ -1,0 +1,98 @@
+"""The table that a run ends with: one line per claim, honest where settings disagree."""
+
+import dataclasses
+import io
+import math
+
+import pytest
+from rich.console import Console
+
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.report.table import interval_text, style_of, tallies, verdict_table
+from attnlab_theory.stats import Interval
+
+FINDING = Finding(
+    experiment="copying",
+    claim="leak",
+    statement="",
+    source="",
+    setting={"n": 4},
+    predicted=Interval.point(0.0),
+    measured=Interval(0.0, 0.0),
+    draws=1000,
+    error_rate=0.0,
+    resolution=1.0,
+    bound="",
+    verdict=Verdict.SUPPORTED,
+    expect=Verdict.SUPPORTED,
+)
+
+
+def finding(**changes) -> Finding:
+    return dataclasses.replace(FINDING, **changes)
+
+
+def printed(findings, **options) -> str:
+    out = io.StringIO()
+    Console(file=out, width=100, **options).print(verdict_table(Findings(findings)))
+    return out.getvalue()
+
+
+def test_a_claims_settings_make_one_line():
+    (line,) = tallies([finding(), finding(draws=24)])
+    assert (line.settings, line.draws, line.verdict, line.as_expected) == (2, 1024, "SUPPORTED", True)
+
+
+def test_a_claim_of_two_minds_says_how_its_settings_split():
+    (line,) = tallies([finding(), finding(verdict=Verdict.INCONCLUSIVE), finding()])
+    assert line.verdict == "2 SUPPORTED, 1 INCONCLUSIVE"
+    assert not line.as_expected
+    assert style_of(line) == "red"
+
+
+def test_lines_keep_the_order_of_the_run_and_claims_of_one_name_their_experiments():
+    lines = tallies(
+        [finding(claim="b"), finding(claim="a"), finding(claim="b"), finding(experiment="x", claim="b")]
+    )
+    assert [(line.experiment, line.claim) for line in lines] == [("copying", "b"), ("copying", "a"), ("x", "b")]
+
+
+def test_a_verdict_that_differs_says_what_was_expected():
+    text = printed([finding(verdict=Verdict.REFUTED)])
+    assert "REFUTED but SUPPORTED was expected" in text
+    assert "expected" not in printed([finding()])
+
+
+def test_a_foil_that_fell_is_called_a_foil():
+    assert "REFUTED (a foil)" in printed([finding(verdict=Verdict.REFUTED, expect=Verdict.REFUTED)])
+
+
+def test_every_experiment_and_claim_is_named_once_with_its_draws():
+    text = printed([finding(draws=1_234_567), finding(experiment="other", claim="second"), finding(claim="third")])
+    for word in ("copying", "other", "leak", "second", "third", "1,234,567"):
+        assert word in text
+
+
+def test_names_are_printed_as_they_are_and_not_read_as_markup():
+    text = printed([finding(claim="x[red]y[/]", experiment="[bold]")])
+    assert "x[red]y[/]" in text
+    assert "[bold]" in text
+
+
+def test_without_a_terminal_there_are_no_colours():
+    assert "\x1b" not in printed([finding()])
+    assert "\x1b" in printed([finding()], force_terminal=True, color_system="standard")
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval.point(0.123456), "0.1235"),
+        (Interval.at_most(2.0), "≤ 2"),
+        (Interval.at_least(-1.5), "≥ -1.5"),
+        (Interval(0.1, 0.2), "0.1 … 0.2"),
+        (Interval(-math.inf, math.inf), "anything"),
+    ],
+)
+def test_an_interval_is_written_for_people(interval, text):
+    assert interval_text(interval) == text

@@ -1,0 +1,294 @@
+"""What a run writes, says and returns, on toy experiments."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from attnlab_theory import experiment as runner
+from attnlab_theory.claims import Verdict
+from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
+from attnlab_theory.options import RunOptions
+from attnlab_theory.report import style
+from attnlab_theory.stats import Interval, exact
+from tests.toys import Coin, coin_claim
+
+SUFFIXES = (".json", ".run.json", ".svg", ".png")
+FINDING_KEYS = [
+    "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
+    "error_rate", "resolution", "bound", "verdict", "expect",
+]  # fmt: skip
+RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "seconds", "family_error_rate"]
+
+
+def draw_figure(findings):
+    figure, (ax,) = style.panels("A coin's mean is its chance")
+    style.draw_predicted(ax, findings, "chance", label="predicted")
+    style.draw_measured(ax, findings, "chance", label="measured")
+    ax.legend()
+    return figure
+
+
+def toy(name: str, *claims, **changes) -> Experiment:
+    declared = {
+        "name": name,
+        "question": "Is a coin's mean its chance?",
+        "claims": claims or (coin_claim(),),
+        "draw_figure": draw_figure,
+        "max_draws": {"quick": 2**12, "full": 2**13},
+    }
+    return Experiment(**declared | changes)
+
+
+def options(out: Path, **changes) -> RunOptions:
+    return RunOptions(**{"out": out} | changes)
+
+
+def stop_here(key, coin):
+    raise KeyboardInterrupt
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def files_of(*experiments: str) -> set[str]:
+    return {name + suffix for name in experiments for suffix in SUFFIXES}
+
+
+INTERRUPTED = coin_claim(name="interrupted", draw=stop_here, bound=lambda coin: exact(0.0))
+UNDECIDED = coin_claim(name="undecided", resolution=lambda coin: 1e-6)
+
+
+def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
+    assert run([toy("coins")], options(tmp_path / "deep" / "lab")) == 0
+    written = names(tmp_path / "deep" / "lab") - {"index.html"}
+    assert written == files_of("coins")
+    findings = json.loads((tmp_path / "deep" / "lab" / "coins.json").read_text())
+    assert [list(finding) for finding in findings] == [FINDING_KEYS] * 2
+    provenance = json.loads((tmp_path / "deep" / "lab" / "coins.run.json").read_text())
+    assert set(RUN_KEYS) <= set(provenance)
+    assert (provenance["seed"], provenance["budget"], provenance["family_error_rate"]) == (0, "quick", 1e-6)
+    assert set(runner.NUMERIC_PACKAGES) | {"python"} == set(provenance["versions"])
+    said = capsys.readouterr()
+    assert "SUPPORTED" in said.out
+    assert "coins: coin" in said.err
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path):
+    for folder in ("one", "two"):
+        run([toy("coins")], options(tmp_path / folder))
+    for suffix in (".json", ".svg", ".png"):
+        one, two = ((tmp_path / folder / f"coins{suffix}").read_bytes() for folder in ("one", "two"))
+        assert one == two
+    run([toy("coins")], options(tmp_path / "other", seed=1))
+    assert (tmp_path / "other" / "coins.json").read_bytes() != (tmp_path / "one" / "coins.json").read_bytes()
+
+
+def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
+    first, second = toy("first", coin_claim(name="a", settings=(Coin(0.3),))), toy("second", coin_claim(name="b"))
+    run([second], options(tmp_path / "alone"))
+    run([first, second], options(tmp_path / "together"))
+    alone, together = ((tmp_path / folder / "second.json").read_bytes() for folder in ("alone", "together"))
+    assert alone == together
+    whole = findings_of(second, seed=0, budget="quick")
+    assert judge_claim(second, second.claims[0], seed=0, budget="quick") == whole
+
+
+def test_a_claim_more_moves_no_other_claims_draws():
+    def measured(*claims):
+        found = findings_of(toy("coins", *claims, error_rate=1e-6 * len(claims)), seed=0, budget="quick")
+        return [(finding.setting, finding.measured) for finding in found.of("coin")]
+
+    assert measured(coin_claim()) == measured(coin_claim(name="other"), coin_claim())
+
+
+def test_claims_of_one_stream_see_the_same_draws():
+    claims = (coin_claim(stream="tosses"), coin_claim(name="again", stream="tosses"), coin_claim(name="alone"))
+    found = findings_of(toy("coins", *claims), seed=0, budget="quick")
+    first, again, alone = ([f.measured for f in found.of(claim.name)] for claim in claims)
+    assert first == again != alone
+
+
+def test_the_error_budget_is_split_over_claims_and_settings():
+    claims = (coin_claim(), coin_claim(name="three", settings=(Coin(0.1), Coin(0.2), Coin(0.3))))
+    found = findings_of(toy("coins", *claims, error_rate=1e-3), seed=0, budget="quick")
+    assert len(found) == 5
+    assert all(finding.error_rate == 1e-3 / 5 for finding in found)
+
+
+def test_a_bigger_budget_allows_more_draws():
+    quick, full = (findings_of(toy("coins", UNDECIDED), seed=0, budget=budget) for budget in ("quick", "full"))
+    assert {f.draws for f in quick} == {2**12}
+    assert {f.draws for f in full} == {2**13}
+
+
+def test_json_is_one_value_with_the_contracts_keys_and_nothing_else(tmp_path, capsys):
+    assert run([toy("coins"), toy("more")], options(tmp_path, json=True)) == 0
+    said = capsys.readouterr()
+    value = json.loads(said.out)
+    assert list(value) == ["findings", "run"]
+    assert list(value["run"]) == RUN_KEYS
+    assert [list(finding) for finding in value["findings"]] == [FINDING_KEYS] * 4
+    assert value["run"]["family_error_rate"] == 2e-6
+    assert value["findings"][:2] == json.loads((tmp_path / "coins.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("claim", "code"),
+    [
+        (coin_claim(), 0),
+        (coin_claim(predict=lambda coin: Interval.point(0.9), expect=Verdict.REFUTED), 0),
+        (coin_claim(predict=lambda coin: Interval.point(0.9)), 1),
+        (coin_claim(expect=Verdict.REFUTED), 1),
+        (UNDECIDED, 1),
+    ],
+    ids=["supported", "a foil falls", "refuted", "a foil stands", "inconclusive"],
+)
+def test_the_exit_code_says_whether_every_verdict_is_as_expected(tmp_path, claim, code):
+    # The good experiment comes last: one that is not as expected counts wherever it stands.
+    assert run([toy("coins", claim), toy("good")], options(tmp_path)) == code
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys, below):
+    (tmp_path / "file").write_text("mine")
+    out = tmp_path / "file" / below
+    assert run([toy("coins")], options(out)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert f"cannot write into {out}" in said.err
+    assert "--out" in said.err
+    assert names(tmp_path) == {"file"}
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys):
+    (tmp_path / "coins.png").mkdir()
+    assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
+    assert "not run: coins" in capsys.readouterr().err.splitlines()[-1]
+    assert names(tmp_path) == {"coins.png"} | files_of("good")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_that_is_no_seed_is_refused_before_anything_is_made(tmp_path, capsys, seed):
+    assert run([toy("coins")], options(tmp_path / "lab", seed=seed)) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert f"--seed: seed must be between 0 and 2**63 - 1, not {seed}" in said.err
+    assert names(tmp_path) == set()
+
+
+def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path, capsys):
+    experiments = [toy("first"), toy("second", coin_claim(), INTERRUPTED), toy("third")]
+    assert run(experiments, options(tmp_path, json=True)) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"1 finished and kept in {tmp_path}; not run: second, third" in said.err
+    assert names(tmp_path) == files_of("first")
+
+
+def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
+    save = Figure.savefig
+
+    def interrupted_at_the_last_file(figure, path, **how):
+        save(figure, path, **how)
+        if how["format"] == "png":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Figure, "savefig", interrupted_at_the_last_file)
+    assert run([toy("coins")], options(tmp_path)) == 130
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        (coin_claim(settings=(Coin(1.5),)), "coins: coin: the hypothesis 'it is a chance' does not hold at Coin"),
+        (coin_claim(draw=lambda key, coin: coin.chance + 0.125), "the bound's assumption is broken"),
+        (coin_claim(chunk=2**20), "lower the claim's chunk"),
+    ],
+    ids=["hypothesis", "bound", "draws"],
+)
+def test_a_claim_that_cannot_be_judged_is_one_line_and_exit_code_2(tmp_path, capsys, claim, said):
+    assert run([toy("first"), toy("coins", claim), toy("last")], options(tmp_path, json=True)) == 2
+    spoken = capsys.readouterr()
+    assert spoken.out == ""
+    assert spoken.err.count("\n") == 1
+    assert said in spoken.err
+    assert "not run: coins, last" in spoken.err
+    assert names(tmp_path) == files_of("first")
+
+
+def test_a_mistake_in_a_figure_keeps_its_traceback(tmp_path):
+    def broken(findings):
+        raise ValueError("ours")
+
+    with pytest.raises(ValueError, match="ours"):
+        run([toy("coins", draw_figure=broken)], options(tmp_path))
+    assert names(tmp_path) == set()
+
+
+def test_a_figure_is_given_findings_and_nothing_else(tmp_path):
+    given = []
+
+    def draw(*arguments):
+        given.append(arguments)
+        return draw_figure(*arguments)
+
+    run([toy("coins", draw_figure=draw)], options(tmp_path))
+    assert given == [(findings_of(toy("coins"), seed=0, budget="quick"),)]
+
+
+def test_an_experiment_can_only_be_declared_by_name():
+    with pytest.raises(TypeError):
+        Experiment("coins", "?", (), draw_figure)  # pyright: ignore[reportCallIssue]
+    assert dataclasses.is_dataclass(Experiment)
+
+
+@pytest.fixture(scope="module")
+def script_runs(tmp_path_factory):
+    """A committed experiment run as a script, twice at once, in processes that hash strings differently."""
+    root = Path(__file__).parents[1]
+    folders = [tmp_path_factory.mktemp("script") for _ in range(2)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, str(root / "experiments" / "copying.py"), "--out", str(folder), *more],
+            env=os.environ | {"PYTHONPATH": str(root), "PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seed, (folder, more) in enumerate(zip(folders, ([], ["--json"]), strict=True))
+    ]
+    said = [process.communicate(timeout=240) for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    return folders, said
+
+
+def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
+    (one, two), _ = script_runs
+    for suffix in (".json", ".svg", ".png"):
+        assert (one / f"copying{suffix}").read_bytes() == (two / f"copying{suffix}").read_bytes()
+
+
+def test_a_script_prints_results_to_standard_output_and_progress_to_standard_error(script_runs):
+    _, ((table, progress), (value, _)) = script_runs
+    assert "copy-weight" in table
+    assert "copying: copy-weight" in progress
+    assert [*json.loads(value)] == ["findings", "run"]
+
+
+@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--budget", "huge"], ["--nonsense"]])
+def test_a_script_refuses_a_mistaken_command_line_in_one_line(monkeypatch, capsys, arguments):
+    monkeypatch.setattr(sys, "argv", ["coins.py", *arguments])
+    assert runner.main(toy("coins")) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert arguments[-1] in said.err
