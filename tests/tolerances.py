@@ -141,3 +141,33 @@ def search_rtol() -> float:
     that a dozen such steps are 1e-4 of it. A query off by 5e-5 errs by a curvature of order one times 2.5e-9.
     """
     return 1e-3
+
+
+def orthonormal_atol(n: int, d: int, dtype=np.float32) -> float:
+    """Absolute error of an inner product of two rows made orthonormal by n Householder reflections in d dimensions.
+
+    A reflection is an inner product of d terms and an update: it errs by at most (2 d + 4) eps in norm. n of
+    them make Q differ from an exactly orthonormal matrix by n (2 d + 4) eps, and both rows pay.
+    """
+    return 2 * n * (2 * d + 4) * float(np.finfo(dtype).eps)
+
+
+def hashed_normal_atol() -> float:
+    """Absolute error of a normal quantile |z| <= 6.4 from sampling/hashed.py, always computed in float32.
+
+    w = -ln(tail (2 - tail)) is wrong by 3 eps from its argument and by eps * w from the logarithm, at most
+    25 eps: with d|z|/dw <= 0.5 that is 13 eps, less near zero, where 1 - tail is wrong by eps. The ratio of
+    polynomials with positive terms adds 2 * 5 * 2 roundings at most, and its fit 1.2e-7 = eps, of |z|:
+    21 * 6.4 eps / 2, since eps / 2 is what a rounding costs.
+    """
+    return (13 + 21 * 6.4 / 2) * float(np.finfo(np.float32).eps)
+
+
+def chunked_mean_atol(chunk: int, peak: float) -> float:
+    """Absolute error of a mean of numbers of size at most `peak`, summed in float32 within chunks.
+
+    Each of a chunk's terms takes part in at most `chunk` roundings of sums of at most chunk * peak; its own
+    computation on the other side of a comparison may be fused differently: 8 roundings. Chunks are summed
+    in float64.
+    """
+    return (chunk + 8) * peak * float(np.finfo(np.float32).eps)

@@ -1,0 +1,83 @@
+"""Means over millions of trials in bounded memory."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, PRNGKeyArray
+
+STEPS = 256
+"""Most chunks per call into the compiled loop, over all devices: 1, 2, 4, ... 256 devices share them evenly."""
+
+Draw = Callable[[PRNGKeyArray, int], Float[Array, "m n"]]
+
+
+class Moments(NamedTuple):
+    """What is known of E[x] and Var(x) for each of m statistics x after `trials` independent trials."""
+
+    trials: int
+    mean: Float[np.ndarray, " m"]
+    variance: Float[np.ndarray, " m"]
+
+    @property
+    def standard_error(self) -> Float[np.ndarray, " m"]:
+        """Of the means."""
+        return np.sqrt(self.variance / self.trials)
+
+
+def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) -> Moments:
+    """Mean and variance of statistics over many trials, whose draws are never all in memory.
+
+    Only sums leave the compiled loop, so memory is that of one chunk per device. Whatever is linear can
+    wait until the end: accumulate the weights' moments and apply the values once.
+
+    Args:
+        key: consumed whole; chunk i folds i into it, so the numbers do not depend on the number of devices.
+        draw: `draw(key, n)` makes n independent trials and returns m statistics of each; jax-traceable. Pass
+            the same function again and it is not compiled again.
+        trials: at least this many; rounded up to whole chunks.
+        chunk: trials per step, which bounds the memory. Sums within a chunk are in the statistics' dtype,
+            sums over chunks in float64.
+
+    Raises:
+        ValueError: if `trials` or `chunk` is not positive.
+    """
+    if not (trials > 0 and chunk > 0):
+        raise ValueError(f"trials and chunk must be positive, not {trials} and {chunk}")
+    run = _compiled(draw, chunk)
+    chunks = -(-trials // chunk)
+    devices = _shares()
+    steps = min(STEPS, -(-chunks // devices) * devices)
+    total = square = np.zeros(())
+    for first in range(0, chunks, steps):
+        sums, squares = run(key, jnp.arange(steps, dtype=jnp.uint32) + jnp.uint32(first))
+        kept = min(steps, chunks - first)
+        total = total + np.sum(np.asarray(sums, np.float64)[:kept], axis=0)
+        square = square + np.sum(np.asarray(squares, np.float64)[:kept], axis=0)
+    n = chunks * chunk
+    mean = np.asarray(total / n)
+    return Moments(n, mean, np.asarray((square - n * mean**2) / max(n - 1, 1)))
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(draw: Draw, chunk: int) -> Callable:
+    def one_chunk(key: PRNGKeyArray, index: Array) -> tuple[Array, Array]:
+        values = draw(jax.random.fold_in(key, index), chunk)
+        return jnp.sum(values, axis=1), jnp.sum(values * values, axis=1)
+
+    def some_chunks(key: PRNGKeyArray, indices: Array) -> tuple[Array, Array]:
+        return jax.lax.map(lambda index: one_chunk(key, index), indices)
+
+    mesh = Mesh(np.array(jax.devices()[: _shares()]), ("chunk",))
+    here, split = PartitionSpec(), PartitionSpec("chunk")
+    return jax.jit(jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split), out_specs=split, check_vma=False))
+
+
+def _shares() -> int:
+    """How many devices share the chunks of one call evenly."""
+    return math.gcd(STEPS, jax.device_count())

@@ -1,0 +1,72 @@
+"""Scores without keys: q . k_i is normal when k_i is, so it can be drawn directly.
+
+A trial with n keys of width d costs n normals instead of n d. Several queries see one key's score vector,
+whose entries are correlated; the keys stay independent.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory import refuse
+from attnlab_theory.sampling.keys import Normal, check_factors, not_replicates
+
+
+class ScoreLaw(NamedTuple):
+    """The law of the scores z_i = Q k_i of independent normal keys k_i: z_i ~ N(mean[:, i], A_i A_i^T)."""
+
+    mean: Float[Array, "t s"]
+    factor: Float[Array, "s t m"]
+    """A_i, one for each key; m normals are spent per key and trial."""
+
+
+def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float[Array, "s d m"]) -> ScoreLaw:
+    """The joint law of all queries' scores at scale 1: mean Q mu_i, covariance Q F_i F_i^T Q^T.
+
+    Args:
+        q: queries, one row each. For another scale, scale the queries.
+        means: the keys' means.
+        factors: the keys' covariance factors, from `noise_factors` or of one's own making.
+
+    Returns:
+        Its factors A_i are t x min(t, m): no more normals per key than there are queries.
+
+    Raises:
+        ValueError: if the shapes disagree.
+
+    Source: claims D.6.
+    """
+    refuse.wrong_rank(2, q=q)
+    check_factors(means, factors)
+    refuse.different_axes("key width", q=q.shape[1], means=means.shape[1])
+    # A QR of (Q F)^T rather than a Cholesky factor of Q F F^T Q^T: two equal queries make the latter singular,
+    # and a square root of its rounding error would set their scores apart by 3e-4.
+    triangular = jnp.linalg.qr(jnp.einsum("td,sdm->smt", q, factors), mode="r")
+    return ScoreLaw(jnp.einsum("td,sd->ts", q, means), jnp.swapaxes(triangular, 1, 2))
+
+
+def noisy_scores(
+    key: PRNGKeyArray, law: ScoreLaw, n: int, *, normal: Normal = jax.random.normal
+) -> Float[Array, "t s n"]:
+    """`n` independent draws of every query's score of every key, replicates along the last axis.
+
+    The replicates come last because a softmax over s is then a handful of long vector operations.
+
+    Args:
+        key: consumed whole.
+        law: from `score_law`.
+        n: replicates.
+        normal: where the standard normals come from.
+
+    Raises:
+        ValueError: if `n` is not positive, or the law's two arrays are of different numbers of keys.
+    """
+    not_replicates(n)
+    refuse.different_axes("keys", factor=law.factor.shape[0], mean=law.mean.shape[1])
+    keys, queries, rank = law.factor.shape
+    noise = normal(key, (rank, keys, n), law.mean.dtype)
+    # Written out, the few products fuse with the making of the normals; a matrix product would not.
+    columns = [law.factor[:, :, m].T[:, :, None] * noise[None, m] for m in range(rank)]
+    return sum(columns, jnp.broadcast_to(law.mean[:, :, None], (queries, keys, n)))

@@ -1,0 +1,161 @@
+"""Noisy keys have the law they promise: means, covariances, independence; bad input is refused."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.sampling import (
+    gaussian_keys,
+    hashed_normal,
+    many_noisy_keys,
+    noise_factors,
+    noisy_keys,
+    orthonormal,
+)
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval
+from tests.sampling.laws import has_covariance, mean_interval
+
+ERROR_RATE = 1e-6 / 32
+DRAWS = 2**14
+
+# Not of unit length, so that "per squared length of the mean" is seen; not orthogonal, so that directions are.
+MEANS = jnp.asarray([[2.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, -0.5, 1.5]])
+VARIANCES = jnp.asarray([0.01, 0.25, 1.0])
+STRETCH = jnp.asarray([0.5, 0.0, 2.0])
+
+
+def covariances(variance=VARIANCES, stretch=STRETCH) -> list[np.ndarray]:
+    means = np.asarray(MEANS, np.float64)
+    spread = np.broadcast_to(np.asarray(variance, np.float64), 3)
+    return [a * np.eye(3) + s * np.outer(m, m) for a, s, m in zip(spread, np.asarray(stretch), means, strict=True)]
+
+
+def one_by_one(key, **noise) -> np.ndarray:
+    sample = jax.jit(jax.vmap(lambda key: noisy_keys(key, MEANS, **noise)))
+    return np.asarray(sample(jax.random.split(key, DRAWS)), np.float64)
+
+
+def together(key, **noise) -> np.ndarray:
+    return np.moveaxis(np.asarray(many_noisy_keys(key, MEANS, DRAWS, **noise), np.float64), -1, 0)
+
+
+def hashed(key, **noise) -> np.ndarray:
+    return together(key, normal=hashed_normal, **noise)
+
+
+def by_factors(key, **noise) -> np.ndarray:
+    factors = noise_factors(MEANS, **noise)
+    sample = jax.jit(jax.vmap(lambda key: gaussian_keys(key, MEANS, factors)))
+    return np.asarray(sample(jax.random.split(key, DRAWS)), np.float64)
+
+
+@pytest.mark.parametrize("sample", [one_by_one, together, hashed, by_factors], ids=lambda f: f.__name__)
+def test_means_covariances_and_independence(sample):
+    draws = sample(key_for(0, "keys", sample.__name__), variance=VARIANCES, stretch=STRETCH)
+    noise = draws - np.asarray(MEANS, np.float64)
+    whole = np.zeros((9, 9))
+    for i, covariance in enumerate(covariances()):
+        whole[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] = covariance
+        for j in range(3):
+            mean = mean_interval(noise[:, i, j], covariance[j, j], ERROR_RATE / 9)
+            assert mean.contains(Interval.point(0.0))
+    # The blocks off the diagonal are zero: keys are independent of each other.
+    assert has_covariance(noise.reshape(DRAWS, 9), whole, ERROR_RATE)
+
+
+@pytest.mark.parametrize("sample", [one_by_one, together], ids=lambda f: f.__name__)
+def test_without_stretch_the_noise_is_isotropic(sample):
+    draws = sample(key_for(1, "keys"), variance=0.25, stretch=jnp.zeros(3))
+    noise = (draws - np.asarray(MEANS, np.float64)).reshape(DRAWS, 9)
+    assert has_covariance(noise, 0.25 * np.eye(9), ERROR_RATE)
+
+
+def test_a_missing_stretch_or_a_missing_square_would_be_seen():
+    noise = (together(key_for(2, "keys"), variance=VARIANCES, stretch=STRETCH) - np.asarray(MEANS))[:, 0]
+    assert has_covariance(noise, covariances()[0], ERROR_RATE)
+    for wrong in (0.0, 0.25, 1.0):  # without it; per length and not per squared length; its square root
+        assert not has_covariance(noise, covariances(stretch=[wrong, 0, 0])[0], ERROR_RATE)
+
+
+def test_without_noise_keys_are_their_means_exactly():
+    keys = noisy_keys(key_for(3), MEANS, variance=0.0, stretch=jnp.zeros(3))
+    np.testing.assert_array_equal(keys, MEANS)
+
+
+def test_stretch_alone_moves_keys_along_their_means():
+    # A frame with rounded entries: every entry of a key must carry the very same factor.
+    means = orthonormal(key_for(4), 3, 8)
+    keys = many_noisy_keys(key_for(5), means, 100, variance=0.0, stretch=STRETCH)
+    lengths = np.einsum("sdn,sd->sn", keys, means)
+    np.testing.assert_array_equal(keys[1], np.broadcast_to(np.asarray(means)[1][:, None], (8, 100)))
+    eps = float(np.finfo(np.asarray(keys).dtype).eps)
+    error = np.abs(np.asarray(keys) - lengths[:, None, :] * np.asarray(means)[:, :, None])
+    # An inner product of eight terms and two products.
+    assert error.max() <= 12 * eps * np.abs(lengths).max()
+    assert np.std(lengths[0]) > 0
+    assert np.std(lengths[2]) > np.std(lengths[0])
+
+
+def test_one_variance_for_all_is_that_variance_for_each():
+    one = noisy_keys(key_for(6), MEANS, variance=0.25, stretch=STRETCH)
+    each = noisy_keys(key_for(6), MEANS, variance=jnp.full(3, 0.25), stretch=STRETCH)
+    np.testing.assert_array_equal(one, each)
+
+
+def test_one_of_many_is_the_one():
+    one = noisy_keys(key_for(7), MEANS, variance=0.25, stretch=STRETCH)
+    many = many_noisy_keys(key_for(7), MEANS, 1, variance=0.25, stretch=STRETCH)
+    np.testing.assert_array_equal(one, many[:, :, 0])
+
+
+@pytest.mark.parametrize("wrong", [{"variance": -0.1}, {"stretch": jnp.asarray([0.0, -1.0, 0.0])}])
+def test_a_traced_negative_variance_gives_nan(wrong):
+    noise = {"variance": 0.1, "stretch": STRETCH} | wrong
+    keys = jax.jit(lambda noise: noisy_keys(key_for(0), MEANS, **noise))(noise)
+    assert np.isnan(np.asarray(keys)[1]).all()
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"variance": -0.5}, r"variance must not be negative, but is -0\.5"),
+        ({"variance": float("nan")}, "variance must not be negative, but is nan"),
+        ({"variance": float("inf")}, "variance must be finite"),
+        ({"variance": jnp.asarray([0.1, -0.25, 0.1])}, r"variance must not be negative, but is -0\.25"),
+        ({"variance": jnp.zeros(2)}, "keys must agree: means has 3, variance has 2"),
+        ({"stretch": jnp.asarray([0.0, 0.0, -0.5])}, r"stretch must not be negative, but is -0\.5"),
+        ({"stretch": jnp.asarray([0.0, 0.0, jnp.inf])}, r"stretch must be finite, but holds inf at index \(2,\)"),
+        ({"stretch": jnp.zeros(2)}, "keys must agree: means has 3, stretch has 2"),
+    ],
+)
+def test_bad_noise_is_refused(wrong, complaint):
+    noise = {"variance": 0.1, "stretch": STRETCH} | wrong
+    for refused in (
+        lambda: noisy_keys(key_for(0), MEANS, **noise),
+        lambda: many_noisy_keys(key_for(0), MEANS, 2, **noise),
+        lambda: noise_factors(MEANS, **noise),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            refused()
+
+
+def test_means_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="means must be finite, but holds nan"):
+        noisy_keys(key_for(0), MEANS.at[1, 2].set(jnp.nan), variance=0.1, stretch=STRETCH)
+
+
+def test_no_replicates_are_refused():
+    with pytest.raises(ValueError, match="the number of replicates must be positive, not 0"):
+        many_noisy_keys(key_for(0), MEANS, 0, variance=0.1, stretch=STRETCH)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_factors_of_other_keys_are_refused():
+    factors = noise_factors(MEANS, variance=0.1, stretch=STRETCH)
+    with pytest.raises(ValueError, match="keys must agree: means has 2, factors has 3"):
+        gaussian_keys(key_for(0), MEANS[:2], factors)
+    with pytest.raises(ValueError, match="key width must agree: means has 2, factors has 3"):
+        gaussian_keys(key_for(0), MEANS[:, :2], factors)

@@ -1,0 +1,101 @@
+"""Sums over chunks are the sums over all trials; memory stays that of a chunk."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.sampling import moments
+from attnlab_theory.seeds import key_for
+from tests.tolerances import chunked_mean_atol
+
+ROOT = Path(__file__).parents[2]
+KEY = key_for(0, "moments")
+
+
+def two_statistics(key, n):
+    uniforms = jax.random.uniform(key, (n,))
+    return jnp.stack([uniforms, 3 * uniforms**2])
+
+
+def all_values(chunks: int, chunk: int) -> np.ndarray:
+    values = [two_statistics(jax.random.fold_in(KEY, i), chunk) for i in range(chunks)]
+    return np.concatenate([np.asarray(v, np.float64) for v in values], axis=1)
+
+
+@pytest.mark.parametrize(("trials", "chunk"), [(1, 1), (7, 7), (2100, 7), (100, 64)])
+def test_mean_and_variance_are_those_of_all_trials(trials, chunk):
+    found = moments(KEY, two_statistics, trials=trials, chunk=chunk)
+    chunks = -(-trials // chunk)
+    assert found.trials == chunks * chunk
+    values = all_values(chunks, chunk)
+    tolerance = chunked_mean_atol(chunk, peak=9.0)
+    assert np.abs(found.mean - values.mean(axis=1)).max() <= tolerance
+    if found.trials > 1:
+        variance = values.var(axis=1, ddof=1)
+        scale = found.trials / (found.trials - 1)
+        assert np.abs(found.variance - variance).max() <= 4 * scale * tolerance
+        assert np.abs(found.standard_error - np.sqrt(found.variance / found.trials)).max() == 0
+
+
+def test_more_trials_begin_with_the_same_chunks():
+    few = moments(KEY, two_statistics, trials=256 * 8, chunk=8)
+    more = moments(KEY, two_statistics, trials=257 * 8, chunk=8)
+    last = np.asarray(two_statistics(jax.random.fold_in(KEY, 256), 8), np.float64).sum(axis=1)
+    assert np.abs(more.mean * more.trials - few.mean * few.trials - last).max() <= more.trials * chunked_mean_atol(
+        8, peak=3.0
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"trials": 0}, {"trials": -5}, {"trials": 10, "chunk": 0}])
+def test_no_trials_are_refused(wrong):
+    with pytest.raises(ValueError, match="trials and chunk must be positive"):
+        moments(KEY, two_statistics, **wrong)
+
+
+CHILD = """
+import os, sys
+os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={sys.argv[1]}"
+import jax
+import jax.numpy as jnp
+import numpy as np
+from attnlab_theory.attention import attention_weights
+from attnlab_theory.sampling import many_noisy_keys, moments
+from attnlab_theory.seeds import key_for
+
+means = jnp.eye(16, 64)
+
+def weights(key, n):
+    keys = many_noisy_keys(key, means, n, variance=0.01, stretch=jnp.zeros(16).at[0].set(0.5))
+    return jax.vmap(lambda k: attention_weights(5 * means[:1], k, scale=1.0)[0], in_axes=-1, out_axes=-1)(keys)
+
+def peak():
+    # Not getrusage: what it says of a child began as the peak of the parent.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+
+moments(key_for(0), weights, trials=1024, chunk=1024)
+before = peak()
+found = moments(key_for(0), weights, trials=2 * 10**5, chunk=1024)
+print(before, peak(), *found.mean)
+"""
+
+
+def child(devices: int) -> np.ndarray:
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(devices)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return np.asarray(done.stdout.split(), np.float64)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process its peak memory")
+def test_memory_is_that_of_a_chunk_and_numbers_do_not_depend_on_the_devices():
+    before, peak, *mean = child(devices=1)
+    # In full the keys of these trials are 2e5 * 16 * 64 * 4 bytes = 781 MiB; those of a chunk are 4 MiB.
+    assert peak < 1024
+    assert peak - before < 32
+    assert child(devices=2)[2:].tolist() == mean
