@@ -12,8 +12,8 @@ def draw_landing(ax, cells: Findings, title: str) -> None:
     for f in cells:
         x, y = (f.setting["low_a"] + f.setting["high_a"]) / 2, (f.setting["low_b"] + f.setting["high_b"]) / 2
         if f.measured.low > 0.001:
-            ax.scatter(x, y, s=1500 * f.measured.centre, color=style.COLOURS[0], alpha=0.7, linewidths=0)
-            ax.annotate(f"{f.measured.centre:.0%}", (x + 0.05, y + 0.06), fontsize=9)
+            ax.scatter(x, y, s=1100 * f.measured.centre, color=style.COLOURS[0], alpha=0.7, linewidths=0)
+            ax.annotate(f"{f.measured.centre:.0%}", (x, y + 0.085), ha="center", va="center", fontsize=9)
     ax.set(xlim=(0, 1), ylim=(0, 1), title=title, xlabel=r"weight on $v_a$", ylabel=r"weight on $v_b$")
     ax.set(xticks=[i / 5 for i in range(6)], yticks=[i / 5 for i in range(6)], aspect="equal")
 

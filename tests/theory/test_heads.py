@@ -28,13 +28,13 @@ def softmax_of_stretched(g, scores_a, others):
     return np.exp(scores) / np.exp(scores).sum(axis=0)
 
 
-def one_head_weights(g):
-    return softmax_of_stretched(g, lambda g: BETA * (1 + g / math.sqrt(2)), [BETA, *[0.0] * (N - 2)])
+def one_head_weights(g, beta=BETA):
+    return softmax_of_stretched(g, lambda g: beta * (1 + g / math.sqrt(2)), [beta, *[0.0] * (N - 2)])
 
 
-def two_heads_weights(g):
-    first = softmax_of_stretched(g, lambda g: BETA * (1 + g / math.sqrt(2)), [0.0] * (N - 1))
-    second = softmax_of_stretched(g, lambda g: 0 * g, [BETA, *[0.0] * (N - 2)])
+def two_heads_weights(g, beta=BETA):
+    first = softmax_of_stretched(g, lambda g: beta * (1 + g / math.sqrt(2)), [0.0] * (N - 1))
+    second = softmax_of_stretched(g, lambda g: 0 * g, [beta, *[0.0] * (N - 2)])
     return (first + second) / 2
 
 
@@ -65,6 +65,7 @@ def test_the_numbers_of_the_sheet():
     assert round(theory.two_heads_error_when_heard(N, BETA, 0.0), 4) == 0.0040
     assert round(theory.lost_key_probability(N, BETA), 4) == 0.0991
     assert round(theory.ignored_key_probability(0.0), 4) == 0.0786
+    assert round(theory.ignored_key_probability(0.5), 4) == 0.1587  # one standard deviation
     assert round(theory.one_head_error(N, BETA, 0.0) / theory.many_heads_error(N, BETA, 0.0, 2, 1)) == 19
     assert round(theory.one_head_error(N, BETA, 0.0) / theory.two_heads_error_when_heard(N, BETA, 0.0)) == 115
 
@@ -112,14 +113,15 @@ def test_the_share_variance_is_that_of_the_score_difference():
     assert abs(theory.ratio_deviation(beta, variance) - math.sqrt(q @ sigma @ q)) <= moment_atol(1)
 
 
-@pytest.mark.parametrize("heads", [1, 2])
-def test_landing_probabilities_are_those_of_a_grid_of_lengths(heads):
+# A weak query too: there the other keys' weight shows.
+@pytest.mark.parametrize(("heads", "beta"), [(1, BETA), (2, BETA), (1, 2.5), (2, 2.5)])
+def test_landing_probabilities_are_those_of_a_grid_of_lengths(heads, beta):
     edges = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     ranges = list(itertools.pairwise(edges))
-    table = np.array([[theory.landing_probability(N, BETA, heads, a, b) for b in ranges] for a in ranges])
+    table = np.array([[theory.landing_probability(N, beta, heads, a, b) for b in ranges] for a in ranges])
     assert abs(table.sum() - 1) <= 25 * moment_atol(1)
     g = np.linspace(-10, 10, 400_001)
-    weights = one_head_weights(g) if heads == 1 else two_heads_weights(g)
+    weights = one_head_weights(g, beta) if heads == 1 else two_heads_weights(g, beta)
     density = np.exp(-g * g / 2) / math.sqrt(2 * math.pi) * (g[1] - g[0])
     counted, _, _ = np.histogram2d(weights[0], weights[1], bins=[edges, edges], weights=density)
     # A cell's two ends fall between grid points: two steps of density at most.

@@ -29,8 +29,8 @@ def stretched_pair(n, beta, variance):
     return theory.score_laws(query, np.eye(n), variance=variance, stretch=np.eye(1, n)[0] / 2)
 
 
-def brute_force(means, deviations):
-    """E[alpha] and E[alpha alpha^T] by a grid over every normal with a positive deviation."""
+def grid_of_weights(means, deviations):
+    """A grid over every normal with a positive deviation: the points' chances, and the weights there."""
     noise = np.arange(-8, 8.1, 0.2)
     weight = np.exp(-noise * noise / 2)
     weight /= weight.sum()
@@ -43,8 +43,13 @@ def brute_force(means, deviations):
     product = np.ones(1)
     for _ in noisy:
         product = np.multiply.outer(product, weight).reshape(-1)
+    return product, np.ascontiguousarray(alpha.T)
+
+
+def brute_force(means, deviations):
+    """E[alpha] and E[alpha alpha^T] by that grid."""
+    product, alpha = grid_of_weights(means, deviations)
     # np.sum adds in pairs; a plain accumulation over half a million points would lose three digits.
-    alpha = np.ascontiguousarray(alpha.T)
     return np.sum(product * alpha, axis=-1), np.sum(product * alpha * alpha[:, None], axis=-1)
 
 
@@ -99,6 +104,20 @@ def test_moments_agree_with_a_grid_over_the_noise(means, deviations):
     atol = moment_atol(means.size) + grid_moment_atol()
     assert np.all(np.abs(moments.first - first) <= atol)
     assert np.all(np.abs(moments.second - second) <= atol)
+
+
+@pytest.mark.parametrize("target", [(0.5, 0.5, 0.0, 0.0, 0.0), (0.6, 0.1, 0.1, 0.2, 0.0)])
+def test_the_spread_of_the_squared_error_agrees_with_a_grid_over_the_noise(target):
+    # Ties of law with and without ties of target: the classes of exchangeable keys differ.
+    means, deviations, target = np.array([1.0, 1.0, 0.0, 0.0, 0.0]), np.array([1.5, 0.8, 0, 0, 0]), np.array(target)
+    weight, alpha = grid_of_weights(means, deviations)
+    error = np.sum((alpha - target[:, None]) ** 2, axis=0)
+    mean, square = np.sum(weight * error), np.sum(weight * error**2)
+    moments = theory.weight_moments(means, deviations**2)
+    # Nine moments with factors up to four make up the square.
+    atol = 36 * (moment_atol(5) + grid_moment_atol())
+    assert abs(theory.squared_error(moments, target) - mean) <= atol
+    assert abs(theory.squared_error_variance(means, deviations**2, target) - (square - mean**2)) <= atol
 
 
 @pytest.mark.parametrize("power", [0, 1, 2])
