@@ -83,7 +83,7 @@ def tokens():
 
 def scores():
     """Scores of one query, and its strength."""
-    return st.builds(cases.Scores, z=arrays(4), beta=st.floats(0.0, 4.0, width=32))
+    return st.builds(cases.Scores, z=arrays(4), beta=st.floats(0.0625, 4.0, width=32))
 
 
 def rotating():

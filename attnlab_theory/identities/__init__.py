@@ -1,9 +1,17 @@
 """Room 5, beside the claims: what is true of every input. One counterexample fails an identity."""
 
-from attnlab_theory.identities import causality, rows
+from attnlab_theory.identities import agreement, causality, derivatives, rotation, rows, shared_projection, symmetry
 from attnlab_theory.identities.identity import Identity, Trial, check_identity
 
-IDENTITIES: tuple[Identity, ...] = (*rows.IDENTITIES, *causality.IDENTITIES)
+IDENTITIES: tuple[Identity, ...] = (
+    *rows.IDENTITIES,
+    *symmetry.IDENTITIES,
+    *derivatives.IDENTITIES,
+    *causality.IDENTITIES,
+    *agreement.IDENTITIES,
+    *rotation.IDENTITIES,
+    *shared_projection.IDENTITIES,
+)
 """Every identity of the lab, in the order of the book. Explicit: no discovery."""
 
 

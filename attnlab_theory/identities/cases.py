@@ -100,7 +100,7 @@ def tokens(key: PRNGKeyArray) -> Tokens:
 def scores(key: PRNGKeyArray) -> Scores:
     """Random scores."""
     first, second = jax.random.split(key)
-    return Scores(z=values(first, (LENGTH,)), beta=_between(second, 0.0, 4.0))
+    return Scores(z=values(first, (LENGTH,)), beta=_between(second, 0.0625, 4.0))
 
 
 def rotating(key: PRNGKeyArray) -> Rotating:

@@ -5,12 +5,26 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from attnlab_theory.attention import attention, attention_weights, causal_mask, rotary, sinusoidal
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
-from attnlab_theory.identities.cases import Tokens
+from attnlab_theory.identities.cases import Attending, Tokens
+from attnlab_theory.identities.rounding import attention_rounding, epsilon, host, peak, weight_rounding
+
+
+def _plain_rounding(case: Attending) -> float:
+    return attention_rounding(case.q, case.k, case.v, case.scale)
+
+
+def _rotary_rounding(case: Attending) -> float:
+    """Of attention after rotations at positions below eight, which are good to 74 eps; see below."""
+    eps, (n, width) = epsilon(case.q), case.k.shape
+    bound = 2 * float(case.scale) * width * peak(case.q) * peak(case.k)
+    weights = weight_rounding(eps * (width / 2 + 3 + 2 * 74) * bound, n, eps)
+    return peak(case.v) * (weights + eps * (n / 2 + 1))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,6 +37,8 @@ class Operator:
     """A function of (q, k, mask, scale=) to weights, where there are any to be seen."""
     masked: bool = True
     """Whether it takes a mask at all."""
+    rounding: Callable[[Attending], float] = _plain_rounding
+    """Absolute error of a coordinate of its output."""
 
 
 def _zero_after(q, k, v, mask=None, *, scale):
@@ -48,7 +64,7 @@ def _rotary_weights(q, k, mask=None, *, scale):
 
 
 SOFTMAX = Operator(name="softmax", mix=attention, weights=attention_weights)
-ROTARY = Operator(name="rotary", mix=_rotary_attention, weights=_rotary_weights)
+ROTARY = Operator(name="rotary", mix=_rotary_attention, weights=_rotary_weights, rounding=_rotary_rounding)
 ZERO_AFTER_SOFTMAX = Operator(name="zero-after-softmax", mix=_zero_after, weights=_zero_after_weights)
 
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]
@@ -92,3 +108,24 @@ def decoded(case: Tokens, scheme: Scheme) -> Array:
         output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
         outputs.append(output)
     return jnp.stack(outputs)
+
+
+def self_attention_rounding(case: Tokens, scheme: Scheme = "none") -> float:
+    """Absolute error of a coordinate of self-attention, projections included.
+
+    A projected coordinate sums d products: (d/2 + 1) eps of its bound, the absolute values multiplied out.
+    Sinusoids and rotations at positions below eight carry 7 (ln(10000)/2 + 5) eps < 70 eps more, and a rotation
+    stretches a coordinate's bound by sqrt(2). Queries and keys enter a score of d products in pairs.
+    """
+    n, width = case.x.shape
+    eps = epsilon(case.x)
+    x = np.abs(host(case.x))
+    if scheme == "learned":
+        x = x + np.abs(host(case.table))
+    if scheme == "sinusoidal":
+        x = x + 1
+    q, k, v = (peak(x @ np.abs(host(w))) for w in (case.w_q, case.w_k, case.w_v))
+    error = eps * (width / 2 + 1 + (70 if scheme in ("sinusoidal", "rotary") else 0))
+    bound = float(case.scale) * width * q * k * (2 if scheme == "rotary" else 1)
+    weights = weight_rounding(bound * (2 * error + eps * (width / 2 + 3)), n, eps)
+    return v * (weights + error + eps * (n / 2 + 1))

@@ -65,7 +65,9 @@ def angle_rounding(peak_position: float, base: float, eps: float) -> float:
     return eps * (np.log(base) / 2 + 5) * peak_position
 
 
-def rotation_rounding(x: Array, peak_position: float, base: float) -> float:
-    """Absolute error of a coordinate of rotated x: the angle's, then a sine, a cosine, two products, a sum."""
-    eps = epsilon(x)
-    return float(np.sqrt(2) * peak(x) * (angle_rounding(peak_position, base, eps) + 4 * eps))
+def rotation_rounding(x: Array, angle_error: float) -> float:
+    """Absolute error of a coordinate of x rotated by angles that are wrong by at most `angle_error`.
+
+    A pair of coordinates is at most sqrt(2) peak long; sine, cosine, two products and a sum cost 4 eps of it.
+    """
+    return float(np.sqrt(2) * peak(x) * (angle_error + 4 * epsilon(x)))

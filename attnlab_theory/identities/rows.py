@@ -8,7 +8,7 @@ from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.operators import ROTARY, SOFTMAX, ZERO_AFTER_SOFTMAX, Operator
-from attnlab_theory.identities.rounding import attention_rounding, epsilon, gap, host, peak
+from attnlab_theory.identities.rounding import epsilon, gap, host, peak
 
 DIRECTIONS = np.concatenate((np.eye(3), -np.eye(3), np.array([[1, 1, 1], [1, -2, 1], [-1, 0, 2], [2, -1, -1.0]])))
 """Half-spaces in which a convex hull in three dimensions is looked for: its box, and some slanted ones."""
@@ -84,7 +84,7 @@ def hidden_is_absent(operator: Operator, *, broken: bool = False) -> Identity[At
         source="claims A.1, A.7; uw 2.2.3",
         cases=cases.attending,
         residual=residual,
-        tolerance=lambda case: 2 * attention_rounding(case.q, case.k, case.v, case.scale),
+        tolerance=lambda case: 2 * operator.rounding(case),
         broken=broken,
     )
 

@@ -1,0 +1,105 @@
+"""Different ways to the same numbers: cached and full, one by one and together, compiled and not (A.8)."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from attnlab_theory.attention import attention, causal_mask, multi_head_attention
+from attnlab_theory.attention.caching import cached_attention
+from attnlab_theory.identities import cases
+from attnlab_theory.identities.cases import Attending, Tokens
+from attnlab_theory.identities.identity import Identity
+from attnlab_theory.identities.operators import (
+    ROTARY,
+    SCHEMES,
+    SOFTMAX,
+    Operator,
+    Scheme,
+    decoded,
+    full_pass,
+    self_attention_rounding,
+)
+from attnlab_theory.identities.rounding import gap
+
+Route = Callable[[Attending], Array]
+
+
+def decoding(scheme: Scheme, decode: Callable[[Tokens, Scheme], Array] = decoded) -> Identity[Tokens]:
+    """Generation computes what training computed, at every position."""
+    one_by_one = jax.jit(lambda case: decode(case, scheme))
+    together = jax.jit(lambda case: full_pass(case, scheme, causal=True))
+    return Identity(
+        family="decoding-is-full-pass",
+        subject=f"positions {scheme}",
+        statement="Decoding with a cache of keys and values gives the causal full pass, at every position.",
+        source="claims A.8; ann-hw3 5.2.1",
+        cases=cases.tokens,
+        residual=lambda case: gap(one_by_one(case), together(case)),
+        tolerance=lambda case: 2 * self_attention_rounding(case, scheme),
+    )
+
+
+def agreement(family: str, statement: str, operator: Operator, one: Route, other: Route) -> Identity[Attending]:
+    """Two ways to the same outputs."""
+    return Identity(
+        family=family,
+        subject=operator.name,
+        statement=statement,
+        source="claims A.8",
+        cases=cases.attending,
+        residual=lambda case: gap(one(case), other(case)),
+        tolerance=lambda case: 2 * operator.rounding(case),
+    )
+
+
+def cached(mix: Callable[..., Array]) -> Identity[Attending]:
+    """The cache under given queries, keys and values."""
+
+    def masked(case: Attending) -> Array:
+        return attention(case.q, case.k, case.v, causal_mask(case.q.shape[0]), scale=case.scale)
+
+    return agreement(
+        "cached-is-masked",
+        "Attention over a growing cache equals attention under a causal mask.",
+        SOFTMAX,
+        jax.jit(lambda case: mix(case.q, case.k, case.v, scale=case.scale)),
+        masked,
+    )
+
+
+def vectorised(heads: Callable[..., Array]) -> Identity[Attending]:
+    """Heads together, and one after the other."""
+
+    def pairs(case: Attending) -> tuple[Array, Array, Array]:
+        # Two heads that differ in everything: the second has the roles of queries and keys exchanged.
+        q, k = jnp.stack((case.q, case.k)), jnp.stack((case.k, case.q))
+        return q, k, jnp.stack((case.v, case.v[case.order]))
+
+    def together(case: Attending) -> Array:
+        return heads(*pairs(case), case.mask, scale=case.scale)
+
+    def loop(case: Attending) -> Array:
+        parts = zip(*pairs(case), strict=True)
+        return jnp.stack([attention(q, k, v, case.mask, scale=case.scale) for q, k, v in parts])
+
+    return agreement("vmap-is-loop", "Heads under vmap equal heads in a loop.", SOFTMAX, together, loop)
+
+
+def compiled(operator: Operator, compile_: Callable[..., Callable[..., Array]] = jax.jit) -> Identity[Attending]:
+    """The operator under `jit`, and as it is written."""
+
+    def eager(case: Attending) -> Array:
+        return operator.mix(case.q, case.k, case.v, case.mask, scale=case.scale)
+
+    return agreement("jit-is-eager", "Compiled and eager attention agree.", operator, compile_(eager), eager)
+
+
+IDENTITIES = (
+    *(decoding(scheme) for scheme in SCHEMES),
+    cached(cached_attention),
+    vectorised(multi_head_attention),
+    compiled(SOFTMAX),
+    compiled(ROTARY),
+)
