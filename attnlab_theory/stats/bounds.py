@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.optimize
-import scipy.stats
+import scipy.special
 
 from attnlab_theory.stats.interval import Interval
 
@@ -116,8 +116,9 @@ def proportion() -> Bound:
     def interval(draws: np.ndarray, error_rate: float) -> Interval:
         _require(bool(np.all((draws == 0) | (draws == 1))), "a draw is neither 0 nor 1")
         n, successes = draws.size, int(np.sum(draws))
-        low = scipy.stats.beta.ppf(error_rate / 2, successes, n - successes + 1) if successes else 0.0
-        high = scipy.stats.beta.isf(error_rate / 2, successes + 1, n - successes) if successes < n else 1.0
+        # Quantiles of beta laws, from scipy.special: importing scipy.stats would cost `attnlab list` its time.
+        low = scipy.special.betaincinv(successes, n - successes + 1, error_rate / 2) if successes else 0.0
+        high = scipy.special.betainccinv(successes + 1, n - successes, error_rate / 2) if successes < n else 1.0
         return Interval(float(low), float(high))
 
     return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", interval)
@@ -172,7 +173,7 @@ def normal(argument: str) -> Bound:
     def interval(draws: np.ndarray, error_rate: float) -> Interval:
         if np.min(draws) == np.max(draws):
             return EVERYTHING
-        quantile = float(scipy.stats.norm.isf(error_rate / 2))
+        quantile = -float(scipy.special.ndtri(error_rate / 2))
         return Interval.around(
             float(np.mean(draws)), quantile * float(np.std(draws, ddof=1)) / math.sqrt(draws.size)
         )

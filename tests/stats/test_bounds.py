@@ -146,6 +146,34 @@ def test_bounded_is_narrow_where_the_variance_is_small(law, error_rate):
         assert interval.width <= 6 * best
 
 
+def plain_betting(draws: np.ndarray, error_rate: float) -> tuple[float, float]:
+    """Centre and radius on [0, 1] by theorem 2 of Waudby-Smith and Ramdas, one draw after another."""
+    n, log = len(draws), math.log(2 / error_rate)
+    total, squares = 0.5, 0.25
+    bets = weighted = costs = 0.0
+    for t, x in enumerate(draws, start=1):
+        guess, variance = total / t, squares / t
+        bet = min(math.sqrt(2 * log / (n * variance)), 0.5)
+        bets += bet
+        weighted += bet * x
+        costs += 4 * (x - guess) ** 2 * (-math.log(1 - bet) - bet) / 4
+        total += x
+        squares += (x - total / (t + 1)) ** 2
+    return weighted / bets, (log + costs) / bets
+
+
+@pytest.mark.parametrize("law", [coin(0.3), beta(0.2, 1.0), uniform(0.4, 0.6)])
+@pytest.mark.parametrize("error_rate", [0.1, 1e-8])
+def test_bounded_is_the_predictable_plug_in_interval(law, error_rate):
+    draws = law.sample(np.random.default_rng(5), 3000)
+    centre, radius = plain_betting(draws, error_rate)
+    interval = bounded(0.0, 1.0).interval(draws, error_rate)
+    # Both sum 3000 numbers of [0, 1] in float64: n eps, and as much again for the other terms.
+    slack = 4 * draws.size * float(np.finfo(float).eps)
+    assert abs(interval.low - max(0.0, centre - radius)) < slack
+    assert abs(interval.high - min(1.0, centre + radius)) < slack
+
+
 @pytest.mark.parametrize("p", np.linspace(0.001, 0.999, 37))
 def test_proportion_covers_by_enumeration(p):
     n, bound = 20, proportion()
