@@ -18,7 +18,7 @@ DOORS: dict[str, set[str]] = {
     "claims": {"attention", "construct", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
     "experiment": {"claims", "stats", "report"},
-    "answers": {"claims", "identities", "report"},
+    "answers": {"attention", "sampling", "claims", "identities", "report"},
     "language": {"attention", "sampling", "stats"},
     "experiments": {"experiment"} | BELOW_EXPERIMENT,
 }

@@ -1,0 +1,64 @@
+"""Orthonormal frames that Hypothesis can draw and shrink: reflections in small integer vectors.
+
+A Householder reflection I - 2 u u^T / |u|^2 is orthogonal for every u, so no random number is needed and
+the simplest frame, the coordinate axes, is what a counterexample shrinks to.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+Draw = Callable[..., Any]
+"""What Hypothesis hands to a composite strategy. (Its own name for it cannot be checked at run time.)"""
+
+REFLECTIONS = st.lists(st.lists(st.integers(-3, 3), max_size=5).map(tuple), max_size=2).map(tuple)
+"""Up to two reflections; each vector is repeated until it fills the space, and a zero vector does nothing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """The first `n` rows of a product of reflections of R^d."""
+
+    n: int
+    d: int
+    # Bare on purpose: a checker that probes random items may not do so while Hypothesis draws.
+    reflections: tuple = ()
+    """Integer vectors, each as a tuple."""
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Orthonormal to rounding, shape (n, d)."""
+        full = np.eye(self.d)
+        for entries in self.reflections:
+            u = np.resize(np.asarray(entries, dtype=np.float64), self.d) if entries else np.zeros(self.d)
+            if u.any():
+                full = full - np.outer(full @ u, 2 * u / (u @ u))
+        return full[: self.n]
+
+    def shown(self) -> str:
+        """The frame in words, or in numbers where they fit."""
+        rows = self.rows
+        if np.array_equal(rows, np.eye(self.d)[: self.n]):
+            return (
+                f"the first {self.n} coordinate axes of R^{self.d}"
+                if self.n > 1
+                else f"the first axis of R^{self.d}"
+            )
+        if rows.size <= 20:
+            return numbers(rows)
+        turned = " and ".join(str(u) for u in self.reflections if any(u))
+        return f"the first {self.n} axes of R^{self.d}, reflected in {turned} (repeated to length {self.d})"
+
+
+def numbers(array: np.ndarray, digits: int = 4) -> str:
+    """An array for people: a bracket per row, the middle left out where it is long."""
+    if array.ndim == 0:
+        return f"{float(array):.{digits}g}"
+    if array.ndim == 1:
+        texts = [f"{x:.{digits}g}" for x in array]
+        return "(" + ", ".join(texts if len(texts) <= 10 else [*texts[:6], "…", *texts[-2:]]) + ")"
+    rows = [numbers(row, digits) for row in array]
+    return " ".join(rows if len(rows) <= 6 else [*rows[:4], "…", rows[-1]])
