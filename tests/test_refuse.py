@@ -10,7 +10,7 @@ import pytest
 from attnlab_theory import refuse
 from attnlab_theory.attention import attention, attention_weights
 
-Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0, dtype=jnp.float32).reshape(4, 2)
+Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
 
 
 @pytest.mark.parametrize(
