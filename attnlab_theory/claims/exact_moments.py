@@ -114,7 +114,7 @@ def _any_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _any_moment(key: PRNGKeyArray, setting: Moment) -> Float[Array, ""]:
-    query, means, factors = (jnp.asarray(array) for array in _any_problem(setting.n, setting.d))
+    query, means, factors = (jnp.asarray(array, float) for array in _any_problem(setting.n, setting.d))
     keys = gaussian_keys(key, means, jnp.sqrt(jnp.asarray(setting.variance, factors.dtype)) * factors)
     queries = jnp.asarray(setting.beta, query.dtype) * query[None]
     return _monomial(attention_weights(queries, keys, scale=1.0)[0], setting)
