@@ -5,6 +5,7 @@ from attnlab_theory.sampling.hashed import hashed_bits, hashed_normal
 from attnlab_theory.sampling.keys import gaussian_keys, many_noisy_keys, noise_factors, noisy_keys
 from attnlab_theory.sampling.moments import Moments, moments
 from attnlab_theory.sampling.scores import ScoreLaw, noisy_scores, score_law
+from attnlab_theory.sampling.subspaces import principal_frames, subspace_pair
 
 __all__ = [
     "Moments",
@@ -18,5 +19,7 @@ __all__ = [
     "noisy_keys",
     "noisy_scores",
     "orthonormal",
+    "principal_frames",
     "score_law",
+    "subspace_pair",
 ]

@@ -1,0 +1,56 @@
+"""Pairs of subspaces with given principal angles, as orthonormal bases in rows."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory import refuse
+from attnlab_theory.sampling.geometry import orthonormal
+
+
+def principal_frames(
+    key: PRNGKeyArray, d: int, m: int, n: int, *, angles: Float[Array, " r"]
+) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
+    """Principal vectors of two random subspaces: row i of the one meets row i of the other at `angles[i]`.
+
+    All other inner products between rows vanish; the pair is turned by a Haar rotation of the whole space.
+
+    Args:
+        key: consumed whole.
+        d: width of the space.
+        m: dimension of the first subspace, A.
+        n: dimension of the second, B.
+        angles: the min(m, n) principal angles in radians, each between 0 (a common direction) and pi/2.
+
+    Raises:
+        ValueError: if m + n > d (generic angles do not fit), or there are not min(m, n) angles.
+
+    Source: Björck and Golub 1973, "Numerical methods for computing angles between linear subspaces".
+    """
+    if not (m > 0 and n > 0 and m + n <= d):
+        raise ValueError(f"subspaces of {m} and {n} dimensions need 0 < m, 0 < n and m + n <= d, but d = {d}")
+    shared = min(m, n)
+    refuse.different_axes("principal angles", min_m_n=shared, angles=angles.shape[0])
+    frame = orthonormal(key, m + n, d)
+    a, rest = frame[:m], frame[m:]
+    cosines = jnp.cos(angles).astype(frame.dtype)[:, None]
+    sines = jnp.sin(angles).astype(frame.dtype)[:, None]
+    return a, jnp.concatenate([cosines * a[:shared] + sines * rest[:shared], rest[shared:]])
+
+
+def subspace_pair(
+    key: PRNGKeyArray, d: int, m: int, n: int, *, angles: Float[Array, " r"]
+) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
+    """Random orthonormal bases of two random subspaces with the given principal angles.
+
+    As `principal_frames`, which says what the arguments are and what is refused, but each basis is
+    turned within its own subspace, so that no row is a principal vector.
+    """
+    frames, turn_a, turn_b = jax.random.split(key, 3)
+    a, b = principal_frames(frames, d, m, n, angles=angles)
+    return turned(turn_a, a), turned(turn_b, b)
+
+
+def turned(key: PRNGKeyArray, frame: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    """Another orthonormal basis of the same subspace, Haar distributed."""
+    return orthonormal(key, frame.shape[0], frame.shape[0]).astype(frame.dtype) @ frame

@@ -1,0 +1,74 @@
+"""What extracting one summand of a sum costs, from the principal angles alone (section C of the claims)."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def extractor_norm(angles: ArrayLike) -> float:
+    r"""2-norm of the matrix that extracts v_a from v_a + v_b: 1 / sin(theta_min).
+
+    In the plane of the i-th pair of principal vectors the matrix projects onto one line along another at
+    angle theta_i, which has the single singular value 1/sin(theta_i).
+
+    Args:
+        angles: the principal angles, in radians.
+
+    Source: claims C.2; Ipsen and Meyer 1995, "The angle between complementary subspaces".
+    """
+    return float(1 / np.sin(np.min(np.asarray(angles, dtype=np.float64))))
+
+
+def blend_noise(angles: ArrayLike, m: int, n: int, noise: float, blend: float) -> tuple[float, float]:
+    r"""Mean and variance of ||M (v_a + v_b + e) - v_a||^2 for M = blend * extractor + (1 - blend) A A^T.
+
+    v_b has coordinates N(0, 1/n) in an orthonormal basis of B, so that E||v_b||^2 = 1, and
+    e ~ N(0, noise^2 I). Along the i-th principal vector of A the error is Gaussian, independently, with
+    variance (1 - blend)^2 cos^2(theta_i)/n + noise^2 (1 + blend^2 cot^2(theta_i)): what of v_b gets
+    through, and the squared length of that row of M. So the squared error is a Gaussian quadratic form.
+    At blend 1 the mean is noise^2 ||M||_F^2 = noise^2 sum 1/sin^2(theta_i).
+
+    Args:
+        angles: the principal angles, in radians; min(m, n) of them.
+        m: dimension of the subspace A that is kept.
+        n: dimension of the other, B.
+        noise: standard deviation of each coordinate.
+        blend: 1 for the exact extractor, 0 for A A^T.
+
+    Source: claims C.2, C.3.
+    """
+    theta = np.asarray(angles, dtype=np.float64)
+    eigenvalues = np.full(m, float(noise) ** 2)
+    eigenvalues[: theta.size] += (1 - blend) ** 2 * np.cos(theta) ** 2 / n + (noise * blend / np.tan(theta)) ** 2
+    return float(np.sum(eigenvalues)), float(2 * np.sum(eigenvalues**2))
+
+
+def projector_error(angles: ArrayLike, n: int) -> float:
+    r"""||A^T v_b|| for the unit vector v_b that lies equally along every principal vector of B.
+
+    Args:
+        angles: the principal angles, in radians.
+        n: dimension of B.
+
+    Source: claims C.3.
+    """
+    return float(np.sqrt(np.sum(np.cos(np.asarray(angles, dtype=np.float64)) ** 2) / n))
+
+
+def break_even_noise(angles: ArrayLike, n: int) -> float:
+    r"""The noise at which A A^T, wrong but quiet, equals the exact extractor in mean squared error.
+
+    sum cos^2(theta_i) / n = noise^2 sum cot^2(theta_i), both sides in excess of noise^2 m.
+    """
+    theta = np.asarray(angles, dtype=np.float64)
+    return float(np.sqrt(np.sum(np.cos(theta) ** 2) / (n * np.sum(1 / np.tan(theta) ** 2))))
+
+
+def common_vector_error() -> float:
+    """Least worst-case error of any matrix on a unit vector common to A and B: 1/2.
+
+    M v must be v when v is the summand in A and 0 when it is the summand in B, and
+    ||M v - v|| + ||M v|| >= ||v||, so the larger of the two is at least 1/2, with equality for M v = v/2.
+
+    Source: claims C.4.
+    """
+    return 0.5

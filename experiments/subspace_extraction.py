@@ -1,0 +1,55 @@
+"""When can one summand be read off a sum of two?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import subspaces as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """Extraction error and gain against the smallest principal angle, squared error against noise."""
+    from attnlab_theory.report import style
+
+    figure, (error, gain, noise) = style.panels(
+        "One matrix separates any two subspaces that do not meet, but noise pays 1/sin θ for it",
+        columns=3,
+        size=(12.6, 4.0),
+    )
+    wrong, right = findings.of("projector-error"), findings.of("oblique-extraction")
+    style.draw_predicted(error, wrong, "angle", label=r"$AA^T$, predicted $\|A^T v_b\|$")
+    style.draw_measured(error, wrong, "angle")
+    style.draw_predicted(error, right, "angle", series=1, label=r"$A([A\,B]^+)_{1..m}$, predicted 0")
+    style.draw_measured(error, right, "angle", series=1)
+    error.set(xlabel=r"smallest principal angle $\theta$ (radians)", ylabel=r"error $\|M(v_a + v_b) - v_a\|$")
+    error.set_title("without noise")
+    error.set_ylim(top=1.0)
+    error.legend(loc="upper right")
+
+    gains = findings.of("extraction-gain")
+    style.draw_predicted(gain, gains, "angle", series=1, label=r"predicted, $1/\sin\theta$")
+    style.draw_measured(gain, gains, "angle", series=1, label="measured")
+    gain.set(xscale="log", yscale="log", xlabel=r"smallest principal angle $\theta$ (radians)")
+    gain.set(ylabel=r"largest amplification of noise $\|M\|_2$")
+    gain.set_title("the price of a small angle")
+    gain.legend()
+
+    for series, (claim, label) in enumerate(
+        (("projector-noise", r"$AA^T$"), ("extraction-noise", r"$A([A\,B]^+)_{1..m}$"))
+    ):
+        style.draw_predicted(noise, findings.of(claim), "noise", series=series, label=f"{label}, predicted")
+        style.draw_measured(noise, findings.of(claim), "noise", series=series)
+    angle = findings.of("extraction-noise")[0].setting["angle"]
+    noise.set(xscale="log", yscale="log", xlabel="noise per coordinate $s$", ylabel="mean squared error")
+    noise.set_title(rf"with noise, at $\theta = {angle:g}$")
+    noise.legend()
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="subspace_extraction",
+    question="When can one summand be read off a sum of two?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
