@@ -171,3 +171,21 @@ def chunked_mean_atol(chunk: int, peak: float) -> float:
     in float64.
     """
     return (chunk + 8) * peak * float(np.finfo(np.float32).eps)
+
+
+def linear_algebra_rtol(n: int, d: int, condition: float, dtype=np.float64) -> float:
+    """Relative error of a norm of A [A B]^+, for n columns in d dimensions of the given condition.
+
+    A backward stable factorisation perturbs the columns by sqrt(n) n d eps (Higham 2002, theorem 19.4); a
+    pseudo-inverse moves by its condition times that, and again where it is multiplied or squared.
+    """
+    return 4 * math.sqrt(n) * n * d * float(np.finfo(dtype).eps) * condition
+
+
+def extraction_atol(n: int, d: int, angle: float, dtype=np.float32) -> float:
+    """Absolute error of M times a unit vector, M the extractor of n columns in d dimensions at a least angle.
+
+    The norm of M is 1/sin(angle), the condition of [A B] at most twice that, and the sampled bases carry
+    as much rounding as the factorisation.
+    """
+    return linear_algebra_rtol(n, d, 2 / math.sin(angle), dtype) / math.sin(angle)

@@ -70,7 +70,7 @@ _frames_of = jax.jit(principal_frames, static_argnames=("d", "m", "n"))
 def ladder(m: int, n: int, angle: Scalar) -> Float[Array, " r"]:
     """min(m, n) principal angles from `angle` towards pi/2 in equal steps, the right angle itself left out."""
     count = min(m, n)
-    return angle + (np.pi / 2 - angle) * jnp.arange(count) / count
+    return angle + (np.pi / 2 - angle) * jnp.asarray(np.arange(count) / count, float)
 
 
 def _angles(setting: Pair | NoisyPair) -> np.ndarray:
@@ -166,8 +166,9 @@ def _best_error(
 ) -> Float[Array, ""]:
     formula = a.T @ jnp.linalg.pinv(jnp.concatenate([a, b]).T)[: a.shape[0]]
     steps = steps * jnp.linspace(0, 1, steps.shape[0])[:, None, None]
-    images = jnp.concatenate([formula + steps, a.T @ a + steps]) @ a[0]
-    errors = jnp.maximum(jnp.linalg.norm(images - a[0], axis=1), jnp.linalg.norm(images, axis=1))
+    common = a[:1]
+    images = jnp.concatenate([formula[None] + steps, (a.T @ a)[None] + steps]) @ a[0]
+    errors = jnp.maximum(jnp.linalg.norm(images - common, axis=1), jnp.linalg.norm(images, axis=1))
     return jnp.min(errors)
 
 
@@ -176,7 +177,7 @@ PROJECTOR = Claim(
     statement=r"For orthonormal bases $A \perp B$, $M = AA^T$ gives $M(v_a + v_b) = v_a$ for all $v_a$, $v_b$.",
     source=f"{HOMEWORK} (C.1)",
     hypotheses={"A is orthogonal to B": lambda s: s.angle == np.pi / 2},
-    predict=lambda s: Interval.point(0),
+    predict=lambda s: Interval.point(0.0),
     draw=_projector_residual,
     bound=lambda s: exact(_rounding(s)),
     resolution=lambda s: 4 * _rounding(s),
@@ -188,7 +189,7 @@ EXTRACTOR = Claim(
     statement=r"If $[A\,B]$ has full column rank, $M = A([A\,B]^+)_{1..m}$ gives $M(v_a + v_b) = v_a$ exactly.",
     source=f"{HOMEWORK} (C.2)",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
-    predict=lambda s: Interval.point(0),
+    predict=lambda s: Interval.point(0.0),
     draw=_extractor_residual,
     bound=lambda s: exact(_rounding(s, _gain(s))),
     resolution=lambda s: 4 * _rounding(s, _gain(s)),
@@ -249,7 +250,7 @@ PROJECTOR_FOIL = Claim(
     statement=r"$AA^T$ extracts $v_a$ from $v_a + v_b$ whether or not $A \perp B$.",
     source=f"{HOMEWORK}: the answer to 1b.i without its hypothesis (C.3)",
     hypotheses={},
-    predict=lambda s: Interval.point(0),
+    predict=lambda s: Interval.point(0.0),
     draw=_projector_error,
     bound=lambda s: exact(_rounding(s)),
     resolution=lambda s: 4 * _rounding(s),
@@ -263,7 +264,7 @@ COMMON_DIMENSION = Claim(
     statement="Subspaces that meet are recognised, and the dimension of their intersection is named.",
     source=f"{HOMEWORK} (C.4)",
     hypotheses={"they fit": lambda s: s.m + s.n <= s.d},
-    predict=lambda s: Interval.point(s.common),
+    predict=lambda s: Interval.point(float(s.common)),
     draw=_common_dimension,
     bound=lambda s: exact(0.0),
     resolution=lambda s: 0.25,

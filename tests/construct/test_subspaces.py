@@ -1,0 +1,98 @@
+"""The extractor keeps one summand, removes the other, and refuses what cannot be told apart."""
+
+import hypothesis
+import hypothesis.extra.numpy as hnp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from attnlab_theory.construct.subspaces import extractor, intersection_dimension
+from attnlab_theory.sampling import subspace_pair
+from attnlab_theory.seeds import key_for
+from tests.tolerances import extraction_atol
+
+sampled = jax.jit(subspace_pair, static_argnames=("d", "m", "n"))
+angle = st.floats(1 / 32, 1.5, width=32)
+lengths = hnp.arrays(np.float64, (3,), elements=st.floats(1 / 64, 64, width=32))
+
+
+def pair(seed: int, angles, m: int = 2, n: int = 3, d: int = 6):
+    return sampled(key_for(seed, "pair"), d=d, m=m, n=n, angles=jnp.asarray(angles, float))
+
+
+@hypothesis.given(st.integers(0, 100), angle, angle)
+def test_one_summand_is_kept_and_the_other_removed(seed, first, second):
+    a, b = pair(seed, [first, second])
+    atol = extraction_atol(5, 6, min(first, second))
+    matrix = extractor(a, b)
+    assert jnp.max(jnp.abs(a @ matrix.T - a)) <= atol
+    assert jnp.max(jnp.abs(b @ matrix.T)) <= atol
+
+
+@hypothesis.given(st.integers(0, 100), angle, lengths)
+def test_only_the_subspaces_matter_not_their_bases(seed, smallest, scales):
+    a, b = pair(seed, [smallest, 1.0])
+    skewed = jnp.asarray(scales, b.dtype)[:, None] * (b + jnp.roll(b, 1, axis=0) / 2)
+    moved = extractor(a, skewed) - extractor(a, b)
+    # Adding half of the next row triples the condition of the basis at most: singular values in [1/2, 3/2].
+    assert jnp.max(jnp.abs(moved)) <= 2 * 3 * extraction_atol(5, 6, smallest)
+
+
+@hypothesis.given(st.integers(0, 100), angle)
+def test_what_lies_in_neither_subspace_is_dropped(seed, smallest):
+    a, b = pair(seed, [smallest, 1.0])
+    outside = jnp.linalg.svd(jnp.concatenate([a, b]))[2][-1]
+    assert jnp.linalg.norm(extractor(a, b) @ outside) <= 3 * extraction_atol(5, 6, smallest)
+
+
+def test_orthogonal_subspaces_give_the_orthogonal_projector():
+    a, b = pair(0, [np.pi / 2, np.pi / 2])
+    assert jnp.max(jnp.abs(extractor(a, b) - a.T @ a)) <= extraction_atol(5, 6, np.pi / 2)
+
+
+@pytest.mark.parametrize("common", [1, 2])
+def test_subspaces_that_meet_are_refused_with_the_dimension(common):
+    a, b = pair(0, [0.0] * common + [1.0] * (2 - common))
+    assert intersection_dimension(a, b) == common
+    with pytest.raises(ValueError, match=f"meet in {common} dimension"):
+        extractor(a, b)
+
+
+def test_subspaces_too_large_to_avoid_each_other_are_refused():
+    a, b = jnp.eye(4)[:3], jnp.eye(4)[1:]
+    with pytest.raises(ValueError, match="meet in 2 dimensions"):
+        extractor(a, b)
+    with pytest.raises(ValueError, match="meet in 2 dimensions"):
+        jax.jit(extractor)(a, b)
+
+
+def test_a_tiny_angle_is_no_intersection():
+    assert intersection_dimension(*pair(0, [1e-3, 1.0])) == 0
+
+
+def test_bad_bases_become_nan_under_jit():
+    meeting = pair(0, [0.0, 1.0])
+    assert jnp.all(jnp.isnan(jax.jit(extractor)(*meeting)))
+    a, b = pair(0, [0.5, 1.0])
+    assert jnp.all(jnp.isnan(jax.jit(extractor)(jnp.concatenate([a[:1], 2 * a[:1]]), b)))
+    assert jnp.all(jnp.isfinite(jax.jit(extractor)(a, b)))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ([[1.0, 0, 0], [2, 0, 0]], [[0.0, 1, 0]], "a is not a basis: 2 rows have rank 1"),
+        ([[1.0, 0, 0]], [[0.0, 0, 0]], "b is not a basis: 1 rows have rank 0"),
+        ([[1.0, 0, 0]], [[0.0, 1, 0, 0]], "width of the space must agree"),
+        ([[1.0, 0, 0]], [[0.0, np.nan, 0]], "b must be finite"),
+        ([1.0, 0, 0], [[0.0, 1, 0]], "a must have 2 axes"),
+        (np.zeros((0, 3)), [[0.0, 1, 0]], "a has no rows"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_what_is_no_pair_of_bases_is_refused(a, b, message):
+    for function in (extractor, intersection_dimension):
+        with pytest.raises(ValueError, match=message):
+            function(jnp.asarray(a, float), jnp.asarray(b, float))
