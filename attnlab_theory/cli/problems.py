@@ -22,12 +22,35 @@ class Check:
     """The question it answers, as HOMEWORK/QUESTION."""
     template: str = ""
     """Print a file to fill in for this question, and nothing else."""
+    time_limit: float = 60.0
+    """Seconds for everything the answer does, its imports included."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Judge the answer, or print the template."""
-        raise NotImplementedError
+        from rich.console import Console
+
+        from attnlab_theory.answers import grading
+
+        if self.template:
+            if self.answer or self.question:
+                raise ValueError("--template stands alone: attnlab check --template HOMEWORK/QUESTION > mine.py")
+            print(grading.template_of(self.template), end="")
+            return 0
+        if not self.answer or not self.question:
+            missing = "a FILE.py::FUNCTION" if not self.answer else "--question HOMEWORK/QUESTION"
+            raise ValueError(
+                f"attnlab check needs {missing}; attnlab check --template HOMEWORK/QUESTION prints a start"
+            )
+        if not self.time_limit > 0:
+            raise ValueError(f"--time-limit must be positive, not {self.time_limit}")
+        judged = grading.check_answer(self.answer, self.question, time_limit=self.time_limit)
+        if self.json:
+            print(json.dumps(judged.as_json(), indent=1, ensure_ascii=False))
+        else:
+            Console(highlight=False).print(grading.judgement_text(judged))
+        return judged.exit_code
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
