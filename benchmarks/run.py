@@ -32,7 +32,9 @@ class Options:
 
 def benchmarks() -> tuple[Benchmark, ...]:
     """Every benchmark, explicitly. Imported here: `--help` should not wait for jax."""
-    return ()
+    from benchmarks import monte_carlo
+
+    return (monte_carlo.BENCHMARK,)
 
 
 def complaint(options: Options, known: Sequence[Benchmark]) -> str | None:

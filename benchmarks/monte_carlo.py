@@ -1,0 +1,296 @@
+"""Trials per second of the noisy-key problem (n = 16 keys of width d = 64), keys in full and scores alone.
+
+A trial draws every key, takes its dot product with the query, and adds the softmax weights and their squares
+to running sums. The race runs in a process of its own, because XLA reads its flags once: a device for each
+core, and vectors as wide as the processor's. Without the second flag ours is half as fast.
+
+    python -m benchmarks.monte_carlo            the race, as rows of JSON
+    python -m benchmarks.monte_carlo memory     ten million trials, then this process's peak memory in MiB
+"""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import machine
+from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
+
+ROOT = Path(__file__).parents[1]
+N, D, BETA, VARIANCE, STRETCH = 16, 64, 5.0, 0.01, 0.5
+SIZE = f"n = {N}, d = {D}"
+KEY_CHUNK, SCORE_CHUNK = 128, 4096
+ALLOWED_MIB = 1024.0
+"""Of resident memory for ten million trials."""
+
+
+def flags() -> str:
+    """XLA's flags for the child."""
+    return f"--xla_force_host_platform_device_count={machine.cores()} --xla_cpu_prefer_vector_width=512"
+
+
+def measure(quick: bool) -> list[Row]:
+    """The rows, from children with XLA's flags set."""
+    rows = [_row(values) for values in json.loads(_child("race", quick))]
+    if Path("/proc/self/status").exists():
+        peak = float(_child("memory", quick))
+        trials = _memory_trials(quick)
+        row = memory_row(
+            "keys in full: resident memory",
+            f"{SIZE}, {trials:,} trials",
+            ours=peak,
+            peer=ALLOWED_MIB,
+            peer_name="allowed",
+            target=Target(1, 2),
+        )
+        rows.append(row)
+    return rows
+
+
+BENCHMARK = Benchmark("monte_carlo", ("scipy",), measure)
+
+
+def _child(mode: str, quick: bool) -> str:
+    command = [sys.executable, "-m", "benchmarks.monte_carlo", mode, *(["quick"] if quick else [])]
+    environment = os.environ | {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags()}".strip()}
+    child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return child.stdout.splitlines()[-1]
+
+
+def _row(values: dict) -> Row:
+    target = values["target"] and Target(*values["target"])
+    return Row(**values | {"ratio": Spread(*values["ratio"]), "target": target})
+
+
+def _memory_trials(quick: bool) -> int:
+    return 10**6 if quick else 10**7
+
+
+# ours
+
+
+def _ours() -> dict[str, Callable[[int], object]]:
+    """Programs that run a number of trials; the ones that do a part of the work show where the time goes."""
+    import jax
+    import jax.numpy as jnp
+
+    from attnlab_theory.attention import attention_weights
+    from attnlab_theory.sampling import (
+        hashed_bits,
+        hashed_normal,
+        many_noisy_keys,
+        moments,
+        noise_factors,
+        noisy_scores,
+        orthonormal,
+        score_law,
+    )
+    from attnlab_theory.seeds import key_for
+
+    means = orthonormal(key_for(0, "means"), N, D)
+    query = BETA * (means[:1] + means[1:2])
+    noise = {"variance": VARIANCE, "stretch": jnp.zeros(N).at[0].set(STRETCH)}
+    law = score_law(query, means, noise_factors(means, **noise))
+
+    def by_keys(normal):
+        def weights(key, n):
+            keys = many_noisy_keys(key, means, n, normal=normal, **noise)
+            one = lambda k: attention_weights(query, k, scale=1.0)[0]  # noqa: E731
+            return jax.vmap(one, in_axes=-1, out_axes=-1)(keys)
+
+        return weights
+
+    def by_scores(key, n):
+        return jax.nn.softmax(noisy_scores(key, law, n, normal=hashed_normal)[0], axis=0)
+
+    def part(source, *shape):
+        # Summed as they are made, so that nothing but the making is timed.
+        return lambda key, n: jnp.sum(source(key, (*shape, n)).astype(jnp.float32).reshape(-1, n), axis=0)[None]
+
+    def runs(draw, chunk):
+        return lambda trials: moments(key_for(0, "trials"), draw, trials=trials, chunk=chunk)
+
+    return {
+        "keys": runs(by_keys(hashed_normal), KEY_CHUNK),
+        "keys, threefry": runs(by_keys(jax.random.normal), KEY_CHUNK),
+        "keys, normals": runs(part(hashed_normal, N, D), KEY_CHUNK),
+        "keys, bits": runs(part(hashed_bits, N, D), KEY_CHUNK),
+        "scores": runs(by_scores, SCORE_CHUNK),
+        "scores, normals": runs(part(hashed_normal, N), SCORE_CHUNK),
+        "scores, bits": runs(part(hashed_bits, N), SCORE_CHUNK),
+    }
+
+
+# peers
+
+
+def _frame(rng: np.random.Generator) -> np.ndarray:
+    return np.linalg.qr(rng.standard_normal((D, N)))[0].T.astype(np.float32)
+
+
+def _add_weights(total: np.ndarray, scores: np.ndarray) -> None:
+    scores -= scores.max(axis=1, keepdims=True)
+    weights = np.exp(scores, out=scores)
+    weights /= weights.sum(axis=1, keepdims=True)
+    total[0] += weights.sum(axis=0)
+    total[1] += np.einsum("ns,ns->s", weights, weights)
+
+
+def numpy_keys(trials: int, rng: np.random.Generator, chunk: int = 256) -> np.ndarray:
+    """Keys by the structure of their noise, in chunks that fit the cache, single precision.
+
+    Noise is multiplied into the query before it is scaled: the keys themselves are never written down, which
+    is the fastest way in numpy to draw n d normals and take n dot products a trial.
+    """
+    means = _frame(rng)
+    query = BETA * (means[0] + means[1])
+    scores_without = means @ query
+    normals = np.empty((chunk, N, D), np.float32)
+    total = np.zeros((2, N))
+    for _ in range(trials // chunk):
+        rng.standard_normal(out=normals, dtype=np.float32)
+        scores = (normals.reshape(-1, D) @ query).reshape(chunk, N)
+        scores *= np.float32(np.sqrt(VARIANCE))
+        scores += scores_without
+        scores[:, 0] += np.float32(np.sqrt(STRETCH)) * scores_without[0] * rng.standard_normal(chunk, np.float32)
+        _add_weights(total, scores)
+    return total / trials
+
+
+def numpy_scores(trials: int, rng: np.random.Generator, chunk: int = 4096) -> np.ndarray:
+    """Scores drawn directly, vectorised, single precision."""
+    means = _frame(rng)
+    query = BETA * (means[0] + means[1])
+    scores_without = means @ query
+    stretch = np.zeros(N, np.float32)
+    stretch[0] = STRETCH
+    deviations = np.sqrt(VARIANCE * query @ query + stretch * scores_without**2).astype(np.float32)
+    scores = np.empty((chunk, N), np.float32)
+    total = np.zeros((2, N))
+    for _ in range(trials // chunk):
+        rng.standard_normal(out=scores, dtype=np.float32)
+        scores *= deviations
+        scores += scores_without
+        _add_weights(total, scores)
+    return total / trials
+
+
+def scipy_keys(trials: int, rng: np.random.Generator, chunk: int = 1024) -> np.ndarray:
+    """scipy.stats.multivariate_normal, one frozen law for each key."""
+    from scipy.stats import multivariate_normal
+
+    means = _frame(rng).astype(np.float64)
+    query = BETA * (means[0] + means[1])
+    covariances = [
+        VARIANCE * np.eye(D) + (STRETCH if i == 0 else 0) * np.outer(means[i], means[i]) for i in range(N)
+    ]
+    laws = [multivariate_normal(mean, covariance) for mean, covariance in zip(means, covariances, strict=True)]
+    total = np.zeros((2, N))
+    for _ in range(trials // chunk):
+        scores = np.stack([law.rvs(chunk, random_state=rng) @ query for law in laws], axis=1)
+        _add_weights(total, scores)
+    return total / trials
+
+
+def _threaded(program: Callable[[int, np.random.Generator], np.ndarray]) -> Callable[[int], object]:
+    """A numpy program on every core: the generators release the interpreter's lock."""
+    # SFC64 is numpy's fastest bit generator.
+    rngs = [np.random.Generator(np.random.SFC64(seed)) for seed in np.random.SeedSequence(0).spawn(machine.cores())]
+    pool = ThreadPoolExecutor(len(rngs))
+    return lambda trials: list(pool.map(lambda rng: program(trials // len(rngs), rng), rngs))
+
+
+# the race
+
+
+def _per_trial(race: Race, ours: int, peers: dict[str, int]) -> Race:
+    return Race(race.ours / ours, {name: race.peers[name] / trials for name, trials in peers.items()})
+
+
+def race(quick: bool) -> list[Row]:
+    """All rows but the memory's: each program runs as many trials as take it about a third of a second."""
+    shrink, rounds = (8, 3) if quick else (1, 7)
+    ours = _ours()
+    numpy_name = f"numpy, {machine.cores()} threads"
+    peers = {
+        numpy_name: (_threaded(numpy_keys), 2**16),
+        "numpy": (lambda trials: numpy_keys(trials, np.random.Generator(np.random.SFC64(0))), 2**15),
+        "scipy": (_threaded(scipy_keys), 2**14),
+    }
+    scores_peer = {numpy_name: (_threaded(numpy_scores), 2**21)}
+
+    def against(name: str, trials: int, others: dict) -> Race:
+        counts = {peer: max(many // shrink, 2**12) for peer, (_, many) in others.items()}
+        trials //= shrink
+        timed = raced(
+            ours=lambda: ours[name](trials),
+            peers={peer: lambda run=run, peer=peer: run(counts[peer]) for peer, (run, _) in others.items()},
+            rounds=rounds,
+        )
+        return _per_trial(timed, trials, counts)
+
+    def parts_of(name: str, trials: int) -> list[Row]:
+        parts = {"the normals alone": ours[f"{name}, normals"], "their random bits alone": ours[f"{name}, bits"]}
+        timed = against(name, trials, {label: (run, trials) for label, run in parts.items()})
+        return [
+            Race(timed.ours, {label: timed.peers[label]}).rate_row(
+                f"{name}: share of the time", SIZE, work=1, unit="trials/s"
+            )
+            for label in parts
+        ]
+
+    key_trials, score_trials = 2**18, 2**24
+    in_full = against("keys", key_trials, peers)
+    default = against("keys, threefry", 2**17, peers)
+    alone = against("scores", score_trials, {numpy_name: peers[numpy_name], "numpy": peers["numpy"]})
+    like = against("scores", score_trials, scores_peer)
+    return [
+        in_full.rate_row("keys in full", SIZE, work=1, unit="trials/s", target=Target(3, 5)),
+        default.rate_row("keys in full, jax's default normals", SIZE, work=1, unit="trials/s"),
+        *parts_of("keys", key_trials),
+        alone.rate_row("scores, against keys in full", SIZE, work=1, unit="trials/s", target=Target(300, 500)),
+        like.rate_row("scores, against scores", SIZE, work=1, unit="trials/s"),
+        *parts_of("scores", score_trials),
+    ]
+
+
+def bottleneck(rows: list[Row]) -> str:
+    """What bounds the two samplers, from the rows that time a part of the work alone."""
+    lines = []
+    for name in ("keys", "scores"):
+        share = {row.peer_name: row.ratio.middle for row in rows if row.what == f"{name}: share of the time"}
+        normals, bits = share["the normals alone"], share["their random bits alone"]
+        rest = "forming and multiplying keys, and the softmax" if name == "keys" else "the softmax and the sums"
+        lines.append(
+            f"{name}: making normals takes {normals:.0%} of the time, {bits:.0%} their random bits and the rest of "
+            f"it the inversion; {rest} {max(1 - normals, 0):.0%}. Arithmetic bounds it, not memory."
+        )
+    return "\n".join(lines)
+
+
+def memory(quick: bool) -> float:
+    """Peak resident memory of this process after millions of trials in key space, in MiB."""
+    _ours()["keys"](_memory_trials(quick))
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+
+
+def main() -> None:
+    """The child."""
+    quick = "quick" in sys.argv[1:]
+    if "memory" in sys.argv[1:]:
+        print(memory(quick))
+        return
+    rows = race(quick)
+    print(bottleneck(rows), file=sys.stderr)
+    print(json.dumps([dataclasses.asdict(row) for row in rows]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The peers of benchmarks/monte_carlo.py solve the very problem that ours solves."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from attnlab_theory.theory import key_noise
+from benchmarks import monte_carlo
+
+TRIALS = 2**13
+ERROR_RATE = 1e-6 / 4 / (2 * monte_carlo.N)
+
+
+def expected() -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the weights and of their squares, two rows each."""
+    query = monte_carlo.BETA * np.eye(monte_carlo.N)[:2].sum(axis=0)
+    stretch = monte_carlo.STRETCH * np.eye(monte_carlo.N)[0]
+    laws = key_noise.score_laws(query, np.eye(monte_carlo.N), variance=monte_carlo.VARIANCE, stretch=stretch)
+    powers = np.eye(monte_carlo.N, dtype=int)
+    rows = [[key_noise.weight_moment(*laws, (p * row).tolist()) for row in powers] for p in (1, 2, 4)]
+    first, second, fourth = map(np.array, rows)
+    return np.stack([first, second]), np.stack([second - first**2, fourth - second**2])
+
+
+def fits(means: np.ndarray, trials: int) -> bool:
+    # A large sample of numbers in [0, 1] whose variance is known.
+    exact, variances = expected()
+    radius = scipy.stats.norm.isf(ERROR_RATE / 2) * np.sqrt(variances / trials)
+    return bool((np.abs(means - exact) <= radius).all())
+
+
+@pytest.mark.parametrize("program", [monte_carlo.numpy_keys, monte_carlo.numpy_scores, monte_carlo.scipy_keys])
+def test_peers_find_the_moments_of_the_weights(program):
+    assert fits(program(TRIALS, np.random.default_rng(0)), TRIALS)
+
+
+@pytest.mark.parametrize("program", ["keys", "keys, threefry", "scores"])
+def test_ours_find_the_moments_of_the_weights(program):
+    found = monte_carlo._ours()[program](TRIALS)
+    squares = found.variance * (found.trials - 1) / found.trials + found.mean**2
+    assert fits(np.stack([found.mean, squares]), found.trials)
+
+
+def test_other_noise_would_be_seen():
+    means, _ = expected()
+    assert fits(means, TRIALS)
+    assert not fits(means * 1.1, TRIALS)
