@@ -88,3 +88,16 @@ def interval_text(interval: Interval, digits: int = 4) -> str:
     if math.isinf(high):
         return f"≥ {low:.{digits}g}"
     return f"{low:.{digits}g} … {high:.{digits}g}"
+
+
+def measured_text(interval: Interval) -> str:
+    """A measured number for people, with no more digits than are known: a number, or a number ± its half-width."""
+    if not math.isfinite(interval.width):
+        return interval_text(interval)
+    # Two digits of the half-width say how much is known; beyond four digits of the number nobody reads on.
+    scale = max(abs(interval.low), abs(interval.high))
+    radius = interval.width / 2
+    if radius <= 5e-5 * scale:
+        return f"{interval.centre:.4g}"
+    decimals = max(0, 1 - int(f"{radius:.1e}".split("e")[1]))
+    return f"{interval.centre:.{decimals}f} ± {radius:.{decimals}f}"

@@ -1,0 +1,237 @@
+"""The answer sheet: a homework question, a written answer, and the evidence that carries it, judged now.
+
+The prose lies in one TOML file per homework. Its numbers are written as `{claim field=value ...}` and are
+filled in from what that claim measured at that setting, so no number on the sheet is older than the run.
+"""
+
+import dataclasses
+import difflib
+import functools
+import importlib.resources
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
+from attnlab_theory.identities import IDENTITIES, check_identity
+from attnlab_theory.report.table import STYLES, measured_text
+from attnlab_theory.seeds import key_for
+
+HOMEWORKS = ("cs224n", "practical4", "uw", "blog")
+"""In the order of the sheet; each has a TOML file of its name."""
+
+SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"
+"""A status: carried by its evidence; a submitted answer falls and what is right is said; not decided."""
+
+PLACEHOLDER = re.compile(r"\{([\w-]+)((?: \w+=[^\s{}]+)*)\}")
+
+STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
+
+JudgeClaim = Callable[[str], Findings]
+"""What a claim of this name was found to be; the caller knows the budget."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One question of the sheet as it is written, before anything is judged."""
+
+    id: str
+    question: str
+    answer: str
+    """At most five sentences, with placeholders."""
+    evidence: tuple[str, ...]
+    """Names of claims and identities."""
+    submitted: dict[str, str] | None = None
+    """Where a submitted answer is wrong: what it claimed, what was measured, what is right."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One claim or identity behind an answer."""
+
+    name: str
+    kind: str
+    verdict: Verdict | None
+    """None if it has not been judged; of several settings the one that stands out."""
+    as_expected: bool
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is a verdict and it is not INCONCLUSIVE."""
+        return self.verdict not in (None, Verdict.INCONCLUSIVE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One question of the sheet, its evidence judged and its numbers filled in."""
+
+    id: str
+    question: str
+    answer: str
+    evidence: tuple[Evidence, ...]
+    status: str
+    submitted: dict[str, str] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The contract's fields; `submitted` only where a submitted answer falls."""
+        listed = [{"name": e.name, "kind": e.kind, "verdict": e.verdict and str(e.verdict)} for e in self.evidence]
+        fields = {"id": self.id, "question": self.question, "answer": self.answer}
+        more = {} if self.submitted is None else {"submitted": self.submitted}
+        return {**fields, "evidence": listed, "status": self.status, **more}
+
+
+@functools.cache
+def entries() -> tuple[Entry, ...]:
+    """Every question of the sheet, in order.
+
+    Raises:
+        ValueError: if a file lacks a field or has one that is not known.
+    """
+    found: list[Entry] = []
+    for homework in HOMEWORKS:
+        text = importlib.resources.files("attnlab_theory.answers").joinpath(f"{homework}.toml").read_text("utf-8")
+        found += [_entry(homework, table) for table in tomllib.loads(text)["question"]]
+    return tuple(found)
+
+
+def chosen(selector: str = "") -> tuple[Entry, ...]:
+    """The questions of a homework, or one question, or all of them.
+
+    Args:
+        selector: HOMEWORK, HOMEWORK/QUESTION, or nothing.
+
+    Raises:
+        ValueError: if there is none of that name, with the nearest one.
+    """
+    every = entries()
+    found = tuple(e for e in every if not selector or selector in (e.id, e.id.split("/")[0]))
+    if not found:
+        # A forgotten homework is not a misspelt question: 2b alone is close to practical4/2b.
+        tails = [e.id for e in every if e.id.split("/")[1] == selector]
+        known = [*HOMEWORKS, *(e.id for e in every)]
+        near = (tails or difflib.get_close_matches(selector, known, n=1, cutoff=0.0))[0]
+        raise ValueError(f"the answer sheet has no '{selector}'; the nearest is {near}")
+    return found
+
+
+def answered(asked: Iterable[Entry], judge_claim: JudgeClaim | None = None, *, seed: int = 0) -> tuple[Answer, ...]:
+    """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
+
+    Args:
+        asked: questions of the sheet.
+        judge_claim: judges a claim by name. Without it claims stay unjudged and their answers open.
+        seed: of the cases on which identities are tried.
+
+    Raises:
+        ValueError: if evidence names no claim or identity, or as `judge_claim`.
+    """
+    findings = functools.cache(judge_claim) if judge_claim else None
+    verdicts = functools.cache(functools.partial(_judged, findings=findings, seed=seed))
+    return tuple(_answer(entry, tuple(verdicts(name) for name in entry.evidence), findings) for entry in asked)
+
+
+def exit_code(answers: Sequence[Answer]) -> int:
+    """0 if every piece of evidence has come out as expected; 1 if one has not, INCONCLUSIVE included."""
+    return 0 if all(e.as_expected for answer in answers for e in answer.evidence) else 1
+
+
+def sheet_text(answers: Sequence[Answer]) -> RenderableType:
+    """The sheet for the terminal."""
+    return Group(*(part for answer in answers for part in _answer_text(answer)))
+
+
+def _entry(homework: str, table: dict[str, Any]) -> Entry:
+    name = f"{homework}/{table.get('id')}"
+    submitted = table.get("submitted")
+    allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
+    if set(table) != allowed or (submitted and list(submitted) != ["claimed", "measured", "right"]):
+        raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
+    answer = " ".join(submitted.values()) if submitted else table["answer"]
+    return Entry(
+        id=name,
+        question=_flat(table["question"]),
+        answer=_flat(answer),
+        evidence=tuple(table["evidence"]),
+        submitted={label: _flat(text) for label, text in submitted.items()} if submitted else None,
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _judged(name: str, *, findings: JudgeClaim | None, seed: int) -> Evidence:
+    identities = {identity.name: identity for identity in IDENTITIES}
+    if name in identities:
+        trial = check_identity(identities[name], key_for(seed, "answers", name))
+        verdict = Verdict.SUPPORTED if trial.holds else Verdict.REFUTED
+        return Evidence(name=name, kind="identity", verdict=verdict, as_expected=trial.as_expected)
+    if name not in {claim.name for claim in CLAIMS}:
+        raise ValueError(f"the answer sheet names '{name}' as evidence, but no claim or identity is called that")
+    if findings is None:
+        return Evidence(name=name, kind="claim", verdict=None, as_expected=True)
+    found = findings(name)
+    # The setting that came out otherwise than expected is the one to hear of; a refutation before a doubt.
+    order = sorted(found, key=lambda f: (f.as_expected, f.verdict == Verdict.INCONCLUSIVE))
+    return Evidence(
+        name=name, kind="claim", verdict=order[0].verdict, as_expected=all(f.as_expected for f in found)
+    )
+
+
+def _answer(entry: Entry, evidence: tuple[Evidence, ...], findings: JudgeClaim | None) -> Answer:
+    carried = all(e.decided and e.as_expected for e in evidence)
+    status = OPEN if not carried else REFUTED if entry.submitted else SUPPORTED
+    submitted = entry.submitted
+    return Answer(
+        id=entry.id,
+        question=entry.question,
+        answer=_filled(entry.answer, findings),
+        evidence=evidence,
+        status=status,
+        submitted=None if submitted is None else {label: _filled(t, findings) for label, t in submitted.items()},
+    )
+
+
+def _filled(text: str, findings: JudgeClaim | None) -> str:
+    def number(match: re.Match[str]) -> str:
+        if findings is None:
+            return "…"
+        return measured_text(at_setting(findings(match[1]), match[2]).measured)
+
+    return PLACEHOLDER.sub(number, text)
+
+
+def at_setting(found: Findings, fields: str) -> Finding:
+    """The one finding whose setting has the given fields, written `name=value name=value`.
+
+    Raises:
+        ValueError: if there is not exactly one.
+    """
+    matching = found.of(found[0].claim, **{name: _value(text) for name, text in re.findall(r"(\w+)=(\S+)", fields)})
+    if len(matching) != 1:
+        raise ValueError(f"{found[0].claim} has {len(matching)} findings at '{fields.strip()}', not one")
+    return matching[0]
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _answer_text(answer: Answer) -> Iterable[RenderableType]:
+    yield Text.assemble((answer.id, "bold"), "  ", (answer.status, STATUS_STYLES[answer.status]))
+    yield Padding(Text(answer.question, style="italic"), (0, 0, 0, 2))
+    for label, text in (answer.submitted or {"": answer.answer}).items():
+        yield Padding(Text(f"{label}: {text}" if label else text), (0, 0, 0, 2))
+    for e in answer.evidence:
+        verdict = ("not judged", "dim") if e.verdict is None else (str(e.verdict), STYLES[e.verdict])
+        note = "" if e.as_expected else "  (not as expected)"
+        yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note), (0, 0, 0, 4))
+    yield Text()

@@ -1,0 +1,184 @@
+"""The answer sheet: every question is there, says little, and is carried by evidence that exists."""
+
+import dataclasses
+import io
+import json
+import math
+import re
+
+import pytest
+from rich.console import Console
+
+from attnlab_theory.answers import sheet
+from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
+from attnlab_theory.identities import IDENTITIES
+from attnlab_theory.stats import Interval
+
+ENTRIES = {entry.id: entry for entry in sheet.entries()}
+CLAIMS_BY_NAME = {claim.name: claim for claim in CLAIMS}
+KNOWN = {*CLAIMS_BY_NAME, *(identity.name for identity in IDENTITIES)}
+ABBREVIATIONS = ("e.g.", "i.e.", "etc.", "vs.", "cf.")
+
+
+def sentences(text: str) -> int:
+    return len(re.findall(r"[.!?][)\"]*(?=\s+\S|$)", text))
+
+
+def pretended(name: str, verdict: Verdict | None = None) -> Findings:
+    """Findings as a run would make them, their predictions taken for measurements."""
+    claim = CLAIMS_BY_NAME[name]
+    return Findings(
+        Finding(
+            experiment="", claim=name, statement="", source="", setting=dataclasses.asdict(setting),
+            predicted=claim.predict(setting), measured=claim.predict(setting), draws=1, error_rate=0.0,
+            resolution=1.0, bound="", verdict=verdict or claim.expect, expect=claim.expect,
+        )
+        for setting in claim.settings
+    )  # fmt: skip
+
+
+def text_of(answers) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    console.print(sheet.sheet_text(answers))
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_an_answer_has_at_most_five_sentences(entry):
+    assert not any(abbreviation in entry.answer for abbreviation in ABBREVIATIONS), "the count relies on full stops"
+    assert 1 <= sentences(entry.answer) <= 5
+
+
+def test_sentences_are_counted():
+    assert sentences("One. Two? Three (and no more!) It is 0.5 at β = 1e-3. c_1 too.") == 5
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_every_piece_of_evidence_exists(entry):
+    assert entry.evidence
+    assert len(set(entry.evidence)) == len(entry.evidence)
+    assert set(entry.evidence) <= KNOWN
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
+    texts = [entry.answer, *(entry.submitted or {}).values()]
+    for text in texts:
+        for name, fields in sheet.PLACEHOLDER.findall(text):
+            assert name in entry.evidence
+            sheet.at_setting(pretended(name), fields)
+        left = sheet.PLACEHOLDER.sub("", text)
+        # What looks like a placeholder and is none would be printed as it stands; LaTeX-like index braces may.
+        assert not re.search(r"(?<![_^])\{", left), left
+
+
+def test_ids_are_unique():
+    assert len(ENTRIES) == len(sheet.entries())
+
+
+def test_a_homework_or_a_question_is_chosen():
+    assert [e.id for e in sheet.chosen("blog/rotary")] == ["blog/rotary"]
+    assert {e.id.split("/")[0] for e in sheet.chosen("uw")} == {"uw"}
+    assert sheet.chosen() == sheet.entries()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("cs224", "cs224n"), ("blog/rotory", "blog/rotary"), ("2b", "practical4/2b"), ("", None)]
+)
+def test_an_unknown_question_gets_the_nearest(wrong, near):
+    if near is None:
+        assert sheet.chosen(wrong)
+        return
+    with pytest.raises(ValueError, match=f"has no '{wrong}'; the nearest is {near}$"):
+        sheet.chosen(wrong)
+
+
+def test_numbers_are_filled_in_from_the_findings():
+    (answer,) = sheet.answered(sheet.chosen("blog/two"), pretended)
+    # (n - 2) / (2 e^beta + n - 2) at n = 16 and beta = 8.
+    assert f"{14 / (2 * math.exp(8) + 14):.4g} of the way" in answer.answer
+    assert answer.status == "supported"
+    assert sheet.exit_code([answer]) == 0
+
+
+def test_without_a_judge_claims_are_open_and_identities_judged():
+    (answer,) = sheet.answered(sheet.chosen("cs224n/1a.iv"))
+    verdicts = {e.kind: e.verdict for e in answer.evidence}
+    assert verdicts == {"claim": None, "identity": Verdict.SUPPORTED}
+    assert answer.status == "open"
+    assert "not judged" in text_of([answer])
+    (answer,) = sheet.answered(sheet.chosen("blog/two"))
+    assert "…" in answer.answer
+
+
+def test_evidence_that_fails_opens_the_answer_and_is_named():
+    def judge(name: str) -> Findings:
+        return pretended(name, Verdict.REFUTED if name == "average-share" else None)
+
+    (answer,) = sheet.answered(sheet.chosen("blog/two"), judge)
+    assert answer.status == "open"
+    assert sheet.exit_code([answer]) == 1
+    assert "claim average-share  REFUTED  (not as expected)" in text_of([answer])
+
+
+def test_inconclusive_evidence_leaves_the_answer_open():
+    def judge(name: str) -> Findings:
+        found = pretended(name)
+        return Findings((dataclasses.replace(found[0], verdict=Verdict.INCONCLUSIVE), *found[1:]))
+
+    (answer,) = sheet.answered(sheet.chosen("blog/two"), judge)
+    assert {e.verdict for e in answer.evidence} == {Verdict.INCONCLUSIVE}
+    assert answer.status == "open"
+    assert sheet.exit_code([answer]) == 1
+
+
+def test_claims_are_judged_once_for_the_whole_sheet():
+    asked = []
+
+    def judge(name: str) -> Findings:
+        asked.append(name)
+        return pretended(name)
+
+    sheet.answered(sheet.chosen("blog/two") + sheet.chosen("cs224n/1b.ii"), judge)
+    assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES.values() if e.submitted], ids=lambda e: e.id)
+def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
+    (answer,) = sheet.answered([entry], pretended)
+    assert answer.status == "refuted"
+    assert any(CLAIMS_BY_NAME[n].expect == Verdict.REFUTED for n in entry.evidence if n in CLAIMS_BY_NAME)
+    assert list(answer.as_json()["submitted"]) == ["claimed", "measured", "right"]
+    shown = " ".join(text_of([answer]).split())
+    for label, text in answer.submitted.items():
+        assert f"{label}: {text}" in shown
+        assert text in answer.answer
+
+
+def test_json_has_the_contracts_fields():
+    answers = sheet.answered(sheet.chosen("blog/learned"), pretended)
+    (value,) = json.loads(json.dumps([answer.as_json() for answer in answers]))
+    assert list(value) == ["id", "question", "answer", "evidence", "status"]
+    assert value["evidence"][0] == {
+        "name": "permuted-tokens/learned positions",
+        "kind": "identity",
+        "verdict": "REFUTED",
+    }
+    assert value["status"] == "supported"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.4613, 0.4637, "0.4625 ± 0.0012"),
+        (0.0244, 0.0246, "0.02450 ± 0.00010"),
+        (0.25, 0.25, "0.25"),
+        (0.0, 0.0, "0"),
+        (-math.inf, 0.05, "≤ 0.05"),
+        (11.9, 12.1, "12.00 ± 0.10"),
+        (100.0, 180.0, "140 ± 40"),
+        (0.002342737, 0.002342738, "0.002343"),
+    ],
+)
+def test_a_measured_number_shows_what_is_known(low, high, text):
+    assert sheet.measured_text(Interval(low, high)) == text
