@@ -75,4 +75,30 @@ class Answers:
 
     def run(self) -> int:
         """Judge the evidence and print the answers."""
-        raise NotImplementedError
+        from rich.console import Console
+
+        from attnlab_theory.answers import sheet
+        from attnlab_theory.claims import CLAIMS, Findings
+        from attnlab_theory.cli import library
+        from attnlab_theory.experiment import judge_claim
+        from attnlab_theory.report.board import Board
+
+        asked = sheet.chosen(self.question)
+        claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
+        board = Board(len(claims), quiet=self.json)
+
+        def judged(name: str) -> Findings:
+            # With its experiment's share of the error budget: the same numbers as `attnlab run` gives.
+            experiment, claim = library.owner(name)
+            board.begin(experiment.name, name)
+            found = judge_claim(experiment, claim, seed=0, budget="quick")
+            board.end(found)
+            return found
+
+        with board.shown():
+            answers = sheet.answered(asked, judged)
+        if self.json:
+            print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
+        else:
+            Console(highlight=False).print(sheet.sheet_text(answers))
+        return sheet.exit_code(answers)
