@@ -36,6 +36,11 @@ def grid_moment_atol() -> float:
     return 1e-14
 
 
+def host_sum_atol(n: int) -> float:
+    """Absolute error of a mean of n numbers of at most one, each good to 8 eps, in float64."""
+    return (n + 8) * float(np.finfo(np.float64).eps)
+
+
 def rotation_atol(peak: float, peak_position: float, base: float = 10000.0, dtype=np.float32) -> float:
     """Absolute error of one coordinate of a rotated row whose coordinates are at most `peak` in size.
 

@@ -14,6 +14,7 @@ from attnlab_theory.claims import (
     small_noise,
     subspaces,
     two_heads,
+    word_order,
 )
 from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict
 from attnlab_theory.claims.judge import check, check_rivals, judge
@@ -31,6 +32,7 @@ CLAIMS: tuple[Claim, ...] = (
     *exact_moments.CLAIMS,
     *best_query.CLAIMS,
     *key_query_value.CLAIMS,
+    *word_order.CLAIMS,
     *positions.CLAIMS,
 )
 """Every claim of the lab, in the order of the book. Explicit: no discovery."""

@@ -1,0 +1,52 @@
+"""What rotary and sinusoidal scores know of distance (claims F.2)."""
+
+import math
+
+import numpy as np
+
+
+def frequencies(d: int, base: float) -> np.ndarray:
+    """The d/2 angular frequencies base**(-2j/d), in radians per token."""
+    return np.array([math.exp(-2 * j / d * math.log(base)) for j in range(d // 2)])
+
+
+def mean_score(d: int, distance: float, base: float) -> float:
+    """Mean rotary score of a random unit vector with itself, `distance` tokens away.
+
+    The squared lengths of its d/2 pairs have mean 2/d each, and a pair turned by an angle has the cosine of
+    it left: (2/d) sum_j cos(distance * theta_j). It is also the product of two sinusoidal position
+    vectors, over that of one with itself.
+
+    Source: claims F.2; Su et al. 2021, section 3.4.3.
+    """
+    return float(np.mean(np.cos(distance * frequencies(d, base))))
+
+
+def envelope(d: int, octave: int, base: float) -> float:
+    """Largest mean score at a whole distance in [2**octave, 2**(octave + 1))."""
+    distances = np.arange(2**octave, 2 ** (octave + 1))
+    return float(np.max(np.mean(np.cos(np.outer(distances, frequencies(d, base))), axis=1)))
+
+
+def doubling_cost(d: int, nearest: float, base: float) -> float:
+    """Mean of what the score loses when the distance doubles, over distances in [nearest, 2 * nearest].
+
+    The mean of cos(x theta) over x in [a, b] is (sin(b theta) - sin(a theta)) / ((b - a) theta).
+
+    Source: claims F.2.
+    """
+    theta = frequencies(d, base)
+
+    def octave_mean(a: float) -> float:
+        return float(np.mean((np.sin(2 * a * theta) - np.sin(a * theta)) / (a * theta)))
+
+    return octave_mean(nearest) - octave_mean(2 * nearest)
+
+
+def doubling_law(base: float) -> float:
+    """The same in the limit of many frequencies, for 1 << distance << base: ln 2 / ln base.
+
+    Of all frequencies base**-u, 0 < u < 1, those with distance * theta << 1 have a cosine of one and those
+    with distance * theta >> 1 average to nothing; doubling the distance moves ln 2 / ln base of them over.
+    """
+    return math.log(2) / math.log(base)

@@ -1,0 +1,49 @@
+"""What do rotary and sinusoidal positions know of distance?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import positions as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """Mean score, its envelope by octaves, the cost of doubling, and the sinusoids' product, all against distance."""
+    from attnlab_theory.report import style
+
+    figure, (score, largest, cost, waves) = style.panels(
+        "Rotary scores know the distance only; they decay by octaves, not monotonically, and not at width 2",
+        2,
+        2,
+    )
+    panels = (
+        (score, "rotary-mean-score", "start", "distance", "pair starts at {:g}"),
+        (largest, "rotary-envelope", "d", "octave", "$d$ = {}"),
+        (waves, "sinusoidal-product", "start", "distance", "$t$ = {:g}"),
+        (cost, "rotary-doubling-cost", "base", "nearest", "$b$ = {:g}"),
+    )
+    for ax, claim, field, x, label in panels:
+        found = findings.of(claim)
+        for series, value in enumerate(style.series_of(found, field)):
+            chosen = found.of(claim, **{field: value})
+            style.draw_predicted(ax, chosen, x, series=series)
+            style.draw_measured(ax, chosen, x, series=series, label=label.format(value))
+        ax.legend()
+    score.set(xscale="log", xlabel=r"distance $\delta$ (tokens)", ylabel=r"mean score of a random unit $q = k$")
+    score.set_title("Mean rotary score, $d$ = 64")
+    largest.set(xlabel=r"octave $j$: distances $2^j \leq \delta < 2^{j+1}$", ylabel="largest mean score in it")
+    largest.set_title("The envelope falls, but not at width 2")
+    cost.set(xscale="log", xlabel=r"nearest distance (tokens)", ylabel="score lost when the distance doubles")
+    cost.set_title(r"A doubling costs about $\ln 2\,/\,\ln b$")
+    waves.set(xlabel=r"distance $\delta$ (tokens)", ylabel=r"$PE(t) \cdot PE(t + \delta)\,/\,(d/2)$")
+    waves.set_title("Sinusoids: the same, from any $t$; $d$ = 64")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="rotary_decay",
+    question="What do rotary and sinusoidal positions know of distance?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
