@@ -6,7 +6,7 @@ from attnlab_theory.experiment import Experiment, main
 
 
 def draw_figure(findings: Findings):
-    """Mean score, its envelope by octaves, the cost of doubling, and the sinusoids' product, all against distance."""
+    """Mean score, its envelope by octaves, the cost of a doubling, the product of sinusoids: against distance."""
     from attnlab_theory.report import style
 
     figure, (score, largest, cost, waves) = style.panels(

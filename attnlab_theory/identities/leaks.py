@@ -232,8 +232,8 @@ def _attempts(mixer: Mixer) -> list[str]:
     names = [type(mixer)]
     with contextlib.suppress(ValueError):
         names += getattr(inspect.unwrap(mixer), "__globals__", {}).values()
-    roots = {str(getattr(n, "__module__", None) or getattr(n, "__name__", "")).partition(".")[0] for n in names}
-    roots = {"jax" if root == "attnlab_theory" else root for root in roots}
+    modules = [str(getattr(n, "__module__", None) or getattr(n, "__name__", "")) for n in names]
+    roots = {"jax" if m.startswith("attnlab_theory.attention") else m.partition(".")[0] for m in modules}
     likely = [library for library in ("torch", "jax", "numpy") if library in roots]
     libraries = [*likely, *(library for library in ("numpy", "jax", "torch") if library not in likely)]
     return [attempt for library in libraries for attempt in DTYPES[library]]
