@@ -96,12 +96,12 @@ def face_count_atol(n: int, size: int) -> float:
 
 
 def entropy_programme_atol(n: int) -> float:
-    """Absolute error of the maximum entropy that SLSQP finds over n weights, stopped at a change of 1e-15.
+    """Absolute error of the most entropy of n weights, in theory/selection.py, in nats.
 
-    Near its maximum the entropy is quadratic, and a sequential quadratic method's last step is of the order
-    of the square root of that change, 3e-8: times n slopes of order one for the constraints it leaves unmet.
+    Newton's method stops at a decrement of 1e-9, whose square is below eps; the start meets its constraints
+    to rounding, n eps, which moves the entropy by the constraints' multipliers, below 1e3 in these tests.
     """
-    return n * 1e-7
+    return 1e3 * n * float(np.finfo(np.float64).eps)
 
 
 def simplex_search_atol(slopes: int) -> float:
@@ -129,6 +129,16 @@ def best_weights_atol(n: int) -> float:
     by Pinsker's inequality, times n for the scores' own rounding; one more full step squares that error.
     """
     return n * float(np.sqrt(np.finfo(np.float64).eps))
+
+
+def simplex_atol(gaps: np.ndarray) -> float:
+    """Absolute error of a lead found by the simplex method in float32, in construct/leads.py.
+
+    It stops at reduced costs of 8 (d + 1) eps times the largest gap, the mixture's weights add up to one, and
+    every pivot rounds the table once; small integers keep pivots of order one. A hundred pivots cover it.
+    """
+    d = gaps.shape[1]
+    return 100 * 8 * (d + 1) * float(np.finfo(np.float32).eps) * float(np.max(np.abs(gaps), initial=1))
 
 
 def misses_allowed(trials: int, rate: float, false_alarm: float) -> int:

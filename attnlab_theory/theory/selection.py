@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
 import scipy.special
 
@@ -32,22 +33,36 @@ def most_entropy(keys: np.ndarray, weights: np.ndarray) -> float:
         ArithmeticError: if the programme does not converge.
     """
     n = len(keys)
-    centred = keys - weights @ keys
-    # Independent constraints only: the optimiser's inner system must not be singular.
-    _, sizes, rows = np.linalg.svd(np.vstack([centred.T, np.ones(n)]))
-    rows = rows[: int(np.sum(sizes > 1e-12 * sizes[0]))]
-    solved = scipy.optimize.minimize(
-        lambda r: float(np.sum(scipy.special.xlogy(r, r))),
-        np.asarray(weights, dtype=np.float64),
-        jac=lambda r: 1 + np.log(np.maximum(r, 1e-300)),
-        bounds=[(0.0, 1.0)] * n,
-        constraints={"type": "eq", "fun": lambda r: rows @ (r - weights), "jac": lambda r: rows},
-        method="SLSQP",
-        options={"ftol": 1e-15, "maxiter": 1000},
-    )
-    if not solved.success:
-        raise ArithmeticError(f"the entropy programme did not converge: {solved.message}")
-    return -float(solved.fun)
+    equal = np.vstack([(keys - weights @ keys).T, np.ones(n)])
+    # Weights that are zero in every feasible point have infinite slope: find them, and a start where no
+    # other is zero, by asking for the most that each can be.
+    most = [
+        scipy.optimize.linprog(-np.eye(n)[j], A_eq=equal, b_eq=equal @ weights, bounds=(0, 1)).x for j in range(n)
+    ]
+    free = np.array([most[j][j] > 1e-9 for j in range(n)])
+    # The average of feasible points is feasible only up to the solver's 1e-7: correct it, then stay in
+    # the null space of the constraints.
+    point = np.mean(most, axis=0)[free]
+    point = point + np.linalg.pinv(equal[:, free]) @ (equal @ weights - equal[:, free] @ point)
+    ways = scipy.linalg.null_space(equal[:, free])
+    decrement = math.inf
+    for _ in range(200):
+        slope = ways.T @ (1 + np.log(point))
+        step = (
+            ways @ np.linalg.solve(ways.T @ (ways / point[:, None]), -slope) if ways.size else np.zeros_like(point)
+        )
+        decrement = math.sqrt(float(np.sum(step**2 / point)))
+        if decrement < 1e-9:
+            return float(np.sum(scipy.special.entr(point + step)))
+        # The entropy of a negative weight is -inf here, so halving the step keeps every weight positive too.
+        length, entropy = 1.0, float(np.sum(scipy.special.entr(point)))
+        while (
+            np.sum(scipy.special.entr(point + length * step)) < entropy + length * decrement**2 / 4 - 1e-15
+            and length > 1e-12
+        ):
+            length /= 2
+        point = point + length * step
+    raise ArithmeticError(f"the entropy programme did not converge: a decrement of {decrement:g} is left")
 
 
 def least_divergence(keys: np.ndarray, weights: np.ndarray) -> float:

@@ -1,0 +1,42 @@
+"""How often can one query average two keys that lie anywhere?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import selectable_pairs as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """Share of random single keys and pairs that are faces of their hull, against the dimension."""
+    from attnlab_theory.report import style
+
+    figure, (ax,) = style.panels(
+        "In few dimensions most pairs of keys cannot be averaged by any query", size=(7.0, 4.4)
+    )
+    share = findings.of("share-of-selectable-sets")
+    curves = [(1, 16.0), *((2, n) for n in style.series_of(share.of("share-of-selectable-sets", size=2), "n"))]
+    for series, (size, n) in enumerate(curves):
+        chosen = share.of("share-of-selectable-sets", size=size, n=n)
+        label = f"{'one key' if size == 1 else 'a pair'} of $n = {n:.0f}$"
+        style.draw_predicted(ax, chosen, "d", series=series, label=label)
+        style.draw_measured(ax, chosen, "d", series=series)
+    cyclic = findings.of("every-pair-of-a-cyclic-polytope", n=9)
+    style.draw_measured(ax, cyclic, "d", series=5, label="pairs of a cyclic polytope, $n = 9$")
+    ax.set(
+        xlabel="dimension of the keys, $d$",
+        ylabel="share that some query selects",
+        ylim=(-0.03, 1.05),
+        xticks=style.series_of(share, "d"),
+    )
+    ax.legend(title="line predicted, mark with bar measured", title_fontsize=9, loc="lower right")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="selectable_pairs",
+    question="How often can one query average two keys that lie anywhere?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

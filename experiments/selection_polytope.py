@@ -1,0 +1,63 @@
+"""Which sets of keys can one query average, and which weights can it reach?"""
+
+from attnlab_theory.claims import Findings, reachable_weights
+from attnlab_theory.claims import selection as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """The keys with every pair that can and cannot be averaged; how close the others come; the mixture's cap."""
+    from attnlab_theory.report import style
+
+    figure, (left, right) = style.panels(
+        "A query can average the keys on a face of their hull, and no other set", columns=2, size=(11.5, 4.6)
+    )
+    faces, others = findings.of("faces-can-be-averaged"), findings.of("other-sets-fall-short")
+    for kind, look in (
+        (others, {"color": "#999999", "linestyle": (0, (4, 3)), "linewidth": 0.8}),
+        (faces, {"color": style.COLOURS[0], "linestyle": "-", "linewidth": 2.4}),
+    ):
+        for finding in kind:
+            places = finding.setting["places"]
+            if len(places) > 1:
+                left.plot([x for x, _ in places], [y for _, y in places], zorder=1, **look)
+    for finding in (*faces, *others):
+        members, places = finding.setting["members"], finding.setting["places"]
+        if len(members) == 1:
+            corner = finding.claim == "faces-can-be-averaged"
+            (x, y), fill = places[0], style.COLOURS[0] if corner else "white"
+            left.plot(x, y, "o", markersize=15, color=style.COLOURS[0], markerfacecolor=fill, zorder=2)
+            left.annotate(
+                str(members[0]), (x, y), ha="center", va="center", color="white" if corner else "black", zorder=3
+            )
+    left.set(xlabel="first coordinate of a key", ylabel="second coordinate of a key", aspect="equal")
+    left.set_title(
+        "solid: averaged together; dashed: no query can\nfilled: a key that can be copied; 0 and 2 take 1 along",
+        fontsize=9,
+    )
+    pairs = sorted((f for f in (*faces, *others) if len(f.setting["members"]) > 1), key=lambda f: f.measured.centre)
+    for row, finding in enumerate(pairs):
+        face = finding.claim == "faces-can-be-averaged"
+        colour = style.COLOURS[0] if face else "#777777"
+        right.plot(finding.measured.centre, row, "s" if face else "o", color=colour, markerfacecolor="white")
+        predicted = finding.predicted
+        right.plot([predicted.low, predicted.high], [row, row], "|", color=style.COLOURS[1], markersize=9)
+    names = ["–".join(map(str, f.setting["members"])) for f in pairs]
+    right.set_yticks(range(len(pairs)), names, fontsize=6.5)
+    right.set(
+        xlim=(0, 1.03), xlabel=r"geometric mean of $|S|\,\alpha_i$ over the set (a face: least $|S|\,\alpha_i$)"
+    )
+    right.set(ylabel="set of keys")
+    right.set_title("marks measured under the best query, bars predicted", fontsize=9)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="selection_polytope",
+    question="Which sets of keys can one query average, and which weights can it reach?",
+    claims=(*claims.CLAIMS, *reachable_weights.CLAIMS),
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
