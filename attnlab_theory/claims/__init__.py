@@ -15,6 +15,7 @@ from attnlab_theory.claims import (
     selection,
     small_noise,
     subspaces,
+    three_tokens,
     two_heads,
     word_order,
 )
@@ -35,6 +36,7 @@ CLAIMS: tuple[Claim, ...] = (
     *many_heads.CLAIMS,
     *exact_moments.CLAIMS,
     *best_query.CLAIMS,
+    *three_tokens.CLAIMS,
     *key_query_value.CLAIMS,
     *word_order.CLAIMS,
     *positions.CLAIMS,

@@ -100,6 +100,23 @@ def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = N
     )
 
 
+def draw_cells(ax: Axes, findings: Findings, row: str, column: str, *, digits: int = 2) -> None:
+    """What was measured, as a heat map over two fields of the setting, with the numbers in the cells."""
+    rows, columns = series_of(findings, row), series_of(findings, column)
+    measured = {(f.setting[row], f.setting[column]): f.measured.centre for f in findings}
+    cells = [[measured[r, c] for c in columns] for r in rows]
+    ax.imshow(cells, vmin=min(0.0, *measured.values()), vmax=max(measured.values()), aspect="auto")
+    top = max(measured.values())
+    for i, line in enumerate(cells):
+        for j, value in enumerate(line):
+            # Dark cells of cividis are below the middle of the scale.
+            colour = "white" if value < top / 2 else "black"
+            ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center", color=colour, fontsize=9)
+    ax.set_xticks(range(len(columns)), [str(c) for c in columns])
+    ax.set_yticks(range(len(rows)), [str(r) for r in rows])
+    ax.grid(visible=False)
+
+
 def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
     """Draw in this style and write the figure to every path, the same bytes on every run.
 

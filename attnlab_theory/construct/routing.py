@@ -1,0 +1,257 @@
+"""Matrices K, Q, V that send every input of self-attention where it is wanted (claims E.4)."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+from jaxtyping import Array, Float
+
+from attnlab_theory.attention import attention, attention_weights
+from attnlab_theory.construct.routing_task import EPS, Task, checked
+from attnlab_theory.theory.copying import leak_bound, strength_needed
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Routing:
+    """K, Q and V for single-headed self-attention at scale 1, and how far its outputs are from the wanted ones.
+
+    Attributes:
+        inputs: as given, in float64.
+        routes: for every row the one it attends to, or None.
+        wanted: the wanted outputs; rows that are free hold NaN.
+        k: keys are `inputs @ k.T`; as few rows as the routing needs.
+        q: queries are `inputs @ q.T`.
+        v: values are `inputs @ v.T`.
+        margin: by how much every wanted score leads its row at least, rounding deducted; inf for a single input.
+        certified: no routed output is further from the wanted one than this, in 2-norm, rounding included.
+        measured: the largest such distance of what attention itself returns in float64.
+        weights: what attention itself looks at.
+        outputs: what attention itself returns, free rows too.
+    """
+
+    inputs: Float[np.ndarray, "t d"]
+    routes: tuple[int | None, ...]
+    wanted: Float[np.ndarray, "t v"]
+    k: Float[np.ndarray, "h d"]
+    q: Float[np.ndarray, "h d"]
+    v: Float[np.ndarray, "v d"]
+    margin: float
+    certified: float
+    measured: float
+    weights: Float[np.ndarray, "t s"]
+    outputs: Float[np.ndarray, "t v"]
+
+    @property
+    def w(self) -> Float[np.ndarray, "d d"]:
+        """K^T Q: the score of key j for query i is x_j . W x_i."""
+        return self.k.T @ self.q
+
+
+def route(
+    x: Float[np.ndarray, "t d"] | Float[Array, "t d"],
+    routes: Sequence[int | None],
+    outputs: Float[np.ndarray, "rows v"] | Float[Array, "rows v"],
+    *,
+    tolerance: float,
+) -> Routing:
+    r"""K, Q, V under which self-attention reads input `routes[i]` at row i and returns `outputs[i]`.
+
+    V is the matrix of least Frobenius norm with V x_{routes[i]} = outputs[i]. W = K^T Q is the matrix of
+    least Frobenius norm with (x_{routes[i]} - x_j) . W x_i >= margin for every routed i and every other
+    j: a convex quadratic programme, solved exactly by non-negative least squares on its dual. The margin is
+    the least that certifies the tolerance by the copy bound. K and Q split W by its singular values, so that
+    they have as few rows as W has rank.
+
+    The programme has t^2 unknowns: 32 inputs take a tenth of a second, 64 some ten.
+
+    Args:
+        x: linearly independent inputs, one per row.
+        routes: for every input the number of the one it attends to, or None to leave it free.
+        outputs: wanted outputs, one per row; those of free rows are ignored and may be NaN.
+        tolerance: largest distance of an output from the wanted one, in 2-norm and in the outputs' units.
+
+    Raises:
+        ValueError: if the inputs are dependent (naming their rank), two rows that attend to the same input
+            want different outputs, a route points outside, no row is routed, the tolerance is not
+            positive and finite or is finer than rounding can certify, or an array is not finite or of the
+            wrong shape.
+
+    Source: claims E.4; Lawson and Hanson 1974, "Solving least squares problems", chapter 23.
+    """
+    task = checked(x, routes, outputs, tolerance)
+    left, sizes, right = np.linalg.svd(_least_scores(task))
+    # W is a sum of one outer product per routed row; beyond that many, singular values are rounding.
+    rank = max(1, min(len(task.routed), int(np.sum(sizes > len(sizes) * EPS * sizes[0]))))
+    roots = np.sqrt(sizes[:rank, None])
+    return _assembled(task, roots * left[:, :rank].T, roots * right[:rank])
+
+
+def shared_route(
+    x: Float[np.ndarray, "t d"] | Float[Array, "t d"],
+    routes: Sequence[int | None],
+    outputs: Float[np.ndarray, "rows v"] | Float[Array, "rows v"],
+    *,
+    tolerance: float,
+) -> Routing:
+    r"""As `route`, with one matrix for both keys and queries: Q = K.
+
+    The scores are then a Gram matrix S. Along a cycle of routes, S_{i,next} > S_{i,previous} = S_{previous,i}
+    would grow forever, and in a cycle of two S_{12} > S_{11} and S_{12} > S_{22} break Cauchy-Schwarz. Every
+    routing whose only cycles are inputs that attend to themselves is possible: with one direction e_i per
+    input and lengths L growing fourfold towards the end of every chain, keys L_i (e_i + e_{routes[i]}), or
+    L_i e_i at an end, give row i the score 4 L_i^2 at its target, 2 L_i^2 at itself, and at most L_i^2 elsewhere.
+
+    Args:
+        x, routes, outputs, tolerance: as for `route`.
+
+    Returns:
+        Matrices with q equal to k. Unlike those of `route` they are not the smallest that do.
+
+    Raises:
+        ValueError: as `route`, and if the routes have a cycle of two inputs or more, naming it.
+
+    Source: claims A.11, E.3.
+    """
+    task = checked(x, routes, outputs, tolerance)
+    keys = np.zeros((len(task.routes), len(task.routes)))
+    for i, target in enumerate(task.routes):
+        length = 4.0 ** -_steps_to_end(task.routes, i)
+        keys[i, i] = length
+        if target not in (None, i):
+            keys[i, target] = length
+    # Inputs are independent, so some K takes each of them to any key that is wanted.
+    matrix = (np.linalg.pinv(task.unit) @ keys).T
+    return _assembled(task, matrix, matrix)
+
+
+def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
+    """W of least Frobenius norm whose margins on the unit inputs are at least 1 (0 where none is asked)."""
+    # In an orthonormal basis of their span, the inputs are the rows of a square triangular matrix.
+    basis, triangle = np.linalg.qr(task.unit.T)
+    x = triangle.T
+    n = len(x)
+    rows = [np.outer(x[goal] - x[j], x[i]).ravel() for i, goal in task.routed for j in range(n) if j != goal]
+    if not rows:
+        return np.zeros((basis.shape[0], basis.shape[0]))
+    constraints = np.stack(rows)
+    # Scores 1 at the goals and 0 elsewhere do meet the margins. Measured in units of that W, the least one
+    # has length at most 1, which keeps the programme's two parts in balance.
+    wanted = np.zeros((n, n))
+    for i, goal in task.routed:
+        wanted[goal, i] = 1
+    inverse = scipy.linalg.solve_triangular(x, np.eye(n), lower=True)
+    unit = float(np.linalg.norm(inverse @ wanted @ inverse.T))
+    # Lawson and Hanson's least distance programme, min |u| with G u >= h, through its dual.
+    design = np.vstack([constraints.T, np.full(len(rows), 1 / unit)])
+    goal = np.zeros(n * n + 1)
+    goal[-1] = 1
+    multipliers, _ = scipy.optimize.nnls(design, goal, maxiter=30 * design.shape[1])
+    residual = design @ multipliers - goal
+    least = -residual[:-1] / residual[-1] if residual[-1] < 0 else np.zeros(n * n)
+    achieved = float(np.min(constraints @ least))
+    if not achieved > 0:
+        raise ValueError(
+            f"inputs are too close to dependent for float64: their condition number is {np.linalg.cond(x):.3g}"
+        )
+    return basis @ (least / achieved).reshape(n, n) @ basis.T
+
+
+def _assembled(task: Task, key_part: np.ndarray, query_part: np.ndarray) -> Routing:
+    """Scale matrices that route the unit inputs to the margin the tolerance needs, certify them, measure them."""
+    x, n = task.unit, len(task.unit)
+    v, apart, off = _values(task)
+    keys, queries = x @ key_part.T, x @ query_part.T
+    scores = queries @ keys.T
+    lead = min((_lead(scores[i], goal) for i, goal in task.routed), default=math.inf)
+    # A score is two products of length d and one of length h, here and in the operator alike.
+    terms = 2 * x.shape[1] + len(key_part) + 4
+    blur = 2 * terms * EPS * float(np.max((abs(x) @ abs(query_part).T) @ (abs(x) @ abs(key_part).T).T))
+    needed = 0.0
+    if n > 1:
+        shares = [(task.tolerance - off[i]) / apart[i] if apart[i] > 0 else math.inf for i, _ in task.routed]
+        # A hair below the tolerance: leak and margin invert each other up to rounding only.
+        share = min(shares) * (1 - 2**-30)
+        _require_certifiable(task, max(off[i] for i, _ in task.routed), share)
+        needed = max(0.0, strength_needed(n, share)) if share < 1 else 0.0
+    if needed > 0 and not lead > 2 * blur:
+        raise ValueError(
+            f"rounding of {blur:.2g} hides the margin {lead:.2g}: the inputs are too close to dependent for float64"
+        )
+    strength = needed / (lead - blur) if needed > 0 else 0.0
+    root = math.sqrt(strength) / task.size
+    k, q = root * key_part, root * query_part
+    margin = strength * (lead - blur) if n > 1 else math.inf
+    certified = max(leak_bound(n, margin) * apart[i] + off[i] for i, _ in task.routed)
+    weights, outputs = _attended(task.inputs, k, q, v)
+    measured = max(float(np.linalg.norm(outputs[i] - task.wanted[i])) for i, _ in task.routed)
+    return Routing(
+        inputs=task.inputs,
+        routes=task.routes,
+        wanted=task.wanted,
+        k=k,
+        q=q,
+        v=v,
+        margin=margin,
+        certified=certified,
+        measured=measured,
+        weights=weights,
+        outputs=outputs,
+    )
+
+
+def _values(task: Task) -> tuple[np.ndarray, dict[int, float], dict[int, float]]:
+    """V of least norm; per routed row the farthest other value, and what the wanted output misses by rounding."""
+    goals = sorted({goal for _, goal in task.routed})
+    means = [np.mean([task.wanted[i] for i, to in task.routed if to == goal], axis=0) for goal in goals]
+    v = (np.linalg.pinv(task.unit[goals]) @ np.stack(means)).T / task.size
+    values = task.inputs @ v.T
+    sizes = np.linalg.norm(abs(task.inputs) @ abs(v).T, axis=1)
+    # Of the weighted mean: d terms in a value, n in the sum, the weights' own rounding twice.
+    rounding = (task.inputs.shape[1] + 3 * len(values) + 8) * EPS * float(np.max(sizes))
+    apart, off = {}, {}
+    for i, goal in task.routed:
+        apart[i] = float(np.max(np.linalg.norm(values - values[goal], axis=1)))
+        off[i] = float(np.linalg.norm(values[goal] - task.wanted[i])) + rounding
+    return v, apart, off
+
+
+def _attended(x: np.ndarray, k: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and outputs of the operator, in float64: float32 would hide every tolerance below 1e-6."""
+    with jax.enable_x64(True):
+        queries, keys, values = (jnp.asarray(x @ matrix.T, dtype=jnp.float64) for matrix in (q, k, v))
+        weights = attention_weights(queries, keys, scale=1.0)
+        return np.asarray(weights), np.asarray(attention(queries, keys, values, scale=1.0))
+
+
+def _lead(scores: np.ndarray, goal: int) -> float:
+    return float(scores[goal] - np.max(np.delete(scores, goal), initial=-math.inf))
+
+
+def _steps_to_end(routes: tuple[int | None, ...], start: int) -> int:
+    """How far a row is from the end of its chain: a free row, or one that attends to itself.
+
+    Raises:
+        ValueError: if the chain ends in a cycle of two rows or more.
+    """
+    chain = [start]
+    while (following := routes[chain[-1]]) is not None and following != chain[-1]:
+        if following in chain:
+            cycle = " → ".join(map(str, [*chain[chain.index(following) :], following]))
+            raise ValueError(
+                f"shared keys and queries cannot route the cycle {cycle}: their scores are symmetric, and each "
+                "would have to exceed the one before; free a row of it, or use route"
+            )
+        chain.append(following)
+    return len(chain) - 1
+
+
+def _require_certifiable(task: Task, off: float, share: float) -> None:
+    if not share > 0:
+        raise ValueError(
+            f"tolerance {task.tolerance:g} is finer than rounding allows here: values alone are off by {off:.2g}"
+        )

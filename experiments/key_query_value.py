@@ -1,0 +1,79 @@
+"""What can keys, queries and values do that plain self-attention cannot?"""
+
+from attnlab_theory.claims import Findings, three_tokens
+from attnlab_theory.claims import key_query_value as claims
+from attnlab_theory.experiment import Experiment, main
+
+HEADS = {"plain": r"$Q = K = V = I$", "constructed": r"constructed $Q$, $V$"}
+
+
+def draw_figure(findings: Findings):
+    """Attention before and after, what comes out of it, and how far plain attention stays from u_b."""
+    from attnlab_theory.report import style
+
+    figure, axes = style.panels(
+        "Plain self-attention only copies its tokens; keys, queries and values send tokens 1 and 2 "
+        r"to $u_b - u_c$ and $u_b$",
+        rows=2,
+        columns=3,
+        size=(12.6, 7.6),
+    )
+    beta = findings.of("key-query-value-weights")[0].setting["beta"]
+    for ax, (head, label) in zip(axes[:2], HEADS.items(), strict=True):
+        cells = findings.of("key-query-value-weights", head=head)
+        style.draw_cells(ax, cells, row="row", column="column")
+        ax.set(xlabel="looks at token", ylabel="token")
+        ax.set_title(rf"weights, {label}, $\beta = {beta:g}$")
+
+    apart = axes[2]
+    for series, middle in enumerate(("a", "a+d")):
+        chosen = findings.of("no-mixture-is-near", middle=middle)
+        name = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[middle]
+        style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, bound for all mixtures")
+        style.draw_measured(apart, chosen, "beta", series=series, label=f"{name}, plain attention")
+    built = findings.of("constructed-error", row=2)
+    style.draw_predicted(apart, built, "beta", series=2, label="constructed, predicted")
+    style.draw_measured(apart, built, "beta", series=2, label="constructed, measured")
+    apart.set(xlabel=r"norm of the directions $\beta$", ylabel=r"distance $\|c_2 - u_b\|$")
+    apart.set_title("how far output 2 stays from $u_b$")
+    apart.set_ylim(top=8.5)
+    apart.legend(loc="upper left", fontsize=8)
+
+    for ax, row, goal in zip(axes[3:5], (1, 2), ("u_b - u_c", "u_b"), strict=True):
+        for series, (head, label) in enumerate(HEADS.items()):
+            style.draw_measured(
+                ax,
+                findings.of("key-query-value-outputs", head=head, row=row),
+                "direction",
+                series=series,
+                label=label,
+            )
+        wanted = findings.of("key-query-value-outputs", head="constructed", row=row)
+        ax.plot(wanted.values("direction"), wanted.values("wanted"), "k_", markersize=22, label="wanted")
+        ax.set(xlabel="direction $u$", ylabel=rf"$c_{row} \cdot u / \beta^2$", ylim=(-1.2, 1.7))
+        ax.set_title(f"output {row}: ${goal}$ is wanted")
+        ax.legend(loc="upper right", ncols=2, fontsize=8)
+
+    leaks = axes[5]
+    for series, (claim, name) in enumerate(
+        (("plain-attention-copies-itself", "a"), ("sum-token-copies-itself", "a+d"))
+    ):
+        chosen = findings.of(claim, middle=name)
+        label = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[name]
+        style.draw_predicted(leaks, chosen, "beta", series=series, label=f"{label}, predicted")
+        style.draw_measured(leaks, chosen, "beta", series=series)
+    leaks.set(yscale="log", xlabel=r"norm of the directions $\beta$", ylabel=r"weight elsewhere $1 - \alpha_{22}$")
+    leaks.set_title("a plain token attends to itself")
+    leaks.legend()
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="key_query_value",
+    question="What can keys, queries and values do that plain self-attention cannot?",
+    claims=three_tokens.CLAIMS + claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
