@@ -40,7 +40,10 @@ def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int)
     mesh = Mesh(np.array(devices[:share]), ("chunk",))
     here, split = PartitionSpec(), PartitionSpec("chunk")
     compiled = jax.jit(
-        jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split, here), out_specs=split, check_vma=False)
+        jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split, here), out_specs=split, check_vma=False),
+        # On a processor LLVM's first level gave the same bits as its third, as fast, a second sooner; a quick run
+        # is mostly compilation. Level 0 is three times slower to run.
+        compiler_options={"xla_backend_optimization_level": 1} if devices[0].platform == "cpu" else None,
     )
 
     def block(key: PRNGKeyArray, index: int, points: Any) -> np.ndarray:

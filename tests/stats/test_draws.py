@@ -111,7 +111,7 @@ def findings_on():
         )
     said = {}
     for devices, process in running.items():
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=240)
         assert process.returncode == 0
         seen, said[devices] = out.split(" ", 1)
         assert int(seen) == devices
