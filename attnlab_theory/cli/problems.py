@@ -72,7 +72,7 @@ class ConstructSubset:
 
         from attnlab_theory.construct import query_for_subset
 
-        found = query_for_subset(_array(self.keys), _indices(self.select, "--select"))
+        found = query_for_subset(_array(self.keys), [_index(part, "--select") for part in self.select.split(",")])
         # The certificate counts the rounding of the operator, and a file's numbers are float64 as a rule.
         with jax.enable_x64(True):
             strength = found.strength(self.tolerance)
@@ -113,7 +113,28 @@ class ConstructRouting:
 
     def run(self) -> int:
         """Find the matrices and measure them."""
-        raise NotImplementedError
+        from attnlab_theory.construct import route
+
+        routes = [None if part.strip() == "-" else _index(part, "--routes") for part in self.routes.split(",")]
+        found = route(_array(self.inputs), routes, _array(self.outputs, gaps=True), tolerance=self.tolerance)
+        if self.json:
+            result = {
+                "routes": routes,
+                **{name: getattr(found, name).tolist() for name in ("k", "q", "v", "weights", "outputs")},
+                "margin": found.margin if math.isfinite(found.margin) else None,
+                "tolerance": self.tolerance,
+                "certified": found.certified,
+                "measured": found.measured,
+            }
+            print(json.dumps(result, indent=1))
+            return 0
+        for name in ("k", "q", "v"):
+            print(f"{name.upper()} =")
+            for row in getattr(found, name).tolist():
+                print(f"  {_vector(row)}")
+        print(f"every wanted score leads by at least {found.margin:.6g} (scale 1)")
+        print(f"error of the outputs  certified ≤ {found.certified:.3g}, measured {found.measured:.3g}")
+        return 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,9 +176,11 @@ class Leaks:
         return leaks.exit_code(found)
 
 
-def _array(path: Path) -> "np.ndarray":
-    """The numbers of a .npy file, one line of complaint if it holds anything else."""
+def _array(path: Path, *, gaps: bool = False) -> "np.ndarray":
+    """The numbers of a .npy file, one line of complaint if it holds anything else; NaN only where gaps may be."""
     import numpy as np
+
+    from attnlab_theory import refuse
 
     try:
         array = np.load(path, allow_pickle=False)
@@ -167,17 +190,19 @@ def _array(path: Path) -> "np.ndarray":
         raise ValueError(f"{path} is no whole .npy file of numbers; write it with numpy.save") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         raise ValueError(f"{path} must hold one array of real numbers, not {getattr(array, 'dtype', 'an archive')}")
-    if array.ndim != 2:
+    if array.ndim != 2 or not array.size:
         raise ValueError(f"{path} must hold a matrix with one vector per row, not shape {array.shape}")
+    if not gaps:
+        refuse.non_finite(**{path.name: array})
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def _indices(text: str, option: str) -> list[int]:
+def _index(text: str, option: str) -> int:
     try:
-        return [int(part) for part in text.split(",")]
+        return int(text)
     except ValueError:
         raise ValueError(f"{option} takes numbers separated by commas, such as 0,3, not {text!r}") from None
 
 
-def _vector(numbers: "list[float]") -> str:
+def _vector(numbers: list[float]) -> str:
     return "[" + ", ".join(f"{number:.6g}" for number in numbers) + "]"
