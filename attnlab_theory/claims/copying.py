@@ -191,7 +191,7 @@ COPY_ERROR = Claim(
     # Twice the bound is allowed: were draws declared to lie in [0, 1], the claim would be assumed.
     bound=lambda s: bounded(0.0, 2.0),
     resolution=lambda s: 0.02,
-    settings=tuple(Lead(n, 8, 2.0) for n in (4, 16)),
+    settings=tuple(Lead(16, 8, gap) for gap in (0.5, 2.0, 4.0)),
 )
 
 
@@ -229,7 +229,7 @@ FIXED_STRENGTH = Claim(
     draw=_weight_lost,
     bound=lambda s: exact(_leak_rounding(s)),
     resolution=lambda s: 4 * _leak_rounding(s),
-    settings=tuple(Setting(n, 128, 8.0) for n in (64, 128)),
+    settings=tuple(Setting(n, 64, 8.0) for n in (32, 64)),
     expect=Verdict.REFUTED,
 )
 

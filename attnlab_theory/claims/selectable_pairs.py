@@ -72,21 +72,6 @@ SHARE_SELECTABLE = Claim(
     chunk=64,
 )
 
-ANY_KEY = Claim(
-    name="any-random-key-can-be-copied",
-    statement="Any one of 16 normal keys in two or three dimensions can be copied.",
-    source="practical4 2a and cs224n 1a.ii, read without the condition on the keys",
-    hypotheses=ROOM,
-    predict=lambda s: Interval.point(1.0),
-    draw=_is_selected,
-    bound=lambda s: proportion(),
-    resolution=lambda s: 0.16,
-    settings=tuple(Cloud(1, 16.0, d) for d in DIMENSIONS[:2]),
-    expect=Verdict.REFUTED,
-    stream="normal-keys",
-    chunk=64,
-)
-
 ANY_PAIR = Claim(
     name="any-random-pair-can-be-averaged",
     statement="Any two of n > d + 1 normal keys in two or three dimensions can be averaged.",
@@ -157,4 +142,4 @@ NEIGHBOURLY = Claim(
     settings=(Curve(9, 2), Curve(7, 4), Curve(9, 4), Curve(9, 6)),
 )
 
-CLAIMS = (SHARE_SELECTABLE, ANY_KEY, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)
+CLAIMS = (SHARE_SELECTABLE, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)
