@@ -44,7 +44,7 @@ def draw_figure(findings: Findings):
     axes[2].set(xscale="log", yscale="log", xlabel=r"strength of the query, $\beta$")
     axes[2].set_ylabel(r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$")
     axes[2].legend(loc="lower left", title="line predicted, interval measured", title_fontsize=9)
-    away = findings.of("stretched-key-points-away", variance=0.0)
+    away = findings.of("stretched-key-points-away")
     for series, (chosen, label) in enumerate(
         (
             (findings.of("head-loses-its-key"), r"$v_a$ gets less than half of head 1"),

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.claims import stretched_key as problem
 from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.stretched_key import Heads
 from attnlab_theory.stats import Interval, known_variance
 from attnlab_theory.theory import best_query as theory
 from attnlab_theory.theory import heads
@@ -32,6 +33,7 @@ BEST: dict[float, tuple[Query, Query]] = {
     1e-6: (Query(0.0004, 0.0005, -6.9527), Query(2.0135, 2.9853, 0.0)),
     1e-5: (Query(0.0033, 0.0041, -5.8522), Query(2.0135, 2.9853, 0.0)),
     1e-4: (Query(0.0267, 0.0335, -4.7340), Query(2.0133, 2.9852, 0.0)),
+    3e-4: (Query(0.0720, 0.0905, -4.1838), Query(2.0128, 2.9849, 0.0)),
     1e-3: (Query(0.2131, 0.2716, -3.5218), Query(2.0113, 2.9841, 0.0)),
     3e-3: (Query(0.5688, 0.7505, -2.6918), Query(2.0068, 2.9815, 0.0)),
     1e-2: (Query(1.2857, 1.8084, -1.3418), Query(1.9904, 2.9709, 0.0)),
@@ -47,11 +49,13 @@ STRENGTH = {
     1e-6: 330.0,
     2e-6: 260.0,
     4e-6: 205.0,
+    6e-6: 178.0,
     1e-5: 149.0,
     2e-5: 117.0,
     4e-5: 92.0,
     1e-4: 67.0,
     2e-4: 53.0,
+    3e-4: 46.0,
     1e-3: 30.0,
     3e-3: 20.0,
     1e-2: 13.4,
@@ -124,7 +128,7 @@ EVERY_QUERY_LOSES = dataclasses.replace(
     # One query that errs less refutes it; there are as many settings as above, so that the compiled draw is shared.
     settings=tuple(
         _setting(variance, BEST[near][0])
-        for near, variances in ((1e-6, (1e-6, 2e-6, 4e-6)), (1e-5, (1e-5, 2e-5, 4e-5)), (1e-4, (1e-4, 2e-4)))
+        for near, variances in ((1e-6, (1e-6, 2e-6, 4e-6, 6e-6)), (1e-5, (1e-5, 2e-5, 4e-5)), (1e-4, (1e-4, 2e-4)))
         for variance in variances
     ),
     expect=Verdict.REFUTED,
@@ -162,22 +166,6 @@ SPACE = dataclasses.replace(
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class TwoHeads:
-    """Two heads of strength beta, key a stretched."""
-
-    n: int
-    d: int
-    variance: float
-    beta: float
-
-
-def _two_heads_error(key: PRNGKeyArray, setting: TwoHeads) -> Float[Array, ""]:
-    means = problem.means_of(setting.n, setting.d)
-    keys = problem.keys_around(key, means, setting.variance)
-    return problem.squared_error(problem.output(problem.ask_for_each(means, setting.beta), keys))
-
-
 TWO_HEADS = Claim(
     name="two-heads-at-their-best",
     statement=r"Two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$ keep an error of 0.02 as $a \to 0$: "
@@ -185,12 +173,12 @@ TWO_HEADS = Claim(
     source=SOURCE,
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(heads.many_heads_error(s.n, s.beta, s.variance, 2, 1)),
-    draw=_two_heads_error,
+    draw=problem.error_of_heads,
     bound=lambda s: problem.error_bound(),
     resolution=lambda s: max(0.008, 0.1 * heads.many_heads_error(s.n, s.beta, s.variance, 2, 1)),
-    settings=tuple(TwoHeads(16, 16, variance, STRENGTH[variance]) for variance in BEST),
-    stream="single-queries",
-    chunk=CHUNK,
+    settings=tuple(Heads(16, 16, 2.0, STRENGTH[variance], variance) for variance in BEST),
+    stream=problem.STREAM,
+    chunk=problem.CHUNK,
 )
 
 CLAIMS = (BEST_QUERY, BEST_FOR_THE_PAIR, PAIR_LOSES, EVERY_QUERY_LOSES, PLANE, SPACE, TWO_HEADS)

@@ -30,6 +30,20 @@ class Setting:
     variance: float
 
 
+@dataclasses.dataclass(frozen=True)
+class Heads:
+    """One head that asks for both keys or two that ask for one each, on the same keys.
+
+    The number of heads is held as a float: one compiled draw then serves both.
+    """
+
+    n: int
+    d: int
+    heads: float
+    beta: float
+    variance: float
+
+
 HYPOTHESES = {
     "n <= d": lambda s: s.n <= s.d,
     "beta > 0": lambda s: s.beta > 0,
@@ -68,6 +82,21 @@ def ask_for_each(means: Float[Array, "s d"], beta: Scalar) -> Float[Array, "2 d"
 def output(queries: Float[Array, "h d"], keys: Float[Array, "s d"]) -> Float[Array, " s"]:
     """The mean of the heads' outputs for orthonormal values: its coordinates are the weights."""
     return averaged_heads(queries, keys, jnp.eye(keys.shape[0], dtype=keys.dtype), scale=1.0)
+
+
+def output_of_heads(
+    keys: Float[Array, "s d"], means: Float[Array, "s d"], heads: Scalar, beta: Scalar
+) -> Float[Array, " s"]:
+    """What one head or two make of these keys."""
+    one, two = (output(ask(means, beta), keys) for ask in (ask_for_both, ask_for_each))
+    return jnp.where(heads == 1, one, two)
+
+
+def error_of_heads(key: PRNGKeyArray, setting: Heads) -> Float[Array, ""]:
+    """The squared error of one head or two: the draw of every claim about it."""
+    means = means_of(setting.n, setting.d)
+    keys = keys_around(key, means, setting.variance)
+    return squared_error(output_of_heads(keys, means, setting.heads, setting.beta))
 
 
 def squared_error(c: Float[Array, " s"]) -> Float[Array, ""]:

@@ -100,14 +100,16 @@ def logit_normal_variance(deviation: float) -> float:
     return float(two_keys.covariance[0, 0])
 
 
-def lost_key_probability(n: int, beta: float) -> float:
+def lost_key_probability(n: int, beta: float, share: float = 0.5) -> float:
     """Phi(sqrt(2) (ln(n-1)/beta - 1)): head 1 gives v_a less than half its weight, for a = 0.
 
-    The other n - 1 keys score 0, so that happens when k_a . q_1 < ln(n-1).
+    The other n - 1 keys score 0, so that happens when k_a . q_1 < ln(n-1); for another share of the weight,
+    when it is below ln(n-1) + logit(share). An even share, 1/n, is the threshold 0.
 
     Source: claims D.3.
     """
-    return float(scipy.special.ndtr((math.log(n - 1) / beta - 1) / math.sqrt(STRETCH)))
+    threshold = math.log(n - 1) + float(scipy.special.logit(share))
+    return float(scipy.special.ndtr((threshold / beta - 1) / math.sqrt(STRETCH)))
 
 
 def ignored_key_probability(variance: float) -> float:

@@ -86,6 +86,12 @@ def test_the_key_is_lost_in_the_limit_as_often_as_it_points_away():
     assert 0 < gap <= 0.15 * math.sqrt(2) * math.log(N - 1) / 1e6
 
 
+@pytest.mark.parametrize("beta", [0.5, 30.0])
+def test_less_than_an_even_share_means_that_the_key_points_away(beta):
+    away = theory.ignored_key_probability(0.0)
+    assert abs(theory.lost_key_probability(N, beta, 1 / N) - away) <= moment_atol(1) / beta
+
+
 @pytest.mark.parametrize(("n", "beta"), [(4, 3.0), (16, 30.0), (64, 10.0)])
 def test_the_lost_key_probability_is_the_crossing_of_one_half(n, beta):
     # At the threshold itself the weight is one half: e^z / (e^z + n - 1).
