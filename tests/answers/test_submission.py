@@ -86,6 +86,10 @@ def test_a_submission_may_import_a_file_beside_it(file, tmp_path):
     assert answer(file("import sheet\ndef f(): return sheet.ANSWER")) == 42
 
 
+def test_a_submission_does_not_find_the_labs_own_files(file):
+    assert "No module named 'grading'" in refused(file("import grading\ndef f(): return 1"))
+
+
 def test_a_submission_may_write_into_what_it_is_given(file):
     assert answer(file("def f(x):\n x += 1\n return x"), np.zeros(2)).tolist() == [1, 1]
 
