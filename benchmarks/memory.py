@@ -6,6 +6,8 @@ In the child:   `memory_case(who=..., length=...)` builds the inputs, compiles a
                 resident before, is the answer. The output counts: somebody has to hold it.
 """
 
+import ctypes
+import gc
 import importlib
 import json
 import subprocess
@@ -40,7 +42,13 @@ def _status(field: str) -> float:
     raise RuntimeError(f"this system does not tell {field}: memory is measured on Linux only")
 
 
-def _reset_peak() -> None:
+def _forget() -> None:
+    # What preparation left behind must not serve the work unseen: garbage, and freed memory that the
+    # allocator keeps (a compiler leaves hundreds of MiB).
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     # Without this the peak would be that of the compiler, which is often larger than that of the work.
     Path("/proc/self/clear_refs").write_text("5")
 
@@ -50,7 +58,7 @@ def main() -> None:
     case, arguments = sys.argv[1:]
     module, _, function = case.partition(":")
     work = getattr(importlib.import_module(module), function)(**json.loads(arguments))
-    _reset_peak()
+    _forget()
     before = _status("VmRSS")
     kept = work()
     print(json.dumps(max(0.0, _status("VmHWM") - before)))

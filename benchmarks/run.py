@@ -32,9 +32,9 @@ class Options:
 
 def benchmarks() -> tuple[Benchmark, ...]:
     """Every benchmark, explicitly. Imported here: `--help` should not wait for jax."""
-    from benchmarks import monte_carlo
+    from benchmarks import blocked_attention, monte_carlo
 
-    return (monte_carlo.BENCHMARK,)
+    return (monte_carlo.BENCHMARK, blocked_attention.BENCHMARK)
 
 
 def complaint(options: Options, known: Sequence[Benchmark]) -> str | None:

@@ -204,3 +204,36 @@ def extraction_atol(n: int, d: int, angle: float, dtype=np.float32) -> float:
     as much rounding as the factorisation.
     """
     return linear_algebra_rtol(n, d, 2 / math.sin(angle), dtype) / math.sin(angle)
+
+
+def blocked_rtol(d: int, n: int, tiles: int, peak_score: float, dtype=np.float32) -> float:
+    """Relative error of a weight made in `tiles` tiles, or made again from the logarithm of its normaliser.
+
+    Every tile rescales by e^(m_old - m_new), an exponent of at most 2 * peak_score, rounded, in a power with
+    an error of its own (4 eps); the logarithm of the normaliser is at most peak_score + ln n in size.
+    """
+    eps = float(np.finfo(dtype).eps)
+    return weights_rtol(d, n, peak_score, dtype) + eps * ((tiles + 1) * (2 * peak_score + 4) + np.log(n))
+
+
+def blocked_atol(d: int, n: int, tiles: int, peak_score: float, peak_value: float, dtype=np.float32) -> float:
+    """Absolute difference of blocked and plain attention: as `attention_atol`, paid by both."""
+    info = np.finfo(dtype)
+    return 2 * peak_value * (blocked_rtol(d, n, tiles, peak_score, dtype) + n * float(info.eps + info.tiny))
+
+
+def blocked_gradient_atol(
+    t: int, n: int, d: int, width: int, tiles: int, *, scale: float, peak: float, dtype=np.float32
+) -> float:
+    """Absolute difference of two ways to the gradient in q, k or v, all of them and the cotangent <= peak.
+
+    Let r be a weight's relative error and B = width * peak**2, which bounds the gradient of a weight and its
+    mean. That of a score is a * (g - mean), wrong by at most a * B * (3 r + (n + 2 width + 7) eps). A query's
+    gradient sums n of them, each at most 2 a B, times scale * peak, and the weights a sum to one; a
+    key's sums t of them with a <= 1; a value's sums a * cotangent over t. t times the largest covers all
+    three, and the two sides pay twice.
+    """
+    eps = float(np.finfo(dtype).eps)
+    r = blocked_rtol(d, n, tiles, scale * d * peak**2, dtype)
+    largest = peak * max(scale * width * peak**2, 1)
+    return 2 * t * largest * (3 * r + (3 * n + 2 * width + 2 * t + 11) * eps)

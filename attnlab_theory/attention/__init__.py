@@ -1,5 +1,6 @@
 """Room 1: arrays to arrays, exactly. No PRNG keys, no configuration."""
 
+from attnlab_theory.attention.blocked import blocked_attention
 from attnlab_theory.attention.heads import averaged_heads, merge_heads, multi_head_attention, split_heads
 from attnlab_theory.attention.masks import causal_mask
 from attnlab_theory.attention.positions import (
@@ -17,6 +18,7 @@ __all__ = [
     "attention_scores",
     "attention_weights",
     "averaged_heads",
+    "blocked_attention",
     "causal_mask",
     "half_layout_order",
     "merge_heads",

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
-from attnlab_theory.attention.masks import refuse_blind
 from attnlab_theory.attention.softmax import attention
 from attnlab_theory.axes import Scalar
 
@@ -58,9 +57,8 @@ def multi_head_attention(
     """
     refuse.wrong_rank(3, q=q, k=k, v=v)
     refuse.different_axes("heads", q=q.shape[0], k=k.shape[0], v=v.shape[0])
-    # Under vmap `attention` cannot read values, so they are read here.
+    # Under vmap `attention` cannot read these values, so they are read here; the mask it can.
     refuse.non_finite(q=q, k=k, v=v)
-    refuse_blind(mask, q.shape[1], k.shape[1])
 
     def one_head(q, k, v):
         return attention(q, k, v, mask, scale=scale)

@@ -1,0 +1,234 @@
+"""Attention one block at a time: the whole matrix of weights never exists, forward or backward.
+
+A block of queries meets its keys in tiles. What it knows so far is its state: the largest score m, the
+normaliser z = sum exp(score - m) and the unnormalised output o = sum exp(score - m) v. A new tile may raise m;
+z and o are then rescaled, so that the end result is the softmax over all keys (Milakov and Gimelshein 2018).
+Backward, the weights of a tile are made again from the logarithm of the normaliser (Dao et al. 2022).
+"""
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.softmax import refuse_inputs
+from attnlab_theory.axes import Scalar
+
+WHOLE_ROWS = 2048
+"""Up to this many keys, a block of queries meets all the keys it sees in one tile, and nothing is rescaled; longer
+tiles fall out of the cache."""
+
+BRANCHES = 16
+"""Under a causal mask, blocks that meet their keys in one tile have tiles of their own lengths, and are compiled
+one by one: at most this many, or compilation would take longer than the work."""
+
+
+def blocked_attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
+    *,
+    scale: Scalar,
+    block: int,
+    causal: bool = False,
+) -> Float[Array, "t v"]:
+    """Softmax attention in memory O((t + s) * block), forward and backward.
+
+    Equal to `attention` up to rounding, gradients included; first derivatives only, in reverse mode. Under
+    `vmap` (over heads, say) the members run one after the other: each of them fills the machine, and
+    together they would not fit in its cache.
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        v: values, one row per source position.
+        scale: inverse temperature, dimensionless.
+        block: queries per block and keys per tile; need not divide t or s. 128 to 1,024 is fast.
+        causal: position t sees positions 0..t only.
+
+    Returns:
+        One row per query. Under `jit`, where values cannot be read, a bad scale gives NaN.
+
+    Raises:
+        ValueError: as `attention`; also if `block` is not a positive whole number, or `causal` is asked for
+            and t and s differ.
+
+    Source: Dao et al. 2022, "FlashAttention", algorithms 1 and 4; Milakov and Gimelshein 2018, "Online
+        normalizer calculation for softmax".
+    """
+    refuse.wrong_rank(2, k=k, v=v)
+    refuse.not_floating(v=v)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse_inputs(q, k, scale)
+    refuse.non_finite(v=v)
+    if not hasattr(block, "__index__") or not block > 0:
+        raise ValueError(f"block must be a positive whole number, not {block}")
+    if causal:
+        refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
+    longest = min(WHOLE_ROWS, BRANCHES * block) if causal else WHOLE_ROWS
+    plan = _Plan(operator.index(block), causal, k.shape[0] <= longest)
+    return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
+
+
+class _Plan(NamedTuple):
+    block: int
+    causal: bool
+    whole_rows: bool
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _attend(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
+    return _one_by_one(_forward, plan)(q, k, v, scale)[0]
+
+
+def _attend_and_keep(plan: _Plan, q: Array, k: Array, v: Array, scale: Array):
+    o, log_z = _one_by_one(_forward, plan)(q, k, v, scale)
+    return o, (q, k, v, scale, o, log_z)
+
+
+def _pull_back(plan: _Plan, kept: tuple[Array, ...], d_o: Array):
+    return _one_by_one(_backward, plan)(*kept, d_o)
+
+
+_attend.defvjp(_attend_and_keep, _pull_back)
+
+
+@functools.cache
+def _one_by_one(work: Callable, plan: _Plan) -> Callable:
+    """`work` compiled, and a loop under `vmap`: as one batched product it is three times slower."""
+    return jax.jit(jax.custom_batching.sequential_vmap(functools.partial(work, plan)))
+
+
+class _State(NamedTuple):
+    m: Array
+    z: Array
+    o: Array
+
+
+def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> tuple[Array, Array]:
+    """Outputs, and the logarithms of their normalisers."""
+
+    def block_of_queries(carry, start, size):
+        q_block = scale * lax.dynamic_slice_in_dim(q, start, size)
+
+        def meet(state, at, width, diagonal):
+            k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
+            return _grown(state, q_block, k_tile, v_tile, diagonal)
+
+        nothing = (
+            None
+            if plan.whole_rows
+            else _State(
+                m=jnp.full(size, -jnp.inf, q.dtype),
+                z=jnp.zeros(size, q.dtype),
+                o=jnp.zeros((size, v.shape[1]), v.dtype),
+            )
+        )
+        state = _over_tiles(plan, meet, nothing, start, size, k.shape[0])
+        # The value product came before this division: t * v divisions instead of t * s.
+        return carry, (state.o / state.z[:, None], state.m + jnp.log(state.z))
+
+    return _over_blocks(plan, block_of_queries, None, q.shape[0])[1]
+
+
+def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | None) -> _State:
+    """What a block of queries knows after one more tile of keys; None knows nothing and meets no other."""
+    scores = _scores(q, k, diagonal)
+    m = jnp.max(scores, axis=1)
+    if state is not None:
+        m = jnp.maximum(state.m, m)
+    powers = jnp.exp(scores - m[:, None])
+    fresh = _State(m, jnp.sum(powers, axis=1), jnp.einsum("ts,sv->tv", powers, v))
+    if state is None:
+        return fresh
+    # The first tile shows every query a key, so m is finite from then on and exp(-inf - m) is zero.
+    shrink = jnp.exp(state.m - m)
+    return _State(m, shrink * state.z + fresh.z, shrink[:, None] * state.o + fresh.o)
+
+
+def _backward(
+    plan: _Plan, q: Array, k: Array, v: Array, scale: Array, o: Array, log_z: Array, d_o: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Gradients in q, k, v and scale. With weights a and their gradient g, that of the scores is
+    a * (g - sum a g), and sum a g = o . d_o: one number per query, known beforehand."""
+    mean = jnp.sum(o * d_o, axis=1)
+
+    def block_of_queries(carry, start, size):
+        q_block, d_o_block, log_z_block, mean_block = (
+            lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o, log_z, mean)
+        )
+        q_block = scale * q_block
+
+        def meet(carry, at, width, diagonal):
+            d_q, d_k, d_v = carry
+            k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
+            weights = jnp.exp(_scores(q_block, k_tile, diagonal) - log_z_block[:, None])
+            d_scores = weights * (jnp.einsum("tv,sv->ts", d_o_block, v_tile) - mean_block[:, None])
+            # Keys' and values' gradients are kept transposed: XLA's matrix product on the CPU is three times
+            # slower when the result's long axis comes from a left side that must be transposed first.
+            d_k = _added(d_k, at, jnp.einsum("td,ts->ds", q_block, d_scores))
+            d_v = _added(d_v, at, jnp.einsum("tv,ts->vs", d_o_block, weights))
+            return d_q + jnp.einsum("ts,sd->td", d_scores, k_tile), d_k, d_v
+
+        carry = (jnp.zeros((size, q.shape[1]), q.dtype), *carry)
+        d_q, d_k, d_v = _over_tiles(plan, meet, carry, start, size, k.shape[0])
+        return (d_k, d_v), d_q
+
+    nothing = (jnp.zeros_like(k.T), jnp.zeros_like(v.T))
+    (d_k, d_v), d_q = _over_blocks(plan, block_of_queries, nothing, q.shape[0])
+    return scale * d_q, d_k.T, d_v.T, jnp.sum(q * d_q)
+
+
+def _added(x: Array, at: Any, more: Array) -> Array:
+    there = lax.dynamic_slice_in_dim(x, at, more.shape[1], axis=1)
+    return lax.dynamic_update_slice_in_dim(x, there + more, at, axis=1)
+
+
+def _scores(q: Array, k: Array, diagonal: int | None) -> Array:
+    """Products of scaled queries and keys; `diagonal` is the first query's position among these keys."""
+    scores = jnp.einsum("td,sd->ts", q, k)
+    if diagonal is None:
+        return scores
+    query, key = (lax.broadcasted_iota(jnp.int32, scores.shape, axis) for axis in (0, 1))
+    return jnp.where(key <= query + diagonal, scores, -jnp.inf)
+
+
+def _over_blocks(plan: _Plan, step: Callable, carry: Any, t: int) -> tuple[Any, Any]:
+    """`step(carry, start, size) -> (carry, rows)` over blocks of queries; the rows joined."""
+    whole = t // plan.block
+    parts = []
+    if whole:
+        # A loop even where every block is compiled by itself: unrolled, XLA would hold all their tiles at once.
+        branches = [functools.partial(step, start=i * plan.block, size=plan.block) for i in range(whole)]
+
+        def one(carry, i):
+            if plan.whole_rows and plan.causal:
+                return lax.switch(i, branches, carry)
+            return step(carry, start=i * plan.block, size=plan.block)
+
+        carry, rows = lax.scan(one, carry, jnp.arange(whole))
+        parts.append(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows))
+    if t % plan.block or not parts:
+        carry, rows = step(carry, start=whole * plan.block, size=t % plan.block)
+        parts.append(rows)
+    return carry, jax.tree.map(lambda *rows: jnp.concatenate(rows), *parts)
+
+
+def _over_tiles(plan: _Plan, meet: Callable, carry: Any, start: Any, size: int, s: int) -> Any:
+    """`meet(carry, at, width, diagonal) -> carry` over the tiles of keys that a block of queries sees."""
+    if plan.whole_rows:
+        return meet(carry, 0, start + size, start) if plan.causal else meet(carry, 0, s, None)
+    whole = start // plan.block if plan.causal else s // plan.block
+    if plan.block <= s:  # else there is no whole tile to compile
+        carry = lax.fori_loop(0, whole, lambda j, c: meet(c, j * plan.block, plan.block, None), carry)
+    if plan.causal:
+        # Blocks and tiles are equally long, so that the mask crosses exactly one tile.
+        return meet(carry, start, size, 0)
+    rest = s % plan.block
+    return meet(carry, s - rest, rest, None) if rest else carry

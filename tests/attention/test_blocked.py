@@ -1,0 +1,244 @@
+"""Blocked attention is plain attention: values, gradients, memory, and what it refuses."""
+
+import contextlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from attnlab_theory.attention import attention, blocked, blocked_attention, causal_mask
+from tests.strategies import arrays, scales
+from tests.tolerances import attention_slope_atol, blocked_atol, blocked_gradient_atol
+
+FLOAT = jax.dtypes.canonicalize_dtype(float)
+D, V, BLOCK, PEAK, SCALE = 3, 2, 4, 2.0, 0.5
+# Ragged and whole numbers of blocks; fewer queries than a block; more queries than keys and the reverse.
+SHAPES = [(10, 10, True), (8, 8, True), (3, 3, True), (10, 7, False), (8, 4, False), (3, 9, False)]
+IN_ONE_TILE = pytest.mark.parametrize("whole_rows", [True, False], ids=["rows", "tiles"])
+
+
+@contextlib.contextmanager
+def keys_in_one_tile(whole_rows: bool):
+    """Short inputs by the way of long ones, or by their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocked, "WHOLE_ROWS", 2048 if whole_rows else 0)
+        yield
+
+
+def inputs(t: int, s: int, seed: int = 0):
+    """Queries, keys, values, cotangent: uniform between -1 and 1, in numpy's float64."""
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(-1, 1, shape) for shape in [(t, D), (s, D), (s, V), (t, V)]]
+
+
+def plain(q, k, v, scale, causal: bool):
+    return attention(q, k, v, causal_mask(q.shape[0]) if causal else None, scale=scale)
+
+
+def tiles(s: int) -> int:
+    return s // BLOCK + 1
+
+
+def close(ours, theirs, atol: float) -> bool:
+    return bool(np.abs(np.asarray(ours, np.float64) - np.asarray(theirs, np.float64)).max(initial=0) <= atol)
+
+
+@IN_ONE_TILE
+@pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
+def test_blocked_is_plain_attention(t, s, causal, whole_rows):
+    @settings(max_examples=30)
+    @given(arrays(t, D, peak=PEAK), arrays(s, D, peak=PEAK), arrays(s, V, peak=PEAK), scales)
+    def agrees(q, k, v, scale):
+        with keys_in_one_tile(whole_rows):
+            ours = blocked_attention(q, k, v, scale=scale, block=BLOCK, causal=causal)
+        atol = blocked_atol(D, s, tiles(s), scale * D * PEAK**2, PEAK, FLOAT)
+        assert ours.dtype == q.dtype
+        assert close(ours, plain(q, k, v, scale, causal), atol)
+
+    agrees()
+
+
+@IN_ONE_TILE
+@pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
+def test_blocked_gradient_is_plain_gradient(t, s, causal, whole_rows):
+    @settings(max_examples=30)
+    @given(
+        arrays(t, D, peak=PEAK), arrays(s, D, peak=PEAK), arrays(s, V, peak=PEAK), arrays(t, V, peak=PEAK), scales
+    )
+    def agrees(q, k, v, cotangent, scale):
+        def ours(*x):
+            return blocked_attention(*x, scale=scale, block=BLOCK, causal=causal)
+
+        with keys_in_one_tile(whole_rows):
+            found = jax.vjp(ours, q, k, v)[1](cotangent)
+        expected = jax.vjp(lambda *x: plain(*x, scale, causal), q, k, v)[1](cotangent)
+        atol = blocked_gradient_atol(t, s, D, V, tiles(s), scale=scale, peak=PEAK, dtype=FLOAT)
+        assert all(close(a, b, atol) for a, b in zip(found, expected, strict=True))
+
+    agrees()
+
+
+@IN_ONE_TILE
+@pytest.mark.parametrize(("t", "s", "causal"), [(10, 10, True), (10, 7, False)])
+def test_blocked_in_double_is_plain_to_double_precision(t, s, causal, whole_rows):
+    with jax.enable_x64(True), keys_in_one_tile(whole_rows):
+        q, k, v, cotangent = map(jnp.asarray, inputs(t, s))
+        scale = jnp.asarray(SCALE)
+        ours, pull = jax.vjp(
+            lambda *x: blocked_attention(*x[:3], scale=x[3], block=BLOCK, causal=causal), q, k, v, scale
+        )
+        theirs, pull_plain = jax.vjp(lambda *x: plain(*x, causal), q, k, v, scale)
+        assert close(ours, theirs, blocked_atol(D, s, tiles(s), SCALE * D, 1.0, np.float64))
+        atol = blocked_gradient_atol(t, s, D, V, tiles(s), scale=SCALE, peak=1.0, dtype=np.float64)
+        *found, d_scale = pull(cotangent)
+        *expected, d_scale_plain = pull_plain(cotangent)
+        assert all(close(a, b, atol) for a, b in zip(found, expected, strict=True))
+        # The scale's gradient is the sum of q * (gradient in q) / scale over t * D numbers.
+        assert close(d_scale, d_scale_plain, t * D * atol / SCALE)
+
+
+@IN_ONE_TILE
+@pytest.mark.parametrize("argument", [0, 1, 2])
+@pytest.mark.parametrize(("t", "s", "causal"), [(10, 10, True), (10, 7, False)])
+def test_blocked_gradient_is_the_slope(t, s, causal, argument, whole_rows):
+    """Along a random direction in float64, against central differences."""
+    with jax.enable_x64(True), keys_in_one_tile(whole_rows):
+        *x, cotangent = map(jnp.asarray, inputs(t, s, argument))
+        direction = jnp.asarray(np.random.default_rng(9).uniform(-1, 1, x[argument].shape))
+
+        def along(step):
+            moved = [y + step * direction if i == argument else y for i, y in enumerate(x)]
+            return blocked_attention(*moved, scale=SCALE, block=BLOCK, causal=causal)
+
+        step = float(np.finfo(np.float64).eps) ** (1 / 3)
+        slope = (along(jnp.asarray(step)) - along(jnp.asarray(-step))) / (2 * step)
+        (found,) = jax.vjp(along, jnp.asarray(0.0))[1](cotangent)
+        # Rescaling costs a tile's worth of rounding more than plain attention: less than twice as much.
+        atol = 2 * t * V * attention_slope_atol(D, s, SCALE * D, 1.0, step)
+        assert abs(float(found) - float(jnp.sum(cotangent * slope))) <= atol
+
+
+@pytest.mark.parametrize(("t", "s", "causal"), [(2100, 2100, True), (40, 2100, False)])
+def test_long_inputs_agree_too(t, s, causal):
+    """Beyond the length at which tiles take over, with a ragged end, unpatched."""
+    assert s > blocked.WHOLE_ROWS
+    q, k, v, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(t, s))
+    ours, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=256, causal=causal), q, k, v)
+    theirs, pull_plain = jax.vjp(lambda *x: plain(*x, SCALE, causal), q, k, v)
+    assert close(ours, theirs, blocked_atol(D, s, 9, SCALE * D, 1.0, FLOAT))
+    atol = blocked_gradient_atol(t, s, D, V, 9, scale=SCALE, peak=1.0, dtype=FLOAT)
+    assert all(close(a, b, atol) for a, b in zip(pull(cotangent), pull_plain(cotangent), strict=True))
+
+
+@IN_ONE_TILE
+@pytest.mark.parametrize("later", [1.0, -1e4, 1e30])
+def test_blocked_never_looks_ahead(whole_rows, later):
+    """Everything after position t is replaced: not one bit of rows 0..t moves."""
+    q, k, v, _ = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
+    with keys_in_one_tile(whole_rows):
+        before = np.asarray(blocked_attention(q, k, v, scale=SCALE, block=BLOCK, causal=True))
+        for t in range(9):
+            replaced = [x.at[t + 1 :].set(later) for x in (q, k, v)]
+            after = np.asarray(blocked_attention(*replaced, scale=SCALE, block=BLOCK, causal=True))
+            assert after[: t + 1].tobytes() == before[: t + 1].tobytes()
+
+
+@pytest.mark.parametrize(("whole_rows", "causal"), [(True, True), (False, False)])
+def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
+    many = [jnp.stack([jnp.asarray(inputs(10, 10, seed)[i], FLOAT) for seed in range(4)]) for i in range(3)]
+    q, k, v = (x.reshape(2, 2, *x.shape[1:]) for x in many)
+    atol = blocked_atol(D, 10, tiles(10), SCALE * D, 1.0, FLOAT)
+
+    def one(q, k, v):
+        return blocked_attention(q, k, v, scale=SCALE, block=BLOCK, causal=causal)
+
+    with keys_in_one_tile(whole_rows):
+        together = jax.vmap(jax.vmap(one))(q, k, v)
+        shared_keys = jax.vmap(one, in_axes=(0, None, None))(q[0], k[0, 0], v[0, 0])
+        d_k = jax.grad(lambda k: jnp.sum(jax.vmap(one, in_axes=(0, None, None))(q[0], k, v[0, 0])))(k[0, 0])
+        alone = [jax.grad(lambda k, i=i: jnp.sum(one(q[0, i], k, v[0, 0])))(k[0, 0]) for i in range(2)]
+        assert close(jax.jit(one)(q[0, 0], k[0, 0], v[0, 0]), one(q[0, 0], k[0, 0], v[0, 0]), atol)
+        for i in range(2):
+            assert close(shared_keys[i], one(q[0, i], k[0, 0], v[0, 0]), atol)
+            for j in range(2):
+                assert close(together[i, j], one(q[i, j], k[i, j], v[i, j]), atol)
+    assert close(
+        d_k, alone[0] + alone[1], 2 * blocked_gradient_atol(10, 10, D, V, 3, scale=SCALE, peak=1.0, dtype=FLOAT)
+    )
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("t", [2048, 8192])
+def test_memory_is_that_of_a_few_blocks_of_rows(t, causal, backward):
+    """Plain attention's weights take t * t numbers; here at most four blocks of rows exist at a time."""
+    block, width = 128, 4
+    x = jax.ShapeDtypeStruct((t, width), FLOAT)
+
+    def run(q, k, v):
+        return blocked_attention(q, k, v, scale=SCALE, block=block, causal=causal)
+
+    def gradients(q, k, v, d_o):
+        return jax.vjp(run, q, k, v)[1](d_o)
+
+    compiled = jax.jit(gradients).lower(x, x, x, x) if backward else jax.jit(run).lower(x, x, x)
+    used = compiled.compile().memory_analysis().temp_size_in_bytes
+    assert used <= (4 * t * block + 16 * t * width) * FLOAT.itemsize < t * t * FLOAT.itemsize
+
+
+@pytest.mark.parametrize("wrong", [0.0, float("inf")])
+def test_traced_bad_scale_gives_nan_forward_and_backward(wrong):
+    q, k, v, _ = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
+
+    def run(q, scale):
+        return blocked_attention(q, k, v, scale=scale, block=BLOCK, causal=True)
+
+    for whole_rows in (True, False):
+        with keys_in_one_tile(whole_rows):
+            # The first row of a causal mask sees one key: its output does not depend on any score.
+            assert np.isnan(jax.jit(run)(q, wrong)).all()
+            assert np.isnan(jax.jit(jax.grad(lambda q, scale: jnp.sum(run(q, scale))))(q, wrong)).all()
+
+
+def test_no_queries_get_no_rows():
+    q, k, v, _ = (jnp.asarray(x, FLOAT) for x in inputs(0, 5))
+    for whole_rows in (True, False):
+        with keys_in_one_tile(whole_rows):
+            assert blocked_attention(q, k, v, scale=SCALE, block=BLOCK).shape == (0, V)
+
+
+NAN = float("nan")
+Q, K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"block": 0}, "block must be a positive whole number, not 0"),
+        ({"block": -3}, "block must be a positive whole number, not -3"),
+        ({"block": 2.5}, "block must be a positive whole number, not 2.5"),
+        ({"causal": True}, "positions under a causal mask must agree: q has 4, k has 5"),
+        ({"scale": 0.0}, "scale must be positive, not 0.0"),
+        ({"scale": NAN}, "scale must be positive, not nan"),
+        ({"scale": float("inf")}, "scale must be finite"),
+        ({"q": Q[:, :2]}, "key width must agree: q has 2, k has 3"),
+        ({"q": Q[0]}, "q must have 2 axes"),
+        ({"k": K[0]}, "k must have 2 axes"),
+        ({"v": VALUES[0]}, "v must have 2 axes"),
+        ({"v": VALUES[:4]}, "source positions must agree: k has 5, v has 4"),
+        ({"k": K[:0], "v": VALUES[:0]}, "at least one key"),
+        ({"q": Q.at[1, 2].set(NAN)}, r"q must be finite, but holds nan at index \(1, 2\)"),
+        ({"k": K.at[0, 0].set(NAN)}, "k must be finite"),
+        ({"v": VALUES.at[4, 1].set(NAN)}, r"v must be finite, but holds nan at index \(4, 1\)"),
+        ({"q": jnp.ones((4, D), int)}, "q must hold floating-point numbers"),
+        ({"k": jnp.ones((5, D), int)}, "k must hold floating-point numbers"),
+        ({"v": jnp.ones((5, V), int)}, "v must hold floating-point numbers"),
+    ],
+)
+def test_bad_input_to_blocked_attention_is_refused(changed, message):
+    given_ = {"q": Q, "k": K, "v": VALUES, "scale": SCALE, "block": BLOCK} | changed
+    with pytest.raises(ValueError, match=message):
+        blocked_attention(**given_)
