@@ -28,7 +28,8 @@ HOMEWORKS = ("cs224n", "practical4", "uw", "blog")
 SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"
 """A status: carried by its evidence; a submitted answer falls and what is right is said; not decided."""
 
-PLACEHOLDER = re.compile(r"\{([\w-]+)((?: \w+=[^\s{}]+)*)\}")
+FIELD = re.compile(r"(\w+)=(?:'([^']*)'|([^\s{}']+))")
+PLACEHOLDER = re.compile(rf"\{{([\w-]+)((?:\s+{FIELD.pattern})*)\}}")
 
 STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
 
@@ -207,12 +208,14 @@ def _filled(text: str, findings: JudgeClaim | None) -> str:
 
 
 def at_setting(found: Findings, fields: str) -> Finding:
-    """The one finding whose setting has the given fields, written `name=value name=value`.
+    """The one finding whose setting has the given fields, written `name=value name='two words'`.
 
     Raises:
         ValueError: if there is not exactly one.
     """
-    matching = found.of(found[0].claim, **{name: _value(text) for name, text in re.findall(r"(\w+)=(\S+)", fields)})
+    matching = found.of(
+        found[0].claim, **{name: text or _value(word) for name, text, word in FIELD.findall(fields)}
+    )
     if len(matching) != 1:
         raise ValueError(f"{found[0].claim} has {len(matching)} findings at '{fields.strip()}', not one")
     return matching[0]
@@ -232,6 +235,7 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         yield Padding(Text(f"{label}: {text}" if label else text), (0, 0, 0, 2))
     for e in answer.evidence:
         verdict = ("not judged", "dim") if e.verdict is None else (str(e.verdict), STYLES[e.verdict])
-        note = "" if e.as_expected else "  (not as expected)"
+        foil = "  (a foil: it must be)" if e.verdict == Verdict.REFUTED else ""
+        note = foil if e.as_expected else "  (not as expected)"
         yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note), (0, 0, 0, 4))
     yield Text()

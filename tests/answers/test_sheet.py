@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from attnlab_theory.answers import sheet
+from attnlab_theory.answers.contracts import CONTRACTS
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.identities import IDENTITIES
 from attnlab_theory.stats import Interval
@@ -64,7 +65,7 @@ def test_every_piece_of_evidence_exists(entry):
 def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
     texts = [entry.answer, *(entry.submitted or {}).values()]
     for text in texts:
-        for name, fields in sheet.PLACEHOLDER.findall(text):
+        for name, fields, *_ in sheet.PLACEHOLDER.findall(text):
             assert name in entry.evidence
             sheet.at_setting(pretended(name), fields)
         left = sheet.PLACEHOLDER.sub("", text)
@@ -72,8 +73,18 @@ def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
         assert not re.search(r"(?<![_^])\{", left), left
 
 
-def test_ids_are_unique():
-    assert len(ENTRIES) == len(sheet.entries())
+def test_every_question_that_the_sheet_owes_is_there():
+    owed = {
+        "cs224n": "1a.i 1a.ii 1a.iii 1a.iv 1b.i 1b.ii 1c.i 1c.ii 1d.i 1d.ii",
+        "practical4": "2a 2b 2c.1 2c.2 2d.1 2d.2 2e.1 2e.2",
+        "uw": "1.2.1 1.2.2 1.2.3 1.3.1 1.3.2 1.3.3",
+        "blog": "single two variance multi permutation sinusoidal learned rotary",
+    }
+    assert [e.id for e in sheet.entries()] == [
+        f"{homework}/{q}" for homework in owed for q in owed[homework].split()
+    ]
+    assert set(CONTRACTS) <= set(ENTRIES)
+    assert {e.id for e in ENTRIES.values() if e.submitted} == {"uw/1.3.1", "uw/1.3.2"}
 
 
 def test_a_homework_or_a_question_is_chosen():
