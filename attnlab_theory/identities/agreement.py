@@ -8,17 +8,21 @@ from jaxtyping import Array
 
 from attnlab_theory.attention import attention, causal_mask, multi_head_attention
 from attnlab_theory.attention.caching import cached_attention
+from attnlab_theory.axes import Scalar
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending, Tokens
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.operators import (
+    BLOCKED,
     ROTARY,
     SCHEMES,
     SOFTMAX,
+    TILED,
     Operator,
     Scheme,
     decoded,
     full_pass,
+    longer,
     self_attention_rounding,
 )
 from attnlab_theory.identities.rounding import gap
@@ -69,6 +73,24 @@ def cached(mix: Callable[..., Array]) -> Identity[Attending]:
     )
 
 
+def blocked(operator: Operator, plain: Callable[..., Array]) -> Identity[Attending]:
+    """The matrix of weights in pieces, and at once."""
+
+    def at_once(case: Attending) -> Array:
+        return plain(case.q, case.k, case.v, scale=case.scale)
+
+    def in_pieces(case: Attending) -> Array:
+        return operator.mix(case.q, case.k, case.v, scale=case.scale)
+
+    statement = "Attention one block at a time equals attention at once."
+    return agreement("blocked-is-plain", statement, operator, jax.jit(in_pieces), jax.jit(at_once))
+
+
+def _longer_causal(q: Array, k: Array, v: Array, *, scale: Scalar) -> Array:
+    q, k, v = longer(q), longer(k), longer(v)
+    return attention(q, k, v, causal_mask(q.shape[0]), scale=scale)
+
+
 def vectorised(heads: Callable[..., Array]) -> Identity[Attending]:
     """Heads together, and one after the other."""
 
@@ -99,6 +121,8 @@ def compiled(operator: Operator, compile_: Callable[..., Callable[..., Array]] =
 IDENTITIES = (
     *(decoding(scheme) for scheme in SCHEMES),
     cached(cached_attention),
+    blocked(BLOCKED, attention),
+    blocked(TILED, _longer_causal),
     vectorised(multi_head_attention),
     compiled(SOFTMAX),
     compiled(ROTARY),

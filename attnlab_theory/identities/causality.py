@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab_theory.attention import causal_mask, zero_after_softmax
+from attnlab_theory.attention import blocked_attention, causal_mask, zero_after_softmax
 from attnlab_theory.attention.caching import cached_attention
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Tokens
@@ -62,10 +62,16 @@ def _cached(case: Tokens) -> Array:
     return cached_attention(*queries_keys_values(case, "rotary", range(case.x.shape[0])), scale=case.scale)
 
 
+def _blocked(case: Tokens, *, block: int) -> Array:
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    return blocked_attention(q, k, v, scale=case.scale, block=block, causal=True)
+
+
 IDENTITIES = (
     *(causal(f"softmax, positions {s}", functools.partial(full_pass, scheme=s, causal=True)) for s in SCHEMES),
     *(causal(f"decoding, positions {s}", functools.partial(decoded, scheme=s)) for s in SCHEMES),
     causal("cached", _cached),
+    causal("blocked", functools.partial(_blocked, block=3)),
     causal("without a mask", functools.partial(full_pass, scheme="none", causal=False), broken=True),
     causal("zero-after-softmax", _zero_after, broken=True),
     causal("detached maximum", detached_maximum, broken=True),

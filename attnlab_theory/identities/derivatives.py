@@ -17,7 +17,7 @@ from attnlab_theory.attention.caching import cached_attention
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending, Scores
 from attnlab_theory.identities.identity import Identity
-from attnlab_theory.identities.operators import ROTARY, SOFTMAX, ZERO_AFTER_SOFTMAX, Operator
+from attnlab_theory.identities.operators import BLOCKED, ROTARY, SOFTMAX, TILED, ZERO_AFTER_SOFTMAX, Operator
 from attnlab_theory.identities.rounding import epsilon, gap, host, peak, weight_rounding
 
 EPS = float(np.finfo(np.float64).eps)
@@ -236,5 +236,5 @@ IDENTITIES = (
     log_partition_slope(SOFTMAX),
     entropy_slope(SOFTMAX),
     hidden_score_slope(ZERO_AFTER_SOFTMAX),
-    *(gradients(operator) for operator in (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, CACHED)),
+    *(gradients(operator) for operator in (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, CACHED, BLOCKED, TILED)),
 )

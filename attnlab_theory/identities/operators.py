@@ -8,11 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab_theory.attention import attention, attention_weights, causal_mask, rotary, sinusoidal
+from attnlab_theory.attention import (
+    attention,
+    attention_weights,
+    blocked_attention,
+    causal_mask,
+    rotary,
+    sinusoidal,
+)
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
 from attnlab_theory.identities.cases import Attending, Tokens
-from attnlab_theory.identities.rounding import attention_rounding, epsilon, host, peak, weight_rounding
+from attnlab_theory.identities.rounding import attention_rounding, epsilon, host, peak, score_bound, weight_rounding
 
 
 def _plain_rounding(case: Attending) -> float:
@@ -66,6 +73,35 @@ def _rotary_weights(q, k, mask=None, *, scale):
 SOFTMAX = Operator(name="softmax", mix=attention, weights=attention_weights)
 ROTARY = Operator(name="rotary", mix=_rotary_attention, weights=_rotary_weights, rounding=_rotary_rounding)
 ZERO_AFTER_SOFTMAX = Operator(name="zero-after-softmax", mix=_zero_after, weights=_zero_after_weights)
+
+
+def longer(x: Array) -> Array:
+    """Twenty rows out of four, no two alike: a length at which blocks of one row work tile by tile."""
+    return jnp.concatenate([x * factor for factor in (1.0, 0.5, -1.0, 0.25, -0.5)])
+
+
+def _blocked(q, k, v, mask=None, *, scale):
+    return blocked_attention(q, k, v, scale=scale, block=3)
+
+
+def _tiled(q, k, v, mask=None, *, scale):
+    return blocked_attention(longer(q), longer(k), longer(v), scale=scale, block=1, causal=True)
+
+
+def _tiled_rounding(case: Attending) -> float:
+    """A row's maximum rises n times at most: each time an exp of a difference of scores, and two products.
+
+    A difference of scores is wrong by eps of their bound, exp by 2 eps, the products by eps.
+    """
+    q, k, v = longer(case.q), longer(case.k), longer(case.v)
+    eps, n = epsilon(q), k.shape[0]
+    rescaled = 2 * n * eps * (score_bound(q, k, case.scale) + 3)
+    return attention_rounding(q, k, v, case.scale) + peak(v) * float(np.expm1(rescaled))
+
+
+BLOCKED = Operator(name="blocked", mix=_blocked, masked=False)
+TILED = Operator(name="blocked, tile by tile", mix=_tiled, masked=False, rounding=_tiled_rounding)
+"""Causal, on sequences made longer: the running maximum is at work."""
 
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]
 SCHEMES: tuple[Scheme, ...] = ("none", "learned", "sinusoidal", "rotary")

@@ -7,7 +7,7 @@ from attnlab_theory.attention import attention
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending
 from attnlab_theory.identities.identity import Identity
-from attnlab_theory.identities.operators import ROTARY, SOFTMAX, ZERO_AFTER_SOFTMAX, Operator
+from attnlab_theory.identities.operators import BLOCKED, ROTARY, SOFTMAX, ZERO_AFTER_SOFTMAX, Operator
 from attnlab_theory.identities.rounding import epsilon, gap, host, peak
 
 DIRECTIONS = np.concatenate((np.eye(3), -np.eye(3), np.array([[1, 1, 1], [1, -2, 1], [-1, 0, 2], [2, -1, -1.0]])))
@@ -95,6 +95,7 @@ IDENTITIES = (
     probabilities(ZERO_AFTER_SOFTMAX, broken=True),
     in_hull(SOFTMAX),
     in_hull(ROTARY),
+    in_hull(BLOCKED),
     in_hull(ZERO_AFTER_SOFTMAX, broken=True),
     hidden_is_absent(SOFTMAX),
     hidden_is_absent(ZERO_AFTER_SOFTMAX, broken=True),

@@ -12,6 +12,7 @@ from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending, Tokens
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.operators import (
+    BLOCKED,
     ROTARY,
     SCHEMES,
     SOFTMAX,
@@ -93,9 +94,11 @@ def _learned_at_zero(case: Tokens) -> Array:
 
 IDENTITIES = (
     shifted_keys(SOFTMAX),
+    shifted_keys(BLOCKED),
     shifted_keys(ZERO_AFTER_SOFTMAX),
     shifted_keys(ROTARY, broken=True),
     permuted_memory(SOFTMAX),
+    permuted_memory(BLOCKED),
     permuted_memory(ZERO_AFTER_SOFTMAX),
     permuted_memory(ROTARY, broken=True),
     permuted_tokens("no positions, no mask", functools.partial(full_pass, scheme="none", causal=False)),
