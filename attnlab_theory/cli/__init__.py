@@ -54,14 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def configure_jax() -> None:
-    """Share the processor between as many devices as it has cores, and keep compiled code between runs.
-
-    Does nothing that the user's own environment already says otherwise.
-    """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_force_host_platform_device_count" not in flags:
-        cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={cores}".strip()
+    """Keep compiled code between runs, where the user's own environment does not already say where."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")

@@ -1,5 +1,7 @@
 """Draws in blocks of one fixed shape, spread over the devices, the same whatever their number."""
 
+import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 CHUNKS_PER_BLOCK = 8
 """One block is this many chunks: 1, 2, 4 or 8 devices share it evenly."""
+
+HOST_CALL = re.compile("lapack|callback")
+"""In a lowered program: a call that leaves XLA for the host."""
 
 Block = Callable[[PRNGKeyArray, int, Any], Float[np.ndarray, "block points"]]
 
@@ -35,20 +40,31 @@ def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int)
     def some_chunks(key: PRNGKeyArray, indices: Array, points: Any) -> Array:
         return jax.lax.map(lambda index: one_chunk(key, index, points), indices)
 
-    devices = jax.devices()
-    share = np.gcd(CHUNKS_PER_BLOCK, len(devices))
-    mesh = Mesh(np.array(devices[:share]), ("chunk",))
-    here, split = PartitionSpec(), PartitionSpec("chunk")
-    compiled = jax.jit(
-        jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split, here), out_specs=split, check_vma=False),
-        # On a processor LLVM's first level gave the same bits as its third, as fast, a second sooner; a quick run
-        # is mostly compilation. Level 0 is three times slower to run.
-        compiler_options={"xla_backend_optimization_level": 1} if devices[0].platform == "cpu" else None,
-    )
+    compiled: Callable[..., Array] | None = None
 
     def block(key: PRNGKeyArray, index: int, points: Any) -> np.ndarray:
+        nonlocal compiled
         indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
+        compiled = compiled or _compiled(some_chunks, key, indices, points)
         values = np.asarray(compiled(key, indices, points))
         return values.reshape(CHUNKS_PER_BLOCK * chunk, -1)
 
     return block
+
+
+def _compiled(some_chunks: Callable[..., Array], *arguments: Any) -> Callable[..., Array]:
+    """The chunks compiled, each device of this machine taking its share of them."""
+    devices = jax.devices()
+    on_processor = devices[0].platform == "cpu"
+    share = math.gcd(CHUNKS_PER_BLOCK, len(devices))
+    # Programs of two processor devices that call LAPACK or Python wait for each other's threads, and hang.
+    if on_processor and share > 1 and HOST_CALL.search(jax.jit(some_chunks).lower(*arguments).as_text()):
+        share = 1
+    mesh = Mesh(np.array(devices[:share]), ("chunk",))
+    here, split = PartitionSpec(), PartitionSpec("chunk")
+    return jax.jit(
+        jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split, here), out_specs=split, check_vma=False),
+        # On a processor LLVM's first level gave the same bits as its third, as fast, a second sooner; a quick run
+        # is mostly compilation. Level 0 is three times slower to run.
+        compiler_options={"xla_backend_optimization_level": 1} if on_processor else None,
+    )

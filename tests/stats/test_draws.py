@@ -121,3 +121,28 @@ def findings_on():
 @pytest.mark.parametrize("devices", [2, 8])
 def test_findings_are_the_same_bytes_however_many_devices_share_the_work(findings_on, devices):
     assert findings_on[devices] == findings_on[1]
+
+
+FACTORISED = """
+import jax, jax.numpy as jnp
+from attnlab_theory.stats.draws import blocks_of
+
+def draw(key, point):
+    return jnp.linalg.svd(jax.random.normal(key, (6, 12)) + point["shift"])[1][0]
+
+block = blocks_of(draw, 128)
+print(len(jax.devices()), sum(float(block(jax.random.key(0), i, {"shift": jnp.arange(5.0)}).sum()) for i in range(8)))
+"""
+
+
+def test_draws_that_call_lapack_do_not_hang_on_two_devices():
+    # XLA's processor devices share one pool of threads; a LAPACK call on each of them used to wait for the other.
+    said = {}
+    for devices in (1, 2):
+        environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+        out = subprocess.run(
+            [sys.executable, "-c", FACTORISED], env=environment, capture_output=True, text=True, timeout=120
+        ).stdout
+        seen, said[devices] = out.split(" ", 1)
+        assert int(seen) == devices
+    assert said[1] == said[2]
