@@ -131,7 +131,8 @@ def draw(key, point):
     return jnp.linalg.svd(jax.random.normal(key, (6, 12)) + point["shift"])[1][0]
 
 block = blocks_of(draw, 128)
-print(len(jax.devices()), sum(float(block(jax.random.key(0), i, {"shift": jnp.arange(5.0)}).sum()) for i in range(8)))
+drawn = [block(jax.random.key(0), i, {"shift": jnp.arange(5.0)}) for i in range(8)]
+print(len(jax.devices()), sum(float(values.sum()) for values in drawn))
 """
 
 
