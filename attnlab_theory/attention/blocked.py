@@ -93,7 +93,10 @@ def _attend_and_keep(plan: _Plan, q: Array, k: Array, v: Array, scale: Array):
 
 
 def _pull_back(plan: _Plan, kept: tuple[Array, ...], d_o: Array):
-    return _one_by_one(_backward, plan)(*kept, d_o)
+    q, k, v, scale, o, log_z = kept
+    # With weights a and their gradient g, that of the scores is a * (g - sum a g), and sum a g = o . d_o: one
+    # number per query, known beforehand. Out here, the loop over members need not copy its part of o.
+    return _one_by_one(_backward, plan)(q, k, v, scale, log_z, jnp.sum(o * d_o, axis=1), d_o)
 
 
 _attend.defvjp(_attend_and_keep, _pull_back)
@@ -153,11 +156,9 @@ def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | N
 
 
 def _backward(
-    plan: _Plan, q: Array, k: Array, v: Array, scale: Array, o: Array, log_z: Array, d_o: Array
+    plan: _Plan, q: Array, k: Array, v: Array, scale: Array, log_z: Array, mean: Array, d_o: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Gradients in q, k, v and scale. With weights a and their gradient g, that of the scores is
-    a * (g - sum a g), and sum a g = o . d_o: one number per query, known beforehand."""
-    mean = jnp.sum(o * d_o, axis=1)
+    """Gradients in q, k, v and scale; `mean` is each query's weighted mean of its weights' gradients."""
 
     def block_of_queries(carry, start, size):
         q_block, d_o_block, log_z_block, mean_block = (
