@@ -102,7 +102,7 @@ def _ours() -> dict[str, Callable[[int], object]]:
         def weights(key, n):
             keys = many_noisy_keys(key, means, n, normal=normal, **noise)
             one = lambda k: attention_weights(query, k, scale=1.0)[0]  # noqa: E731
-            return jax.vmap(one, in_axes=-1, out_axes=-1)(keys)
+            return jax.vmap(one, out_axes=-1)(keys)
 
         return weights
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -57,7 +58,9 @@ def means_of(n: int, d: int) -> Float[Array, "s d"]:
     The noise's law does not change under rotations, so a frame that turns would cost a factorisation a draw and
     show nothing more.
     """
-    return orthonormal(key_for(0, "noisy-keys", "means"), n, d)
+    # Now, even while a draw is traced: else every compiled draw would carry a generator and a factorisation.
+    with jax.ensure_compile_time_eval():
+        return orthonormal(key_for(0, "noisy-keys", "means"), n, d)
 
 
 def keys_around(

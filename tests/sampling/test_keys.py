@@ -38,7 +38,7 @@ def one_by_one(key, **noise) -> np.ndarray:
 
 
 def together(key, **noise) -> np.ndarray:
-    return np.moveaxis(np.asarray(many_noisy_keys(key, MEANS, DRAWS, **noise), np.float64), -1, 0)
+    return np.asarray(many_noisy_keys(key, MEANS, DRAWS, **noise), np.float64)
 
 
 def hashed(key, **noise) -> np.ndarray:
@@ -87,15 +87,13 @@ def test_without_noise_keys_are_their_means_exactly():
 def test_stretch_alone_moves_keys_along_their_means():
     # A frame with rounded entries: every entry of a key must carry the very same factor.
     means = orthonormal(key_for(4), 3, 8)
-    keys = many_noisy_keys(key_for(5), means, 100, variance=0.0, stretch=STRETCH)
-    lengths = np.einsum("sdn,sd->sn", keys, means)
-    np.testing.assert_array_equal(keys[1], np.broadcast_to(np.asarray(means)[1][:, None], (8, 100)))
-    eps = float(np.finfo(np.asarray(keys).dtype).eps)
-    error = np.abs(np.asarray(keys) - lengths[:, None, :] * np.asarray(means)[:, :, None])
+    keys = np.asarray(many_noisy_keys(key_for(5), means, 100, variance=0.0, stretch=STRETCH))
+    lengths = np.einsum("nsd,sd->ns", keys, means)
+    np.testing.assert_array_equal(keys[:, 1], np.broadcast_to(means[1], (100, 8)))
+    error = np.abs(keys - lengths[:, :, None] * np.asarray(means))
     # An inner product of eight terms and two products.
-    assert error.max() <= 12 * eps * np.abs(lengths).max()
-    assert np.std(lengths[0]) > 0
-    assert np.std(lengths[2]) > np.std(lengths[0])
+    assert error.max() <= 12 * float(np.finfo(keys.dtype).eps) * np.abs(lengths).max()
+    assert np.std(lengths[:, 2]) > np.std(lengths[:, 0]) > 0
 
 
 def test_one_variance_for_all_is_that_variance_for_each():
@@ -107,7 +105,7 @@ def test_one_variance_for_all_is_that_variance_for_each():
 def test_one_of_many_is_the_one():
     one = noisy_keys(key_for(7), MEANS, variance=0.25, stretch=STRETCH)
     many = many_noisy_keys(key_for(7), MEANS, 1, variance=0.25, stretch=STRETCH)
-    np.testing.assert_array_equal(one, many[:, :, 0])
+    np.testing.assert_array_equal(one, many[0])
 
 
 @pytest.mark.parametrize("wrong", [{"variance": -0.1}, {"stretch": jnp.asarray([0.0, -1.0, 0.0])}])

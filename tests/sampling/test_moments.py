@@ -71,7 +71,7 @@ means = jnp.eye(16, 64)
 
 def weights(key, n):
     keys = many_noisy_keys(key, means, n, variance=0.01, stretch=jnp.zeros(16).at[0].set(0.5))
-    return jax.vmap(lambda k: attention_weights(5 * means[:1], k, scale=1.0)[0], in_axes=-1, out_axes=-1)(keys)
+    return jax.vmap(lambda k: attention_weights(5 * means[:1], k, scale=1.0)[0], out_axes=-1)(keys)
 
 def peak():
     # Not getrusage: what it says of a child began as the peak of the parent.
