@@ -11,6 +11,7 @@ from attnlab_theory.claims import (
     one_head,
     positions,
     reachable_weights,
+    routing,
     selectable_pairs,
     selection,
     small_noise,
@@ -38,6 +39,7 @@ CLAIMS: tuple[Claim, ...] = (
     *best_query.CLAIMS,
     *three_tokens.CLAIMS,
     *key_query_value.CLAIMS,
+    *routing.CLAIMS,
     *word_order.CLAIMS,
     *positions.CLAIMS,
 )

@@ -76,10 +76,10 @@ def route(
         tolerance: largest distance of an output from the wanted one, in 2-norm and in the outputs' units.
 
     Raises:
-        ValueError: if the inputs are dependent (naming their rank), two rows that attend to the same input
-            want different outputs, a route points outside, no row is routed, the tolerance is not
-            positive and finite or is finer than rounding can certify, or an array is not finite or of the
-            wrong shape.
+        ValueError: if the inputs are dependent (naming their rank) or nearly so (a condition number above some
+            1e7), two rows that attend to the same input want different outputs, a route points outside, no
+            row is routed, the tolerance is not positive and finite or is finer than rounding can certify,
+            or an array is not finite or of the wrong shape.
 
     Source: claims E.4; Lawson and Hanson 1974, "Solving least squares problems", chapter 23.
     """
@@ -146,19 +146,24 @@ def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
         wanted[goal, i] = 1
     inverse = scipy.linalg.solve_triangular(x, np.eye(n), lower=True)
     unit = float(np.linalg.norm(inverse @ wanted @ inverse.T))
-    # Lawson and Hanson's least distance programme, min |u| with G u >= h, through its dual.
+    # Lawson and Hanson's least distance programme, min |u| with G u >= h, through its dual. Its columns are
+    # brought to one length: that is free, and alike inputs make some of them tiny.
     design = np.vstack([constraints.T, np.full(len(rows), 1 / unit)])
+    lengths = np.linalg.norm(constraints, axis=1)
     goal = np.zeros(n * n + 1)
     goal[-1] = 1
-    multipliers, _ = scipy.optimize.nnls(design, goal, maxiter=30 * design.shape[1])
-    residual = design @ multipliers - goal
-    least = -residual[:-1] / residual[-1] if residual[-1] < 0 else np.zeros(n * n)
-    achieved = float(np.min(constraints @ least))
+    multipliers, _ = scipy.optimize.nnls(design / lengths, goal, maxiter=30 * design.shape[1])
+    residual = design @ (multipliers / lengths) - goal
+    # The residual loses digits where W is long. Solving for the margins that are active restores them.
+    active = multipliers > 0
+    polished = np.linalg.lstsq((constraints / lengths[:, None])[active], 1 / lengths[active], rcond=None)[0]
+    best = max((-residual[:-1], polished), key=lambda w: np.min(constraints @ w) / (np.linalg.norm(w) or 1.0))
+    achieved = float(np.min(constraints @ best))
     if not achieved > 0:
         raise ValueError(
             f"inputs are too close to dependent for float64: their condition number is {np.linalg.cond(x):.3g}"
         )
-    return basis @ (least / achieved).reshape(n, n) @ basis.T
+    return basis @ (best / achieved).reshape(n, n) @ basis.T
 
 
 def _assembled(task: Task, key_part: np.ndarray, query_part: np.ndarray) -> Routing:

@@ -1,0 +1,63 @@
+"""Which keys, queries and values send every input where it is wanted?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import routing as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """Errors against tolerance, a routed cycle, the price of correlated inputs, and what shared heads cannot do."""
+    from attnlab_theory.report import style
+
+    figure, (errors, cells, price, cycles) = style.panels(
+        "Independent inputs can be routed anywhere, to any tolerance; with $Q = K$, anywhere but in a cycle",
+        rows=2,
+        columns=2,
+        size=(10.4, 8.0),
+    )
+    for series, n in enumerate(style.series_of(findings.of("route-certifies"), "n")):
+        certified, measured = findings.of("route-certifies", n=n), findings.of("route-errs-less", n=n)
+        if series == 0:
+            style.draw_predicted(errors, certified, "tolerance", label="tolerance, not to be exceeded", series=4)
+        style.draw_measured(errors, certified, "tolerance", label=f"certified, n = {n}", series=2 * series)
+        style.draw_measured(errors, measured, "tolerance", label=f"measured, n = {n}", series=2 * series + 1)
+    errors.set(xscale="log", yscale="log", xlabel="tolerance asked for", ylabel="largest error of a routed output")
+    errors.set_title("certificates are used up, and hold")
+    errors.legend()
+
+    routed = findings.of("routed-weights")
+    style.draw_cells(cells, routed, row="row", column="column", digits=3)
+    cells.set(xlabel="looks at input", ylabel="input")
+    cells.set_title(f"a cycle of five, tolerance {routed[0].setting['tolerance']:g}: weights measured")
+
+    least = findings.of("route-least-norm")
+    style.draw_predicted(price, least, "correlation", label="predicted, every active set tried")
+    style.draw_measured(price, least, "correlation", label="measured, route")
+    price.set(xlabel="inner product of any two unit inputs", yscale="log")
+    price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")
+    price.set_title("alike inputs are dear to tell apart")
+    price.legend()
+
+    for series, (claim, label) in enumerate(
+        (("free-heads-route-cycles", "$Q$ and $K$ apart"), ("shared-heads-route-no-cycle", "$Q = K$"))
+    ):
+        finding = findings.of(claim)
+        style.draw_measured(cycles, finding, "kind", label=f"{label}, measured", series=series)
+        cycles.plot(finding.values("kind"), [finding[0].predicted.low], "k_", markersize=40)
+    cycles.plot([], [], "k_", markersize=12, label="predicted: 1/27 and 0")
+    cycles.set(xlim=(-0.6, 1.6), ylim=(-0.005, 0.06), xlabel="random head on three orthonormal inputs")
+    cycles.set_ylabel(r"share that routes $1\to2\to3\to1$")
+    cycles.set_title("symmetric scores have no cycle")
+    cycles.legend(loc="upper right")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="routing",
+    question="Which keys, queries and values send every input where it is wanted?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))
