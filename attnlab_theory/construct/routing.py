@@ -157,7 +157,7 @@ def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
     # The residual loses digits where W is long. Solving for the margins that are active restores them.
     active = multipliers > 0
     polished = np.linalg.lstsq((constraints / lengths[:, None])[active], 1 / lengths[active], rcond=None)[0]
-    best = max((-residual[:-1], polished), key=lambda w: np.min(constraints @ w) / (np.linalg.norm(w) or 1.0))
+    best = max((residual[:-1], polished), key=lambda w: np.min(constraints @ w) / (np.linalg.norm(w) or 1.0))
     achieved = float(np.min(constraints @ best))
     if not achieved > 0:
         raise ValueError(

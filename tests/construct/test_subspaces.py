@@ -15,7 +15,7 @@ from tests.tolerances import extraction_atol
 
 sampled = jax.jit(subspace_pair, static_argnames=("d", "m", "n"))
 angle = st.floats(1 / 32, 1.5, width=32)
-lengths = hnp.arrays(np.float64, (3,), elements=st.floats(1 / 64, 64, width=32))
+lengths = hnp.arrays(np.float64, (3,), elements=st.floats(2.0**-20, 2.0**20, width=32))
 
 
 def pair(seed: int, angles, m: int = 2, n: int = 3, d: int = 6):
@@ -70,6 +70,14 @@ def test_subspaces_too_large_to_avoid_each_other_are_refused():
 
 def test_a_tiny_angle_is_no_intersection():
     assert intersection_dimension(*pair(0, [1e-3, 1.0])) == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_refused_becomes_nan_under_jit_up_to_the_very_tolerance(seed):
+    eps = float(jnp.finfo(jax.dtypes.canonicalize_dtype(float)).eps)
+    a, b = pair(seed, [3 * 6 * eps, 1.0])
+    assert intersection_dimension(a, b) == 1
+    assert jnp.all(jnp.isnan(jax.jit(extractor)(a, b)))
 
 
 def test_bad_bases_become_nan_under_jit():

@@ -30,8 +30,10 @@ def test_bases_are_orthonormal_and_keep_the_angles(m, n):
 def test_bases_are_turned_within_their_subspaces():
     angles = jnp.asarray(ANGLES, float)
     a, b = subspace_pair(key_for(0, "pair"), 9, 3, 3, angles=angles)
-    overlaps = np.abs(np.asarray(a @ b.T))
-    assert np.min(overlaps) > 4 * orthonormal_atol(6, 9)
+    overlaps = np.asarray(a @ b.T, dtype=np.float64)
+    # Turned on one side only, one of the two products would be diagonal.
+    for product in (overlaps @ overlaps.T, overlaps.T @ overlaps):
+        assert np.min(np.abs(product)) > 8 * orthonormal_atol(6, 9)
 
 
 def test_angles_may_be_traced():

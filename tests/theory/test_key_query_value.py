@@ -83,27 +83,41 @@ def test_least_routing_norm_of_orthogonal_inputs_has_a_closed_form():
     )
 
 
-def test_least_routing_norm_agrees_with_a_general_optimiser():
-    x = np.array([[0, 1.0, 0, 1], [1, 0, 0, 0], [0, 1, 1, 0]])
-    routes = [2, 0, None]
+@pytest.mark.parametrize("seed", range(6))
+def test_least_routing_norm_agrees_with_a_general_optimiser(seed):
+    x = np.random.default_rng(seed).normal(size=(3, 3)) + 0.5
+    routes = ([2, 0, None], [1, 2, 0])[seed % 2]
     least = theory.least_routing_norm(x @ x.T, routes, 1.0)
-
-    def margins(flat):
-        w = flat.reshape(4, 4)
-        return np.array([(x[g] - x[j]) @ w @ x[i] - 1 for i, g in ((0, 2), (1, 0)) for j in range(3) if j != g])
-
-    start = np.linalg.pinv(x) @ np.array([[0, 1, 0], [0, 0, 0], [1, 0, 0]]) @ np.linalg.pinv(x).T
+    pairs = [(i, goal, j) for i, goal in enumerate(routes) if goal is not None for j in range(3) if j != goal]
+    constraints = np.array([np.outer(x[goal] - x[j], x[i]).ravel() for i, goal, j in pairs])
+    # Scores 1 where wanted and 0 elsewhere are a W to start from.
+    wanted = np.zeros((3, 3))
+    for i, goal, _ in pairs:
+        wanted[goal, i] = 1
+    inverse = np.linalg.inv(x)
+    start = (inverse @ wanted @ inverse.T).ravel()
+    size = np.linalg.norm(start)
     found = scipy.optimize.minimize(
-        lambda flat: flat @ flat,
-        2 * start.ravel(),
-        jac=lambda flat: 2 * flat,
-        constraints={"type": "ineq", "fun": margins},
+        lambda w: w @ w,
+        start / size,
+        jac=lambda w: 2 * w,
+        constraints={
+            "type": "ineq",
+            "fun": lambda w: size * constraints @ w - 1,
+            "jac": lambda w: size * constraints,
+        },
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 500},
     )
     # A sequential quadratic method stops a square root of its tolerance away from the point, its value closer.
-    assert np.sqrt(found.fun) == pytest.approx(least, rel=np.sqrt(1e-15))
-    assert least < np.sqrt(2), "the homework's own solution has norm sqrt(2) at margin 1"
+    assert size * np.sqrt(found.fun) == pytest.approx(least, rel=np.sqrt(1e-15) * size / least)
+
+
+def test_the_homeworks_solution_is_not_the_shortest():
+    x = theory.tokens("a")
+    assert theory.least_routing_norm(x @ x.T, [2, 0, None], 1.0) == pytest.approx(
+        np.sqrt(0.9), rel=linear_algebra_rtol(6, 9, 9.0)
+    )
 
 
 def test_least_routing_norm_refuses_what_it_cannot_solve():
