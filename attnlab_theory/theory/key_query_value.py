@@ -122,17 +122,6 @@ def identity_output(beta: float) -> float:
     return self_leak("a", beta) / 2 * beta * math.sqrt(5)
 
 
-def orthogonal_routing_norm(n: int, routed: int, length: float, margin: float) -> float:
-    """Least Frobenius norm of W = K^T Q that routes `routed` of n orthogonal inputs of one length.
-
-    The columns of W decouple: each is the shortest vector with one coordinate ahead of the n - 1 others by
-    the margin, which is margin * (e_goal - 1/n) over length^2.
-
-    Source: claims E.4.
-    """
-    return margin / length**2 * math.sqrt(routed * (1 - 1 / n))
-
-
 def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: float) -> float:
     """Least Frobenius norm of W = K^T Q with every margin at least `margin`, by trying every active set.
 

@@ -54,15 +54,6 @@ def projector_error(angles: ArrayLike, n: int) -> float:
     return float(np.sqrt(np.sum(np.cos(np.asarray(angles, dtype=np.float64)) ** 2) / n))
 
 
-def break_even_noise(angles: ArrayLike, n: int) -> float:
-    r"""The noise at which A A^T, wrong but quiet, equals the exact extractor in mean squared error.
-
-    sum cos^2(theta_i) / n = noise^2 sum cot^2(theta_i), both sides in excess of noise^2 m.
-    """
-    theta = np.asarray(angles, dtype=np.float64)
-    return float(np.sqrt(np.sum(np.cos(theta) ** 2) / (n * np.sum(1 / np.tan(theta) ** 2))))
-
-
 def common_vector_error() -> float:
     """Least worst-case error of any matrix on a unit vector common to A and B: 1/2.
 

@@ -64,14 +64,6 @@ def test_projector_error_is_what_leaks_of_v_b():
     assert theory.projector_error(ANGLES, N) == pytest.approx(np.linalg.norm(a.T @ v_b), rel=RTOL)
 
 
-def test_break_even_noise_equates_the_two_matrices():
-    noise = theory.break_even_noise(ANGLES, N)
-    exact, _ = theory.blend_noise(ANGLES, M, N, noise, 1.0)
-    projector, _ = theory.blend_noise(ANGLES, M, N, noise, 0.0)
-    assert exact == pytest.approx(projector, rel=RTOL)
-    assert theory.blend_noise(ANGLES, M, N, 2 * noise, 1.0)[0] > theory.blend_noise(ANGLES, M, N, 2 * noise, 0.0)[0]
-
-
 def test_no_image_of_a_common_vector_is_closer_than_one_half():
     v = np.array([1.0, 0.0, 0.0])
     found = scipy.optimize.minimize(
