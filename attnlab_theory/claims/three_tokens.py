@@ -138,7 +138,9 @@ NO_MIXTURE = Claim(
     r"$u_d$ or $u_c$ is added to $x_2$; so $c_2$ is.",
     source=f"claims E.2; {HOMEWORK_1}",
     hypotheses=POSITIVE,
-    predict=lambda s: Interval.at_least(s.beta * theory.nearest_mixture(s.middle)[1]),
+    predict=lambda s: Interval.at_least(
+        s.beta * theory.least_distance(s.middle, theory.nearest_mixture(s.middle)[0])
+    ),
     draw=_distance,
     bound=lambda s: exact(output_atol(s.beta, 1.0)),
     resolution=lambda s: 4 * output_atol(s.beta, 1.0),

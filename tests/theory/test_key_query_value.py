@@ -78,9 +78,9 @@ def test_identity_queries_return_the_leak_of_the_two_others(beta):
 
 def test_least_routing_norm_of_orthogonal_inputs_has_a_closed_form():
     found = theory.least_routing_norm(4 * np.eye(3), [1, 2, None], 5.0)
-    assert found == pytest.approx(
-        theory.orthogonal_routing_norm(3, 2, 2.0, 5.0), rel=linear_algebra_rtol(6, 9, 1.0)
-    )
+    # Columns decouple: margin * (e_goal - 1/n) over the squared length, for each of two routed rows.
+    closed = 5 / 2**2 * np.sqrt(2 * (1 - 1 / 3))
+    assert found == pytest.approx(closed, rel=linear_algebra_rtol(6, 9, 1.0))
 
 
 @pytest.mark.parametrize("seed", range(6))
