@@ -29,7 +29,7 @@ def write(folder: Path) -> Path:
         stem = path.name.removesuffix(".run.json")
         findings = record.read_findings(folder / f"{stem}.json")
         every += findings
-        chapters.append({"name": stem, "claims": _claims(findings), **run})
+        chapters.append({"name": stem, "question": stem, "claims": _claims(findings), **run})
     counts = collections.Counter(str(finding.verdict) for finding in every)
     page = environment.from_string(source).render(
         experiments=chapters,
