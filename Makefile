@@ -12,7 +12,7 @@ lab: $(VENV)/.lab
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
-	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct tests/identities
+	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
