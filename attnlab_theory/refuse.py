@@ -4,6 +4,9 @@ Shapes are always known and always checked. Values are checked when they are con
 `vmap` they cannot be read, and there a bad number becomes NaN.
 """
 
+import numbers
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -33,15 +36,26 @@ def non_finite(**arrays: ArrayLike) -> None:
             raise ValueError(f"{name} must be finite, but holds {host[index]}{where}")
 
 
-def not_positive(**numbers: Scalar) -> None:
-    """Refuse concrete numbers that are not greater than zero, NaN included.
+def not_positive(**given: Scalar) -> None:
+    """Refuse concrete numbers that are not greater than zero, NaN included, and what is no single number.
 
     Raises:
         ValueError: naming the number and its value.
     """
-    for name, number in numbers.items():
+    for name, number in given.items():
+        if not _is_real(number):
+            raise ValueError(f"{name} must be one real number, not {number!r}")
         if is_concrete(number) and not number > 0:
             raise ValueError(f"{name} must be positive, not {number}")
+
+
+def _is_real(number: object) -> bool:
+    """Whether this is one real number, plain or a (traced) array without axes."""
+    if isinstance(number, jax.Array | np.ndarray):
+        return number.ndim == 0 and (
+            jnp.issubdtype(number.dtype, jnp.floating) or jnp.issubdtype(number.dtype, jnp.integer)
+        )
+    return isinstance(number, numbers.Real) and not isinstance(number, bool)
 
 
 def negative(**numbers: Scalar) -> None:

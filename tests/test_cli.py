@@ -53,4 +53,4 @@ def test_help_imports_neither_jax_nor_matplotlib():
 def test_doctor_prints_one_json_value(capsys):
     code, out, _ = run(capsys, "doctor", "--json")
     assert code == 0
-    assert {"versions", "devices", "precision", "seconds_at_most"} <= set(json.loads(out))
+    assert {"versions", "devices", "precision", "seconds_about"} <= set(json.loads(out))

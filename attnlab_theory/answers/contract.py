@@ -67,7 +67,7 @@ class Contract:
 
     @property
     def signature(self) -> str:
-        """X"""
+        """The function to write, with types, as Python source; broken over lines where it is long."""
         result = (
             "np.ndarray" if len(self.returns) == 1 else f"tuple[{', '.join(['np.ndarray'] * len(self.returns))}]"
         )

@@ -246,5 +246,5 @@ def judgement_text(judgement: Judgement) -> RenderableType:
             table.add_row(Text(heading, style="bold"), "")
         for label, text in lines.items():
             table.add_row(f"  {label}", Text(text.replace(") (", ")\n(")))
-    by = f"off by {found.error:.3g} where {judgement.tolerance:g} is allowed; judged on {cases}"
+    by = f"off by {found.error:.6g} where {judgement.tolerance:g} is allowed; judged on {cases}"
     return Group(Text.assemble(name, ("WRONG", "red")), Text(by), table, *(Text(note) for note in judgement.notes))

@@ -152,7 +152,9 @@ def _entry(homework: str, table: dict[str, Any]) -> Entry:
     allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
     if set(table) != allowed or (submitted and list(submitted) != ["claimed", "measured", "right"]):
         raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
-    answer = " ".join(submitted.values()) if submitted else table["answer"]
+    # Unmarked, the wrong assertion would be the first thing that is read.
+    labelled = [f"{label.capitalize()}: {text}" for label, text in (submitted or {}).items()]
+    answer = " ".join(labelled) if submitted else table["answer"]
     return Entry(
         id=name,
         question=_flat(table["question"]),

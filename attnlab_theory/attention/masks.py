@@ -19,13 +19,16 @@ def causal_mask(t: int) -> Bool[Array, "t s"]:
 
 
 def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
-    """Refuse a mask of the wrong shape, or one under which a query sees nothing.
+    """Refuse a mask that is not boolean or of the wrong shape, or one under which a query sees nothing.
 
     Raises:
-        ValueError: with the shape that is needed, or the first query that sees nothing.
+        ValueError: with the dtype or the shape that is needed, or the first query that sees nothing.
     """
     if mask is None:
         return
+    # A mask to be added (0 and -inf) would be read the wrong way round, and NaN as True.
+    if mask.dtype != bool:
+        raise ValueError(f"mask must be boolean, True where a query may look, not {mask.dtype}")
     if mask.shape != (t, s):
         raise ValueError(f"mask must have shape {(t, s)} (queries, keys), not {mask.shape}")
     if refuse.is_concrete(mask):

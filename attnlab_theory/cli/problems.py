@@ -43,8 +43,7 @@ class Check:
             raise ValueError(
                 f"attnlab check needs {missing}; attnlab check --template HOMEWORK/QUESTION prints a start"
             )
-        if not self.time_limit > 0:
-            raise ValueError(f"--time-limit must be positive, not {self.time_limit}")
+        _refuse_time_limit(self.time_limit)
         judged = grading.check_answer(self.answer, self.question, time_limit=self.time_limit)
         if self.json:
             print(json.dumps(judged.as_json(), indent=1, ensure_ascii=False))
@@ -161,17 +160,24 @@ class Leaks:
     """Positions."""
     width: int = 8
     """Width of one input."""
+    time_limit: float = 60.0
+    """Seconds for everything the function does, its imports included."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Intervene and print the matrix."""
-        from attnlab_theory.answers.submission import Submission
+        from attnlab_theory.answers.submission import BrokenAnswer, Submission
         from attnlab_theory.identities import leaks
 
         tokens = leaks.random_tokens(self.length, self.width)
-        with Submission(self.function, any_framework=True) as mixer:
-            found = leaks.leaks(mixer, tokens)
+        _refuse_time_limit(self.time_limit)
+        with Submission(self.function, time_limit=self.time_limit, any_framework=True) as mixer:
+            try:
+                found = leaks.leaks(mixer, tokens)
+            except ValueError as error:
+                # What ended the child says it better than the detector, which only saw a call fail.
+                raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
         print(json.dumps(leaks.as_json(found), indent=1) if self.json else leaks.picture(found))
         return leaks.exit_code(found)
 
@@ -195,6 +201,11 @@ def _array(path: Path, *, gaps: bool = False) -> "np.ndarray":
     if not gaps:
         refuse.non_finite(**{path.name: array})
     return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _refuse_time_limit(seconds: float) -> None:
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"--time-limit must be positive, not {seconds}")
 
 
 def _index(text: str, option: str) -> int:

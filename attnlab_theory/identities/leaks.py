@@ -6,6 +6,7 @@ to by an eps, has a Jacobian of exactly zero towards the future and moves earlie
 
 import contextlib
 import dataclasses
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -178,7 +179,7 @@ def _movement(after: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 def _adapted(mixer: Mixer, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
     """The mixer as a function of numpy arrays, and its output for x, in the first library that it works with."""
-    failures: list[str] = []
+    failures: list[Exception] = []
     for library in _attempts(mixer):
 
         def call(tokens: np.ndarray, library: str = library) -> np.ndarray:
@@ -190,12 +191,14 @@ def _adapted(mixer: Mixer, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
         try:
             before = call(x)
         except Exception as error:
-            failures.append(f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
+            failures.append(error)
             continue
         _check_output(before, x.shape[0])
         return _checked(call, before.shape), before
     # The first attempt is the likeliest, so its failure is the one to read.
-    raise ValueError(f"the function fails on tokens of shape {x.shape}: {failures[0]}")
+    first = failures[0]
+    said = str(first).strip().splitlines()[0] if str(first).strip() else "no message"
+    raise ValueError(f"the function fails on tokens of shape {x.shape}: {type(first).__name__}: {said}") from first
 
 
 def _checked(
@@ -243,8 +246,8 @@ def _from_numpy(tokens: np.ndarray, library: str) -> Any:
     if library == "jax":
         return jax.numpy.asarray(tokens)
     if library.startswith("torch"):
-        import torch
-
+        # By name: torch is nobody's dependency here, and is there if the function works on its arrays.
+        torch = importlib.import_module("torch")
         return torch.from_numpy(tokens).to(getattr(torch, library.removeprefix("torch.")))
     return tokens
 

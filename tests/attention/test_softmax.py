@@ -201,3 +201,15 @@ def test_gradient_is_the_slope(argument, mask):
         assert np.abs(tangent - slope).max() <= attention_slope_atol(D, S, SCALE * D, 1.0, step)
         backward, forward = float(pull(cotangent)[0]), float(jnp.sum(cotangent * slope))
         assert abs(backward - forward) <= T * V * attention_slope_atol(D, S, SCALE * D, 1.0, step)
+
+
+@pytest.mark.parametrize("mask", [jnp.zeros((3, 3)), jnp.ones((3, 3), dtype=jnp.int32), jnp.full((3, 3), jnp.nan)])
+def test_a_mask_that_is_not_boolean_is_refused(unchecked_shapes, mask):
+    with pytest.raises(ValueError, match="mask must be boolean"):
+        attention_weights(jnp.eye(3), jnp.eye(3), mask, scale=2.0)
+
+
+@pytest.mark.parametrize("scale", [None, "a", 1j, np.ones(2), True])
+def test_a_scale_that_is_no_single_real_number_is_refused(unchecked_shapes, scale):
+    with pytest.raises(ValueError, match="scale must be one real number"):
+        attention_weights(jnp.eye(3), jnp.eye(3), scale=scale)
