@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 PACKAGES = ("attnlab", "jax", "jaxlib", "numpy", "scipy", "matplotlib", "hypothesis", "tyro", "rich")
-COMPILATIONS_PER_CLAIM = 8
+COMPILATIONS_PER_CLAIM = 4
 """How many small samplers a claim costs to compile, draw and judge: a whole run's seconds over its claims' number
 and `compile_seconds`, on the machine of the committed results."""
 
@@ -67,6 +67,8 @@ def _speed() -> tuple[float, float]:
     """Seconds to compile a small sampler, and normals per second of the compiled one."""
     import jax
 
+    # A program that an earlier run compiled would take no time, and say nothing of the next.
+    jax.config.update("jax_enable_compilation_cache", False)
     n = 2**20
 
     @jax.jit
