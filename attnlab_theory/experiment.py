@@ -6,6 +6,7 @@ not in its JSON.
 """
 
 import dataclasses
+import functools
 import importlib.metadata
 import os
 import platform
@@ -83,7 +84,7 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
     Returns:
         The exit code: 0 if every verdict is as expected, 1 if not, 2 if the seed is no seed, the folder
         cannot be written or a claim cannot be judged, 130 after Ctrl-C. Whatever stops a run, what is
-        finished is kept, nothing is half written, and what was not run is said.
+        finished is kept and in the lab book, nothing is half written, and what was not run is said.
     """
     try:
         key_for(options.seed)
@@ -106,13 +107,15 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
                 findings = Findings((*findings, *found))
                 done.append(experiment)
     except KeyboardInterrupt:
+        _write_book_of(done, options.out)
         print(f"attnlab: interrupted; {_left(experiments, done, options)}", file=sys.stderr)
         return 130
     except _Unjudged as error:
+        _write_book_of(done, options.out)
         return refuse(f"{error}; {_left(experiments, done, options)}")
     except OSError as error:
         return refuse(f"{_unwritable(options.out, error)}; {_left(experiments, done, options)}")
-    _write_book(options.out)
+    _write_book_of(done, options.out)
     if options.json:
         provenance = _provenance(done, options, time.perf_counter() - begin)
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": provenance}), end="")
@@ -176,21 +179,21 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
 
 
 def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
-    from rich.console import Console
+    from attnlab_theory.report.table import show, verdict_table
 
-    from attnlab_theory.report.table import verdict_table
-
-    console = Console(highlight=False)
-    console.print(verdict_table(findings))
-    console.print(
+    show(verdict_table(findings))
+    show(
         f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}. "
         f"Figures and data: {folder}/"
     )
 
 
-def _write_book(folder: Path) -> None:
+def _write_book_of(done: Sequence[Experiment], folder: Path) -> None:
+    """Write the lab book of a folder to which a run has added experiments, if it has."""
     from attnlab_theory.report import book
 
+    if not done:
+        return
     try:
         book.write(folder)
     except ImportError:
@@ -213,8 +216,12 @@ def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds:
     }
 
 
+@functools.cache
 def _commit() -> str | None:
-    """The commit of the checkout this code runs from, marked if it has changes; None outside a checkout."""
+    """The commit of the checkout this code runs from, marked if it has changes; None outside a checkout.
+
+    Asked once: the results of the first experiment may themselves be a change to the checkout.
+    """
     try:
         described = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],

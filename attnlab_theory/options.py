@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import io
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -30,9 +31,15 @@ class RunOptions:
 def parsed_in_one_line(parse: Callable[[], T]) -> T:
     """What tyro makes of a command line; it explains a mistake in a box, here it is one line as everywhere.
 
+    tyro itself does not know the variable NO_COLOR: where it is set, the help is plain.
+
     Raises:
         ValueError: if the command line is mistaken.
     """
+    import tyro
+
+    if os.environ.get("NO_COLOR"):
+        tyro._experimental_options["ansi_codes"] = False
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

@@ -5,12 +5,15 @@ Shapes are always known and always checked. Values are checked when they are con
 """
 
 import numbers
+import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from attnlab_theory.axes import Scalar
 
@@ -58,6 +61,44 @@ def _is_real(number: object) -> bool:
     return isinstance(number, numbers.Real) and not isinstance(number, bool)
 
 
+def not_whole(**given: Any) -> None:
+    """Refuse what is not a whole number; True and False count as none.
+
+    Raises:
+        ValueError: naming the number and its value.
+    """
+    for name, number in given.items():
+        if is_boolean(number) or not _is_index(number):
+            raise ValueError(f"{name} must be a whole number, not {number!r}")
+
+
+def not_a_size(**given: Any) -> None:
+    """Refuse what is not a positive whole number.
+
+    Raises:
+        ValueError: naming the number and its value.
+    """
+    for name, number in given.items():
+        not_whole(**{name: number})
+        if not number > 0:
+            raise ValueError(f"{name} must be positive, not {number}")
+
+
+def _is_index(number: Any) -> bool:
+    try:
+        operator.index(number)
+    except TypeError:
+        return False
+    return True
+
+
+def is_boolean(value: object) -> bool:
+    """Whether this is a truth value, which Python would take for the number 0 or 1."""
+    return isinstance(value, bool) or (
+        isinstance(value, jax.Array | np.generic | np.ndarray) and value.dtype == bool
+    )
+
+
 def negative(**numbers: Scalar) -> None:
     """Refuse concrete numbers below zero, NaN included.
 
@@ -75,6 +116,11 @@ def nan_unless_positive(number: Scalar) -> Scalar:
     A traced value cannot raise; NaN spreads to the output, a wrong plausible number would not be seen.
     """
     return number if is_concrete(number) else jnp.where((number > 0) & (number < jnp.inf), number, jnp.nan)
+
+
+def nan_unless_finite(array: Array) -> Array:
+    """The array itself, or, traced, NaN in place of its infinities: a key of -inf would get weight 0, not NaN."""
+    return array if is_concrete(array) else jnp.where(jnp.isfinite(array), array, jnp.nan)
 
 
 def different_axes(axis: str, **sizes: int) -> None:

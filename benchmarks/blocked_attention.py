@@ -7,7 +7,7 @@ peak. Targets are those for causal attention on two cores; the full rows are the
 import functools
 from collections.abc import Callable
 
-from benchmarks.machine import cores
+from benchmarks import programs
 from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Row, Target, memory_row, raced
 
@@ -27,7 +27,7 @@ PRODUCTS = {"forward": 2, "forward + backward": 7}
 def block_for(length: int, causal: bool) -> int:
     """The block that was fastest on two cores: causal blocks waste half a block of scores each."""
     if length <= 1024:
-        return 256 if causal else 512
+        return 128 if causal else 512
     return 512 if causal else 1024
 
 
@@ -46,22 +46,13 @@ def ours(length: int, causal: bool, passes: str) -> Callable[[], object]:
 
     work = (lambda q, k, v, d_o: heads(q, k, v)) if passes == "forward" else forward_and_backward
 
-    def inputs(size):
-        keys = jax.random.split(jax.random.key(0), 4)
-        return [jax.random.normal(key, (HEADS, size, WIDTH)) for key in keys]
-
-    # The libraries' own pages and threads: not the work's, and torch gets the same.
-    jax.block_until_ready(jax.jit(work)(*inputs(64)))
-    arrays = inputs(length)
-    compiled = jax.jit(work).lower(*arrays).compile()
-    return lambda: jax.block_until_ready(compiled(*arrays))
+    return programs.in_jax(work, lambda size: programs.normals(4, HEADS, size, WIDTH), length)
 
 
 def theirs(length: int, causal: bool, passes: str) -> Callable[[], object]:
     """A callable that runs torch's once; its libraries are warm."""
     import torch
 
-    torch.set_num_threads(cores())
     sdpa = functools.partial(torch.nn.functional.scaled_dot_product_attention, is_causal=causal)
 
     def run(q, k, v, d_o):
@@ -74,9 +65,7 @@ def theirs(length: int, causal: bool, passes: str) -> Callable[[], object]:
     def tensors(size):
         return [torch.randn(1, HEADS, size, WIDTH).requires_grad_(i < 3) for i in range(4)]
 
-    run(*tensors(64))
-    arrays = tensors(length)
-    return lambda: run(*arrays)
+    return programs.in_torch(run, tensors, length)
 
 
 def memory_case(who: str, length: int, causal: bool, passes: str) -> Callable[[], object]:

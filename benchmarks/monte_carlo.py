@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import machine
+from benchmarks.monte_carlo_peers import BETA, STRETCH, VARIANCE, D, N, numpy_keys, numpy_scores, scipy_keys
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ROOT = Path(__file__).parents[1]
-N, D, BETA, VARIANCE, STRETCH = 16, 64, 5.0, 0.01, 0.5
 SIZE = f"n = {N}, d = {D}"
 KEY_CHUNK, SCORE_CHUNK = 128, 4096
 ALLOWED_MIB = 1024.0
@@ -64,8 +64,8 @@ def _child(mode: str, quick: bool) -> str:
 
 
 def _row(values: dict) -> Row:
-    target = values["target"] and Target(*values["target"])
-    return Row(**values | {"ratio": Spread(*values["ratio"]), "target": target})
+    targets = {name: values[name] and Target(*values[name]) for name in ("target", "or_rate")}
+    return Row(**values | {"ratio": Spread(*values["ratio"])} | targets)
 
 
 def _memory_trials(quick: bool) -> int:
@@ -101,8 +101,7 @@ def _ours() -> dict[str, Callable[[int], object]]:
     def by_keys(normal):
         def weights(key, n):
             keys = many_noisy_keys(key, means, n, normal=normal, **noise)
-            one = lambda k: attention_weights(query, k, scale=1.0)[0]  # noqa: E731
-            return jax.vmap(one, out_axes=-1)(keys)
+            return jax.vmap(lambda k: attention_weights(query, k, scale=1.0)[0], out_axes=-1)(keys)
 
         return weights
 
@@ -128,74 +127,6 @@ def _ours() -> dict[str, Callable[[int], object]]:
 
 
 # peers
-
-
-def _frame(rng: np.random.Generator) -> np.ndarray:
-    return np.linalg.qr(rng.standard_normal((D, N)))[0].T.astype(np.float32)
-
-
-def _add_weights(total: np.ndarray, scores: np.ndarray) -> None:
-    scores -= scores.max(axis=1, keepdims=True)
-    weights = np.exp(scores, out=scores)
-    weights /= weights.sum(axis=1, keepdims=True)
-    total[0] += weights.sum(axis=0)
-    total[1] += np.einsum("ns,ns->s", weights, weights)
-
-
-def numpy_keys(trials: int, rng: np.random.Generator, chunk: int = 256) -> np.ndarray:
-    """Keys by the structure of their noise, in chunks that fit the cache, single precision.
-
-    Noise is multiplied into the query before it is scaled: the keys themselves are never written down, which
-    is the fastest way in numpy to draw n d normals and take n dot products a trial.
-    """
-    means = _frame(rng)
-    query = BETA * (means[0] + means[1])
-    scores_without = means @ query
-    normals = np.empty((chunk, N, D), np.float32)
-    total = np.zeros((2, N))
-    for _ in range(trials // chunk):
-        rng.standard_normal(out=normals, dtype=np.float32)
-        scores = (normals.reshape(-1, D) @ query).reshape(chunk, N)
-        scores *= np.float32(np.sqrt(VARIANCE))
-        scores += scores_without
-        scores[:, 0] += np.float32(np.sqrt(STRETCH)) * scores_without[0] * rng.standard_normal(chunk, np.float32)
-        _add_weights(total, scores)
-    return total / trials
-
-
-def numpy_scores(trials: int, rng: np.random.Generator, chunk: int = 4096) -> np.ndarray:
-    """Scores drawn directly, vectorised, single precision."""
-    means = _frame(rng)
-    query = BETA * (means[0] + means[1])
-    scores_without = means @ query
-    stretch = np.zeros(N, np.float32)
-    stretch[0] = STRETCH
-    deviations = np.sqrt(VARIANCE * query @ query + stretch * scores_without**2).astype(np.float32)
-    scores = np.empty((chunk, N), np.float32)
-    total = np.zeros((2, N))
-    for _ in range(trials // chunk):
-        rng.standard_normal(out=scores, dtype=np.float32)
-        scores *= deviations
-        scores += scores_without
-        _add_weights(total, scores)
-    return total / trials
-
-
-def scipy_keys(trials: int, rng: np.random.Generator, chunk: int = 1024) -> np.ndarray:
-    """scipy.stats.multivariate_normal, one frozen law for each key."""
-    from scipy.stats import multivariate_normal
-
-    means = _frame(rng).astype(np.float64)
-    query = BETA * (means[0] + means[1])
-    covariances = [
-        VARIANCE * np.eye(D) + (STRETCH if i == 0 else 0) * np.outer(means[i], means[i]) for i in range(N)
-    ]
-    laws = [multivariate_normal(mean, covariance) for mean, covariance in zip(means, covariances, strict=True)]
-    total = np.zeros((2, N))
-    for _ in range(trials // chunk):
-        scores = np.stack([law.rvs(chunk, random_state=rng) @ query for law in laws], axis=1)
-        _add_weights(total, scores)
-    return total / trials
 
 
 def _threaded(program: Callable[[int, np.random.Generator], np.ndarray]) -> Callable[[int], object]:
@@ -254,7 +185,14 @@ def race(quick: bool) -> list[Row]:
         in_full.rate_row("keys in full", SIZE, work=1, unit="trials/s", target=Target(3, 5)),
         default.rate_row("keys in full, jax's default normals", SIZE, work=1, unit="trials/s"),
         *parts_of("keys", key_trials),
-        alone.rate_row("scores, against keys in full", SIZE, work=1, unit="trials/s", target=Target(300, 500)),
+        alone.rate_row(
+            "scores, against keys in full",
+            SIZE,
+            work=1,
+            unit="trials/s",
+            target=Target(300, 500),
+            or_rate=Target(30e6, 50e6),
+        ),
         like.rate_row("scores, against scores", SIZE, work=1, unit="trials/s"),
         *parts_of("scores", score_trials),
     ]

@@ -51,6 +51,8 @@ class Row:
     ratio: Spread
     """How many times better ours is."""
     target: Target | None = None
+    or_rate: Target | None = None
+    """The same two levels for `ours` itself, in `unit`: reaching either counts."""
     share: float | None = None
     """Ours as a fraction of the machine's best matrix product, filled in where `flops` is known."""
     flops: float | None = None
@@ -58,12 +60,14 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Whether the target is met, judged by the median."""
-        if self.target is None:
+        """Whether the target, or the one for the rate, is met, judged by the median."""
+        pairs = [(self.ratio.middle, self.target), (self.ours, self.or_rate)]
+        judged = [(reached, target) for reached, target in pairs if target is not None]
+        if not judged:
             return ""
-        if self.ratio.middle >= self.target.aim:
+        if any(reached >= target.aim for reached, target in judged):
             return "aim met"
-        return "met" if self.ratio.middle >= self.target.must else "missed"
+        return "met" if any(reached >= target.must for reached, target in judged) else "missed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,8 +102,17 @@ class Race:
             flops=None if flops is None else flops / ours,
         )
 
-    def rate_row(self, what: str, size: str, *, work: float, unit: str, target: Target | None = None) -> Row:
-        """Pieces per second, where one call does `work` pieces."""
+    def rate_row(
+        self,
+        what: str,
+        size: str,
+        *,
+        work: float,
+        unit: str,
+        target: Target | None = None,
+        or_rate: Target | None = None,
+    ) -> Row:
+        """Pieces per second, where one call does `work` pieces; `or_rate` is a target for that number itself."""
         return Row(
             what=what,
             size=size,
@@ -109,6 +122,7 @@ class Race:
             peer_name=self.best_peer,
             ratio=self.ratio,
             target=target,
+            or_rate=or_rate,
         )
 
 
@@ -129,6 +143,42 @@ def memory_row(
         ratio=Spread(ratio, ratio, ratio),
         target=target,
     )
+
+
+def error_row(what: str, size: str, *, ours: float, peer: float, peer_name: str, allowed: float) -> Row:
+    """Largest absolute errors. The ratio is how far ours lies below what is allowed: one meets the target."""
+    ratio = allowed / max(ours, float(np.finfo(np.float64).tiny))
+    return Row(
+        what=what,
+        size=size,
+        unit="",
+        ours=ours,
+        peer=peer,
+        peer_name=peer_name,
+        ratio=Spread(ratio, ratio, ratio),
+        target=Target(1.0, 1.0),
+    )
+
+
+def crossover_row(what: str, races: Mapping[int, Race]) -> Row:
+    """The race at the length from which ours stays ahead, with that length interpolated in logarithms.
+
+    Args:
+        what: the work.
+        races: by length, all against the same peer; without a crossover the row is that of the longest race.
+    """
+    lengths = sorted(races)
+    lead = [races[length].ratio.middle for length in lengths]
+    behind = [i for i, ratio in enumerate(lead) if ratio < 1]
+    first = behind[-1] + 1 if behind else 0
+    if first == len(lengths):
+        size = f"behind up to {lengths[-1]:,}"
+    elif first == 0:
+        size = f"ahead from {lengths[0]:,} or less"
+    else:
+        at = np.interp(0, np.log(lead[first - 1 : first + 1]), np.log(lengths[first - 1 : first + 1]))
+        size = f"ahead from about {np.exp(at):,.0f}; at {lengths[first]:,}"
+    return races[lengths[min(first, len(lengths) - 1)]].time_row(what, size)
 
 
 def raced(

@@ -32,9 +32,10 @@ class Options:
 
 def benchmarks() -> tuple[Benchmark, ...]:
     """Every benchmark, explicitly. Imported here: `--help` should not wait for jax."""
-    from benchmarks import blocked_attention, monte_carlo
+    from benchmarks import additive, block_sparse, blocked_attention, feature_attention, monte_carlo
 
-    return (monte_carlo.BENCHMARK, blocked_attention.BENCHMARK)
+    modules = (monte_carlo, blocked_attention, feature_attention, additive, block_sparse)
+    return tuple(module.BENCHMARK for module in modules)
 
 
 def complaint(options: Options, known: Sequence[Benchmark]) -> str | None:

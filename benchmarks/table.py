@@ -20,6 +20,8 @@ def line(row: Mapping) -> str:
     low, middle, high = row["ratio"]
     spread = f"**{number(middle)}×**" + (f" ({number(low)}–{number(high)})" if low != high else "")
     target = "" if row["target"] is None else f"{number(row['target'][0])}× · {number(row['target'][1])}×"
+    if row.get("or_rate"):
+        target += f" or {number(row['or_rate'][0])} · {number(row['or_rate'][1])} {row['unit']}"
     share = "" if row["share"] is None else f" ({row['share']:.0%} of best)"
     cells = (
         row["what"],

@@ -1,7 +1,6 @@
 """Which keys, queries and values send every input where it is wanted?"""
 
-from attnlab_theory.claims import Findings
-from attnlab_theory.claims import routing as claims
+from attnlab_theory.claims import Findings, routing, shared_routing
 from attnlab_theory.experiment import Experiment, main
 
 
@@ -55,7 +54,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="routing",
     question="Which keys, queries and values send every input where it is wanted?",
-    claims=claims.CLAIMS,
+    claims=(*routing.CLAIMS, *shared_routing.CLAIMS),
     draw_figure=draw_figure,
 )
 

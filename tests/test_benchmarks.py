@@ -45,6 +45,14 @@ def test_verdict_is_judged_by_the_median(ratio, verdict):
     assert row.verdict == verdict
 
 
+@pytest.mark.parametrize(("rate", "verdict"), [(20.0, "missed"), (30.0, "met"), (50.0, "aim met")])
+def test_rate_reached_makes_up_for_a_ratio_missed(rate, verdict):
+    race = Race(np.array([1.0]), {"p": np.array([2.0])})
+    row = race.rate_row("x", "1", work=rate, unit="1/s", target=Target(3, 5), or_rate=Target(30, 50))
+    assert row.verdict == verdict
+    assert "3× · 5× or 30 · 50 1/s" in table.line(run.as_json(row, 1.0))
+
+
 def test_race_takes_turns():
     calls = []
     race = raced(ours=lambda: calls.append("o"), peers={"p": lambda: calls.append("p")}, rounds=3, pause=0)

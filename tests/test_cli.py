@@ -1,9 +1,12 @@
 """The front door: help, one-line refusals, and lazily imported rooms."""
 
 import json
+import os
+import pty
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
@@ -48,6 +51,57 @@ def test_help_imports_neither_jax_nor_matplotlib():
         "assert not {'jax', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What the command prints where standard output is a terminal."""
+    ours, theirs = pty.openpty()
+    program = "import sys; from attnlab_theory.cli import main; main(sys.argv[1:])"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=theirs,
+        env={**os.environ, "TERM": "xterm-256color", **environment},
+    ) as process:
+        os.close(theirs)
+        printed = b""
+        with open(ours, "rb", buffering=0) as terminal:
+            try:
+                while more := terminal.read(4096):
+                    printed += more
+            except OSError:  # how Linux says that the other side is closed
+                pass
+        assert process.wait(60) == 0
+    return printed.decode()
+
+
+def test_help_has_colour_on_a_terminal_and_none_under_no_color():
+    coloured = on_a_terminal("run", "--help", NO_COLOR="")
+    plain = on_a_terminal("run", "--help", NO_COLOR="1")
+    assert "\x1b[" in coloured
+    assert "\x1b[" not in plain
+    assert "--budget" in plain
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["answers", "blog/learned"], ["check", "mine.py::f", "--question", "uw/1.2.1"]],
+    ids=lambda a: a[0],
+)
+def test_no_line_ends_in_spaces_where_there_is_no_terminal(capsys, monkeypatch, tmp_path, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def f(keys, *rest):\n    return 0 * keys[0]\n")
+    _, out, _ = run(capsys, *arguments)
+    lines = out.splitlines()
+    assert len(lines) > 3
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_route_to_nowhere_is_refused_in_the_command_lines_own_words(capsys, tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(2))
+    files = ["--inputs", str(tmp_path / "x.npy"), "--outputs", str(tmp_path / "x.npy")]
+    code, _, err = run(capsys, "construct", "routing", *files, "--routes", "2,-")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--routes: no input is numbered 2, only 0 to 1; - leaves a row free" in err
 
 
 def test_doctor_prints_one_json_value(capsys):

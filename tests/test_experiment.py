@@ -2,9 +2,6 @@
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +11,8 @@ from attnlab_theory import experiment as runner
 from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
 from attnlab_theory.options import RunOptions
-from attnlab_theory.report import style
 from attnlab_theory.stats import Interval, exact
+from tests.toy_experiments import draw_figure, toy
 from tests.toys import Coin, coin_claim
 
 SUFFIXES = (".json", ".run.json", ".svg", ".png")
@@ -24,25 +21,6 @@ FINDING_KEYS = [
     "error_rate", "resolution", "bound", "verdict", "expect",
 ]  # fmt: skip
 RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "seconds", "family_error_rate"]
-
-
-def draw_figure(findings):
-    figure, (ax,) = style.panels("A coin's mean is its chance")
-    style.draw_predicted(ax, findings, "chance", label="predicted")
-    style.draw_measured(ax, findings, "chance", label="measured")
-    ax.legend()
-    return figure
-
-
-def toy(name: str, *claims, **changes) -> Experiment:
-    declared = {
-        "name": name,
-        "question": "Is a coin's mean its chance?",
-        "claims": claims or (coin_claim(),),
-        "draw_figure": draw_figure,
-        "max_draws": {"quick": 2**12, "full": 2**13},
-    }
-    return Experiment(**declared | changes)
 
 
 def options(out: Path, **changes) -> RunOptions:
@@ -191,7 +169,8 @@ def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path,
     said = capsys.readouterr()
     assert said.out == ""
     assert f"1 finished and kept in {tmp_path}; not run: second, third" in said.err
-    assert names(tmp_path) == files_of("first")
+    assert names(tmp_path) == files_of("first") | {"index.html"}
+    assert "first" in (tmp_path / "index.html").read_text("utf-8")
 
 
 def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
@@ -223,7 +202,7 @@ def test_a_claim_that_cannot_be_judged_is_one_line_and_exit_code_2(tmp_path, cap
     assert spoken.err.count("\n") == 1
     assert said in spoken.err
     assert "not run: coins, last" in spoken.err
-    assert names(tmp_path) == files_of("first")
+    assert names(tmp_path) == files_of("first") | {"index.html"}
 
 
 def test_a_mistake_in_a_figure_keeps_its_traceback(tmp_path):
@@ -248,57 +227,5 @@ def test_a_figure_is_given_findings_and_nothing_else(tmp_path):
 
 def test_an_experiment_can_only_be_declared_by_name():
     with pytest.raises(TypeError):
-        Experiment("coins", "?", (), draw_figure)  # pyright: ignore[reportCallIssue]
+        Experiment(*("coins", "?", (), draw_figure))
     assert dataclasses.is_dataclass(Experiment)
-
-
-SCRIPT = """
-from attnlab_theory.experiment import main
-from tests.test_experiment import toy
-
-raise SystemExit(main(toy("coins")))
-"""
-
-
-@pytest.fixture(scope="module")
-def script_runs(tmp_path_factory):
-    """An experiment run as a script, twice at once, in processes that hash strings differently."""
-    root = Path(__file__).parents[1]
-    script = tmp_path_factory.mktemp("experiments") / "coins.py"
-    script.write_text(SCRIPT)
-    folders = [tmp_path_factory.mktemp("script") for _ in range(2)]
-    running = [
-        subprocess.Popen(
-            [sys.executable, str(script), "--out", str(folder), *more],
-            env=os.environ | {"PYTHONPATH": str(root), "PYTHONHASHSEED": str(seed)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for seed, (folder, more) in enumerate(zip(folders, ([], ["--json"]), strict=True))
-    ]
-    said = [process.communicate(timeout=240) for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    return folders, said
-
-
-def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
-    (one, two), _ = script_runs
-    for suffix in (".json", ".svg", ".png"):
-        assert (one / f"coins{suffix}").read_bytes() == (two / f"coins{suffix}").read_bytes()
-
-
-def test_a_script_prints_results_to_standard_output_and_progress_to_standard_error(script_runs):
-    _, ((table, progress), (value, _)) = script_runs
-    assert "SUPPORTED" in table
-    assert "coins: coin  SUPPORTED" in progress
-    assert [*json.loads(value)] == ["findings", "run"]
-
-
-@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--budget", "huge"], ["--nonsense"]])
-def test_a_script_refuses_a_mistaken_command_line_in_one_line(monkeypatch, capsys, arguments):
-    monkeypatch.setattr(sys, "argv", ["coins.py", *arguments])
-    assert runner.main(toy("coins")) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert arguments[-1] in said.err

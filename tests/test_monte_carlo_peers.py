@@ -6,17 +6,18 @@ import scipy.stats
 
 from attnlab_theory.theory import key_noise
 from benchmarks import monte_carlo
+from benchmarks.monte_carlo_peers import BETA, STRETCH, VARIANCE, N, numpy_keys, numpy_scores, scipy_keys
 
 TRIALS = 2**13
-ERROR_RATE = 1e-6 / 4 / (2 * monte_carlo.N)
+ERROR_RATE = 1e-6 / 4 / (2 * N)
 
 
 def expected() -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of the weights and of their squares, two rows each."""
-    query = monte_carlo.BETA * np.eye(monte_carlo.N)[:2].sum(axis=0)
-    stretch = monte_carlo.STRETCH * np.eye(monte_carlo.N)[0]
-    laws = key_noise.score_laws(query, np.eye(monte_carlo.N), variance=monte_carlo.VARIANCE, stretch=stretch)
-    powers = np.eye(monte_carlo.N, dtype=int)
+    query = BETA * np.eye(N)[:2].sum(axis=0)
+    stretch = STRETCH * np.eye(N)[0]
+    laws = key_noise.score_laws(query, np.eye(N), variance=VARIANCE, stretch=stretch)
+    powers = np.eye(N, dtype=int)
     rows = [[key_noise.weight_moment(*laws, (p * row).tolist()) for row in powers] for p in (1, 2, 4)]
     first, second, fourth = map(np.array, rows)
     return np.stack([first, second]), np.stack([second - first**2, fourth - second**2])
@@ -29,7 +30,7 @@ def fits(means: np.ndarray, trials: int) -> bool:
     return bool((np.abs(means - exact) <= radius).all())
 
 
-@pytest.mark.parametrize("program", [monte_carlo.numpy_keys, monte_carlo.numpy_scores, monte_carlo.scipy_keys])
+@pytest.mark.parametrize("program", [numpy_keys, numpy_scores, scipy_keys])
 def test_peers_find_the_moments_of_the_weights(program):
     assert fits(program(TRIALS, np.random.default_rng(0)), TRIALS)
 

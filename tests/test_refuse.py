@@ -23,6 +23,9 @@ Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
         (lambda: refuse.not_positive(scale=-2.0), "not -2.0"),
         (lambda: refuse.not_positive(scale=math.nan), "not nan"),
         (lambda: refuse.not_positive(beta=1.0, scale=jnp.asarray(-1.5)), "scale must be positive, not -1.5"),
+        (lambda: refuse.not_whole(n=2.0), "n must be a whole number, not 2.0"),
+        (lambda: refuse.not_whole(n=True), "n must be a whole number, not True"),
+        (lambda: refuse.not_whole(n="2"), "n must be a whole number, not '2'"),
         (lambda: refuse.negative(variance=-1e-9), "variance must not be negative, but is -1e-09"),
         (lambda: refuse.negative(variance=math.nan), "but is nan"),
         (lambda: refuse.different_axes("width", q=3, k=4), "width must agree: q has 3, k has 4"),
@@ -42,6 +45,7 @@ def test_a_bad_value_is_named_with_what_it_is(check, said):
 def test_good_values_pass():
     refuse.non_finite(q=Q, number=1.0, integers=np.arange(3))
     refuse.not_positive(scale=1e-30, beta=jnp.asarray(2.0))
+    refuse.not_whole(n=0, route=np.int32(-2), position=jnp.asarray(3))
     refuse.negative(variance=0.0)
     refuse.different_axes("width", q=3, k=3)
     refuse.wrong_rank(2, q=Q, k=np.zeros((4, 3)))

@@ -10,15 +10,40 @@ PACKAGE = ROOT / "attnlab_theory"
 
 HALLWAY = {"axes", "seeds", "refuse", "options"}
 CLOSED_TO_HALLWAY = {"theory", "stats"}
-BELOW_EXPERIMENT = {"attention", "sampling", "theory", "construct", "stats", "identities", "claims", "report"}
+BELOW_EXPERIMENT = {
+    "attention",
+    "counting",
+    "sampling",
+    "theory",
+    "construct",
+    "stats",
+    "identities",
+    "claims",
+    "report",
+}
 DOORS: dict[str, set[str]] = {
-    **{room: set() for room in ("attention", "sampling", "theory", "stats", *HALLWAY)},
+    # counting walks anybody's program: it knows of jax's primitives and of no operator.
+    **{room: set() for room in ("attention", "sampling", "theory", "stats", "counting", *HALLWAY)},
     "construct": {"attention", "theory"},
     "identities": {"attention", "construct", "sampling"},
-    "claims": {"attention", "construct", "sampling", "theory", "stats", "identities"},
+    # claims opens counting to measure what theory/cost.py predicts.
+    "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
     "experiment": {"claims", "stats", "report"},
+    # museum breaks what other rooms build, and shows which identities and claims notice.
+    "museum": {
+        "attention",
+        "construct",
+        "sampling",
+        "theory",
+        "stats",
+        "identities",
+        "claims",
+        "report",
+    },
     "answers": {"attention", "sampling", "claims", "identities", "report"},
+    # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
+    "estimators": {"attention", "sampling", "theory"},
     "language": {"attention", "sampling", "stats"},
     "experiments": {"experiment"} | BELOW_EXPERIMENT,
 }

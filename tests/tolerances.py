@@ -246,3 +246,56 @@ def routing_rtol(condition: float) -> float:
     squares on a set of active margins, no more than 12 in 16 dimensions, squares nothing more.
     """
     return linear_algebra_rtol(12, 16, condition**2)
+
+
+def gaussian_quadrature_rtol(terms: int, peak_exponent: float) -> float:
+    """Relative error of a Gauss-Hermite mean of an exponential of w, in float64, once its nodes suffice.
+
+    Exponents of at most `peak_exponent` in size, wrong by 8 eps of it, in products of two features; nodes and
+    weights (relative error 1e-13, numpy.polynomial's own) and a sum of `terms` positive terms.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    return 16 * eps * peak_exponent + terms * eps + 2e-13
+
+
+def linear_attention_atol(m: int, n: int, peak_value: float, peak_log: float = 0.0, dtype=np.float32) -> float:
+    """Absolute difference of two ways to a ratio of sums over n keys of products of m positive features.
+
+    A product of features is a sum of m positive terms, a numerator and a normaliser sum n of them: (m + n + 2) eps
+    each, on both sides. Where features carry a shift and take it off again, exponents of at most peak_log in
+    size are rounded up to four times on each side.
+    """
+    eps = float(np.finfo(dtype).eps)
+    return 4 * peak_value * eps * (m + n + 2 + 4 * peak_log)
+
+
+def additive_atol(n: int, d: int, width: int, dtype=np.float32) -> float:
+    """Absolute difference of two ways to additive attention over n keys, everything at most one in size.
+
+    A hidden unit's input sums two products of d terms, each at most d: (d + 1) d eps, and tanh adds 4 eps (it is
+    never steeper than one); a score sums `width` such units: with their own rounding, width (d + 1 + width / 2) d
+    eps at most. The weights pay it twice as in `softmax_rtol`, the mean of n values n eps, and both sides pay.
+    """
+    eps = float(np.finfo(dtype).eps)
+    score = width * ((d + 1) * d + 4 + width / 2) * eps
+    return 2 * (2 * score + (2 * n + 4) * eps)
+
+
+def feature_moment_rtol() -> float:
+    """Relative error of moments of feature products, in theory/feature_error.py and in the quadratures beside it.
+
+    Exponents stay below 60 in size in these tests: 60 eps each; sums and convolutions of at most 1,000 positive
+    terms add as many eps, log-gamma functions of up to 1e3 in size as much again. Quadratures are good to 1e-13.
+    """
+    return 1e-11
+
+
+def model_atol(n: int, moved: float, dtype=np.float32) -> float:
+    """Absolute difference of two ways to the same output of a network, whose longest inner product has n terms.
+
+    Each computed product x . w is exact for weights that are off by at most n eps of themselves (Higham 2002,
+    equation 3.4), and roundings between products are a few eps more: n + 8. `moved` is the largest change of the
+    output, measured, when every weight moves by 2**-12 of itself with a random sign: far above rounding, and still
+    first order. Both sides pay. Random signs are not the worst ones, but nor are n eps what roundings add up to.
+    """
+    return 2 * (n + 8) * float(np.finfo(dtype).eps) * 2**12 * moved

@@ -7,8 +7,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims import Claim
+from attnlab_theory.claims import Claim, Findings, check
+from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, proportion
+from attnlab_theory.stats.draws import CHUNKS_PER_BLOCK
+
+CHUNK = 8
+BLOCK = CHUNKS_PER_BLOCK * CHUNK
+KEY = key_for(0, "judge")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +41,11 @@ def coin_claim(**changes) -> Claim:
         "bound": lambda coin: proportion(),
         "resolution": lambda coin: 0.1,
         "settings": (Coin(0.25), Coin(0.5)),
-        "chunk": 8,
+        "chunk": CHUNK,
     }
     return Claim(**declared | changes)
+
+
+def checked(claim: Claim, *, max_draws: int = BLOCK * 16, error_rate: float = 0.01, **options) -> Findings:
+    """The findings with one key, at a false-alarm rate that is quick to reach."""
+    return check(claim, key=KEY, error_rate=error_rate, max_draws=max_draws, **options)

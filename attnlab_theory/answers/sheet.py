@@ -22,7 +22,7 @@ from attnlab_theory.identities import IDENTITIES, check_identity
 from attnlab_theory.report.table import STYLES, measured_text
 from attnlab_theory.seeds import key_for
 
-HOMEWORKS = ("cs224n", "practical4", "uw", "blog")
+HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
 """In the order of the sheet; each has a TOML file of its name."""
 
 SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"

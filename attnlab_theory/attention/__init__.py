@@ -1,7 +1,27 @@
-"""Room 1: arrays to arrays, exactly. No PRNG keys, no configuration."""
+"""Room 1: arrays to arrays, exactly. No configuration, and no PRNG keys but for BigBird's links."""
 
+from attnlab_theory.attention.additive import additive_attention, additive_weights
+from attnlab_theory.attention.alibi import alibi_attention, alibi_bias, alibi_slopes, alibi_weights
 from attnlab_theory.attention.blocked import blocked_attention
+from attnlab_theory.attention.features import (
+    dense_exponential_features,
+    generalized_exponential_features,
+    hyperbolic_features,
+    log_dense_exponential_features,
+    log_generalized_exponential_features,
+    log_hyperbolic_features,
+    log_positive_features,
+    positive_features,
+    trigonometric_features,
+)
 from attnlab_theory.attention.heads import averaged_heads, merge_heads, multi_head_attention, split_heads
+from attnlab_theory.attention.linear import (
+    feature_attention,
+    key_shift,
+    linear_attention,
+    query_shift,
+    seen_key_shift,
+)
 from attnlab_theory.attention.masks import causal_mask
 from attnlab_theory.attention.positions import (
     half_layout_order,
@@ -10,24 +30,70 @@ from attnlab_theory.attention.positions import (
     rotation_matrix,
     sinusoidal,
 )
+from attnlab_theory.attention.sketches import linformer_attention
 from attnlab_theory.attention.softmax import attention, attention_scores, attention_weights
+from attnlab_theory.attention.sparse import (
+    bigbird_attention,
+    bigbird_links,
+    bigbird_mask,
+    linked_mask,
+    sliding_window_attention,
+)
+from attnlab_theory.attention.synthesizers import (
+    dense_logits,
+    factorised_logits,
+    random_logits,
+    synthesizer_attention,
+    synthesizer_weights,
+)
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
 
 __all__ = [
+    "additive_attention",
+    "additive_weights",
+    "alibi_attention",
+    "alibi_bias",
+    "alibi_slopes",
+    "alibi_weights",
     "attention",
     "attention_scores",
     "attention_weights",
     "averaged_heads",
+    "bigbird_attention",
+    "bigbird_links",
+    "bigbird_mask",
     "blocked_attention",
     "causal_mask",
+    "dense_exponential_features",
+    "dense_logits",
+    "factorised_logits",
+    "feature_attention",
+    "generalized_exponential_features",
     "half_layout_order",
+    "hyperbolic_features",
+    "key_shift",
+    "linear_attention",
+    "linformer_attention",
+    "linked_mask",
+    "log_dense_exponential_features",
+    "log_generalized_exponential_features",
+    "log_hyperbolic_features",
+    "log_positive_features",
     "merge_heads",
     "multi_head_attention",
+    "positive_features",
+    "query_shift",
+    "random_logits",
     "rotary",
     "rotary_by_complex",
     "rotation_matrix",
+    "seen_key_shift",
     "sinusoidal",
+    "sliding_window_attention",
     "split_heads",
+    "synthesizer_attention",
+    "synthesizer_weights",
+    "trigonometric_features",
     "zero_after_softmax",
     "zero_after_softmax_weights",
 ]

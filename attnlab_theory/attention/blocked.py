@@ -24,9 +24,12 @@ WHOLE_ROWS = 2048
 """Up to this many keys, a block of queries meets all the keys it sees in one tile, and nothing is rescaled; longer
 tiles fall out of the cache."""
 
-BRANCHES = 16
-"""Under a causal mask, blocks that meet their keys in one tile have tiles of their own lengths, and are compiled
-one by one: at most this many, or compilation would take longer than the work."""
+CAUSAL_WHOLE_ROWS = 1024
+"""The same under a causal mask, where every block has a tile of its own length. The blocks are compiled one by one
+and XLA may hold the tiles of all of them at once: half a matrix of this side, no more than 2 MiB each way."""
+
+UNROLLED = 16
+"""At most this many blocks are compiled one by one, or compilation would take longer than the work."""
 
 
 def blocked_attention(
@@ -53,7 +56,8 @@ def blocked_attention(
         causal: position t sees positions 0..t only.
 
     Returns:
-        One row per query. Under `jit`, where values cannot be read, a bad scale gives NaN.
+        One row per query. A row with a score that overflows is NaN; under `jit`, where values cannot be read, so
+        is one with a bad scale or one that sees a key that is not finite.
 
     Raises:
         ValueError: as `attention`; also if `block` is not a positive whole number, or `causal` is asked for
@@ -71,9 +75,9 @@ def blocked_attention(
         raise ValueError(f"block must be a positive whole number, not {block}")
     if causal:
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
-    longest = min(WHOLE_ROWS, BRANCHES * block) if causal else WHOLE_ROWS
+    longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS
     plan = _Plan(operator.index(block), causal, k.shape[0] <= longest)
-    return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
+    return _attend(plan, q, refuse.nan_unless_finite(k), v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
 
 
 class _Plan(NamedTuple):
@@ -92,7 +96,7 @@ def _attend_and_keep(plan: _Plan, q: Array, k: Array, v: Array, scale: Array):
     return o, (q, k, v, scale, o, log_z)
 
 
-def _pull_back(plan: _Plan, kept: tuple[Array, ...], d_o: Array):
+def _pull_back(plan: _Plan, kept: tuple[Any, ...], d_o: Array):
     q, k, v, scale, o, log_z = kept
     # With weights a and their gradient g, that of the scores is a * (g - sum a g), and sum a g = o . d_o: one
     # number per query, known beforehand. Out here, the loop over members need not copy its part of o.
@@ -204,16 +208,14 @@ def _over_blocks(plan: _Plan, step: Callable, carry: Any, t: int) -> tuple[Any, 
     """`step(carry, start, size) -> (carry, rows)` over blocks of queries; the rows joined."""
     whole = t // plan.block
     parts = []
-    if whole:
-        # A loop even where every block is compiled by itself: unrolled, XLA would hold all their tiles at once.
-        branches = [functools.partial(step, start=i * plan.block, size=plan.block) for i in range(whole)]
-
-        def one(carry, i):
-            if plan.whole_rows and plan.causal:
-                return lax.switch(i, branches, carry)
-            return step(carry, start=i * plan.block, size=plan.block)
-
-        carry, rows = lax.scan(one, carry, jnp.arange(whole))
+    if plan.whole_rows and plan.causal:
+        for i in range(whole):
+            carry, rows = step(carry, start=i * plan.block, size=plan.block)
+            parts.append(rows)
+    elif whole:
+        carry, rows = lax.scan(
+            lambda c, i: step(c, start=i * plan.block, size=plan.block), carry, jnp.arange(whole)
+        )
         parts.append(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows))
     if t % plan.block or not parts:
         carry, rows = step(carry, start=whole * plan.block, size=t % plan.block)

@@ -11,8 +11,9 @@ def causal_mask(t: int) -> Bool[Array, "t s"]:
     """The mask under which position t sees positions 0..t.
 
     Raises:
-        ValueError: if `t` is not positive.
+        ValueError: if `t` is not a positive whole number.
     """
+    refuse.not_whole(positions=t)
     if not t > 0:
         raise ValueError(f"a causal mask needs at least one position, not {t}")
     return jnp.tril(jnp.ones((t, t), dtype=bool))

@@ -20,7 +20,7 @@ def attention_scores(
     refuse_blind(mask, q.shape[0], k.shape[0])
     # Keys first: mapped over random keys, XLA would copy a second operand into another order, at four times the
     # cost of the product. A single large product is as fast either way.
-    products = jnp.einsum("sd,td->st", k, q).T
+    products = jnp.einsum("sd,td->st", refuse.nan_unless_finite(k), q).T
     scores = jnp.asarray(refuse.nan_unless_positive(scale), products.dtype) * products
     # Masking before the softmax keeps rows summing to one; masking after it leaks
     # the normaliser of the hidden positions into the visible ones.
@@ -40,8 +40,9 @@ def attention_weights(
             for scale = 1 and the GPT uses 1/sqrt(d); guessing hides the gap.
 
     Returns:
-        Rows are probability vectors over source positions. Under `jit`, where values cannot be read, a
-        bad scale or a row that sees nothing gives NaN.
+        Rows are probability vectors over source positions. A row with a score that overflows is NaN. Under `jit`,
+        where values cannot be read, so is one with a bad scale, one that sees nothing or one that sees a key that
+        is not finite.
 
     Raises:
         ValueError: if `scale` is not positive and finite, there is no key, q and k differ in width, an

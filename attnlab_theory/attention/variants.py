@@ -4,7 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
-from attnlab_theory.attention.softmax import attention_weights
+from attnlab_theory.attention.masks import refuse_blind
+from attnlab_theory.attention.softmax import attention_weights, refuse_inputs
 from attnlab_theory.axes import Scalar
 
 
@@ -23,7 +24,8 @@ def zero_after_softmax_weights(
     """
     refuse.wrong_rank(2, mask=mask)
     # Refuses what the right operator refuses, so that the two are compared on the same inputs.
-    attention_weights(q, k, mask, scale=scale)
+    refuse_inputs(q, k, scale)
+    refuse_blind(mask, q.shape[0], k.shape[0])
     return jnp.where(mask, attention_weights(q, k, scale=scale), 0)
 
 

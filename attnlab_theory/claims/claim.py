@@ -74,6 +74,11 @@ class Finding:
         """Whether the verdict is the one the claim is kept for."""
         return self.verdict == self.expect
 
+    def times(self, factor: float) -> "Finding":
+        """The same in another unit, for a figure: predicted and measured multiplied by a positive factor."""
+        predicted, measured = (Interval(factor * i.low, factor * i.high) for i in (self.predicted, self.measured))
+        return dataclasses.replace(self, predicted=predicted, measured=measured)
+
 
 class Findings(tuple[Finding, ...]):
     """Findings in the order in which they were made; all that a figure is drawn from."""

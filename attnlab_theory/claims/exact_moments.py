@@ -104,10 +104,12 @@ STRETCHED = Claim(
 @functools.cache
 def _any_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A query, means and covariance factors with nothing in common: no key is like another, none is isotropic."""
-    query, means, factors, sizes = (
-        np.asarray(jax.random.normal(key_for(0, "any-covariances", name), shape, jnp.float32))
-        for name, shape in {"query": (d,), "means": (n, d), "factors": (n, d, d), "sizes": (n,)}.items()
-    )
+    # Drawn while a sampler is compiled, these too would otherwise be traced.
+    with jax.ensure_compile_time_eval():
+        query, means, factors, sizes = (
+            np.asarray(jax.random.normal(key_for(0, "any-covariances", name), shape, jnp.float32))
+            for name, shape in {"query": (d,), "means": (n, d), "factors": (n, d, d), "sizes": (n,)}.items()
+        )
     # Scores of size one and deviations from a tenth to one, so that no key is out of the race.
     factors = factors * (np.exp(sizes) / (2 * d))[:, None, None]
     return query / np.linalg.norm(query), means, factors

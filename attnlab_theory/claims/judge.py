@@ -140,7 +140,7 @@ class _Case(Generic[P]):
                 claim=self.claim.name,
                 statement=self.claim.statement,
                 source=self.claim.source,
-                setting=dataclasses.asdict(self.setting),  # pyright: ignore[reportArgumentType]
+                setting=_fields(self.setting),
                 predicted=predicted,
                 measured=measured,
                 draws=draws,
@@ -220,14 +220,16 @@ def _require_finite(claim: Claim[P], setting: P, draws: np.ndarray) -> None:
         raise ValueError(f"{claim.name} drew {draws[~np.isfinite(draws)][0]} at {setting}")
 
 
+def _fields(setting: Any) -> dict[str, Any]:
+    return {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
+
+
 def _traced_part(setting: Any) -> dict[str, float]:
-    fields = {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
-    return {name: value for name, value in fields.items() if isinstance(value, float)}
+    return {name: value for name, value in _fields(setting).items() if isinstance(value, float)}
 
 
 def _static_part(setting: Any) -> tuple[type, tuple[tuple[str, Any], ...]]:
-    fields = {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
-    return type(setting), tuple((n, v) for n, v in fields.items() if not isinstance(v, float))
+    return type(setting), tuple((n, v) for n, v in _fields(setting).items() if not isinstance(v, float))
 
 
 def _groups(settings: Sequence[Any]) -> list[list[int]]:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import tyro
 
+from attnlab_theory.cli.estimators import Estimators
+from attnlab_theory.cli.exhibits import Museum
+from attnlab_theory.cli.knowledge import Knowledge
 from attnlab_theory.cli.laws import Answers, List, Run
 from attnlab_theory.cli.machine import Doctor
 from attnlab_theory.cli.problems import Check, Construct, Leaks
@@ -22,6 +25,9 @@ COMMANDS = {
     "check": Check,
     "construct": Construct,
     "leaks": Leaks,
+    "estimators": Estimators,
+    "museum": Museum,
+    "knowledge": Knowledge,
     "doctor": Doctor,
 }
 
@@ -41,8 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         command = _parse(arguments)
         return command.run()
     except BrokenPipeError:
-        # `attnlab list | head` closes our output early; that is no error of ours.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        # `attnlab list | head` closes our output early; that is no error of ours, nor will the last flush be one.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError) as error:
         text = " ".join(str(error).split())
@@ -60,7 +66,9 @@ def configure_jax() -> None:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
-def _parse(arguments: list[str]) -> "Run | List | Answers | Check | Construct | Leaks | Doctor":
+def _parse(
+    arguments: list[str],
+) -> "Run | List | Answers | Check | Construct | Leaks | Estimators | Museum | Knowledge | Doctor":
     return parsed_in_one_line(
         lambda: tyro.extras.subcommand_cli_from_dict(
             COMMANDS,

@@ -75,13 +75,12 @@ class Answers:
 
     def run(self) -> int:
         """Judge the evidence and print the answers."""
-        from rich.console import Console
-
         from attnlab_theory.answers import sheet
         from attnlab_theory.claims import CLAIMS, Findings
         from attnlab_theory.cli import library
         from attnlab_theory.experiment import judge_claim
         from attnlab_theory.report.board import Board
+        from attnlab_theory.report.table import show
 
         asked = sheet.chosen(self.question)
         claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
@@ -100,5 +99,5 @@ class Answers:
         if self.json:
             print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
         else:
-            Console(highlight=False).print(sheet.sheet_text(answers))
+            show(sheet.sheet_text(answers))
         return sheet.exit_code(answers)

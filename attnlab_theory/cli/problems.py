@@ -29,9 +29,8 @@ class Check:
 
     def run(self) -> int:
         """Judge the answer, or print the template."""
-        from rich.console import Console
-
         from attnlab_theory.answers import grading
+        from attnlab_theory.report.table import show
 
         if self.template:
             if self.answer or self.question:
@@ -48,7 +47,7 @@ class Check:
         if self.json:
             print(json.dumps(judged.as_json(), indent=1, ensure_ascii=False))
         else:
-            Console(highlight=False).print(grading.judgement_text(judged))
+            show(grading.judgement_text(judged))
         return judged.exit_code
 
 
@@ -71,7 +70,9 @@ class ConstructSubset:
 
         from attnlab_theory.construct import query_for_subset
 
-        found = query_for_subset(_array(self.keys), [_index(part, "--select") for part in self.select.split(",")])
+        found = query_for_subset(
+            read_matrix(self.keys), [_index(part, "--select") for part in self.select.split(",")]
+        )
         # The certificate counts the rounding of the operator, and a file's numbers are float64 as a rule.
         with jax.enable_x64(True):
             strength = found.strength(self.tolerance)
@@ -115,7 +116,13 @@ class ConstructRouting:
         from attnlab_theory.construct import route
 
         routes = [None if part.strip() == "-" else _index(part, "--routes") for part in self.routes.split(",")]
-        found = route(_array(self.inputs), routes, _array(self.outputs, gaps=True), tolerance=self.tolerance)
+        inputs = read_matrix(self.inputs)
+        for goal in routes:
+            if goal is not None and not 0 <= goal < len(inputs):
+                raise ValueError(
+                    f"--routes: no input is numbered {goal}, only 0 to {len(inputs) - 1}; - leaves a row free"
+                )
+        found = route(inputs, routes, read_matrix(self.outputs, gaps=True), tolerance=self.tolerance)
         if self.json:
             result = {
                 "routes": routes,
@@ -182,7 +189,7 @@ class Leaks:
         return leaks.exit_code(found)
 
 
-def _array(path: Path, *, gaps: bool = False) -> "np.ndarray":
+def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
     """The numbers of a .npy file, one line of complaint if it holds anything else; NaN only where gaps may be."""
     import numpy as np
 
@@ -192,6 +199,8 @@ def _array(path: Path, *, gaps: bool = False) -> "np.ndarray":
         array = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, EOFError):
         raise ValueError(f"{path} is no whole .npy file of numbers; write it with numpy.save") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":

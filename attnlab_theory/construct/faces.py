@@ -47,7 +47,7 @@ def widest_margin(
     if length <= rounding:
         return np.zeros(keys.shape[1]), 0.0
     system = np.vstack([lead.T / length, np.ones(len(others))])
-    mixture, _ = scipy.optimize.nnls(system, np.append(np.zeros(keys.shape[1]), 1.0), maxiter=100 * len(keys))
+    mixture = non_negative_solution(system, np.append(np.zeros(keys.shape[1]), 1.0))
     query = _off(inside, (mixture @ lead)[None, :])[0]
     size = float(np.linalg.norm(query))
     # A combination that cancels to its own rounding is the zero vector: the origin is in the hull.
@@ -58,6 +58,29 @@ def widest_margin(
     # Evaluated, not taken from the solver: the margin is a fact about this query.
     margin = float(np.min(scores[chosen]) - np.max(scores[others]))
     return (query, margin) if margin > 0 else (np.zeros(keys.shape[1]), 0.0)
+
+
+def non_negative_solution(
+    system: Float[np.ndarray, "m n"], target: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " n"]:
+    """The x >= 0 that brings `system @ x` next to `target`: an active-set method, whose optimum is checked.
+
+    scipy's solver (1.17) stops at a wrong x once in some thousand systems whose columns repeat. At the optimum no
+    derivative is positive, and those of the columns in use are zero.
+
+    Source: Lawson and Hanson 1974, chapter 23; Stark and Parker 1995, "Bounded-variable least-squares".
+    """
+    tolerance = 100 * max(system.shape) * float(np.finfo(float).eps) * float(np.max(np.sum(system**2, axis=0)))
+
+    def slack(x: np.ndarray) -> float:
+        slope = system.T @ (target - system @ x)
+        return float(max(np.max(slope), np.max(np.abs(slope[x > 0]), initial=0.0)))
+
+    x, _ = scipy.optimize.nnls(system, target, maxiter=100 * system.shape[1])
+    if slack(x) <= tolerance:
+        return x
+    bounded = scipy.optimize.lsq_linear(system, target, (0, np.inf), method="bvls", tol=1e-15)
+    return min((x, np.maximum(bounded.x, 0)), key=slack)
 
 
 def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) -> tuple[int, ...]:
@@ -96,7 +119,7 @@ def nearest_mixture(
     centred = keys - point[None, :]
     size = max(float(np.max(np.abs(centred))), float(np.finfo(float).tiny))
     system = np.vstack([centred.T / size, np.ones(len(keys))])
-    raw, _ = scipy.optimize.nnls(system, np.append(np.zeros(keys.shape[1]), 1.0), maxiter=100 * len(keys))
+    raw = non_negative_solution(system, np.append(np.zeros(keys.shape[1]), 1.0))
     weights = raw / np.sum(raw)
     return weights, float(np.linalg.norm(weights @ centred))
 

@@ -55,7 +55,10 @@ def checked(
     if not 0 < tolerance < math.inf:
         raise ValueError(f"tolerance must be positive and finite, not {tolerance}")
     for i, goal in enumerate(routes):
-        if goal is not None and not 0 <= goal < n:
+        if goal is None:
+            continue
+        refuse.not_whole(**{f"route {i}": goal})
+        if not 0 <= goal < n:
             raise ValueError(
                 f"row {i} is routed to {goal}, but inputs are numbered 0 to {n - 1}; None leaves it free"
             )

@@ -176,6 +176,11 @@ def _mixed(mixture: np.ndarray, indices: Sequence[int]) -> str:
 
 
 def _checked(subset: Sequence[int], n: int) -> tuple[int, ...]:
+    if any(refuse.is_boolean(i) for i in subset):
+        raise ValueError(
+            f"subset must list the numbers of the wanted keys, not {list(subset)}; "
+            "numpy.flatnonzero turns a mask into them"
+        )
     chosen = [int(i) for i in subset]
     if any(i != given for i, given in zip(chosen, subset, strict=True)):
         raise ValueError(f"subset must hold whole numbers, not {list(subset)}")

@@ -1,6 +1,17 @@
 """Room 5, beside the claims: what is true of every input. One counterexample fails an identity."""
 
-from attnlab_theory.identities import agreement, causality, derivatives, rotation, rows, shared_projection, symmetry
+from attnlab_theory.identities import (
+    agreement,
+    causality,
+    dense,
+    derivatives,
+    heads,
+    mixers,
+    rotation,
+    rows,
+    shared_projection,
+    symmetry,
+)
 from attnlab_theory.identities.identity import Identity, Trial, check_identity
 
 IDENTITIES: tuple[Identity, ...] = (
@@ -9,8 +20,11 @@ IDENTITIES: tuple[Identity, ...] = (
     *derivatives.IDENTITIES,
     *causality.IDENTITIES,
     *agreement.IDENTITIES,
+    *heads.IDENTITIES,
     *rotation.IDENTITIES,
     *shared_projection.IDENTITIES,
+    *mixers.IDENTITIES,
+    *dense.IDENTITIES,
 )
 """Every identity of the lab, in the order of the book. Explicit: no discovery."""
 

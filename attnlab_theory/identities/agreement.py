@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from attnlab_theory.attention import attention, causal_mask, multi_head_attention
+from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.attention.caching import cached_attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.identities import cases
@@ -14,7 +14,7 @@ from attnlab_theory.identities.cases import Attending, Tokens
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.operators import (
     BLOCKED,
-    ROTARY,
+    OPERATORS,
     SCHEMES,
     SOFTMAX,
     TILED,
@@ -91,31 +91,36 @@ def _longer_causal(q: Array, k: Array, v: Array, *, scale: Scalar) -> Array:
     return attention(q, k, v, causal_mask(q.shape[0]), scale=scale)
 
 
-def vectorised(heads: Callable[..., Array]) -> Identity[Attending]:
-    """Heads together, and one after the other."""
+def vectorised(operator: Operator, together: Callable[..., Callable[..., Array]] = jax.vmap) -> Identity[Attending]:
+    """Two problems at once, and one after the other."""
 
     def pairs(case: Attending) -> tuple[Array, Array, Array]:
-        # Two heads that differ in everything: the second has the roles of queries and keys exchanged.
+        # Two that differ in everything: the second has the roles of queries and keys exchanged.
         q, k = jnp.stack((case.q, case.k)), jnp.stack((case.k, case.q))
         return q, k, jnp.stack((case.v, case.v[case.order]))
 
-    def together(case: Attending) -> Array:
-        return heads(*pairs(case), case.mask, scale=case.scale)
+    def at_once(case: Attending) -> Array:
+        return together(lambda q, k, v: operator.mix(q, k, v, case.mask, scale=case.scale))(*pairs(case))
 
     def loop(case: Attending) -> Array:
         parts = zip(*pairs(case), strict=True)
-        return jnp.stack([attention(q, k, v, case.mask, scale=case.scale) for q, k, v in parts])
+        return jnp.stack([operator.mix(q, k, v, case.mask, scale=case.scale) for q, k, v in parts])
 
-    return agreement("vmap-is-loop", "Heads under vmap equal heads in a loop.", SOFTMAX, together, loop)
+    statement = "Problems under vmap are answered as in a loop."
+    return agreement("vmap-is-loop", statement, operator, jax.jit(at_once), jax.jit(loop))
 
 
 def compiled(operator: Operator, compile_: Callable[..., Callable[..., Array]] = jax.jit) -> Identity[Attending]:
-    """The operator under `jit`, and as it is written."""
+    """The operator under `jit`, and one operation after the other, loops and all."""
 
-    def eager(case: Attending) -> Array:
+    def written(case: Attending) -> Array:
         return operator.mix(case.q, case.k, case.v, case.mask, scale=case.scale)
 
-    return agreement("jit-is-eager", "Compiled and eager attention agree.", operator, compile_(eager), eager)
+    def eager(case: Attending) -> Array:
+        with jax.disable_jit():
+            return written(case)
+
+    return agreement("jit-is-eager", "Compiled and eager attention agree.", operator, compile_(written), eager)
 
 
 IDENTITIES = (
@@ -123,7 +128,7 @@ IDENTITIES = (
     cached(cached_attention),
     blocked(BLOCKED, attention),
     blocked(TILED, _longer_causal),
-    vectorised(multi_head_attention),
-    compiled(SOFTMAX),
-    compiled(ROTARY),
+    *map(vectorised, OPERATORS),
+    # Tile by tile, two hundred small steps of a case take a second eagerly: blocks stand for them here.
+    *(compiled(operator) for operator in OPERATORS if operator is not TILED),
 )

@@ -15,7 +15,7 @@ from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.leaks import leaks
-from attnlab_theory.identities.operators import SCHEMES, decoded, full_pass, queries_keys_values
+from attnlab_theory.identities.operators import SCHEMES, decoded, full_pass, heads_pass, queries_keys_values
 
 Mix = Callable[[Tokens], Array]
 
@@ -72,6 +72,7 @@ IDENTITIES = (
     *(causal(f"decoding, positions {s}", functools.partial(decoded, scheme=s)) for s in SCHEMES),
     causal("cached", _cached),
     causal("blocked", functools.partial(_blocked, block=3)),
+    causal("heads", functools.partial(heads_pass, heads=2, causal=True)),
     causal("without a mask", functools.partial(full_pass, scheme="none", causal=False), broken=True),
     causal("zero-after-softmax", _zero_after, broken=True),
     causal("detached maximum", detached_maximum, broken=True),

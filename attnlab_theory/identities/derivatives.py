@@ -13,12 +13,17 @@ import numpy as np
 from jaxtyping import Array
 
 from attnlab_theory.attention import attention_scores
-from attnlab_theory.attention.caching import cached_attention
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending, Scores
 from attnlab_theory.identities.identity import Identity
-from attnlab_theory.identities.operators import BLOCKED, ROTARY, SOFTMAX, TILED, ZERO_AFTER_SOFTMAX, Operator
-from attnlab_theory.identities.rounding import epsilon, gap, host, peak, weight_rounding
+from attnlab_theory.identities.operators import OPERATORS, SOFTMAX, ZERO_AFTER_SOFTMAX, Operator
+from attnlab_theory.identities.rounding import (
+    epsilon,
+    gap,
+    host,
+    peak,
+    weight_rounding,
+)
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -179,13 +184,17 @@ STEP = 2.0**-17
 def gradients(operator: Operator) -> Identity[Attending]:
     """Reverse-mode derivatives by every coordinate of q, k and v, against central differences."""
 
-    def weighted(joined: Array, mask: Array, scale: Array) -> Array:
-        # q and k have four columns, v has three; the sum is weighted so that no derivative cancels another.
+    def outputs(joined: Array, mask: Array, scale: Array) -> Array:
+        # q and k have four columns, v has three.
         q, k, v = joined[:, :4], joined[:, 4:8], joined[:, 8:]
-        out = operator.mix(q, k, v, mask if operator.masked else None, scale=scale)
+        return operator.mix(q, k, v, mask if operator.masked else None, scale=scale)
+
+    def weighted(joined: Array, mask: Array, scale: Array) -> Array:
+        # The sum is weighted so that no derivative cancels another.
+        out = outputs(joined, mask, scale)
         return jnp.sum(out * jnp.cos(1.0 + jnp.arange(out.size, dtype=out.dtype)).reshape(out.shape))
 
-    def parts(joined: Array, mask: Array, scale: Array) -> tuple[Array, Array, Array]:
+    def parts(joined: Array, mask: Array, scale: Array) -> tuple[Array, Array, Array, Array]:
         directions = jnp.eye(joined.size, dtype=joined.dtype).reshape(joined.size, *joined.shape)
 
         def difference(step: float) -> Array:
@@ -193,25 +202,27 @@ def gradients(operator: Operator) -> Identity[Attending]:
             behind = jax.vmap(lambda e: weighted(joined - step * e, mask, scale))(directions)
             return (ahead - behind) / (2 * step)
 
-        return jax.grad(weighted)(joined, mask, scale).reshape(-1), difference(STEP), difference(2 * STEP)
+        gradient = jax.grad(weighted)(joined, mask, scale).reshape(-1)
+        count = jnp.asarray(jax.eval_shape(outputs, joined, mask, scale).size)
+        return gradient, difference(STEP), difference(2 * STEP), count
 
     evaluated = in_double(parts)
 
-    def all_of(case: Attending) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def all_of(case: Attending) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         joined = np.concatenate([host(case.q), host(case.k), host(case.v)], axis=1)
         return evaluated(joined, np.asarray(case.mask), np.float64(case.scale))
 
     def tolerance(case: Attending) -> float:
-        """Truncation is seen in the data; rounding is that of two sums of 12 outputs over two steps.
+        """Truncation is seen in the data; rounding is that of two sums of outputs over two steps.
 
         A central difference errs by c h^2: with step 2h by four times that, so the two differ by three times
         the error of the first, and what is of order h^4 is far below. The gradient's own rounding is STEP
         times smaller than a difference's: the factor 2 covers it.
         """
-        _, fine, coarse = all_of(case)
+        _, fine, coarse, count = all_of(case)
         wide = dataclasses.replace(case, **{name: jnp.abs(getattr(case, name)) + 2 * STEP for name in "qkv"})
         # The rounding in the case's own dtype, in units of float64.
-        rounding = 12 * operator.rounding(wide) * EPS / epsilon(case.q)
+        rounding = int(count) * operator.rounding(wide) * EPS / epsilon(case.q)
         return gap(fine, coarse) + 2 * rounding / STEP
 
     return Identity(
@@ -225,16 +236,10 @@ def gradients(operator: Operator) -> Identity[Attending]:
     )
 
 
-def _cached(q: Array, k: Array, v: Array, mask: Array | None, *, scale: Array) -> Array:
-    return cached_attention(q, k, v, scale=scale)
-
-
-CACHED = Operator(name="cached", mix=_cached, masked=False)
-
 IDENTITIES = (
     softmax_jacobian(SOFTMAX),
     log_partition_slope(SOFTMAX),
     entropy_slope(SOFTMAX),
     hidden_score_slope(ZERO_AFTER_SOFTMAX),
-    *(gradients(operator) for operator in (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, CACHED, BLOCKED, TILED)),
+    *map(gradients, OPERATORS),
 )

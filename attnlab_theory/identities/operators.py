@@ -11,12 +11,16 @@ from jaxtyping import Array
 from attnlab_theory.attention import (
     attention,
     attention_weights,
+    averaged_heads,
     blocked_attention,
     causal_mask,
+    merge_heads,
+    multi_head_attention,
     rotary,
     sinusoidal,
+    split_heads,
 )
-from attnlab_theory.attention.caching import decode_step, empty_cache
+from attnlab_theory.attention.caching import cached_attention, decode_step, empty_cache
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
 from attnlab_theory.identities.cases import Attending, Tokens
 from attnlab_theory.identities.rounding import attention_rounding, epsilon, host, peak, score_bound, weight_rounding
@@ -103,6 +107,34 @@ BLOCKED = Operator(name="blocked", mix=_blocked, masked=False)
 TILED = Operator(name="blocked, tile by tile", mix=_tiled, masked=False, rounding=_tiled_rounding)
 """Causal, on sequences made longer: the running maximum is at work."""
 
+
+def _cached(q, k, v, mask=None, *, scale):
+    return cached_attention(q, k, v, scale=scale)
+
+
+def _heads(q, k, v, mask=None, *, scale):
+    """Two heads on half the columns of queries and keys each, both over all the values."""
+    return merge_heads(
+        multi_head_attention(split_heads(q, 2), split_heads(k, 2), jnp.stack((v, v)), mask, scale=scale)
+    )
+
+
+def _averaged(q, k, v, mask=None, *, scale):
+    return averaged_heads(q, k, v, scale=scale)
+
+
+def _averaged_rounding(case: Attending) -> float:
+    """The mean of as many outputs as there are queries: a sum of them and a quotient."""
+    return _plain_rounding(case) + peak(case.v) * epsilon(case.v) * (case.q.shape[0] / 2 + 1)
+
+
+CACHED = Operator(name="cached", mix=_cached, masked=False)
+HEADS = Operator(name="heads", mix=_heads)
+AVERAGED = Operator(name="averaged heads", mix=_averaged, masked=False, rounding=_averaged_rounding)
+
+OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, AVERAGED)
+"""All of them: for what is true of any function that is compiled, vectorised or differentiated."""
+
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]
 SCHEMES: tuple[Scheme, ...] = ("none", "learned", "sinusoidal", "rotary")
 """How a mixer learns where a token stands."""
@@ -133,6 +165,13 @@ def full_pass(case: Tokens, scheme: Scheme, *, causal: bool) -> Array:
     n = case.x.shape[0]
     q, k, v = queries_keys_values(case, scheme, range(n))
     return attention(q, k, v, causal_mask(n) if causal else None, scale=case.scale)
+
+
+def heads_pass(case: Tokens, *, heads: int, causal: bool) -> Array:
+    """Self-attention in several heads, side by side, without positions."""
+    n = case.x.shape[0]
+    q, k, v = (split_heads(x, heads) for x in queries_keys_values(case, "none", range(n)))
+    return merge_heads(multi_head_attention(q, k, v, causal_mask(n) if causal else None, scale=case.scale))
 
 
 def decoded(case: Tokens, scheme: Scheme) -> Array:

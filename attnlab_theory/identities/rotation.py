@@ -1,7 +1,8 @@
-"""Rotary and sinusoidal positions: lengths, relativity, and forms that agree (A.9, A.10)."""
+"""Rotary and sinusoidal positions: lengths, relativity, and forms that agree, slopes (A.9, A.10)."""
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -9,6 +10,7 @@ from jaxtyping import Array
 from attnlab_theory.attention import half_layout_order, rotary, rotary_by_complex, rotation_matrix, sinusoidal
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Rotating
+from attnlab_theory.identities.derivatives import EPS, in_double
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.rounding import angle_rounding, epsilon, gap, host, peak, rotation_rounding
 
@@ -184,6 +186,70 @@ def relative_waves(subject: str, waves: Waves) -> Identity[Rotating]:
     )
 
 
+def position_slope(
+    subject: str, encode: Callable[..., Array], by_formula: Callable[[np.ndarray, np.ndarray], list[np.ndarray]]
+) -> Identity[Rotating]:
+    """How fast waves and rotations turn.
+
+    Args:
+        subject: what is differentiated.
+        encode: a function of (x, positions, base=) to a row of pairs for every position.
+        by_formula: both coordinates of every pair turned by a right angle more than the angles given, of (the
+            pairs of x, angles).
+    """
+
+    def at(position: Array, x: Array, base: Array) -> Array:
+        return encode(x[None, :], position[None], base=base)[0]
+
+    slope = in_double(jax.jacfwd(at))
+
+    def residual(case: Rotating) -> float:
+        q = host(case.q)
+        frequencies = case.base ** (-np.arange(0, q.size, 2) / q.size)
+        ahead = np.stack(by_formula(q.reshape(-1, 2), case.t * frequencies), axis=1)
+        return gap(slope(np.float64(case.t), q, np.float64(case.base)), (frequencies[:, None] * ahead).reshape(-1))
+
+    def tolerance(case: Rotating) -> float:
+        """In float64, both ways, as in `rotation_rounding`; the frequency is rounded as the angle of position 1."""
+        longest = np.sqrt(2) * max(peak(case.q), 1.0)
+        return float(2 * longest * (angle_rounding(abs(case.t) + 1.0, case.base, EPS) + 4 * EPS))
+
+    return Identity(
+        family="position-slope",
+        subject=subject,
+        statement=r"The derivative by the position turns pair $j$ a right angle further, times its frequency "
+        r"$b^{-2j/d}$.",
+        source="claims A.12; Vaswani et al. 2017, section 3.5; Su et al. 2021, eq. (15)",
+        cases=cases.rotating,
+        residual=residual,
+        tolerance=tolerance,
+    )
+
+
+def waves_only(x: Array, positions: Array, *, base: Array) -> Array:
+    """Sinusoidal positions as a function of what `rotary` takes."""
+    return sinusoidal(positions, x.shape[1], base=base)
+
+
+def _waves_ahead(pairs: np.ndarray, angles: np.ndarray) -> list[np.ndarray]:
+    return [np.cos(angles), -np.sin(angles)]
+
+
+def _pairs_ahead(pairs: np.ndarray, angles: np.ndarray) -> list[np.ndarray]:
+    cos, sin, (even, odd) = np.cos(angles), np.sin(angles), pairs.T
+    return [-even * sin - odd * cos, even * cos - odd * sin]
+
+
+def sinusoidal_slope(encode: Callable[..., Array] = waves_only) -> Identity[Rotating]:
+    """Of the sines and cosines."""
+    return position_slope("sinusoidal", encode, _waves_ahead)
+
+
+def rotary_slope(encode: Callable[..., Array] = rotary) -> Identity[Rotating]:
+    """Of rotated queries and keys."""
+    return position_slope("rotary", encode, _pairs_ahead)
+
+
 IDENTITIES = (
     *(kept_lengths(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX)),
     *(relative(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX)),
@@ -193,4 +259,6 @@ IDENTITIES = (
     same_up_to_order(*HALF),
     moved_waves("sinusoidal", sinusoidal),
     relative_waves("sinusoidal", sinusoidal),
+    sinusoidal_slope(),
+    rotary_slope(),
 )

@@ -19,6 +19,7 @@ from attnlab_theory.identities.operators import (
     ZERO_AFTER_SOFTMAX,
     Operator,
     full_pass,
+    heads_pass,
     self_attention_rounding,
 )
 from attnlab_theory.identities.rounding import gap
@@ -69,7 +70,13 @@ def permuted_memory(operator: Operator, *, broken: bool = False) -> Identity[Att
     )
 
 
-def permuted_tokens(subject: str, mix: Callable[[Tokens], Array], *, broken: bool = False) -> Identity[Tokens]:
+def permuted_tokens(
+    subject: str,
+    mix: Callable[[Tokens], Array],
+    *,
+    broken: bool = False,
+    rounding: Callable[[Tokens], float] = self_attention_rounding,
+) -> Identity[Tokens]:
     """Self-attention of the tokens in another order."""
     compiled = jax.jit(mix)
 
@@ -83,7 +90,7 @@ def permuted_tokens(subject: str, mix: Callable[[Tokens], Array], *, broken: boo
         source="claims A.3; blog/permutation",
         cases=cases.tokens,
         residual=residual,
-        tolerance=lambda case: 2 * self_attention_rounding(case),
+        tolerance=lambda case: 2 * rounding(case),
         broken=broken,
     )
 
@@ -102,6 +109,7 @@ IDENTITIES = (
     permuted_memory(ZERO_AFTER_SOFTMAX),
     permuted_memory(ROTARY, broken=True),
     permuted_tokens("no positions, no mask", functools.partial(full_pass, scheme="none", causal=False)),
+    permuted_tokens("heads, no positions, no mask", functools.partial(heads_pass, heads=2, causal=False)),
     permuted_tokens("learned positions, still zero", _learned_at_zero),
     permuted_tokens("causal mask", functools.partial(full_pass, scheme="none", causal=True), broken=True),
     *(

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
@@ -74,6 +75,17 @@ def verdict_table(findings: Findings) -> Table:
 def style_of(tally: Tally) -> str:
     """The colour of a verdict; red where the settings are not of one mind."""
     return {str(verdict): style for verdict, style in STYLES.items()}.get(tally.verdict, "red")
+
+
+def show(renderable: RenderableType) -> None:
+    """Print on standard output; where that is no terminal, without the spaces that fill a line."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(renderable)
+        return
+    with console.capture() as captured:
+        console.print(renderable)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def interval_text(interval: Interval, digits: int = 4) -> str:

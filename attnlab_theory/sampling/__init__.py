@@ -4,13 +4,21 @@ from attnlab_theory.sampling.geometry import orthonormal
 from attnlab_theory.sampling.hashed import hashed_bits, hashed_normal
 from attnlab_theory.sampling.keys import gaussian_keys, many_noisy_keys, noise_factors, noisy_keys
 from attnlab_theory.sampling.moments import Moments, moments
+from attnlab_theory.sampling.projections import (
+    gaussian_projection,
+    orthogonal_projection,
+    quasi_monte_carlo_projection,
+)
 from attnlab_theory.sampling.scores import ScoreLaw, noisy_scores, score_law
+from attnlab_theory.sampling.sketches import gaussian_sketch
 from attnlab_theory.sampling.subspaces import principal_frames, subspace_pair
 
 __all__ = [
     "Moments",
     "ScoreLaw",
     "gaussian_keys",
+    "gaussian_projection",
+    "gaussian_sketch",
     "hashed_bits",
     "hashed_normal",
     "many_noisy_keys",
@@ -18,8 +26,10 @@ __all__ = [
     "noise_factors",
     "noisy_keys",
     "noisy_scores",
+    "orthogonal_projection",
     "orthonormal",
     "principal_frames",
+    "quasi_monte_carlo_projection",
     "score_law",
     "subspace_pair",
 ]

@@ -4,15 +4,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab_theory import refuse
+
 
 def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     """`n` orthonormal rows in d dimensions, Haar distributed.
 
     Raises:
-        ValueError: if n > d: that many orthonormal vectors do not fit.
+        ValueError: if n > d: that many orthonormal vectors do not fit; or if n or d is not a positive whole number.
 
     Source: Mezzadri 2007, "How to generate random matrices from the classical compact groups".
     """
+    refuse.not_whole(n=n, d=d)
     if not 0 < n <= d:
         raise ValueError(f"{n} orthonormal vectors do not fit in {d} dimensions: need 0 < n <= d")
     q, r = jnp.linalg.qr(jax.random.normal(key, (d, n)))

@@ -200,8 +200,8 @@ def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -
     while influence(-reach) < 0 or influence(reach) > 0:
         reach *= 8
     tolerance = 1e-6 * step
-    root = scipy.optimize.brentq(influence, -reach, reach, xtol=tolerance, maxiter=10_000)
-    centre = start + float(root) / scale  # pyright: ignore[reportArgumentType]
+    found = scipy.optimize.root_scalar(influence, bracket=(-reach, reach), xtol=tolerance, maxiter=10_000)
+    centre = start + float(found.root) / scale
     return Interval.around(centre, radius + tolerance / scale)
 
 

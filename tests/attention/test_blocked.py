@@ -1,6 +1,7 @@
 """Blocked attention is plain attention: values, gradients, memory, and what it refuses."""
 
 import contextlib
+import re
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,8 @@ IN_ONE_TILE = pytest.mark.parametrize("whole_rows", [True, False], ids=["rows", 
 def keys_in_one_tile(whole_rows: bool):
     """Short inputs by the way of long ones, or by their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocked, "WHOLE_ROWS", 2048 if whole_rows else 0)
+        for longest in ("WHOLE_ROWS", "CAUSAL_WHOLE_ROWS"):
+            patch.setattr(blocked, longest, 2048 if whole_rows else 0)
         yield
 
 
@@ -43,6 +45,18 @@ def tiles(s: int) -> int:
 
 def close(ours, theirs, atol: float) -> bool:
     return bool(np.abs(np.asarray(ours, np.float64) - np.asarray(theirs, np.float64)).max(initial=0) <= atol)
+
+
+@IN_ONE_TILE
+@pytest.mark.parametrize("causal", [True, False])
+def test_short_inputs_go_the_way_they_are_sent(causal, whole_rows):
+    """What the tests below stand on: a tiled block of queries loops over its keys, another one never does."""
+    q, k, v, _ = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
+    with keys_in_one_tile(whole_rows):
+        program = jax.make_jaxpr(lambda q: blocked_attention(q, k, v, scale=SCALE, block=BLOCK, causal=causal))(q)
+    loops = len(re.findall(r"\b(?:scan|while)\[", str(program)))
+    # The loop over blocks is unrolled under a causal mask in one tile; the last, ragged block has its own tiles.
+    assert loops == {(True, True): 0, (True, False): 1, (False, True): 3, (False, False): 3}[whole_rows, causal]
 
 
 @IN_ONE_TILE
@@ -145,7 +159,7 @@ def test_blocked_never_looks_ahead(whole_rows, later):
             assert after[: t + 1].tobytes() == before[: t + 1].tobytes()
 
 
-@pytest.mark.parametrize(("whole_rows", "causal"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("whole_rows", "causal"), [(True, True), (False, False), (False, True)])
 def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
     many = [jnp.stack([jnp.asarray(inputs(10, 10, seed)[i], FLOAT) for seed in range(4)]) for i in range(3)]
     q, k, v = (x.reshape(2, 2, *x.shape[1:]) for x in many)

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.attention import attention, attention_scores, attention_weights, causal_mask
+from attnlab_theory.attention import (
+    attention,
+    attention_scores,
+    attention_weights,
+    blocked_attention,
+    causal_mask,
+)
 from tests.strategies import arrays, masks, scales
 from tests.tolerances import attention_atol, attention_slope_atol, weights_rtol
 
@@ -119,6 +125,13 @@ def test_causal_mask_refuses_no_positions():
         causal_mask(0)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("t", [2.5, 2.0, True, jnp.asarray(2.0), np.True_], ids=repr)
+def test_causal_mask_refuses_what_is_no_whole_number(t):
+    with pytest.raises(ValueError, match="positions must be a whole number, not "):
+        causal_mask(t)
+
+
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])
 def test_traced_bad_scale_gives_nan(wrong):
     assert np.isnan(jax.jit(lambda scale: attention(Q, K, VALUES, scale=scale))(wrong)).all()
@@ -135,6 +148,29 @@ def test_traced_nan_gives_nan():
     assert np.isnan(out[0]).all()
     out = jax.jit(lambda q, k, v: attention(q, k, v, scale=SCALE))(Q, K.at[4, 0].set(jnp.nan), VALUES)
     assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("wrong", [float("inf"), float("-inf")])
+def test_traced_infinite_key_gives_nan(wrong):
+    """Also where its score is -inf for every query, which alone would mean weight 0."""
+    q, k = jnp.abs(Q) + 1, K.at[4, 0].set(wrong)
+    for run in (
+        lambda q, k: attention(q, k, VALUES, scale=SCALE),
+        lambda q, k: blocked_attention(q, k, VALUES, scale=SCALE, block=2),
+    ):
+        assert np.isnan(jax.jit(run)(q, k)).all()
+
+
+def test_rows_that_overflow_are_nan():
+    q, k, v = (jnp.asarray(x, jnp.float32) for x in (1e30 * jnp.abs(Q), 1e30 * jnp.abs(K), VALUES))
+    assert np.isnan(attention_weights(q, k, scale=SCALE)).all()
+    assert np.isnan(attention(q, k, v, scale=SCALE)).all()
+    assert np.isnan(blocked_attention(q, k, v, scale=SCALE, block=2)).all()
+
+
+def test_large_scores_that_do_not_overflow_are_weighed():
+    weights = attention_weights(1e18 * Q, 1e18 * K, scale=SCALE)
+    assert np.array_equal(np.sum(weights, axis=1), np.ones(T))
 
 
 NAN, INF = float("nan"), float("inf")

@@ -228,6 +228,8 @@ def test_shared_routes_exist_exactly_without_cycles():
         ({"routes": [2, 0]}, "inputs must agree"),
         ({"routes": [3, 0, None]}, "row 0 is routed to 3, but inputs are numbered 0 to 2"),
         ({"routes": [2, -1, None]}, "row 1 is routed to -1"),
+        ({"routes": [True, 0, None]}, "route 0 must be a whole number, not True"),
+        ({"routes": [2, 0.5, None]}, r"route 1 must be a whole number, not 0\.5"),
         ({"routes": [None] * 3}, "no row is routed"),
         ({"routes": [2, 2, None]}, r"rows \{0, 1\} both attend to input 2 but want outputs that differ by 1"),
         ({"routes": [2, 0, 1]}, "output 2 must be finite"),
@@ -268,5 +270,6 @@ def test_inputs_too_alike_for_the_programme_are_refused():
 
 def test_a_result_cannot_be_changed():
     found = route(HOMEWORK, [2, 0, None], WANTED, tolerance=1e-3)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        found.margin = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+    for field in dataclasses.fields(found):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(found, field.name, 0.0)

@@ -111,6 +111,14 @@ def test_shifting_all_keys_changes_neither_decision_nor_margin(keys, direction, 
         assert margin_of(keys, subset, there.query) >= here.margin - margin_atol(shifted)
 
 
+def test_margin_is_the_largest_where_keys_repeat():
+    """scipy's non-negative least squares stops at a wrong solution here: a margin of 4.51."""
+    keys = np.full((8, 4), -3.0)
+    keys[1, 0], keys[2, 1], keys[5] = 0.0, 2.0, (-1.0, -3.0, 1.0, -3.0)
+    found = query_for_subset(keys, (2,))
+    assert abs(found.margin - 5.0) <= margin_atol(keys)
+
+
 @hypothesis.given(deep, directions, st.integers(-40, 40))
 def test_scaling_the_keys_scales_the_margin_and_leaves_the_direction(keys, direction, power):
     keys, subset = keys.astype(np.float64), maximisers(keys, direction)
@@ -183,6 +191,8 @@ def test_keys_in_float32_on_a_line_are_selected_together():
         (SQUARE, [4], "holds 4.*0 to 3"),
         (SQUARE, [-1], "holds -1"),
         (SQUARE, [0.5], "whole numbers"),
+        (SQUARE, [False, True], r"not \[False, True\]; numpy.flatnonzero"),
+        (SQUARE, np.array([True, False]), "numpy.flatnonzero"),
         (SQUARE[0], [0], "2 axes"),
         (np.zeros((0, 2)), [0], "at least one key"),
         (np.array([[0.0, np.nan]]), [0], "nan"),

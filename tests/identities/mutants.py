@@ -9,22 +9,24 @@ from attnlab_theory.attention import (
     attention,
     attention_scores,
     attention_weights,
+    averaged_heads,
     causal_mask,
+    merge_heads,
     multi_head_attention,
-    rotary,
-    sinusoidal,
 )
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.identities import (
     agreement,
     causality,
     derivatives,
-    rotation,
+    heads,
     rows,
     shared_projection,
     symmetry,
 )
-from attnlab_theory.identities.operators import Operator, full_pass, queries_keys_values
+from attnlab_theory.identities.operators import SOFTMAX, Operator, full_pass, heads_pass, queries_keys_values
+from tests.identities.mutant_mixers import MIXERS
+from tests.identities.mutant_positions import ROTATION
 
 
 def operator(name, mix=attention, weights=attention_weights):
@@ -136,6 +138,11 @@ def gradient_is_off_by_a_thousandth(q, k, v, mask=None, *, scale):
     return weights / weights.sum(axis=1, keepdims=True) @ v
 
 
+def half_the_heads_have_no_gradient(q, k, v, mask=None, *, scale):
+    halves = [attention(q[:, i : i + 2], k[:, i : i + 2], v, mask, scale=scale) for i in (0, 2)]
+    return jnp.concatenate([halves[0], jax.lax.stop_gradient(halves[1])], axis=1)
+
+
 DERIVATIVES = (
     derivatives.softmax_jacobian(operator("a sigmoid", weights=weights_of_a_sigmoid)),
     derivatives.log_partition_slope(operator("scale missing", weights=weights_without_scale)),
@@ -143,6 +150,7 @@ DERIVATIVES = (
     derivatives.entropy_slope(operator("scale missing", weights=weights_without_scale)),
     derivatives.hidden_score_slope(operator("masked before the softmax")),
     derivatives.gradients(operator("no gradient by keys", keys_without_gradient)),
+    derivatives.gradients(operator("half the heads", half_the_heads_have_no_gradient)),
     derivatives.gradients(
         Operator(name="gradient off by a thousandth", mix=gradient_is_off_by_a_thousandth, masked=False)
     ),
@@ -172,8 +180,8 @@ def cached_but_blind_to_itself(q, k, v, *, scale):
     return attention(q, k, v, mask, scale=scale)
 
 
-def heads_share_the_first_queries(q, k, v, mask=None, *, scale):
-    return multi_head_attention(jnp.stack([q[0]] * len(q)), k, v, mask, scale=scale)
+def vectorised_over_the_first_queries(f):
+    return lambda q, k, v: jax.vmap(f)(jnp.stack([q[0]] * len(q)), k, v)
 
 
 def compiled_in_half_precision(f):
@@ -198,57 +206,49 @@ AGREEMENT = (
     *(agreement.decoding(scheme, decoded_with(query_late=1)) for scheme in ("learned", "sinusoidal", "rotary")),
     agreement.decoding("none", decoded_with(value_late=1)),
     agreement.cached(cached_but_blind_to_itself),
-    agreement.vectorised(heads_share_the_first_queries),
+    agreement.vectorised(SOFTMAX, vectorised_over_the_first_queries),
     agreement.compiled(operator("in half precision"), compiled_in_half_precision),
 )
 
 
-def turned(x, positions, base, *, sign=1, exponent=-2):
-    """Rotary, interleaved, with something to get wrong."""
-    width = x.shape[1]
-    frequencies = base ** (exponent * jnp.arange(width // 2, dtype=x.dtype) / width)
-    angles = positions[:, None].astype(x.dtype) * frequencies[None, :]
-    cos, sin = jnp.cos(angles), jnp.sin(angles)
-    even, odd = x[:, 0::2], x[:, 1::2]
-    return jnp.stack((even * cos - sign * odd * sin, even * sin + odd * cos), axis=2).reshape(x.shape)
+def heads_are_rows_of_the_reshape(case, *, heads, causal):
+    """The width cut without the axes exchanged, so that heads mix positions."""
+    n = case.x.shape[0]
+    q, k, v = (x.reshape(heads, n, -1) for x in queries_keys_values(case, "none", range(n)))
+    return merge_heads(multi_head_attention(q, k, v, causal_mask(n) if causal else None, scale=case.scale))
 
 
-def sign_is_wrong(x, positions, *, base):
-    return turned(x, positions, base, sign=-1)
+def heads_are_numbered(case, *, heads, causal):
+    outputs = heads_pass(case, heads=heads, causal=causal)
+    return outputs * (1 + jnp.arange(outputs.shape[1], dtype=outputs.dtype)[None, :] / 100)
 
 
-def angles_are_halved(x, positions, *, base):
-    return turned(x, positions, base, exponent=-1)
+def heads_are_summed(q, k, v, *, scale):
+    return len(q) * averaged_heads(q, k, v, scale=scale)
 
 
-def turned_the_other_way(x, positions, *, base):
-    return rotary(x, -positions, base=base)
+def queries_are_averaged(q, k, v, *, scale):
+    return attention(q.mean(0, keepdims=True), k, v, scale=scale)[0]
 
 
-def positions_are_squared(x, positions, *, base):
-    return rotary(x, positions * positions % 100, base=base)
+def last_head_counts_twice(q, k, v, *, scale):
+    return averaged_heads(jnp.concatenate([q, q[-1:]]), k, v, scale=scale)
 
 
-def sines_first(positions, width, *, base):
-    """All sines, then all cosines: another order, and not what the block rotation expects."""
-    waves = sinusoidal(positions, width, base=base)
-    return jnp.concatenate((waves[:, 0::2], waves[:, 1::2]), axis=1)
+def first_head_is_blind_to_the_mask(q, k, v, mask, *, scale):
+    outputs = multi_head_attention(q, k, v, mask, scale=scale)
+    return outputs.at[0].set(attention(q[0], k[0], v[0], scale=scale))
 
 
-def sines_only(positions, width, *, base):
-    return sinusoidal(positions, width, base=base).at[:, 1::2].set(0)
-
-
-ROTATION = (
-    rotation.kept_lengths("sign of one sine", sign_is_wrong),
-    rotation.relative("sign of one sine", sign_is_wrong),
-    rotation.relative("positions squared", positions_are_squared),
-    rotation.relative("key turned the other way", rotary, turned_the_other_way),
-    rotation.matrix_form("frequencies of another power", angles_are_halved),
-    rotation.matrix_form("turned the other way", turned_the_other_way),
-    rotation.same_up_to_order("interleaved", rotary),
-    rotation.moved_waves("sines first", sines_first),
-    rotation.relative_waves("sines only", sines_only),
+HEADS = (
+    heads.side_by_side(2, heads_are_rows_of_the_reshape),
+    heads.side_by_side(4, heads_are_numbered),
+    heads.mean_of_heads(queries_are_averaged),
+    heads.identical(first_head_is_blind_to_the_mask),
+    heads.identical_on_average(heads_are_summed),
+    heads.permuted(heads_are_numbered),
+    heads.permuted(heads_are_rows_of_the_reshape),
+    heads.permuted_on_average(last_head_counts_twice),
 )
 
 
@@ -271,4 +271,4 @@ SHARED = (
     shared_projection.possible_chain("distances", distances),
 )
 
-MUTANTS = (*ROWS, *SYMMETRY, *DERIVATIVES, *CAUSALITY, *AGREEMENT, *ROTATION, *SHARED)
+MUTANTS = (*ROWS, *SYMMETRY, *DERIVATIVES, *CAUSALITY, *AGREEMENT, *HEADS, *ROTATION, *SHARED, *MIXERS)

@@ -6,22 +6,40 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from attnlab_theory.identities import IDENTITIES, check_identity, table
+from attnlab_theory.identities import IDENTITIES, check_identity, dense, mixers, table
 from attnlab_theory.seeds import key_for
 from tests.identities.mutants import MUTANTS
 from tests.strategies import STRATEGIES
 
 TRUE = [identity for identity in IDENTITIES if not identity.broken]
+ABOUT_MIXERS = (*mixers.IDENTITIES, *dense.IDENTITIES)
+ALONE = [identity for identity in TRUE if identity not in ABOUT_MIXERS]
+KEPT_BY_MIXER = collections.defaultdict(list)
+for identity in ABOUT_MIXERS:
+    if not identity.broken:
+        KEPT_BY_MIXER[identity.subject].append(identity)
 EXHIBITS = [identity for identity in IDENTITIES if identity.broken]
 
 
-@pytest.mark.parametrize("identity", TRUE, ids=lambda i: i.name)
+@pytest.mark.parametrize("identity", ALONE, ids=lambda i: i.name)
 @hypothesis.settings(max_examples=60)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample(identity, data):
     case = data.draw(STRATEGIES[identity.cases])
     residual, tolerance = identity.residual(case), identity.tolerance(case)
     assert residual <= tolerance
+
+
+@pytest.mark.parametrize("subject", KEPT_BY_MIXER)
+@hypothesis.settings(max_examples=20)
+@hypothesis.given(data=st.data())
+def test_no_case_is_a_counterexample_to_a_whole_mixer(subject, data):
+    """All that a mixer keeps, on the same cases: they share its compilation."""
+    identities = KEPT_BY_MIXER[subject]
+    (strategy,) = {STRATEGIES[identity.cases] for identity in identities}
+    case = data.draw(strategy)
+    broken = [identity.name for identity in identities if not identity.holds(case)]
+    assert not broken
 
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda i: i.name)

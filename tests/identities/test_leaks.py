@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import json
 
 import jax
@@ -153,8 +154,11 @@ def test_movement_to_infinity_is_null_in_json():
     assert as_json(leaks(explodes, X))["worst"]["movement"] is None
 
 
-def ticking(x, calls=iter(range(10**6))):  # noqa: B008
-    return x + next(calls)
+CALLS = itertools.count()
+
+
+def ticking(x):
+    return x + next(CALLS)
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,15 @@ def test_text_ends_with_one_newline_and_keeps_its_letters():
 def test_a_failed_replacement_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "result.json"
     path.write_text("old")
-    for failure in (RuntimeError, KeyboardInterrupt):
-        with pytest.raises(failure), record.replacing(path) as temporary:  # noqa: PT012
+
+    def fail_halfway(failure):
+        with record.replacing(path) as temporary:
             temporary.write_text("half")
             raise failure
+
+    for failure in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(failure):
+            fail_halfway(failure)
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
     assert path.read_text() == "old"
 
@@ -96,9 +101,14 @@ def test_a_replacement_appears_only_at_the_end_and_can_be_read_by_others(tmp_pat
 
 def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):
     suffixes = (".json", ".run.json", ".svg")
-    with pytest.raises(KeyboardInterrupt), record.replacing_all(tmp_path / "result", suffixes) as files:  # noqa: PT012
-        files[".json"].write_text("whole")
-        raise KeyboardInterrupt
+
+    def stop_after_the_first():
+        with record.replacing_all(tmp_path / "result", suffixes) as files:
+            files[".json"].write_text("whole")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop_after_the_first()
     assert list(tmp_path.iterdir()) == []
     with record.replacing_all(tmp_path / "result", suffixes) as files:
         for suffix in suffixes:

@@ -71,6 +71,15 @@ def test_signs_of_the_diagonal_are_independent():
     assert bounded(-1.0, 1.0).interval(diagonal[:, 0] * diagonal[:, 1], ERROR_RATE).contains(Interval.point(0.0))
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("n", "d", "said"), [(2.0, 3, "n .* not 2.0"), (2, 3.5, "d .* not 3.5"), (True, 3, "not True")]
+)
+def test_a_number_of_vectors_that_is_not_whole_is_refused(n, d, said):
+    with pytest.raises(ValueError, match=f"{said}$"):
+        orthonormal(key_for(0), n, d)
+
+
 @pytest.mark.parametrize(("n", "d"), [(3, 2), (0, 2), (-1, 4), (1, 0)])
 def test_vectors_that_do_not_fit_are_refused(n, d):
     with pytest.raises(ValueError, match=f"{n} orthonormal vectors do not fit in {d} dimensions"):

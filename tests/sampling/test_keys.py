@@ -145,6 +145,19 @@ def test_means_that_are_not_finite_are_refused():
         noisy_keys(key_for(0), MEANS.at[1, 2].set(jnp.nan), variance=0.1, stretch=STRETCH)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_integer_means_are_refused():
+    means = jnp.eye(3, dtype=int)
+    factors = noise_factors(MEANS, variance=0.1, stretch=STRETCH)
+    for refused in (
+        lambda: noisy_keys(key_for(0), means, variance=0.1, stretch=STRETCH),
+        lambda: noise_factors(means, variance=0.1, stretch=STRETCH),
+        lambda: gaussian_keys(key_for(0), means, factors),
+    ):
+        with pytest.raises(ValueError, match="means must hold floating-point numbers, not int"):
+            refused()
+
+
 def test_no_replicates_are_refused():
     with pytest.raises(ValueError, match="the number of replicates must be positive, not 0"):
         many_noisy_keys(key_for(0), MEANS, 0, variance=0.1, stretch=STRETCH)

@@ -1,0 +1,168 @@
+"""Additive attention: a small network scores every pair, and the t x s x width numbers inside it never exist.
+
+The network's hidden units are summed one after the other, each over all pairs of a block of queries: the whole of
+a block's scores stays in the cache, and backward the hidden units are computed again.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.masks import refuse_blind
+
+BLOCK = 128
+"""Queries whose scores are made together."""
+
+
+def additive_weights(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s c"],
+    w_q: Float[Array, "d m"],
+    w_k: Float[Array, "c m"],
+    w_out: Float[Array, " m"],
+    mask: Bool[Array, "t s"] | None = None,
+) -> Float[Array, "t s"]:
+    """Softmax over s of w_out . tanh(q_t w_q + k_s w_k).
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position; their width may differ from the queries'.
+        w_q: projection of queries into the hidden layer of width m.
+        w_k: projection of keys.
+        w_out: of the hidden layer to one score.
+        mask: True where a query may look.
+
+    Returns:
+        Rows are probability vectors over source positions. A traced row that sees nothing gives NaN.
+
+    Raises:
+        ValueError: if widths do not fit, there is no key, an array is not finite or not of a floating type,
+            or the mask has the wrong shape or hides a whole row.
+
+    Source: Bahdanau et al. 2015, "Neural machine translation by jointly learning to align and translate", A.1.2.
+    """
+    _refuse_inputs(q, k, w_q, w_k, w_out)
+    refuse_blind(mask, q.shape[0], k.shape[0])
+
+    b = k @ w_k
+
+    def weights(a: Array, seen: Array | None) -> Array:
+        return _softmax(_scores(a, b, w_out), seen)
+
+    return _over_blocks(weights, q @ w_q, mask)
+
+
+def additive_attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s c"],
+    v: Float[Array, "s v"],
+    w_q: Float[Array, "d m"],
+    w_k: Float[Array, "c m"],
+    w_out: Float[Array, " m"],
+    mask: Bool[Array, "t s"] | None = None,
+) -> Float[Array, "t v"]:
+    """The means of the values under `additive_weights`; the t x s weights do not exist either.
+
+    Args, raises: as `additive_weights`; also if k and v differ in length or v is not finite.
+
+    Source: Bahdanau et al. 2015, A.1.2.
+    """
+    _refuse_inputs(q, k, w_q, w_k, w_out)
+    refuse.wrong_rank(2, v=v)
+    refuse.not_floating(v=v)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.non_finite(v=v)
+    refuse_blind(mask, q.shape[0], k.shape[0])
+
+    b = k @ w_k
+
+    def outputs(a: Array, seen: Array | None) -> Array:
+        return jnp.einsum("ts,sv->tv", _softmax(_scores(a, b, w_out), seen), v)
+
+    return _over_blocks(outputs, q @ w_q, mask)
+
+
+def additive_scores(
+    a: Float[Array, "t m"], b: Float[Array, "s m"], w_out: Float[Array, " m"]
+) -> Float[Array, "t s"]:
+    """w_out . tanh(a_t + b_s) of queries and keys that are projected already: for a cache, or a bias on top.
+
+    Args:
+        a: projected queries.
+        b: projected keys.
+        w_out: of the hidden layer to one score.
+
+    Raises:
+        ValueError: if widths do not fit, or an array is not finite or not of a floating type.
+    """
+    refuse.wrong_rank(2, a=a, b=b)
+    refuse.wrong_rank(1, w_out=w_out)
+    refuse.not_floating(a=a, b=b, w_out=w_out)
+    refuse.different_axes("hidden width", a=a.shape[1], b=b.shape[1], w_out=w_out.shape[0])
+    refuse.non_finite(a=a, b=b, w_out=w_out)
+    return _scores(a, b, w_out)
+
+
+@jax.custom_vjp
+def _scores(a: Float[Array, "t m"], b: Float[Array, "s m"], w: Float[Array, " m"]) -> Float[Array, "t s"]:
+    """sum_m w_m tanh(a_tm + b_sm), one hidden unit after the other."""
+
+    def one_unit(scores: Array, unit: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        a, b, w = unit
+        return scores + w * jnp.tanh(a[:, None] + b[None, :]), None
+
+    return lax.scan(one_unit, jnp.zeros((a.shape[0], b.shape[0]), a.dtype), (a.T, b.T, w))[0]
+
+
+def _scores_and_keep(a: Array, b: Array, w: Array):
+    return _scores(a, b, w), (a, b, w)
+
+
+def _pull_back(kept: tuple[Array, Array, Array], d_scores: Array):
+    def one_unit(_: None, unit: tuple[Array, Array, Array]) -> tuple[None, tuple[Array, Array, Array]]:
+        a, b, w = unit
+        hidden = jnp.tanh(a[:, None] + b[None, :])
+        slope = w * d_scores * (1 - hidden * hidden)
+        return None, (jnp.sum(slope, axis=1), jnp.sum(slope, axis=0), jnp.sum(d_scores * hidden))
+
+    a, b, w = kept
+    d_a, d_b, d_w = lax.scan(one_unit, None, (a.T, b.T, w))[1]
+    return d_a.T, d_b.T, d_w
+
+
+_scores.defvjp(_scores_and_keep, _pull_back)
+
+
+def _softmax(scores: Array, seen: Array | None) -> Array:
+    return jax.nn.softmax(scores if seen is None else jnp.where(seen, scores, -jnp.inf), axis=-1)
+
+
+def _over_blocks(rows: Callable[[Array, Array | None], Array], a: Array, mask: Array | None) -> Array:
+    """`rows(a, mask)` block of queries after block, each made again on the way back."""
+    t = a.shape[0]
+    size = max(min(BLOCK, t), 1)
+    fill = -t % size
+    blocks = jnp.pad(a, ((0, fill), (0, 0))).reshape(-1, size, a.shape[1])
+    # A row that fills the last block sees every key: one that saw nothing would have no gradient but NaN.
+    seen = None
+    if mask is not None:
+        filled = jnp.pad(mask, ((0, fill), (0, 0)), constant_values=True)
+        seen = filled.reshape(-1, size, mask.shape[1])
+    out = lax.map(jax.checkpoint(lambda part: rows(*part)), (blocks, seen))
+    return out.reshape(t + fill, out.shape[2])[:t]
+
+
+def _refuse_inputs(q: Array, k: Array, w_q: Array, w_k: Array, w_out: Array) -> None:
+    refuse.wrong_rank(2, q=q, k=k, w_q=w_q, w_k=w_k)
+    refuse.wrong_rank(1, w_out=w_out)
+    refuse.not_floating(q=q, k=k, w_q=w_q, w_k=w_k, w_out=w_out)
+    refuse.different_axes("query width", q=q.shape[1], w_q=w_q.shape[0])
+    refuse.different_axes("key width", k=k.shape[1], w_k=w_k.shape[0])
+    refuse.different_axes("hidden width", w_q=w_q.shape[1], w_k=w_k.shape[1], w_out=w_out.shape[0])
+    if not k.shape[0]:
+        raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
+    refuse.non_finite(q=q, k=k, w_q=w_q, w_k=w_k, w_out=w_out)

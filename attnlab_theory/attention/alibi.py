@@ -1,0 +1,94 @@
+"""Attention with linear biases: the further a key, the lower its score; no positions are learned or added."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Real
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.masks import refuse_blind
+from attnlab_theory.attention.softmax import attention_scores
+from attnlab_theory.axes import Scalar
+
+
+def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
+    """One slope per head, in score per token of distance: a geometric progression from 2**(-8/h) to 2**-8.
+
+    For a number of heads that is no power of two, the slopes of the next lower power, then every other one of
+    the next higher, as in the authors' programme.
+
+    Raises:
+        ValueError: if there is no head.
+
+    Source: Press et al. 2022, "Train short, test long", section 3 and its published code.
+    """
+    if not h > 0:
+        raise ValueError(f"slopes need at least one head, not {h}")
+    lower = 2 ** (int(h).bit_length() - 1)
+    slopes = _geometric(lower)
+    return np.concatenate([slopes, _geometric(2 * lower)[0::2][: h - lower]])
+
+
+def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Scalar) -> Float[Array, "t s"]:
+    """What is added to the scores: minus the slope times the distance, in either direction.
+
+    Args:
+        queries: positions of the queries, in tokens.
+        keys: positions of the keys, in tokens.
+        slope: of one head, in score per token (`alibi_slopes`).
+
+    Raises:
+        ValueError: if the slope is not positive and finite, or the positions are not finite vectors.
+
+    Source: Press et al. 2022, section 3; before a causal mask, where keys lie in the past.
+    """
+    refuse.wrong_rank(1, queries=queries, keys=keys)
+    refuse.not_positive(slope=slope)
+    refuse.non_finite(queries=queries, keys=keys, slope=slope)
+    distance = jnp.abs(queries[:, None] - keys[None, :]).astype(jax.dtypes.canonicalize_dtype(float))
+    return -jnp.asarray(refuse.nan_unless_positive(slope), distance.dtype) * distance
+
+
+def alibi_attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
+    mask: Bool[Array, "t s"] | None = None,
+    *,
+    scale: Scalar,
+    slope: Scalar,
+) -> Float[Array, "t v"]:
+    """Softmax attention with `alibi_bias` added to the scaled scores; row t and row s stand at positions t and s.
+
+    Args, raises: as `attention` and `alibi_bias`.
+
+    Source: Press et al. 2022, "Train short, test long", section 3.
+    """
+    weights = alibi_weights(q, k, mask, scale=scale, slope=slope)
+    refuse.wrong_rank(2, v=v)
+    refuse.not_floating(v=v)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.non_finite(v=v)
+    return jnp.einsum("ts,sv->tv", weights, v)
+
+
+def alibi_weights(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    mask: Bool[Array, "t s"] | None = None,
+    *,
+    scale: Scalar,
+    slope: Scalar,
+) -> Float[Array, "t s"]:
+    """The weights of `alibi_attention`: probability vectors over source positions.
+
+    Args, raises: as `attention_weights` and `alibi_bias`.
+    """
+    scores = attention_scores(q, k, scale=scale)
+    refuse_blind(mask, *scores.shape)
+    scores += alibi_bias(jnp.arange(q.shape[0]), jnp.arange(k.shape[0]), slope=slope).astype(scores.dtype)
+    return jax.nn.softmax(scores if mask is None else jnp.where(mask, scores, -jnp.inf), axis=-1)
+
+
+def _geometric(h: int) -> Float[np.ndarray, " h"]:
+    return 2.0 ** (-8 * np.arange(1, h + 1) / h)

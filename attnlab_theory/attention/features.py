@@ -1,0 +1,204 @@
+"""Random features of the softmax kernel: phi(x) . phi(y) estimates exp(x . y), without bias.
+
+Every map takes rows w of a projection, each of law N(0, I), and is raw: nothing is clipped, shifted or kept away
+from zero, so that the mean over projections is exp(x . y) exactly. What may be subtracted in a ratio of sums of
+features is in `linear`. A row is a point, a feature is a column; m projections make m features, or 2m where a map
+uses each of them twice. Maps of positive numbers have a twin that returns their logarithm, which never overflows.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import Scalar
+
+
+def trigonometric_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
+    """exp(|x|^2/2) (cos w.x, sin w.x) / sqrt(m): f = 2m features of either sign.
+
+    Their products may be negative, and so may a normaliser made of them.
+
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, x and projection differ in width, an array is not finite, not of
+            a floating type or has not two axes, or a feature overflows; under `jit`, where values cannot be
+            read, it is infinite or NaN.
+
+    Source: Rahimi and Recht 2007, "Random features for large-scale kernel machines".
+    """
+    products = _products(x, projection)
+    size = jnp.exp(_half_square(x)) / projection.shape[0] ** 0.5
+    return _finite(size * jnp.concatenate([jnp.cos(products), jnp.sin(products)], axis=1), x)
+
+
+def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t m"]:
+    """exp(w.x - |x|^2/2) / sqrt(m): m positive features.
+
+    Args, raises: as `trigonometric_features`.
+
+    Source: Choromanski et al. 2021, "Rethinking attention with performers", lemma 1.
+    """
+    return _finite(jnp.exp(log_positive_features(x, projection)), x)
+
+
+def log_positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t m"]:
+    """The logarithm of `positive_features`.
+
+    Args, raises: as `trigonometric_features`.
+    """
+    return _finite(_products(x, projection) - _half_square(x) - _half_log(projection.shape[0]), x)
+
+
+def hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
+    """exp(-|x|^2/2) (exp(w.x), exp(-w.x)) / sqrt(2m): f = 2m positive features.
+
+    Args, raises: as `trigonometric_features`.
+
+    Source: Choromanski et al. 2021, "Rethinking attention with performers", lemma 1.
+    """
+    return _finite(jnp.exp(log_hyperbolic_features(x, projection)), x)
+
+
+def log_hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
+    """The logarithm of `hyperbolic_features`.
+
+    Args, raises: as `trigonometric_features`.
+    """
+    products = _products(x, projection)
+    both = jnp.concatenate([products, -products], axis=1)
+    return _finite(both - _half_square(x) - _half_log(2 * projection.shape[0]), x)
+
+
+def generalized_exponential_features(
+    x: Float[Array, "t d"], projection: Float[Array, "m d"], *, a: Scalar
+) -> Float[Array, "t m"]:
+    """(1-4a)^(d/4) exp(a |w|^2 + sqrt(1-4a) w.x - |x|^2/2) / sqrt(m): m positive features.
+
+    At a = 0 they are `positive_features`; with a < 0 they are bounded in w, and the best a is negative unless
+    |x + y| = 0.
+
+    Args:
+        x: points.
+        projection: rows of law N(0, I), independent or coupled.
+        a: real, less than 1/8, or the variance would be infinite.
+
+    Raises:
+        ValueError: as `trigonometric_features`; also if `a` is not less than 1/8 (under `jit`: NaN).
+
+    Source: Likhosherstov et al. 2022, "Chefs' random tables" (generalised exponential features).
+    """
+    return _finite(jnp.exp(log_generalized_exponential_features(x, projection, a=a)), x)
+
+
+def log_generalized_exponential_features(
+    x: Float[Array, "t d"], projection: Float[Array, "m d"], *, a: Scalar
+) -> Float[Array, "t m"]:
+    """The logarithm of `generalized_exponential_features`.
+
+    Args, raises: as there.
+    """
+    _refuse_inputs(x, projection)
+    return _log_quadratic(x, projection, jnp.broadcast_to(_below_an_eighth(a, x), (x.shape[1],)))
+
+
+def dense_exponential_features(
+    x: Float[Array, "t d"], projection: Float[Array, "m d"], *, a: Float[Array, " d"], basis: Float[Array, "d d"]
+) -> Float[Array, "t m"]:
+    """Generalised exponential features with one parameter per direction, m of them, positive.
+
+    In the coordinates of `basis`, direction i has its own a_i: exp(sum_i a_i w_i^2 + sqrt(1-4a_i) w_i x_i
+    - x_i^2/2) (1-4a_i)^(1/4). What suits given queries and keys is `theory.dense_exponential.best_parameters`.
+
+    Args:
+        x: points.
+        projection: rows of law N(0, I), independent or coupled.
+        a: one real parameter per direction, each less than 1/8.
+        basis: orthonormal directions, in columns.
+
+    Raises:
+        ValueError: as `generalized_exponential_features`; also if `basis` is not square of the width of x.
+
+    Source: Likhosherstov et al. 2023, "FAVOR#" (its SDERF, the rotation-invariant part left out).
+    """
+    return _finite(jnp.exp(log_dense_exponential_features(x, projection, a=a, basis=basis)), x)
+
+
+def log_dense_exponential_features(
+    x: Float[Array, "t d"], projection: Float[Array, "m d"], *, a: Float[Array, " d"], basis: Float[Array, "d d"]
+) -> Float[Array, "t m"]:
+    """The logarithm of `dense_exponential_features`.
+
+    Args, raises: as there.
+    """
+    _refuse_inputs(x, projection)
+    refuse.wrong_rank(1, a=a)
+    refuse.wrong_rank(2, basis=basis)
+    refuse.different_axes("width", x=x.shape[1], a=a.shape[0], basis=basis.shape[0])
+    refuse.different_axes("directions", a=a.shape[0], basis=basis.shape[1])
+    refuse.non_finite(basis=basis)
+    return _log_quadratic(x @ basis.astype(x.dtype), projection, _below_an_eighth(a, x))
+
+
+def _log_quadratic(x: Array, projection: Array, a: Array) -> Array:
+    spread = 1 - 4 * a
+    exponent = (projection**2 @ a)[None] + (x * jnp.sqrt(spread)[None]) @ projection.T
+    height = jnp.sum(jnp.log(spread)) / 4 - _half_log(projection.shape[0])
+    return _finite(exponent - _half_square(x) + height, x)
+
+
+def _products(x: Array, projection: Array) -> Array:
+    _refuse_inputs(x, projection)
+    return x @ projection.T
+
+
+def _half_square(x: Array) -> Array:
+    return jnp.sum(x**2, axis=1, keepdims=True) / 2
+
+
+def _half_log(count: int) -> float:
+    return float(np.log(count)) / 2
+
+
+def _below_an_eighth(a: Scalar | Array, x: Array) -> Array:
+    """The parameter in the dtype of x, or NaN where a traced one turns out to be too large."""
+    if refuse.is_concrete(a):
+        host = np.asarray(a, np.float64)
+        too_large = host[~(host < 0.125)]  # NaN included
+        if too_large.size:
+            raise ValueError(
+                f"a must be less than 1/8, not {too_large.flat[0]}: beyond it the variance of generalised "
+                "exponential features is infinite"
+            )
+        refuse.non_finite(a=a)
+    a = jnp.asarray(a, x.dtype)
+    return jnp.where((a < 0.125) & (a > -jnp.inf), a, jnp.nan)
+
+
+def _refuse_inputs(x: Array, projection: Array) -> None:
+    refuse.wrong_rank(2, x=x, projection=projection)
+    refuse.not_floating(x=x, projection=projection)
+    refuse.different_axes("width", x=x.shape[1], projection=projection.shape[1])
+    if not projection.shape[0]:
+        raise ValueError(
+            f"random features need at least one projection, but projection has shape {projection.shape}"
+        )
+    refuse.non_finite(x=x, projection=projection)
+
+
+def _finite(features: Array, x: Array) -> Array:
+    """The features, unless they can be read and one of them is infinite or NaN."""
+    if not refuse.is_concrete(features):
+        return features
+    finite = np.asarray(jnp.all(jnp.isfinite(features), axis=1))
+    if not finite.all():
+        row = int(np.argmin(finite))
+        norm = float(np.linalg.norm(np.asarray(x[row], np.float64)))
+        raise ValueError(
+            f"row {row} has norm {norm:.6g}: its random features overflow {features.dtype}; scale x down, "
+            "or use the log features where there are any"
+        )
+    return features

@@ -1,0 +1,256 @@
+"""Whole mixers, tokens in and tokens out, under one signature: what identities, leaks and costs are tried on.
+
+`mixer(x [t d]) -> [t v]`: one head of self-attention or of what stands in its place, with its weights inside. A
+mixer says whether it claims to be causal and whether it can honour a mask; one that cannot refuses it.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.additive import additive_attention
+from attnlab_theory.attention.alibi import alibi_attention
+from attnlab_theory.attention.blocked import blocked_attention
+from attnlab_theory.attention.caching import cached_attention
+from attnlab_theory.attention.linear import feature_attention, linear_attention
+from attnlab_theory.attention.masks import causal_mask
+from attnlab_theory.attention.positions import rotary
+from attnlab_theory.attention.sketches import linformer_attention
+from attnlab_theory.attention.softmax import attention
+from attnlab_theory.attention.sparse import bigbird_attention, sliding_window_attention
+from attnlab_theory.attention.synthesizers import (
+    dense_logits,
+    factorised_logits,
+    random_logits,
+    synthesizer_attention,
+)
+from attnlab_theory.attention.variants import zero_after_softmax
+from attnlab_theory.axes import Scalar
+
+Mask = Bool[Array, "t t"] | None
+Mix = Callable[[Array, Array | None], Array]
+
+
+class Projections(NamedTuple):
+    """Of one head: queries, keys and values are x w_q, x w_k and x w_v."""
+
+    w_q: Float[Array, "d m"]
+    w_k: Float[Array, "d m"]
+    w_v: Float[Array, "d v"]
+
+    def of(self, x: Float[Array, "t d"]) -> tuple[Array, Array, Array]:
+        """Queries, keys and values of the tokens."""
+        return x @ self.w_q, x @ self.w_k, x @ self.w_v
+
+
+class TwoLayers(NamedTuple):
+    """The dense synthesizer's network: relu(x w_1 + b_1) w_2 + b_2, one output per position."""
+
+    w_1: Float[Array, "d m"]
+    b_1: Float[Array, " m"]
+    w_2: Float[Array, "m n"]
+    b_2: Float[Array, " n"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Mixer:
+    """A function of tokens [t d] to tokens [t v], and what it promises."""
+
+    name: str
+    mix: Mix
+    """Of the tokens and a mask, which is None unless `masked`."""
+    causal: bool
+    """Whether it claims that no output depends on a later token."""
+    masked: bool = False
+    """Whether it can honour a mask."""
+
+    def __call__(self, x: Float[Array, "t d"], mask: Mask = None) -> Float[Array, "t v"]:
+        """Mix the tokens.
+
+        Raises:
+            ValueError: if a mask is given to a mixer that cannot honour it, or as the mixer's own function.
+        """
+        refuse.wrong_rank(2, x=x)
+        if mask is not None and not self.masked:
+            raise ValueError(f"{self.name} cannot honour a mask: leave it out, or choose a mixer that is `masked`")
+        return self.mix(x, mask)
+
+
+def softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
+    """Plain `attention`."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return attention(*weights.of(x), mask, scale=scale)
+
+    return _masked("softmax", mix, causal)
+
+
+def rotary_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
+    """Attention with queries and keys turned by their positions."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        q, k, v = weights.of(x)
+        positions = jnp.arange(x.shape[0])
+        return attention(rotary(q, positions), rotary(k, positions), v, mask, scale=scale)
+
+    return _masked("rotary", mix, causal)
+
+
+def alibi_mixer(weights: Projections, *, scale: Scalar, slope: Scalar, causal: bool = False) -> Mixer:
+    """`alibi_attention` of one head."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return alibi_attention(*weights.of(x), mask, scale=scale, slope=slope)
+
+    return _masked("ALiBi", mix, causal)
+
+
+def additive_mixer(weights: Projections, w_out: Float[Array, " m"], *, causal: bool = False) -> Mixer:
+    """`additive_attention`: w_q and w_k lead into the hidden layer."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return additive_attention(x, x, x @ weights.w_v, weights.w_q, weights.w_k, w_out, mask)
+
+    return _masked("additive", mix, causal)
+
+
+def random_synthesizer_mixer(
+    w_v: Float[Array, "d v"], table: Float[Array, "n n"], *, causal: bool = False
+) -> Mixer:
+    """Weights from a table."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return synthesizer_attention(random_logits(table, x.shape[0]), x @ w_v, mask)
+
+    return _masked("random synthesizer", mix, causal)
+
+
+def factorised_synthesizer_mixer(
+    w_v: Float[Array, "d v"], left: Float[Array, "n m"], right: Float[Array, "n m"], *, causal: bool = False
+) -> Mixer:
+    """Weights from a table of low rank."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return synthesizer_attention(factorised_logits(left, right, x.shape[0]), x @ w_v, mask)
+
+    return _masked("factorised synthesizer", mix, causal)
+
+
+def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, causal: bool = False) -> Mixer:
+    """Weights from each token by itself."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        return synthesizer_attention(dense_logits(x, *layers), x @ w_v, mask)
+
+    return _masked("dense synthesizer", mix, causal)
+
+
+def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
+    """The foil: masked on the wrong side of the softmax. It claims to be causal, and is not."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        everything = jnp.ones((x.shape[0], x.shape[0]), bool)
+        return zero_after_softmax(*weights.of(x), everything if mask is None else mask, scale=scale)
+
+    return _masked("zero-after-softmax", mix, causal)
+
+
+def blocked_mixer(weights: Projections, *, scale: Scalar, block: int, causal: bool = False) -> Mixer:
+    """`blocked_attention`."""
+    return _unmasked(
+        "blocked", lambda x: blocked_attention(*weights.of(x), scale=scale, block=block, causal=causal), causal
+    )
+
+
+def sliding_window_mixer(weights: Projections, *, scale: Scalar, window: int, causal: bool = False) -> Mixer:
+    """`sliding_window_attention`."""
+    return _unmasked(
+        "sliding window",
+        lambda x: sliding_window_attention(*weights.of(x), scale=scale, window=window, causal=causal),
+        causal,
+    )
+
+
+def bigbird_mixer(
+    weights: Projections,
+    links: Int[Array, "blocks links"],
+    *,
+    scale: Scalar,
+    block: int,
+    window: int,
+    global_blocks: int,
+    causal: bool = False,
+) -> Mixer:
+    """`bigbird_attention`, for sequences of the length that the links were drawn for."""
+    layout = {"block": block, "window": window, "global_blocks": global_blocks}
+    return _unmasked(
+        "BigBird",
+        lambda x: bigbird_attention(*weights.of(x), links, scale=scale, causal=causal, **layout),
+        causal,
+    )
+
+
+def linformer_mixer(
+    weights: Projections, e: Float[Array, "m n"], f: Float[Array, "m n"], *, scale: Scalar, causal: bool = False
+) -> Mixer:
+    """`linformer_attention`. It has no causal form: asked for one, it mixes as ever and leaks (an exhibit)."""
+    return _unmasked("Linformer", lambda x: linformer_attention(*weights.of(x), e, f, scale=scale), causal)
+
+
+def linear_mixer(
+    weights: Projections,
+    features: Callable[[Array], Array],
+    *,
+    scale: Scalar,
+    causal: bool = False,
+    name: str = "linear",
+) -> Mixer:
+    """`linear_attention` with any feature map, of queries and keys multiplied by sqrt(scale) each; raw."""
+
+    def mix(x: Array) -> Array:
+        q, k, v = weights.of(x)
+        half = jnp.sqrt(jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
+        return linear_attention(features(half * q), features(half * k), v, causal=causal)
+
+    refuse.not_positive(scale=scale)
+    return _unmasked(name, mix, causal)
+
+
+def feature_mixer(
+    weights: Projections, projection: Float[Array, "n m"], *, scale: Scalar, causal: bool = False
+) -> Mixer:
+    """`feature_attention`: positive features, shifted by what cancels."""
+    return _unmasked(
+        "positive features",
+        lambda x: feature_attention(*weights.of(x), projection, scale=scale, causal=causal),
+        causal,
+    )
+
+
+def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:
+    """`cached_attention`: one token after the other, as in generation."""
+    return _unmasked("cached", lambda x: cached_attention(*weights.of(x), scale=scale), True)
+
+
+def _masked(name: str, mix: Mix, causal: bool) -> Mixer:
+    """A mixer that takes a mask, with the causal one laid over it if asked for."""
+
+    def under(x: Array, mask: Array | None) -> Array:
+        if not causal:
+            return mix(x, mask)
+        past = causal_mask(x.shape[0])
+        return mix(x, past if mask is None else past & mask)
+
+    return Mixer(name=_named(name, causal), mix=under, causal=causal, masked=True)
+
+
+def _unmasked(name: str, mix: Callable[[Array], Array], causal: bool) -> Mixer:
+    return Mixer(name=_named(name, causal), mix=lambda x, mask: mix(x), causal=causal)
+
+
+def _named(name: str, causal: bool) -> str:
+    return f"{name}, causal" if causal else name

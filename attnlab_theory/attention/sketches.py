@@ -1,0 +1,57 @@
+"""Linformer: keys and values are sketched along the sequence before softmax attention looks at them."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.softmax import attention
+from attnlab_theory.axes import Scalar
+
+
+def linformer_attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
+    e: Float[Array, "m n"],
+    f: Float[Array, "m n"],
+    *,
+    scale: Scalar,
+) -> Float[Array, "t v"]:
+    """Softmax attention over m mixtures of the keys and values instead of over the s positions: O((t + s) m).
+
+    Outputs lie in the hull of the mixtures, not of the values. Every mixture holds every position, so no mask is
+    possible: a key hidden from the softmax is still in the sketch. Used causally it leaks the future.
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        v: values, one row per source position.
+        e: projection of the keys along the sequence, learned for n positions or drawn
+            (`attnlab_theory.sampling.gaussian_sketch`).
+        f: projection of the values; may be `e`.
+        scale: inverse temperature, dimensionless.
+
+    Returns:
+        One row per query. A sequence shorter than the projections uses their first s columns: what padding the
+        sequence with zeros would give.
+
+    Raises:
+        ValueError: as `attention`; also if the sequence is longer than a projection, or e and f differ in rows.
+
+    Source: Wang et al. 2020, "Linformer", equation 7.
+    """
+    refuse.wrong_rank(2, k=k, v=v, e=e, f=f)
+    refuse.not_floating(e=e, f=f)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.different_axes("sketched positions", e=e.shape[0], f=f.shape[0])
+    if not e.shape[0]:
+        raise ValueError("e and f need at least one row: there is nothing to attend to in a sketch of 0 positions")
+    refuse.non_finite(k=k, v=v, e=e, f=f)
+    s = k.shape[0]
+    for name, projection in (("e", e), ("f", f)):
+        if s > projection.shape[1]:
+            raise ValueError(
+                f"the sequence has {s} positions, but {name} projects {projection.shape[1]}: "
+                "cut the sequence or make a longer projection"
+            )
+    return attention(q, e[:, :s] @ k, f[:, :s] @ v, scale=jnp.asarray(scale, q.dtype))

@@ -1,0 +1,285 @@
+"""Attention to a few blocks of keys per block of queries: sliding windows and BigBird, linear in the length.
+
+Every block of queries gathers the keys and values that it sees and attends to them under a mask of its own; the
+matrix of all pairs never exists, forward or backward.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.softmax import attention, refuse_inputs
+from attnlab_theory.axes import Scalar
+
+SLIDING_BLOCK = 128
+"""Least number of queries that slide together: smaller products leave the machine idle."""
+
+ABSENT = -1
+"""In the place of a block or a key that is not there."""
+
+
+def sliding_window_attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "t d"],
+    v: Float[Array, "t v"],
+    *,
+    scale: Scalar,
+    window: int,
+    causal: bool = False,
+) -> Float[Array, "t v"]:
+    """Softmax attention to the nearest positions only, in time and memory O(t * window).
+
+    Args:
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
+        scale: inverse temperature, dimensionless.
+        window: positions a query sees, itself included. In both directions it is odd, and position t sees
+            t - window//2 .. t + window//2; causal, position t sees the last `window` up to itself. No wrap.
+        causal: no position sees a later one.
+
+    Raises:
+        ValueError: as `attention`; also if the lengths differ, or `window` is not positive, or even where it
+            must be odd.
+
+    Source: Beltagy et al. 2020, "Longformer", section 3.1.
+    """
+    n = _length(q, k, v, scale)
+    _positive(window=window)
+    if not causal and window % 2 == 0:
+        raise ValueError(f"a window in both directions must be odd, not {window}: as many before as after")
+    before = window - 1 if causal else window // 2
+    after = 0 if causal else window // 2
+    size = min(n, max(SLIDING_BLOCK, before + after))
+    starts = np.arange(0, n, size)
+    # Queries past the end repeat the last one: a row that saw nothing would have no gradient but NaN.
+    at = np.minimum(starts[:, None] + np.arange(size), n - 1)
+    around = starts[:, None] + np.arange(-before, size + after)
+    keys = jnp.asarray(np.where((around >= 0) & (around < n), around, ABSENT), jnp.int32)
+
+    def sees(query: Int[Array, " b"], key: Int[Array, " c"]) -> Bool[Array, "b c"]:
+        distance = key[None, :] - query[:, None]
+        return (key[None, :] >= 0) & (distance >= -before) & (distance <= after)
+
+    there = jnp.maximum(keys, 0)
+    rows = _by_blocks(q[at], k[there], v[there], jnp.asarray(at, jnp.int32), keys, sees, scale)
+    return rows.reshape(-1, v.shape[1])[:n]
+
+
+def bigbird_links(
+    key: PRNGKeyArray,
+    n: int,
+    *,
+    block: int,
+    window: int,
+    global_blocks: int,
+    random_blocks: int,
+    causal: bool = False,
+) -> Int[Array, "blocks links"]:
+    """For every block of queries, `random_blocks` different blocks of keys that it does not see anyway.
+
+    The one place in this room that takes a key: BigBird's graph is random by definition.
+
+    Returns:
+        Block numbers; -1 where no block is left to choose (short sequences, early causal rows, global rows).
+
+    Args, raises: as `bigbird_mask`.
+    """
+    count = _blocks(n, block, window, global_blocks)
+    refuse.not_whole(random_blocks=random_blocks)
+    if not 0 <= random_blocks <= count:
+        raise ValueError(f"random_blocks must lie between 0 and the {count} blocks there are, not {random_blocks}")
+    row, column = np.ogrid[:count, :count]
+    free = (abs(row - column) > window // 2) & (row >= global_blocks) & (column >= global_blocks)
+    if causal:
+        free &= column < row
+    chances, chosen = lax.top_k(jnp.where(free, jax.random.uniform(key, (count, count)), -1), random_blocks)
+    return jnp.where(chances >= 0, chosen, ABSENT).astype(jnp.int32)
+
+
+def bigbird_mask(
+    key: PRNGKeyArray,
+    n: int,
+    *,
+    block: int,
+    window: int,
+    global_blocks: int,
+    random_blocks: int,
+    causal: bool = False,
+) -> Bool[Array, "n n"]:
+    """BigBird's mask in full, for dense attention and for figures: `linked_mask` of `bigbird_links`.
+
+    Args:
+        key: of the random links.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        random_blocks: further blocks that each block of queries sees.
+        causal: no position sees a later one; links are drawn from the past.
+
+    Raises:
+        ValueError: if `block` does not divide n, `window` is even, or a number of blocks does not fit.
+
+    Source: Zaheer et al. 2020, "Big Bird", section 2 and appendix D.
+    """
+    layout = {"block": block, "window": window, "global_blocks": global_blocks, "causal": causal}
+    return linked_mask(bigbird_links(key, n, random_blocks=random_blocks, **layout), n, **layout)
+
+
+def linked_mask(
+    links: Int[Array, "blocks links"], n: int, *, block: int, window: int, global_blocks: int, causal: bool = False
+) -> Bool[Array, "n n"]:
+    """The mask under which dense attention is `bigbird_attention` with these links.
+
+    Args, raises: as `bigbird_attention`.
+    """
+    count = _linked_blocks(links, n, block, window, global_blocks)
+    row, column = np.ogrid[:count, :count]
+    always = (abs(row - column) <= window // 2) | (row < global_blocks) | (column < global_blocks)
+    numbers = jnp.arange(count, dtype=jnp.int32)
+    linked = jnp.any(links.astype(jnp.int32)[:, :, None] == numbers[None, None, :], axis=1)
+    by_block = always | linked
+    mask = jnp.repeat(jnp.repeat(by_block, block, axis=0), block, axis=1)
+    return jnp.tril(mask) if causal else mask
+
+
+def bigbird_attention(
+    q: Float[Array, "t d"],
+    k: Float[Array, "t d"],
+    v: Float[Array, "t v"],
+    links: Int[Array, "blocks links"],
+    *,
+    scale: Scalar,
+    block: int,
+    window: int,
+    global_blocks: int,
+    causal: bool = False,
+) -> Float[Array, "t v"]:
+    """Softmax attention under `linked_mask(links, ...)`, in time and memory linear in the length.
+
+    Args:
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
+        links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
+            that is seen anyway, or twice, adds nothing.
+        scale: inverse temperature, dimensionless.
+        block: positions per block; must divide the length.
+        window: blocks in the window, odd; no wrap.
+        global_blocks: the first so many blocks see everything and are seen by everything.
+        causal: no position sees a later one.
+
+    Raises:
+        ValueError: as `attention`; also if the lengths differ, `block` does not divide them, `window` is even,
+            there are more global blocks than blocks, or the links are not one row of block numbers per block.
+
+    Source: Zaheer et al. 2020, "Big Bird", appendix D.
+    """
+    n = _length(q, k, v, scale)
+    count = _linked_blocks(links, n, block, window, global_blocks)
+    # A global query sees every key; under a causal mask its past is global, and it is a row like the others.
+    whole = 0 if causal else global_blocks
+    first = [attention(q[: whole * block], k, v, scale=scale)] if whole else []
+    if whole == count:
+        return first[0]
+    seen = _seen(links, count, window, global_blocks)[whole:]
+
+    def gathered(x: Array) -> Array:
+        blocks = x.reshape(count, block, x.shape[1])[jnp.maximum(seen, 0)]
+        return blocks.reshape(count - whole, -1, x.shape[1])
+
+    def sees(query: Int[Array, " b"], key: Int[Array, " c"]) -> Bool[Array, "b c"]:
+        latest = query[:, None] if causal else jnp.full_like(query, n)[:, None]
+        return (key[None, :] >= 0) & (key[None, :] <= latest)
+
+    inside = jnp.arange(block, dtype=jnp.int32)
+    keys = jnp.where(seen[:, :, None] >= 0, seen[:, :, None] * block + inside[None, None, :], ABSENT)
+    queries = jnp.arange(whole * block, n, dtype=jnp.int32).reshape(-1, block)
+    q_blocks = q[whole * block :].reshape(-1, block, q.shape[1])
+    rows = _by_blocks(q_blocks, gathered(k), gathered(v), queries, keys.reshape(count - whole, -1), sees, scale)
+    return jnp.concatenate([*first, rows.reshape(-1, v.shape[1])])
+
+
+def _seen(links: Array, count: int, window: int, global_blocks: int) -> Int[Array, "blocks seen"]:
+    """Numbers of the blocks that each block of queries sees, every one once; absent ones in between."""
+    row = np.arange(count)[:, None]
+    near = row + np.arange(-(window // 2), window // 2 + 1)
+    always = np.concatenate([np.broadcast_to(np.arange(global_blocks), (count, global_blocks)), near], axis=1)
+    seen = jnp.concatenate([jnp.asarray(always, jnp.int32), links.astype(jnp.int32)], axis=1)
+    there = (seen >= 0) & (seen < count)
+    before = np.tril(np.ones((seen.shape[1],) * 2, bool), -1)
+    doubled = jnp.any((seen[:, :, None] == seen[:, None, :]) & before[None], axis=2)
+    return jnp.where(there & ~doubled, seen, ABSENT)
+
+
+def _by_blocks(
+    q: Float[Array, "n b d"],
+    k: Float[Array, "n c d"],
+    v: Float[Array, "n c v"],
+    queries: Int[Array, "n b"],
+    keys: Int[Array, "n c"],
+    sees: Callable[[Int[Array, " b"], Int[Array, " c"]], Bool[Array, "b c"]],
+    scale: Scalar,
+) -> Float[Array, "n b v"]:
+    """Attention of every block of queries to its own keys, block after block, at the positions given."""
+
+    # Made again on the way back: the weights of all blocks together would be the largest array by far.
+    @jax.checkpoint
+    def one(part: tuple[Array, ...]) -> Array:
+        q, k, v, query, key = part
+        return attention(q, k, v, sees(query, key), scale=scale)
+
+    return lax.map(one, (q, k, v, queries, keys))
+
+
+def _length(q: Array, k: Array, v: Array, scale: Scalar) -> int:
+    refuse.wrong_rank(2, q=q, k=k, v=v)
+    refuse.not_floating(v=v)
+    refuse.different_axes("positions", q=q.shape[0], k=k.shape[0], v=v.shape[0])
+    refuse_inputs(q, k, scale)
+    refuse.non_finite(v=v)
+    return q.shape[0]
+
+
+def _positive(**sizes: int) -> None:
+    for name, size in sizes.items():
+        refuse.not_whole(**{name: size})
+        if not size > 0:
+            raise ValueError(f"{name} must be positive, not {size}")
+
+
+def _blocks(n: int, block: int, window: int, global_blocks: int) -> int:
+    """How many blocks there are, if they fit."""
+    _positive(block=block, window=window)
+    if not n > 0 or n % block:
+        raise ValueError(
+            f"{n} positions are not a whole number of blocks of {block}: pad them, or choose a divisor"
+        )
+    if window % 2 == 0:
+        raise ValueError(f"a window of blocks must be odd, not {window}: as many before as after")
+    refuse.not_whole(global_blocks=global_blocks)
+    count = n // block
+    if not 0 <= global_blocks <= count:
+        raise ValueError(f"global_blocks must lie between 0 and the {count} blocks there are, not {global_blocks}")
+    return count
+
+
+def _linked_blocks(links: Array, n: int, block: int, window: int, global_blocks: int) -> int:
+    count = _blocks(n, block, window, global_blocks)
+    refuse.wrong_rank(2, links=links)
+    if not jnp.issubdtype(links.dtype, jnp.integer):
+        raise ValueError(f"links must hold block numbers, not {links.dtype}")
+    if links.shape[0] != count:
+        raise ValueError(f"links must have a row for each of the {count} blocks, not {links.shape[0]}")
+    if refuse.is_concrete(links) and links.size:
+        host = np.asarray(links)
+        if host.min() < ABSENT or host.max() >= count:
+            wrong = host[(host < ABSENT) | (host >= count)][0]
+            raise ValueError(f"links must be block numbers below {count}, or {ABSENT} for none, not {wrong}")
+    return count

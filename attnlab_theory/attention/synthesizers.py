@@ -1,0 +1,122 @@
+"""Synthesizers: attention whose weights no query and key have a say in.
+
+Logits come from a learned table (random), from a product of two thin ones (factorised), or from each token
+by itself (dense). None of them compares tokens, so none can select by what another token holds.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.masks import refuse_blind
+
+
+def random_logits(table: Float[Array, "n n"], length: int) -> Float[Array, "t t"]:
+    """The random synthesizer: the top left corner of a table that no input changes.
+
+    Args:
+        table: learned for n positions, or drawn once and kept.
+        length: of the sequence.
+
+    Raises:
+        ValueError: if the sequence is longer than the table.
+
+    Source: Tay et al. 2021, "Synthesizer", section 3.1.2.
+    """
+    refuse.wrong_rank(2, table=table)
+    _refuse_longer(length, table.shape[0], "the table")
+    _refuse_longer(length, table.shape[1], "the table")
+    return table[:length, :length]
+
+
+def factorised_logits(left: Float[Array, "n m"], right: Float[Array, "n m"], length: int) -> Float[Array, "t t"]:
+    """The factorised random synthesizer: a table of rank m, 2 n m numbers instead of n n.
+
+    Args:
+        left: of the output positions.
+        right: of the source positions.
+        length: of the sequence.
+
+    Raises:
+        ValueError: if the sequence is longer than the factors, or they differ in shape.
+
+    Source: Tay et al. 2021, section 3.1.4.
+    """
+    refuse.wrong_rank(2, left=left, right=right)
+    refuse.different_axes("rank", left=left.shape[1], right=right.shape[1])
+    refuse.different_axes("positions", left=left.shape[0], right=right.shape[0])
+    _refuse_longer(length, left.shape[0], "the factors")
+    return jnp.einsum("tm,sm->ts", left[:length], right[:length])
+
+
+def dense_logits(
+    x: Float[Array, "t d"],
+    w_1: Float[Array, "d m"],
+    b_1: Float[Array, " m"],
+    w_2: Float[Array, "m n"],
+    b_2: Float[Array, " n"],
+) -> Float[Array, "t t"]:
+    """The dense synthesizer: token t alone says how much it looks at each position, relu(x w_1 + b_1) w_2 + b_2.
+
+    Args:
+        x: tokens.
+        w_1: into the hidden layer of width m.
+        b_1: bias of the hidden layer.
+        w_2: to one logit for each of n positions.
+        b_2: bias of the positions.
+
+    Raises:
+        ValueError: if the sequence is longer than n, or the widths do not fit.
+
+    Source: Tay et al. 2021, section 3.1.1.
+    """
+    refuse.wrong_rank(2, x=x, w_1=w_1, w_2=w_2)
+    refuse.wrong_rank(1, b_1=b_1, b_2=b_2)
+    refuse.different_axes("token width", x=x.shape[1], w_1=w_1.shape[0])
+    refuse.different_axes("hidden width", w_1=w_1.shape[1], b_1=b_1.shape[0], w_2=w_2.shape[0])
+    refuse.different_axes("positions", w_2=w_2.shape[1], b_2=b_2.shape[0])
+    t = x.shape[0]
+    _refuse_longer(t, w_2.shape[1], "the last layer")
+    return jax.nn.relu(x @ w_1 + b_1[None, :]) @ w_2[:, :t] + b_2[None, :t]
+
+
+def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None) -> Float[Array, "t s"]:
+    """Softmax of the logits where the mask lets a query look.
+
+    Raises:
+        ValueError: if the logits are not finite or not of a floating type, or the mask has the wrong shape or
+            hides a whole row.
+    """
+    refuse.wrong_rank(2, logits=logits)
+    refuse.not_floating(logits=logits)
+    refuse.non_finite(logits=logits)
+    refuse_blind(mask, *logits.shape)
+    return jax.nn.softmax(logits if mask is None else jnp.where(mask, logits, -jnp.inf), axis=-1)
+
+
+def synthesizer_attention(
+    logits: Float[Array, "t s"], v: Float[Array, "s v"], mask: Bool[Array, "t s"] | None = None
+) -> Float[Array, "t v"]:
+    """The means of the values under `synthesizer_weights`.
+
+    Args:
+        logits: by any of the functions above, or a mixture of them.
+        v: values, one row per source position.
+        mask: True where a query may look.
+
+    Raises:
+        ValueError: as `synthesizer_weights`; also if logits and v differ in length or v is not finite.
+
+    Source: Tay et al. 2021, "Synthesizer: rethinking self-attention for transformer models".
+    """
+    refuse.wrong_rank(2, logits=logits, v=v)
+    refuse.not_floating(v=v)
+    refuse.different_axes("source positions", logits=logits.shape[1], v=v.shape[0])
+    refuse.non_finite(v=v)
+    return jnp.einsum("ts,sv->tv", synthesizer_weights(logits, mask), v)
+
+
+def _refuse_longer(length: int, positions: int, name: str) -> None:
+    if not 0 < length <= positions:
+        raise ValueError(f"the sequence has {length} positions, but {name} has {positions}: cut it, or learn more")

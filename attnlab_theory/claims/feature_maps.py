@@ -1,0 +1,19 @@
+"""What the claims about rows of random features share: the maps, and fewer projections in one program."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab_theory.attention import hyperbolic_features, positive_features, trigonometric_features
+from attnlab_theory.axes import Scalar
+
+MAPS = {
+    "trigonometric": trigonometric_features,
+    "positive": positive_features,
+    "hyperbolic": hyperbolic_features,
+}
+
+
+def of_first(phi_q: Float[Array, "t f"], projections: int, m: Scalar) -> Float[Array, "t f"]:
+    """Features of queries that see only the first m projections of the keys, and with m's share of the scale."""
+    kept = jnp.tile(jnp.arange(projections, dtype=phi_q.dtype) < m, phi_q.shape[1] // projections)
+    return jnp.where(kept[None], phi_q, 0) * (projections / jnp.asarray(m, phi_q.dtype))

@@ -1,0 +1,224 @@
+"""What may be subtracted from log features before exponentiating them (claims G.7): most of it is not harmless."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import (
+    causal_mask,
+    feature_attention,
+    key_shift,
+    linear_attention,
+    log_positive_features,
+    query_shift,
+    seen_key_shift,
+)
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.identities.leaks import leaks, random_tokens
+from attnlab_theory.sampling import gaussian_projection
+from attnlab_theory.stats import Interval, bounded, exact
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stabiliser:
+    """What is subtracted from log features of t tokens of width d and norm `norm`, and the eps added after it."""
+
+    subtracted: str
+    t: int
+    d: int
+    m: int
+    norm: float
+    eps: float
+
+
+def _features(subtracted: str, log_q: Float[Array, "t m"], log_k: Float[Array, "s m"], eps: Scalar):
+    """Features of queries and keys under a stabiliser."""
+    shift_q, shift_k = jnp.zeros(()), jnp.zeros(())
+    if "query" in subtracted:
+        shift_q = query_shift(log_q)[:, None]
+    if "all keys" in subtracted:
+        shift_k = key_shift(log_k)
+    if "each key" in subtracted:
+        shift_k = query_shift(log_k)[:, None]
+    return jnp.exp(log_q - shift_q) + eps, jnp.exp(log_k - shift_k) + eps
+
+
+def _change(key: PRNGKeyArray, setting: Stabiliser) -> Float[Array, ""]:
+    """The largest change of a weight by the stabiliser, with one and the same projection."""
+    log_q, log_k = _log_features(key, setting.norm, t=setting.t, d=setting.d, m=setting.m)
+    return _largest_change(log_q, log_k, setting.eps, subtracted=setting.subtracted)
+
+
+@functools.partial(jax.jit, static_argnames=("t", "d", "m"))
+def _log_features(key: PRNGKeyArray, norm: Scalar, *, t: int, d: int, m: int):
+    """Log features of t queries and t keys of one norm."""
+    points, rows = jax.random.split(key)
+    x = jax.random.normal(points, (2 * t, d))
+    x = norm * x / jnp.linalg.norm(x, axis=1, keepdims=True)
+    projection = gaussian_projection(rows, m, d)
+    return log_positive_features(x[:t], projection), log_positive_features(x[t:], projection)
+
+
+@functools.partial(jax.jit, static_argnames="subtracted")
+def _largest_change(
+    log_q: Float[Array, "t m"], log_k: Float[Array, "s m"], eps: Scalar, *, subtracted: str
+) -> Float[Array, ""]:
+    values = jnp.eye(log_k.shape[0])
+    raw = linear_attention(jnp.exp(log_q), jnp.exp(log_k), values)
+    return jnp.max(jnp.abs(linear_attention(*_features(subtracted, log_q, log_k, eps), values) - raw))
+
+
+def _rounding(setting: Stabiliser) -> float:
+    """Of weights below one: exponents of size |x|^2 / 2 + 6 |x| are off by eps of that, for q and k and twice."""
+    return 8 * EPS * (setting.norm**2 / 2 + 6 * setting.norm + setting.m + setting.t)
+
+
+CANCELS = Claim(
+    name="maxima-that-cancel",
+    statement="Subtracting each query's largest log feature, or one number from all keys, moves no weight.",
+    source="claims G.7; Choromanski et al. 2021, appendix",
+    hypotheses={"nothing is added": lambda s: s.eps == 0},
+    predict=lambda s: Interval.point(0.0),
+    draw=_change,
+    bound=lambda s: exact(_rounding(s)),
+    resolution=lambda s: 4 * _rounding(s),
+    settings=tuple(
+        Stabiliser(subtracted, 16, 16, 64, norm, 0.0)
+        for subtracted in ("largest of each query", "largest of all keys", "largest of each query and of all keys")
+        for norm in (1.0, 2.0)
+    ),
+    stream="stabilisers",
+)
+
+PER_KEY = dataclasses.replace(
+    CANCELS,
+    name="a-maximum-of-each-key-cancels",
+    statement="Subtracting each key's own largest log feature leaves every weight alone.",
+    source="claims G.7 (foil): it divides each key's weight by a factor of its own",
+    settings=tuple(Stabiliser("largest of each key", 16, 16, 64, norm, 0.0) for norm in (1.0, 2.0)),
+    expect=Verdict.REFUTED,
+)
+
+WITH_EPS = dataclasses.replace(
+    CANCELS,
+    name="an-eps-is-harmless",
+    statement=r"An eps of $10^{-4}$ or $10^{-3}$, added to features whose largest is one, moves no weight by more "
+    r"than $10^{-5}$.",
+    source="claims G.7 (foil); the eps of published implementations",
+    hypotheses={},
+    predict=lambda s: Interval(0.0, 1e-5),
+    settings=tuple(
+        Stabiliser("largest of each query and of all keys", 16, 16, 64, norm, eps)
+        for eps in (1e-4, 1e-3)
+        for norm in (1.0, 2.0)
+    ),
+    expect=Verdict.REFUTED,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """Two equal points of width d and this norm, and m projections."""
+
+    d: int
+    m: int
+    norm: float
+
+
+def _subtracted_estimate(key: PRNGKeyArray, setting: Kernel) -> Float[Array, ""]:
+    x = setting.norm * jnp.eye(setting.d)[:1]
+    features = log_positive_features(x, gaussian_projection(key, setting.m, setting.d))
+    return jnp.sum(jnp.exp(features - query_shift(features)[:, None]) ** 2) / setting.m
+
+
+KERNEL = Claim(
+    name="a-subtracted-maximum-leaves-kernel-estimates-alone",
+    statement=r"The mean of $\phi(x) \cdot \phi(y)$ is $e^{x \cdot y}$, also where each point's largest log "
+    "feature was subtracted.",
+    source="claims G.7 (foil): such an estimate never exceeds one",
+    hypotheses={},
+    predict=lambda s: Interval.point(np.exp(s.norm**2)),
+    draw=_subtracted_estimate,
+    bound=lambda s: bounded(0.0, 1.0001),
+    resolution=lambda s: 0.05,
+    settings=tuple(Kernel(16, 64, norm) for norm in (0.5, 1.0)),
+    expect=Verdict.REFUTED,
+    chunk=256,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Causal:
+    """Which maximum a causal mixer of t tokens of width d subtracts from its keys, and its eps."""
+
+    maximum: str
+    t: int
+    d: int
+    m: int
+    eps: float
+
+
+def _causal_mixer(setting: Causal, projection: Float[Array, "m d"], x: Float[Array, "t d"]) -> Float[Array, "t d"]:
+    """Self-attention from positive features under a causal mask, weights formed one by one."""
+    if setting.maximum == "positions so far" and not setting.eps:
+        return feature_attention(x, x, x, projection, scale=0.1, causal=True)
+    features = log_positive_features(x * 0.1**0.5, projection)
+    phi_q = jnp.exp(features - query_shift(features)[:, None]) + setting.eps
+    if setting.maximum == "all positions":
+        estimates = phi_q @ (jnp.exp(features - key_shift(features)) + setting.eps).T
+    else:
+        seen = features[None] - seen_key_shift(features)[:, None, None]
+        estimates = jnp.einsum("tm,tsm->ts", phi_q, jnp.exp(jnp.minimum(seen, 0)) + setting.eps)
+    estimates = jnp.where(causal_mask(setting.t), estimates, 0)
+    return estimates @ x / jnp.sum(estimates, axis=1, keepdims=True)
+
+
+def _movement(key: PRNGKeyArray, setting: Causal) -> float:
+    """How far an output moves at most when later inputs are replaced."""
+    projection = gaussian_projection(key, setting.m, setting.d)
+    found = leaks(functools.partial(_causal_mixer, setting, projection), random_tokens(setting.t, setting.d))
+    return found.worst[1]
+
+
+CAUSAL_ROUNDING = 100 * EPS
+"""Outputs are means of values below 4; a factor that cancels leaves a few roundings of that behind."""
+
+
+SEEN_SO_FAR = Claim(
+    name="a-maximum-over-the-past-is-causal",
+    statement="With the maximum over the keys seen so far no output moves with a later input, eps or no eps.",
+    source="claims G.7, A.6",
+    hypotheses={},
+    predict=lambda s: Interval.point(0.0),
+    draw=_movement,
+    bound=lambda s: exact(CAUSAL_ROUNDING),
+    resolution=lambda s: 4 * CAUSAL_ROUNDING,
+    settings=(Causal("positions so far", 6, 4, 8, 0.0), Causal("positions so far", 6, 4, 8, 1e-3)),
+    stream="causal-stabilisers",
+)
+
+WITHOUT_EPS = dataclasses.replace(
+    SEEN_SO_FAR,
+    name="a-maximum-over-all-positions-cancels-without-an-eps",
+    statement="Without an eps a maximum over all positions moves earlier outputs by rounding only.",
+    settings=(Causal("all positions", 6, 4, 8, 0.0),),
+)
+
+ALL_POSITIONS = dataclasses.replace(
+    SEEN_SO_FAR,
+    name="a-maximum-over-all-positions-is-causal",
+    statement="With an eps too, a maximum over all positions, held constant in the gradient, lets nothing of the "
+    "future through.",
+    source="claims G.7, A.6 (foil); performer-pytorch's issue tracker",
+    settings=(Causal("all positions", 6, 4, 8, 1e-3), Causal("all positions", 6, 4, 8, 1e-2)),
+    expect=Verdict.REFUTED,
+)
+
+CLAIMS = (CANCELS, PER_KEY, WITH_EPS, KERNEL, SEEN_SO_FAR, WITHOUT_EPS, ALL_POSITIONS)

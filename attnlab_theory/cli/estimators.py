@@ -1,0 +1,101 @@
+"""attnlab estimators: which random features somebody's own queries and keys need."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from attnlab_theory.estimators import Advice
+
+
+ROUGH = 0.5
+"""Predicted errors beyond this are marked: the delta method is for small ones."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Estimators:
+    """Errors of random-feature attention on your own queries and keys, and which features to choose."""
+
+    queries: Path
+    """A .npy file with one query per row."""
+    keys: Path
+    """A .npy file with one key per row."""
+    features: int = 256
+    """Features of each query and key, the same number for every estimator."""
+    scale: float | None = None
+    """Inverse temperature of the scores; by default 1/sqrt(width)."""
+    error: float = 0.05
+    """Wanted root mean square error of a row of weights, relative to its length."""
+    seed: int = 0
+    """Every random number follows from it."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Predict, measure, choose."""
+        from attnlab_theory.cli.problems import read_matrix
+        from attnlab_theory.estimators import advise, pose
+        from attnlab_theory.estimators.advice import as_json
+
+        problem = pose(read_matrix(self.queries), read_matrix(self.keys), scale=self.scale, seed=self.seed)
+        advice = advise(problem, features=self.features, error=self.error, seed=self.seed)
+        if self.json:
+            print(json.dumps(as_json(advice), indent=1))
+            return 0
+        _print(advice)
+        return 0
+
+
+def _print(advice: "Advice") -> None:
+    from attnlab_theory.report.table import show
+
+    problem = advice.problem
+    given, seen = problem.given, (len(problem.q), len(problem.k))
+    width = problem.q.shape[1]
+    print(f"{given[0]:,} queries, {given[1]:,} keys of width {width}, scale {problem.scale:.6g}")
+    if seen != given:
+        print(f"looked at: a random {seen[0]:,} queries and {seen[1]:,} keys ({seen[0] * seen[1]:,} pairs),")
+        print("and attention over these keys alone")
+    print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
+    show(_table(advice))
+    if any(line.weights > ROUGH for line in advice.lines):
+        print("~ beyond the delta method: it only says that the error is large")
+    print(f"\n{advice.reason}\n{advice.amount}")
+    estimator, coupling, least = advice.luckiest
+    if (estimator, coupling) != (advice.chosen.estimator, advice.coupling):
+        print(f"Least error measured: {estimator} features with {coupling} projections, {_number(least)}.")
+
+
+def _table(advice: "Advice") -> "Table":
+    from rich.table import Table
+
+    from attnlab_theory.estimators.errors import COUPLINGS
+
+    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 1), header_style="bold")
+    table.add_column("\nfeatures", no_wrap=True)
+    columns = ("kernel\npred.", "\niid", "weights\npred.", "\niid", "\northog.", "\nQMC")
+    for column in (*columns, f"needed\nfor {advice.error:g}"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for line in advice.lines:
+        chosen = line is advice.chosen
+        table.add_row(
+            line.estimator + ("*" if chosen else ""),
+            _number(line.kernel),
+            _number(line.measured["iid"].kernel),
+            _number(line.weights, rough=line.weights > ROUGH),
+            *(_number(line.measured[coupling].weights) for coupling in COUPLINGS),
+            f"{line.features_needed:,.0f}" if line.features_needed < 1e6 else _number(line.features_needed),
+            style="bold" if chosen else None,
+        )
+    return table
+
+
+def _number(x: float, *, rough: bool = False) -> str:
+    if not math.isfinite(x):
+        return "∞"
+    text = f"{x:.3g}" if 1e-3 < x < 1e3 else f"{x:.0e}".replace("e+0", "e").replace("e+", "e")
+    return ("~" if rough else "") + text

@@ -1,0 +1,52 @@
+"""The command about deliberate bugs: museum."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from attnlab_theory.options import Budget
+
+PER_FAMILY: dict[Budget, int | None] = {"quick": 1, "full": None}
+"""How many identities of one family a bug is planted under, by budget."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Museum:
+    """Well-known bugs, planted on purpose, and the identities and claims that catch them."""
+
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
+    """One bug: its lines, where it happened, the evidence, a picture. The whole kill matrix if not given."""
+    budget: Budget = "quick"
+    """quick plants every bug under one identity of each family, full under all of them."""
+    out: Path = Path("lab/museum")
+    """Folder for the pictures; made if absent."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Plant, catch, print and draw."""
+        from attnlab_theory.cli import library
+        from attnlab_theory.museum import BUGS, catalogue, figures, kill_matrix
+        from attnlab_theory.report.table import show
+
+        by_name = {bug.name: bug for bug in BUGS}
+        if self.name and self.name not in by_name:
+            raise library.unknown("bug", self.name, by_name, "attnlab museum")
+        bugs = [by_name[self.name]] if self.name else BUGS
+        per_family = None if self.name else PER_FAMILY[self.budget]
+        found = kill_matrix(bugs, per_family=per_family, say=lambda line: print(line, file=sys.stderr))
+        paths = figures.write_bug(bugs[0], found, self.out) if self.name else figures.write_matrix(found, self.out)
+        if self.json:
+            print(json.dumps(catalogue.as_json(bugs, found), indent=1, ensure_ascii=False))
+            return catalogue.exit_code(found)
+        if self.name:
+            print(catalogue.bug_text(bugs[0], found))
+        else:
+            show(catalogue.matrix_table(found))
+            print(catalogue.legend(found))
+        print("\n" + "\n".join(str(path) for path in paths))
+        return catalogue.exit_code(found)

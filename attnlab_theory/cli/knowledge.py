@@ -1,0 +1,134 @@
+"""attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from attnlab_theory.language.corpora.corruption import Corruption
+
+if TYPE_CHECKING:
+    from attnlab_theory.language.corpora.birthplaces import NameDataset
+    from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+
+ERROR_RATE = 0.05
+"""Of the interval around an accuracy."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Data:
+    """Print what a model reads and what it is to predict, as the homework's dataset.py does."""
+
+    kind: Annotated[Literal["namedata", "charcorruption"], tyro.conf.Positional]
+    """Questions to finetune on, or corrupted documents to pretrain on."""
+    corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[CORPUS]")] = None
+    """Questions and places (namedata), or one document per line (charcorruption); without it, generated persons."""
+    pretrain_corpus: Path | None = None
+    """The text whose characters are the vocabulary of namedata; by default the questions themselves."""
+    block_size: int = 128
+    """Characters of a padded document."""
+    how: Corruption = dataclasses.field(default_factory=Corruption)
+    examples: int = 4
+    """How many to print."""
+    epoch: int = 0
+    """Which of the draws of a corruption."""
+    seed: int = 0
+    """Every random number follows from it."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Read, and print the first examples."""
+        if self.examples < 1:
+            raise ValueError(f"--examples must be at least 1, not {self.examples}")
+        dataset = self._questions() if self.kind == "namedata" else self._documents()
+        batch = dataset.epoch(self.epoch)
+        decode = dataset.characters.decode
+        pairs = [{"x": decode(x), "y": decode(y)} for x, y in zip(batch.x, batch.y, strict=True)][: self.examples]
+        if self.json:
+            counts = {"kind": self.kind, "documents": len(dataset), "vocabulary": len(dataset.characters)}
+            print(json.dumps({**counts, "examples": pairs}, indent=1, ensure_ascii=False))
+            return 0
+        print(f"{len(dataset):,} documents, a vocabulary of {len(dataset.characters)} characters")
+        for pair in pairs:
+            print(f"x: {pair['x']}\ny: {pair['y']}")
+        return 0
+
+    def _questions(self) -> "NameDataset":
+        from attnlab_theory.language.corpora import biographies, birthplaces
+        from attnlab_theory.language.corpora.reading import read_text
+
+        if self.corpus is None:
+            plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)
+            generated = biographies.biographies(plan)
+            questions, characters = generated.questions("finetuned"), generated.characters
+        else:
+            questions = birthplaces.read_questions(self.corpus)
+            characters = birthplaces.vocabulary("".join((*questions.asked, *questions.answers)))
+        if self.pretrain_corpus is not None:
+            text = read_text(self.pretrain_corpus)
+            characters = birthplaces.vocabulary(text, source=str(self.pretrain_corpus))
+        return birthplaces.NameDataset(questions, self.block_size, characters=characters)
+
+    def _documents(self) -> "CharCorruptionDataset":
+        from attnlab_theory.language.corpora import biographies, birthplaces
+        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+
+        if self.corpus is None:
+            plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)
+            text, source = biographies.biographies(plan).text, "the generated corpus"
+        else:
+            text, source = read_text(self.corpus), str(self.corpus)
+        characters = birthplaces.vocabulary(text, source=source)
+        return CharCorruptionDataset(
+            text, self.block_size, how=self.how, characters=characters, seed=self.seed, source=source
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """The accuracy of one place as the answer to every question."""
+
+    eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
+    """Lines of question, tab and place."""
+    place: str = "London"
+    """The answer."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Count the questions that the place answers."""
+        from attnlab_theory.language.corpora.birthplaces import always, read_questions
+
+        found = always(self.place, read_questions(self.eval_corpus))
+        interval = found.interval(ERROR_RATE)
+        if self.json:
+            result = {
+                "place": self.place,
+                "correct": found.correct,
+                "total": found.total,
+                "accuracy": found.accuracy,
+                "interval": [interval.low, interval.high],
+                "error_rate": ERROR_RATE,
+            }
+            print(json.dumps(result, indent=1, ensure_ascii=False))
+            return 0
+        print(
+            f"{self.place}: {found.correct} of {found.total} right, {100 * found.accuracy:.1f} % "
+            f"({100 * (1 - ERROR_RATE):g} % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %)"
+        )
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Knowledge:
+    """A small GPT that reads about persons and is asked where they were born."""
+
+    task: Annotated[Data, tyro.conf.subcommand("data")] | Annotated[Baseline, tyro.conf.subcommand("baseline")]
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()

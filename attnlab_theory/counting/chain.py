@@ -1,0 +1,63 @@
+"""How many matrix products must wait for one another: the work that no number of processors makes shorter."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+
+from attnlab_theory.counting import primitives
+
+PRODUCTS = frozenset(("dot_general", "conv_general_dilated"))
+
+
+def longest_chain(f: Callable[..., Any], *args: Any) -> int:
+    """The most matrix products of `f(*args)` each of which needs the one before.
+
+    A loop whose turns do not need one another is as long as its longest turn; one that hands on what it
+    multiplies is as long as all of them. Of a `cond` the longer branch counts.
+
+    Args, raises: as `count`; primitives other than matrix products count nothing, whatever they are.
+    """
+    closed = jax.make_jaxpr(f)(*args)
+    return max(_ends(closed, [0] * len(closed.jaxpr.invars)), default=0)
+
+
+def _ends(jaxpr: Jaxpr | ClosedJaxpr, starts: list[int]) -> list[int]:
+    """The chains that end in each result, given those that lead to each argument."""
+    opened = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    behind = dict(zip(opened.invars, starts, strict=True))
+
+    def length(variable: Any) -> int:
+        # Literals and constants wait for nothing.
+        return 0 if isinstance(variable, Literal) else behind.get(variable, 0)
+
+    for equation in opened.eqns:
+        ends = _ends_of_equation(equation, [length(x) for x in equation.invars])
+        behind.update(zip(equation.outvars, ends, strict=True))
+    return [length(x) for x in opened.outvars]
+
+
+def _ends_of_equation(equation: JaxprEqn, starts: list[int]) -> list[int]:
+    name, parameters = equation.primitive.name, equation.params
+    if name in primitives.CALLS:
+        return _ends(parameters[primitives.CALLS[name]], starts)
+    if name == "scan":
+        return _ends_of_scan(parameters, starts)
+    if name == "cond":
+        branches = [_ends(branch, starts[1:]) for branch in parameters["branches"]]
+        return [max(starts[0], *ends) for ends in zip(*branches, strict=True)]
+    if name == "while":
+        raise ValueError("cannot follow a while loop: how often it runs is not known; use lax.scan")
+    return [max(starts, default=0) + (name in PRODUCTS)] * len(equation.outvars)
+
+
+def _ends_of_scan(parameters: dict[str, Any], starts: list[int]) -> list[int]:
+    constants, carries = parameters["num_consts"], parameters["num_carry"]
+    fixed, carry, rows = starts[:constants], starts[constants : constants + carries], starts[constants + carries :]
+    stacked = [0] * (len(parameters["jaxpr"].jaxpr.outvars) - carries)
+    for _ in range(parameters["length"]):
+        ends = _ends(parameters["jaxpr"], fixed + carry + rows)
+        carry = ends[:carries]
+        stacked = [max(pair) for pair in zip(stacked, ends[carries:], strict=True)]
+    return carry + stacked

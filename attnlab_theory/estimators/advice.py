@@ -1,0 +1,228 @@
+"""Which estimator to choose for a problem, why, and how many features it needs."""
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab_theory.estimators import errors
+from attnlab_theory.estimators.catalogue import Estimator, estimators_for
+from attnlab_theory.estimators.errors import COUPLINGS, Measured
+from attnlab_theory.estimators.problem import Problem
+from attnlab_theory.seeds import key_for
+
+REASONS = {
+    "trigonometric": "trigonometric features err as cosh D - 1, all others with L",
+    "positive": "positive features err as exp(L) - 1, with one feature per projection",
+    "hyperbolic": "for short L hyperbolic features err as cosh L - 1, least of those that grow with L",
+    "generalized exponential": "for long L generalised exponential features err least of those that grow with L",
+    "dense exponential": "for long L dense exponential features, fitted to these queries and keys, err least of "
+    "those that grow with L",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Line:
+    """One estimator at the wanted number of features: relative root mean square errors of a row."""
+
+    estimator: str
+    parameter: str
+    projections: int
+    kernel: float
+    """Predicted for independent projections: exact."""
+    kernel_orthogonal: float | None
+    """Predicted for orthogonal ones, where that is known."""
+    weights: float
+    """Predicted for independent projections by the delta method, good while well below one."""
+    measured: dict[str, Measured]
+    """By coupling."""
+    features_needed: float
+    """For the wanted error of the weights, from the prediction: errors fall as the root of the features."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Advice:
+    """What was found out about a problem."""
+
+    problem: Problem
+    features: int
+    draws: int
+    error: float
+    lines: tuple[Line, ...]
+    chosen: Line
+    coupling: str
+
+    @property
+    def reason(self) -> str:
+        """Why the chosen estimator, in one sentence."""
+        total = self.problem.typical(self.problem.sum_squares)
+        difference = self.problem.typical(self.problem.difference_squares)
+        if self.chosen.weights == 0:
+            lengths = f"L = |q + k|^2 = {total:.3g} and D = |q - k|^2 = {difference:.3g}"
+            return f"Choose any: with {lengths} none errs in a row."
+        relation = "far below" if 4 * total < difference else "far above" if total > 4 * difference else "close to"
+        return (
+            f"Choose {self.chosen.estimator} features with {self.coupling} projections: where the attention is, "
+            f"L = |q + k|^2 is {total:.3g} and {relation} D = |q - k|^2 = {difference:.3g}, and "
+            f"{REASONS[self.chosen.estimator]}."
+        )
+
+    @property
+    def luckiest(self) -> tuple[str, str, float]:
+        """Estimator and coupling of the least measured error of the weights, and that error."""
+        measured = [
+            (found.weights, line.estimator, name) for line in self.lines for name, found in line.measured.items()
+        ]
+        least, estimator, coupling = min(measured)
+        return estimator, coupling, least
+
+    @property
+    def amount(self) -> str:
+        """How many features the chosen estimator needs, in one sentence."""
+        needed = self.chosen.features_needed
+        if not math.isfinite(needed):
+            return f"No number of features gives an error of {self.error:g} here."
+        if needed == 0:
+            return "Any number of features will do: the predicted error of a row is zero."
+        if self.chosen.weights > 1:
+            return (
+                f"With {self.features:,} features every estimator errs by more than the weights; an error "
+                f"of {self.error:g} would take about {needed:,.0f}."
+            )
+        return (
+            f"For an error of {self.error:g} it needs about {needed:,.0f} features with independent projections "
+            "(errors fall as the root of the number)."
+        )
+
+
+def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws: int = 16, seed: int = 0) -> Advice:
+    """Predict and measure the error of every estimator at one number of features, and choose one.
+
+    The choice is by the predicted error of the weights, which does not depend on luck; where that says nothing
+    (one key, or no finite prediction) by that of the kernel values. The coupling is the best one measured.
+
+    Args:
+        problem: from `pose`.
+        features: per query and key, for every estimator, an even number; those that take two of each projection
+            get half as many projections.
+        error: wanted, of a row of weights, relative to its length.
+        draws: projections measured per estimator and coupling.
+        seed: of the projections.
+
+    Raises:
+        ValueError: if features are odd or fewer than two, draws are fewer than two, or the error is not positive
+            and finite.
+    """
+    if not features >= 2 or features % 2:
+        raise ValueError(
+            f"features must be even, two for each projection of trigonometric ones, and at least 2, not {features}"
+        )
+    if not 0 < error < math.inf:
+        raise ValueError(f"error must be positive and finite, not {error}")
+    if not draws >= 2:
+        raise ValueError(f"draws must be at least 2, for a standard error, not {draws}")
+    key = key_for(seed, "estimators")
+    # float64, whatever jax is set to: float32 overflows at a tenth of the exponents.
+    with jax.enable_x64(True):
+        width = problem.q.shape[1]
+        projections = {
+            coupling: errors.projections_of(key, coupling=coupling, draws=draws, m=features, d=width)
+            for coupling in COUPLINGS
+        }
+        lines = []
+        for estimator in estimators_for(problem):
+            m = features // estimator.features_per_projection
+            measured = {
+                # The first rows of a projection are one, under every coupling.
+                coupling: errors.measured(estimator, problem, [rows[:m] for rows in drawn])
+                for coupling, drawn in projections.items()
+            }
+            lines.append(_line(estimator, problem, measured, m, error))
+    chosen = min(lines, key=lambda line: (line.weights, line.kernel))
+    coupling = min(COUPLINGS, key=lambda name: (chosen.measured[name].weights, chosen.measured[name].kernel))
+    return Advice(
+        problem=problem,
+        features=features,
+        draws=draws,
+        error=error,
+        lines=tuple(lines),
+        chosen=chosen,
+        coupling=coupling,
+    )
+
+
+def _line(estimator: Estimator, problem: Problem, measured: dict[str, Measured], m: int, error: float) -> Line:
+    predicted = errors.predicted(estimator, problem)
+    orthogonal = errors.orthogonal_kernel(estimator, problem, m)
+    needed = estimator.features_per_projection * predicted.weights / error**2
+    return Line(
+        estimator=estimator.name,
+        parameter=estimator.parameter,
+        projections=m,
+        kernel=math.sqrt(predicted.kernel / m),
+        kernel_orthogonal=None if orthogonal is None else math.sqrt(max(orthogonal, 0.0)),
+        weights=math.sqrt(predicted.weights / m),
+        measured=measured,
+        features_needed=float(np.ceil(needed)),
+    )
+
+
+def as_json(advice: Advice) -> dict[str, Any]:
+    """Everything as plain values; infinity is null."""
+
+    def plain(x: float) -> float | None:
+        return float(x) if math.isfinite(x) else None
+
+    problem = advice.problem
+    looked_at = {"queries": len(problem.q), "keys": len(problem.k), "pairs": len(problem.q) * len(problem.k)}
+    return {
+        "given": {"queries": problem.given[0], "keys": problem.given[1], "width": problem.q.shape[1]},
+        "looked_at": looked_at,
+        "scale": problem.scale,
+        "features": advice.features,
+        "draws": advice.draws,
+        "sum_square": _spread(problem, problem.sum_squares),
+        "difference_square": _spread(problem, problem.difference_squares),
+        "estimators": [
+            {
+                "estimator": line.estimator,
+                "parameter": line.parameter,
+                "projections": line.projections,
+                "kernel_predicted": plain(line.kernel),
+                "kernel_predicted_orthogonal": line.kernel_orthogonal,
+                "weights_predicted": plain(line.weights),
+                "measured": {
+                    coupling: {
+                        "kernel": plain(found.kernel),
+                        "kernel_deviation": plain(found.kernel_deviation),
+                        "weights": plain(found.weights),
+                        "weights_deviation": plain(found.weights_deviation),
+                        "normalisers_not_positive": found.failed,
+                    }
+                    for coupling, found in line.measured.items()
+                },
+                "features_needed": plain(line.features_needed),
+            }
+            for line in advice.lines
+        ],
+        "error": advice.error,
+        "least_measured": dict(zip(("estimator", "coupling", "weights"), advice.luckiest, strict=True)),
+        "choice": {
+            "estimator": advice.chosen.estimator,
+            "coupling": advice.coupling,
+            "features_needed": plain(advice.chosen.features_needed),
+            "reason": advice.reason,
+        },
+    }
+
+
+def _spread(problem: Problem, squares: np.ndarray) -> dict[str, float]:
+    low, middle, high = np.quantile(squares, [0.25, 0.5, 0.75])
+    return {
+        "where_attention_is": problem.typical(squares),
+        "lower_quartile": float(low),
+        "median": float(middle),
+        "upper_quartile": float(high),
+    }

@@ -1,0 +1,121 @@
+"""The estimators that are compared, fitted to a problem where they have parameters. Explicit: no discovery."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from attnlab_theory.attention import (
+    log_dense_exponential_features,
+    log_generalized_exponential_features,
+    log_hyperbolic_features,
+    log_positive_features,
+    trigonometric_features,
+)
+from attnlab_theory.axes import Scalar
+from attnlab_theory.estimators.problem import Problem
+from attnlab_theory.theory import dense_exponential, feature_covariance, feature_error
+
+Signed = Callable[[Float[Array, "t d"], Float[Array, "m d"]], tuple[Float[Array, "t f"], Float[Array, "t 1"]]]
+"""(points, projection) -> features of a size that no number overflows, and the logarithm of what they lack."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Estimator:
+    """One kind of random features, with its parameters fixed."""
+
+    name: str
+    features_per_projection: int
+    features: Signed
+    covariances: Callable[[Float[np.ndarray, " d"], Float[np.ndarray, "s d"]], Float[np.ndarray, "s s"]]
+    """Of one query's estimates with one projection, relative to the kernel's values."""
+    powers: Callable[[float], feature_error.Powers] | None = None
+    """The law of one estimate at L, or at D for trigonometric features: where that is all it depends on."""
+    parameter: str = ""
+    """What was fitted, for people."""
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _without_growth(log_features: Callable, x: Float[Array, "t d"], projection: Float[Array, "m d"], *parameters):
+    logs = log_features(x, projection, *parameters)
+    largest = jnp.max(logs, axis=1, keepdims=True)
+    return jnp.exp(logs - largest), largest
+
+
+@jax.jit
+def _waves(x: Float[Array, "t d"], projection: Float[Array, "m d"]):
+    growth = jnp.sum(x**2, axis=1, keepdims=True) / 2
+    return trigonometric_features(x, projection) * jnp.exp(-growth), growth
+
+
+def _log_generalized(x: Float[Array, "t d"], projection: Float[Array, "m d"], a: Scalar):
+    return log_generalized_exponential_features(x, projection, a=a)
+
+
+def _log_dense(x: Float[Array, "t d"], projection: Float[Array, "m d"], a: Array, basis: Array):
+    return log_dense_exponential_features(x, projection, a=a, basis=basis)
+
+
+def estimators_for(problem: Problem) -> tuple[Estimator, ...]:
+    """Every estimator; those with parameters have them chosen for the pairs that matter in this problem."""
+
+    def covariances(name: str):
+        return lambda q, k: feature_covariance.covariances(name, q, k)
+
+    width = problem.q.shape[1]
+    a = feature_covariance.best_parameter(problem.typical(problem.sum_squares), width)
+    spectrum, basis = dense_exponential.best_parameters(_second_moment(problem))
+    return (
+        Estimator(
+            name="trigonometric",
+            features_per_projection=2,
+            features=_waves,
+            covariances=covariances("trigonometric"),
+            powers=feature_error.trigonometric,
+        ),
+        Estimator(
+            name="positive",
+            features_per_projection=1,
+            features=functools.partial(_without_growth, log_positive_features),
+            covariances=covariances("positive"),
+            powers=feature_error.positive,
+        ),
+        Estimator(
+            name="hyperbolic",
+            features_per_projection=2,
+            features=functools.partial(_without_growth, log_hyperbolic_features),
+            covariances=covariances("hyperbolic"),
+            powers=feature_error.hyperbolic,
+        ),
+        Estimator(
+            name="generalized exponential",
+            features_per_projection=1,
+            features=lambda x, w: _without_growth(_log_generalized, x, w, a),
+            covariances=lambda q, k: feature_covariance.covariances("generalized exponential", q, k, a=a),
+            powers=lambda length: feature_error.generalized(length, width, a),
+            parameter=f"a = {a:.3g}",
+        ),
+        Estimator(
+            name="dense exponential",
+            features_per_projection=1,
+            features=lambda x, w: _without_growth(_log_dense, x, w, jnp.asarray(spectrum), jnp.asarray(basis)),
+            covariances=lambda q, k: feature_covariance.covariances(
+                "generalized exponential", q @ basis, k @ basis, a=spectrum
+            ),
+            parameter=f"a from {spectrum.min():.3g} to {spectrum.max():.3g}",
+        ),
+    )
+
+
+def _second_moment(problem: Problem) -> Float[np.ndarray, "d d"]:
+    """E[(q + k)(q + k)^T] over rows and, by their shares, over the pairs of each."""
+    shares = problem.shares / len(problem.q)
+    cross = problem.q.T @ shares @ problem.k
+    of_queries = problem.q.T @ problem.q / len(problem.q)
+    of_keys = (problem.k.T * np.sum(shares, axis=0)) @ problem.k
+    moment = of_queries + of_keys + cross + cross.T
+    return (moment + moment.T) / 2

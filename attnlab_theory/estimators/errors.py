@@ -1,0 +1,135 @@
+"""Errors of an estimator on a problem: predicted for one projection, measured over many draws.
+
+A row is judged by the root mean square of its errors over the root mean square of what is estimated, once for the
+kernel values exp(q . k) and once for the weights. Squares are averaged over the rows.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.estimators.catalogue import Estimator, Signed
+from attnlab_theory.estimators.problem import Problem
+from attnlab_theory.sampling import gaussian_projection, orthogonal_projection, quasi_monte_carlo_projection
+from attnlab_theory.theory import feature_error, feature_ratio
+
+COUPLINGS = ("iid", "orthogonal", "quasi-Monte Carlo")
+
+LONGEST = 60.0
+"""Of |q + k|^2, or |q - k|^2 for trigonometric features, for which orthogonal projections are predicted."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Predicted:
+    """Relative mean square errors of one projection; over m independent ones they are these over m."""
+
+    kernel: float
+    weights: float
+    """By the delta method: for errors well below one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """Relative root mean square errors, and the standard error of each."""
+
+    kernel: float
+    weights: float
+    kernel_deviation: float
+    weights_deviation: float
+    failed: float
+    """Share of rows whose normaliser was not positive."""
+
+
+def predicted(estimator: Estimator, problem: Problem) -> Predicted:
+    """What independent projections will do, from the covariances of one."""
+    kernel, weights = [], []
+    for q, exact, shares in zip(problem.q, problem.weights, problem.shares, strict=True):
+        covariances = estimator.covariances(q, problem.k)
+        seen = shares > 0
+        kernel.append(np.sum(shares[seen] * np.diag(covariances)[seen]))
+        weights.append(np.sum(feature_ratio.row_errors(covariances, exact)) / np.sum(exact**2))
+    return Predicted(_mean_or_infinite(kernel), _mean_or_infinite(weights))
+
+
+def orthogonal_kernel(estimator: Estimator, problem: Problem, m: int) -> float | None:
+    """The relative mean square error of kernel estimates from m projections, orthogonal in blocks of the width.
+
+    The covariance of two orthogonal projections is a series, summed at a few lengths and interpolated.
+
+    Returns:
+        None for dense exponential features, for width 1, and beyond `LONGEST`, where the series is too long.
+    """
+    width = problem.q.shape[1]
+    trigonometric = estimator.name == "trigonometric"
+    squares = problem.difference_squares if trigonometric else problem.sum_squares
+    if estimator.powers is None or width == 1 or not np.max(squares) <= LONGEST:
+        return None
+    ends = float(np.min(squares)), float(np.max(squares))
+    lengths = np.linspace(*ends, 24) if ends[0] < ends[1] else np.array(ends[:1])
+    laws = [estimator.powers(float(length)) for length in lengths]
+    alone = [feature_error.moment(law, 2) - 1 for law in laws]
+    pairs = [feature_error.orthogonal_covariance(law, width) for law in laws]
+    blocks = [width] * (m // width) + [m % width]
+    together = sum(block * (block - 1) for block in blocks) / m**2
+    # What orthogonality saves is smooth in the length, the variance itself grows as its exponential.
+    # Where nothing varies there is nothing to save.
+    saved_at = [
+        m * together * pair / single if single > 0 else 0.0 for pair, single in zip(pairs, alone, strict=True)
+    ]
+    saved = np.interp(squares, lengths, saved_at)
+    variance = np.array([np.diag(estimator.covariances(q, problem.k)) for q in problem.q])
+    return float(np.mean(np.sum(problem.shares * variance * (1 + saved), axis=1))) / m
+
+
+def measured(estimator: Estimator, problem: Problem, projections: Sequence[Array]) -> Measured:
+    """What these projections do, one draw each."""
+    errors = [_errors_of_draw(estimator.features, problem, projection) for projection in projections]
+    kernel, weights, failed = (list(each) for each in zip(*errors, strict=True))
+    (kernel, kernel_deviation), (weights, weights_deviation) = _root(kernel), _root(weights)
+    return Measured(kernel, weights, kernel_deviation, weights_deviation, float(np.mean(failed)))
+
+
+@functools.partial(jax.jit, static_argnames=("coupling", "draws", "m", "d"))
+def projections_of(key: PRNGKeyArray, *, coupling: str, draws: int, m: int, d: int) -> Float[Array, "n m d"]:
+    """Several projections of one of `COUPLINGS`; orthogonal ones have chi norms, so that all are unbiased."""
+    draw = {
+        "iid": gaussian_projection,
+        "orthogonal": functools.partial(orthogonal_projection, norms="chi"),
+        "quasi-Monte Carlo": quasi_monte_carlo_projection,
+    }[coupling]
+    return jax.vmap(lambda each: draw(each, m, d))(jax.random.split(key, draws))
+
+
+def _errors_of_draw(features: Signed, problem: Problem, projection: Array) -> tuple[float, float, float]:
+    phi_q, log_q = (np.asarray(part) for part in features(jnp.asarray(problem.q), projection))
+    phi_k, log_k = (np.asarray(part) for part in features(jnp.asarray(problem.k), projection))
+    products = phi_q @ phi_k.T
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ratios = products * np.exp(log_q + log_k.T - problem.q @ problem.k.T)
+        shares = problem.shares
+        kernel = np.sum(np.where(shares > 0, shares * (ratios - 1) ** 2, 0), axis=1)
+        # One factor per query, and one common to all keys, cancel in the weights.
+        estimates = products * np.exp(log_k.T - np.max(log_k))
+        normalisers = np.sum(estimates, axis=1, keepdims=True)
+        off = np.sum((estimates / normalisers - problem.weights) ** 2, axis=1)
+    rows = off / np.sum(problem.weights**2, axis=1)
+    return _mean_or_infinite(kernel), _mean_or_infinite(rows), float(np.mean(~(normalisers > 0)))
+
+
+def _root(squares: list[float]) -> tuple[float, float]:
+    """The root of the mean of squares, and its standard error."""
+    root = math.sqrt(np.mean(squares))
+    if not 0 < root < math.inf:
+        return root, 0.0 if root == 0 else math.inf
+    return root, float(np.std(squares, ddof=1)) / math.sqrt(len(squares)) / (2 * root)
+
+
+def _mean_or_infinite(values: list[float] | np.ndarray) -> float:
+    mean = float(np.mean(values))
+    return mean if math.isfinite(mean) else math.inf

@@ -1,0 +1,108 @@
+"""Somebody's queries and keys, made ready: scaled, checked, and few enough to look at every pair."""
+
+import dataclasses
+import math
+
+import numpy as np
+import scipy.special
+from jaxtyping import Float
+
+from attnlab_theory import refuse
+from attnlab_theory.seeds import key_for
+
+MAX_QUERIES, MAX_KEYS = 32, 512
+"""Of larger arrays a random sample is judged: prediction looks at every pair of keys of every query."""
+
+LARGEST_HALF_SQUARE = 700.0
+"""Of a scaled vector: beyond it exp(|x|^2 / 2), which trigonometric features contain, overflows float64."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Queries and keys multiplied by the root of the scale, in float64, and what is exact about them."""
+
+    q: Float[np.ndarray, "t d"]
+    k: Float[np.ndarray, "s d"]
+    scale: float
+    given: tuple[int, int]
+    """How many queries and keys there were before sampling."""
+
+    @property
+    def weights(self) -> Float[np.ndarray, "t s"]:
+        """Exact attention over the keys that are looked at."""
+        return scipy.special.softmax(self.q @ self.k.T, axis=1)
+
+    @property
+    def shares(self) -> Float[np.ndarray, "t s"]:
+        """How much each pair counts in its row: the squares of the weights, made to sum to one.
+
+        A row's mean square error of kernel estimates over its mean square kernel value is the mean relative
+        variance under these shares.
+        """
+        squares = self.weights**2
+        return squares / np.sum(squares, axis=1, keepdims=True)
+
+    @property
+    def sum_squares(self) -> Float[np.ndarray, "t s"]:
+        """L = |q + k|^2 of every pair."""
+        return _square_distances(self.q, -self.k)
+
+    @property
+    def difference_squares(self) -> Float[np.ndarray, "t s"]:
+        """D = |q - k|^2 of every pair."""
+        return _square_distances(self.q, self.k)
+
+    def typical(self, squares: Float[np.ndarray, "t s"]) -> float:
+        """The mean over rows and, by their shares, over the pairs of each."""
+        return float(np.mean(np.sum(self.shares * squares, axis=1)))
+
+
+def pose(
+    queries: Float[np.ndarray, "t d"], keys: Float[np.ndarray, "s d"], *, scale: float | None = None, seed: int = 0
+) -> Problem:
+    """Check queries and keys, scale them and draw a sample of each if they are many.
+
+    Args:
+        queries, keys: one vector per row.
+        scale: inverse temperature of the scores; by default 1 / sqrt(d).
+        seed: of the sample.
+
+    Raises:
+        ValueError: if an array is not a matrix or not finite, widths differ, the scale is not positive and finite,
+            the seed is none, or a vector is so long that its features overflow: the message names its norm.
+    """
+    refuse.wrong_rank(2, queries=queries, keys=keys)
+    refuse.different_axes("width", queries=queries.shape[1], keys=keys.shape[1])
+    refuse.non_finite(queries=queries, keys=keys)
+    if not queries.size or not keys.size:
+        raise ValueError(f"queries and keys must hold numbers, but have shapes {queries.shape} and {keys.shape}")
+    chosen = 1 / math.sqrt(queries.shape[1]) if scale is None else scale
+    if not 0 < chosen < math.inf:
+        raise ValueError(f"scale must be positive and finite, not {chosen}")
+    key_for(seed)
+    rng = np.random.default_rng(seed)
+    scaled: dict[str, np.ndarray] = {}
+    for name, rows, most in (("queries", queries, MAX_QUERIES), ("keys", keys, MAX_KEYS)):
+        rows = np.asarray(rows, np.float64)
+        _refuse_long(name, rows, chosen)
+        if len(rows) > most:
+            rows = rows[np.sort(rng.choice(len(rows), most, replace=False))]
+        scaled[name] = math.sqrt(chosen) * rows
+    return Problem(q=scaled["queries"], k=scaled["keys"], scale=chosen, given=(len(queries), len(keys)))
+
+
+def _refuse_long(name: str, rows: np.ndarray, scale: float) -> None:
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(rows, axis=1)
+        longest = int(np.argmax(norms))
+        if not scale * norms[longest] ** 2 / 2 <= LARGEST_HALF_SQUARE:
+            limit = math.sqrt(2 * LARGEST_HALF_SQUARE / scale)
+            raise ValueError(
+                f"row {longest} of the {name} has norm {norms[longest]:.6g}: at scale {scale:.6g} random features "
+                f"overflow beyond norm {limit:.6g}; scale the vectors down"
+            )
+
+
+def _square_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    squares = np.sum(x**2, axis=1)[:, None] + np.sum(y**2, axis=1)[None] - 2 * x @ y.T
+    return np.maximum(squares, 0.0)

@@ -1,0 +1,85 @@
+"""What is computed in pieces equals what it is defined as, with the whole matrix in sight (A.8)."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from attnlab_theory.attention import attention, causal_mask, linked_mask, positive_features
+from attnlab_theory.identities import cases, zoo
+from attnlab_theory.identities.cases import Tokens
+from attnlab_theory.identities.identity import Identity
+from attnlab_theory.identities.rounding import gap
+from attnlab_theory.identities.zoo import SUBJECTS, Subject
+
+Definition = Callable[[Tokens, bool], Array]
+"""Of a case's outputs, causal or not, one row per token."""
+
+
+def equals_definition(subject: Subject, definition: Definition, causal: bool) -> Identity[Tokens]:
+    """A mixer that never forms the matrix, and the matrix."""
+    defined = jax.jit(lambda case: definition(case, causal))
+    return Identity(
+        family="cheap-is-dense",
+        subject=subject.name,
+        statement="Attention without the matrix of all pairs equals attention with it.",
+        source="claims A.8",
+        cases=cases.tokens,
+        residual=lambda case: gap(subject.mix(case), defined(case)),
+        tolerance=lambda case: 2 * subject.rounding(case),
+    )
+
+
+def under_mask(case: Tokens, mask: Array) -> Array:
+    """Plain attention of the case's head under any mask."""
+    return attention(*zoo.projections(case).of(case.x), mask, scale=case.scale)
+
+
+def sliding(case: Tokens, causal: bool) -> Array:
+    """A band of three positions around the query's own, or up to it."""
+    t, s = np.ogrid[: case.x.shape[0], : case.x.shape[0]]
+    return under_mask(case, jnp.asarray((s <= t) & (t - s < 3) if causal else abs(t - s) <= 1))
+
+
+def bigbird(case: Tokens, causal: bool) -> Array:
+    """BigBird's mask in full."""
+    return under_mask(case, linked_mask(jnp.asarray(zoo.LINKS), case.x.shape[0], causal=causal, **zoo.LAYOUT))
+
+
+def additive(case: Tokens, causal: bool) -> Array:
+    """The whole tensor of hidden units."""
+    hidden = jnp.tanh((case.x @ case.w_q)[:, None, :] + (case.x @ case.w_k)[None, :, :])
+    return _means(jnp.einsum("tsm,m->ts", hidden, case.table[0]), case, causal)
+
+
+def linear(case: Tokens, causal: bool) -> Array:
+    """The products of all features, summed in the other order."""
+    q, k, _ = zoo.softened(case).of(case.x)
+    half = jnp.sqrt(jnp.asarray(case.scale, q.dtype))
+    phi_q, phi_k = (positive_features(half * y, case.table / 4) for y in (q, k))
+    return _means(jnp.log(jnp.einsum("tm,sm->ts", phi_q, phi_k)), case, causal)
+
+
+def _means(scores: Array, case: Tokens, causal: bool) -> Array:
+    mask = causal_mask(case.x.shape[0])
+    weights = jax.nn.softmax(jnp.where(mask, scores, -jnp.inf) if causal else scores, axis=1)
+    return weights @ (case.x @ case.w_v)
+
+
+DEFINITIONS: dict[str, Definition] = {
+    "sliding window": sliding,
+    "BigBird": bigbird,
+    "additive": additive,
+    "linear attention": linear,
+    "positive features": linear,
+}
+
+IDENTITIES = tuple(
+    equals_definition(subject, definition, causal)
+    for subject in SUBJECTS
+    for name, definition in DEFINITIONS.items()
+    for causal in (False, True)
+    if subject.name == (f"{name}, causal" if causal else name)
+)

@@ -1,0 +1,205 @@
+"""Every mixer of the lab, built from the tokens and weights of a case: the columns of the identities' table.
+
+One table of learned numbers (`Tokens.table`) stands in for whatever else a mixer has learned or drawn: projections
+of features, sketches, synthesizers' logits.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from attnlab_theory.attention import mixers, positive_features, trigonometric_features
+from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
+from attnlab_theory.identities.cases import Tokens
+from attnlab_theory.identities.operators import self_attention_rounding
+from attnlab_theory.identities.rounding import epsilon, host, peak, weight_rounding
+
+LAYOUT = {"block": 1, "window": 1, "global_blocks": 1}
+LINKS = np.array([[-1], [3], [-1], [1]], np.int32)
+"""One block per token, the first of them global; the second and the last see each other, the third has no link."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Subject:
+    """A mixer for every case, and which identities it keeps: True if it must, False if it is shown for failing.
+
+    None is neither: the identity makes no sense there, or another mixer shows it as well.
+    """
+
+    name: str
+    build: Callable[[Tokens], Mixer]
+    sums_to_one: bool | None = True
+    """Whether equal values come out as they went in; None where a normaliser near zero magnifies rounding."""
+    in_hull: bool | None = True
+    """Whether outputs lie among the values that the query may see."""
+    permutes: bool | None = None
+    """Whether permuting the tokens permutes the outputs."""
+    causal: bool | None = None
+    """Whether no output depends on a later token."""
+    rounding: Callable[[Tokens], float] = self_attention_rounding
+    """Absolute error of a coordinate of its output; needed where it permutes."""
+
+    @functools.cached_property
+    def mix(self) -> Callable[[Tokens], Array]:
+        """The mixer of a case on its tokens, compiled once for all identities."""
+        return jax.jit(lambda case: self.build(case)(case.x))
+
+
+def projections(case: Tokens) -> Projections:
+    """Of the case's head."""
+    return Projections(case.w_q, case.w_k, case.w_v)
+
+
+def softened(case: Tokens, shrink: float = 8.0) -> Projections:
+    """Queries and keys made shorter, so that features of them neither overflow nor vanish in float32.
+
+    Tokens and weights of at most 4 and 1 give |q| <= 16 / shrink in every coordinate: at 8, exponents of at most
+    2 * 4 + 8; at 4, the squares of trigonometric features of at most 32.
+    """
+    return Projections(case.w_q / shrink, case.w_k / shrink, case.w_v)
+
+
+def _softmax(case: Tokens, causal: bool) -> Mixer:
+    return mixers.softmax_mixer(projections(case), scale=case.scale, causal=causal)
+
+
+def _rotary(case: Tokens, causal: bool) -> Mixer:
+    return mixers.rotary_mixer(projections(case), scale=case.scale, causal=causal)
+
+
+def _alibi(case: Tokens, causal: bool) -> Mixer:
+    return mixers.alibi_mixer(projections(case), scale=case.scale, slope=0.5, causal=causal)
+
+
+def _blocked(case: Tokens, causal: bool) -> Mixer:
+    return mixers.blocked_mixer(projections(case), scale=case.scale, block=3, causal=causal)
+
+
+def _sliding(case: Tokens, causal: bool) -> Mixer:
+    return mixers.sliding_window_mixer(projections(case), scale=case.scale, window=3, causal=causal)
+
+
+def _bigbird(case: Tokens, causal: bool) -> Mixer:
+    links = jnp.asarray(LINKS)
+    return mixers.bigbird_mixer(projections(case), links, scale=case.scale, causal=causal, **LAYOUT)
+
+
+def _additive(case: Tokens, causal: bool) -> Mixer:
+    return mixers.additive_mixer(projections(case), case.table[0], causal=causal)
+
+
+def _random(case: Tokens, causal: bool) -> Mixer:
+    return mixers.random_synthesizer_mixer(case.w_v, case.table, causal=causal)
+
+
+def _factorised(case: Tokens, causal: bool) -> Mixer:
+    return mixers.factorised_synthesizer_mixer(case.w_v, case.table[:, :2], case.table[:, 2:], causal=causal)
+
+
+def _dense(case: Tokens, causal: bool) -> Mixer:
+    layers = TwoLayers(case.w_q, case.table[0], case.w_k, case.table[1])
+    return mixers.dense_synthesizer_mixer(case.w_v, layers, causal=causal)
+
+
+def _positive(case: Tokens, causal: bool) -> Mixer:
+    return mixers.feature_mixer(softened(case), case.table / 4, scale=case.scale, causal=causal)
+
+
+def _linear(case: Tokens, causal: bool) -> Mixer:
+    features = functools.partial(positive_features, projection=case.table / 4)
+    return mixers.linear_mixer(softened(case), features, scale=case.scale, causal=causal)
+
+
+def _trigonometric(case: Tokens, causal: bool) -> Mixer:
+    weights, name = softened(case, 4.0), "trigonometric features"
+    # Far out their waves are all but independent, and negative weights are common.
+    features = functools.partial(trigonometric_features, projection=16 * case.table)
+    return mixers.linear_mixer(weights, features, scale=case.scale, causal=causal, name=name)
+
+
+def _linformer(case: Tokens, causal: bool) -> Mixer:
+    e, f = case.table[:2] / 2, case.table[2:] / 2
+    return mixers.linformer_mixer(projections(case), e, f, scale=case.scale, causal=causal)
+
+
+def _zero_after(case: Tokens, causal: bool) -> Mixer:
+    return mixers.zero_after_softmax_mixer(projections(case), scale=case.scale, causal=causal)
+
+
+def _cached(case: Tokens) -> Mixer:
+    return mixers.cached_mixer(projections(case), scale=case.scale)
+
+
+def _projected(case: Tokens, w: Array, shrink: float = 1.0) -> tuple[float, float]:
+    """The bound of a projected coordinate, and its rounding: a sum of d products."""
+    bound = peak(np.abs(host(case.x)) @ np.abs(host(w))) / shrink
+    return bound, epsilon(case.x) * (case.x.shape[1] / 2 + 2) * bound
+
+
+def _additive_rounding(case: Tokens) -> float:
+    """A hidden unit errs as its input does, and 4 eps; a score sums m of them."""
+    eps, (n, width) = epsilon(case.x), case.x.shape
+    errors = _projected(case, case.w_q)[1] + _projected(case, case.w_k)[1]
+    score = float(np.sum(np.abs(host(case.table[0])))) * (errors + eps * (width / 2 + 6))
+    v, v_error = _projected(case, case.w_v)
+    return v * (weight_rounding(score, n, eps) + eps * (n / 2 + 1)) + v_error
+
+
+def _feature_rounding(case: Tokens) -> float:
+    """Exponents w.q - |q|^2/2 and shifts of them err by the rounding of q, and by their own; twice, for q and k."""
+    eps, (n, width) = epsilon(case.x), case.x.shape
+    exponent = 0.0
+    for w in (case.w_q, case.w_k):
+        size, error = _projected(case, w, shrink=8.0)
+        size, error = (float(case.scale) ** 0.5 * y for y in (size, error + 2 * eps * size))
+        steep = width * (peak(case.table) / 4 + size)
+        exponent += steep * error + eps * (width + 6) * size * steep
+    v, v_error = _projected(case, case.w_v)
+    # Products of features are sums of `width` positive terms, numerator and normaliser n of those.
+    return v * (weight_rounding(exponent, n, eps) + eps * 2 * (width + n + 2)) + v_error
+
+
+def _free(name: str, build: Callable[[Tokens, bool], Mixer], **kept: Any) -> Subject:
+    return Subject(name=name, build=lambda case: build(case, False), **kept)
+
+
+def _causal(name: str, build: Callable[[Tokens, bool], Mixer], **kept: Any) -> Subject:
+    return Subject(name=name, build=lambda case: build(case, True), **kept)
+
+
+def _both(
+    name: str, build: Callable[[Tokens, bool], Mixer], *, permutes: bool | None = False, **kept: Any
+) -> tuple[Subject, Subject]:
+    """A mixer without and with a causal mask. With one, none permutes; softmax shows that for all (`symmetry`)."""
+    free = _free(name, build, permutes=permutes, **kept)
+    return free, _causal(f"{name}, causal", build, causal=True, **kept)
+
+
+UNBOUND: dict[str, Any] = {"sums_to_one": False, "in_hull": False}
+
+SUBJECTS: tuple[Subject, ...] = (
+    *_both("softmax mixer", _softmax, permutes=True),
+    *_both("blocked mixer", _blocked, permutes=True),
+    Subject(name="cached mixer", build=_cached, causal=True),
+    *_both("rotary mixer", _rotary),
+    *_both("ALiBi mixer", _alibi),
+    *_both("sliding window", _sliding),
+    *_both("BigBird", _bigbird),
+    *_both("additive", _additive, permutes=True, rounding=_additive_rounding),
+    *_both("random synthesizer", _random),
+    *_both("factorised synthesizer", _factorised),
+    *_both("dense synthesizer", _dense),
+    *_both("positive features", _positive, permutes=True, rounding=_feature_rounding),
+    *_both("linear attention", _linear, permutes=True, rounding=_feature_rounding),
+    *_both("trigonometric features", _trigonometric, permutes=None, sums_to_one=None, in_hull=False),
+    _free("Linformer", _linformer, permutes=False, **UNBOUND),
+    _causal("Linformer, used causally", _linformer, causal=False, **UNBOUND),
+    _causal("zero-after-softmax mixer", _zero_after, causal=False, **UNBOUND),
+)
+"""Every mixer, and what it keeps. Explicit: no discovery."""

@@ -1,0 +1,1 @@
+"""The other building: models of text, on the same foundation."""

@@ -1,0 +1,1 @@
+"""What models of text are trained on and asked: documents, questions, batches."""

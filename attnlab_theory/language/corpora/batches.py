@@ -1,0 +1,197 @@
+"""Batches of token sequences: in file order, sorted by length, or packed, with the same total gradient.
+
+The loss of a batch is the sum over its targets divided by `Batch.targets`; y = PAD is no target. Where the sums of
+micro-batches are divided by the count of the whole batch, their gradients add up to the gradient of the batch.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Int, Int32
+
+from attnlab_theory import refuse
+from attnlab_theory.language.text.characters import PAD_ID
+
+Numbers = Int32[np.ndarray, "b t"] | Int32[Array, "b t"]
+
+
+class Batch(NamedTuple):
+    """Sequences to read and what comes next; on the host numpy arrays, under `jit` a pytree."""
+
+    x: Numbers
+    """Tokens to read, PAD where nothing is."""
+    y: Numbers
+    """The token after each; PAD is no target."""
+    segments: Numbers | None = None
+    """Which document of its row a token belongs to, from 1, 0 where nothing is; None: one document per row."""
+    positions: Numbers | None = None
+    """Places within the document, from 0; None: places within the row."""
+
+    @property
+    def targets(self) -> int:
+        """How many tokens the loss is a mean over."""
+        return int(np.count_nonzero(self.y))
+
+    @property
+    def lengths(self) -> Int[np.ndarray, "b"]:
+        """For every row the place of its last target, plus one: what lies behind bears on no loss."""
+        real = np.asarray(self.y) != PAD_ID
+        return np.where(real.any(axis=1), real.shape[1] - np.argmax(real[:, ::-1], axis=1), 0)
+
+    @property
+    def documents(self) -> int:
+        """How many documents it holds; rows of nothing but PAD are none."""
+        if self.segments is None:
+            return int(np.count_nonzero((np.asarray(self.x) != PAD_ID).any(axis=1)))
+        return int(np.asarray(self.segments).max(axis=1, initial=0).sum())
+
+    def take(self, rows: Int[np.ndarray, "_"] | slice, width: int | None = None) -> "Batch":
+        """Some of the rows, cut to a width."""
+        return self._each(lambda part: part[rows, :width])
+
+    def filled(self, rows: int) -> "Batch":
+        """The batch with rows of PAD at its end, up to `rows`; they change neither loss nor gradient."""
+        missing = rows - len(self.x)
+        if missing <= 0:
+            return self
+        return self._each(lambda part: np.pad(part, ((0, missing), (0, 0))))
+
+    def _each(self, change: Callable[[Any], Any]) -> "Batch":
+        segments = None if self.segments is None else change(self.segments)
+        positions = None if self.positions is None else change(self.positions)
+        return Batch(change(self.x), change(self.y), segments, positions)
+
+
+def in_file_order(examples: Batch, size: int, *, fill: bool = False) -> Iterator[Batch]:
+    """The rows as they come, `size` at a time, as the homework's loader does: no shuffling, the last batch short.
+
+    Args:
+        examples: an epoch.
+        size: rows of a batch.
+        fill: fill the last batch with rows of PAD, so that all batches have one shape.
+
+    Raises:
+        ValueError: if `size` is not a positive whole number.
+    """
+    _refuse_sizes(size=size)
+    return _slices(examples, size, fill)
+
+
+def _slices(examples: Batch, size: int, fill: bool) -> Iterator[Batch]:
+    for start in range(0, len(examples.x), size):
+        batch = examples.take(slice(start, start + size))
+        yield batch.filled(size) if fill else batch
+
+
+def shuffled(examples: Batch, *, seed: int, epoch: int) -> Batch:
+    """The rows in an order that follows from the seed and the epoch alone."""
+    order = np.random.default_rng([seed, epoch]).permutation(len(examples.x))
+    return examples.take(order)
+
+
+def by_length(batch: Batch, *, rows: int, step: int = 16) -> list[Batch]:
+    """The batch as micro-batches of similar length, longest first, each only as wide as it must be.
+
+    Their summed losses and gradients are those of the batch, for PAD is neither a target nor in front of one.
+
+    Args:
+        batch: any.
+        rows: rows of every micro-batch; the last one is filled with rows of PAD.
+        step: widths are multiples of it (or the whole width): few shapes to compile.
+
+    Raises:
+        ValueError: if `rows` or `step` is not a positive whole number.
+    """
+    _refuse_sizes(rows=rows, step=step)
+    lengths, whole = batch.lengths, batch.x.shape[1]
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    parts = []
+    for start in range(0, len(order), rows):
+        chosen = order[start : start + rows]
+        width = min(whole, -(-int(lengths[chosen[0]]) // step) * step)
+        parts.append(batch.take(chosen, width).filled(rows))
+    return parts
+
+
+def pack(examples: Batch, *, width: int, rows: int = 1) -> Batch:
+    """Several documents per row: the same targets behind the same tokens, in fewer places.
+
+    Documents are laid by best fit, longest first; rows come in the order of their first document, and within a row
+    documents keep their order. A model that looks only where `segments` agree, and reads `positions`, computes the
+    same losses and gradients as on the examples.
+
+    Args:
+        examples: one document per row.
+        width: places in a row.
+        rows: the number of rows is filled up to a multiple of it.
+
+    Raises:
+        ValueError: if a document is longer than a row, or the examples are packed already.
+    """
+    _refuse_sizes(width=width, rows=rows)
+    if examples.segments is not None:
+        raise ValueError("these examples are packed already; pack takes one document per row")
+    lengths = examples.lengths
+    if len(lengths) and lengths.max() > width:
+        longest = int(np.argmax(lengths))
+        raise ValueError(
+            f"document {longest} takes {lengths[longest]} places, more than the {width} of a row; widen the rows"
+        )
+    layout = _best_fit(lengths, width)
+    count = -(-max(len(layout), 1) // rows) * rows
+    return _laid_out(examples, layout, count, width)
+
+
+def _best_fit(lengths: Int[np.ndarray, "n"], width: int) -> list[list[int]]:
+    """The documents of every row; those without a target are left out."""
+    with_room: list[list[list[int]]] = [[] for _ in range(width + 1)]
+    rooms = 0  # Its bit r is set where a row has room for r: the lowest bit from a length on is the best fit.
+    layout: list[list[int]] = []
+    order = np.argsort(-lengths, kind="stable")
+    for document, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        if length == 0:
+            break
+        fitting = rooms >> length
+        if fitting:
+            room = length + (fitting & -fitting).bit_length() - 1
+            row = with_room[room].pop()
+            rooms ^= (not with_room[room]) << room
+        else:
+            room, row = width, []
+            layout.append(row)
+        row.append(document)
+        with_room[room - length].append(row)
+        rooms |= 1 << (room - length)
+    return sorted(sorted(row) for row in layout)
+
+
+def _laid_out(examples: Batch, layout: list[list[int]], count: int, width: int) -> Batch:
+    documents = np.array([document for row in layout for document in row], np.int64)
+    lengths = examples.lengths[documents]
+    sizes = [len(row) for row in layout]
+    rows = np.repeat(np.arange(len(layout)), sizes)
+    numbers = np.concatenate([np.arange(1, size + 1) for size in sizes]) if sizes else np.zeros(0, np.int64)
+    ends = np.cumsum(lengths)
+    offsets = ends - lengths
+    if len(rows):
+        offsets = offsets - offsets[np.searchsorted(rows, rows)]
+
+    # One entry for every token: its document, its place there, and where it goes.
+    token = np.repeat(np.arange(len(documents)), lengths)
+    place = np.arange(len(token)) - np.repeat(ends - lengths, lengths)
+    to = (rows[token], offsets[token] + place)
+    x, y, segments, positions = np.zeros((4, count, width), np.int32)
+    x[to] = examples.x[documents[token], place]
+    y[to] = examples.y[documents[token], place]
+    segments[to] = numbers[token]
+    positions[to] = place
+    return Batch(x, y, segments, positions)
+
+
+def _refuse_sizes(**sizes: Any) -> None:
+    refuse.not_whole(**sizes)
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, not {size}")

@@ -1,0 +1,190 @@
+"""Where was X born? The questions, what finetuning sees of them, and the score of one answer to all of them.
+
+Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `NameDataset`, `evaluate_places` and
+`london_baseline.py`.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int32
+
+from attnlab_theory import refuse
+from attnlab_theory.language.corpora.batches import Batch
+from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.text.characters import MASK, PAD_ID, Characters
+from attnlab_theory.stats import Interval, proportion
+
+QUESTION = "Where was {name} born?"
+
+
+def vocabulary(corpus: str, *, source: str = "the corpus") -> Characters:
+    """The characters of a pretraining corpus, and of the question's frame (the homework's corpus has them)."""
+    return Characters.of(corpus + QUESTION.format(name=""), where=source)
+
+
+@dataclasses.dataclass(frozen=True)
+class Questions:
+    """Questions, and the places that answer them where these are known."""
+
+    asked: tuple[str, ...]
+    places: tuple[str, ...] | None
+    source: str = "the questions"
+    """What a complaint calls them: as a rule the file."""
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The places.
+
+        Raises:
+            ValueError: if they are not known.
+        """
+        if self.places is None:
+            raise ValueError(
+                f"{self.source} has no places, its line 1 no tab; accuracy needs lines of question, tab and place"
+            )
+        return self.places
+
+
+def read_questions(path: Path) -> Questions:
+    """The questions of a file, one per line, each with a tab and its place behind it or none with one.
+
+    Raises:
+        ValueError: if the file is missing, empty or not UTF-8, or a line is not as described, naming the line.
+    """
+    return parse_questions(read_text(path), source=str(path))
+
+
+def parse_questions(text: str, *, source: str = "the questions") -> Questions:
+    """The questions of a text; an empty last line is none, so that a final newline may be there or not.
+
+    Raises:
+        ValueError: if a line is empty or has no question or place where one belongs, naming the line.
+    """
+    lines = text.removesuffix("\n").split("\n")
+    with_places = "\t" in lines[0]
+    asked, places = [], []
+    for number, line in enumerate(lines, 1):
+        question, *rest = line.split("\t")
+        where = f"line {number} of {source}"
+        if not question.strip():
+            raise ValueError(f"{where} has no question; it needs one, or must go")
+        if len(rest) != with_places:
+            wanted = "one tab, between question and place" if with_places else "no tab, for line 1 has none"
+            raise ValueError(f"{where} has {len(rest) or 'no'} tab{'s' * (len(rest) > 1)}, but needs {wanted}")
+        if with_places and not rest[0].strip():
+            raise ValueError(f"{where} has no place behind its tab")
+        asked.append(question)
+        places += [place.strip() for place in rest]
+    return Questions(tuple(asked), tuple(places) if with_places else None, source)
+
+
+class NameDataset:
+    """Questions to finetune on: "Where was X born?⁇place⁇", of which only "⁇place⁇" is a target.
+
+    Args:
+        questions: with their places.
+        block_size: characters of a padded line; x and y are one shorter.
+        characters: the vocabulary, always that of pretraining.
+        ascii_only: leave out what is not ASCII, as the homework does: "Håvard" is asked for as "Hvard".
+
+    Raises:
+        ValueError: if there are no places, a line is too long for the block, or a character is not in the
+            vocabulary; with its line.
+    """
+
+    def __init__(
+        self, questions: Questions, block_size: int = 128, *, characters: Characters, ascii_only: bool = True
+    ):
+        refuse.not_whole(block_size=block_size)
+        self.characters = characters
+        self.block_size = block_size
+        self.questions = questions
+        self._tokens = np.zeros((len(questions), block_size), np.int32)
+        self._ignored = np.zeros((len(questions), block_size), bool)
+        for row, (question, place) in enumerate(zip(questions.asked, questions.answers, strict=True)):
+            where = f"line {row + 1} of {questions.source}"
+            if ascii_only:
+                question, place = _ascii(question), _ascii(place)
+            full = f"{question}{MASK}{place}{MASK}"
+            if len(full) > block_size:
+                raise ValueError(
+                    f"{where} takes {len(full)} characters with its two marks, more than the block size "
+                    f"{block_size}; take a longer block"
+                )
+            self._tokens[row, : len(full)] = characters.encode(full, where=where)
+            self._ignored[row, : len(question)] = True
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def __getitem__(self, index: int) -> tuple[Int32[np.ndarray, "t"], Int32[np.ndarray, "t"]]:
+        """x and y of one question.
+
+        Raises:
+            IndexError: if there is no such question.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(f"no question is numbered {index}, only 0 to {len(self) - 1}")
+        batch = self._rows(slice(index, index + 1))
+        return np.asarray(batch.x[0]), np.asarray(batch.y[0])
+
+    def epoch(self, epoch: int = 0) -> Batch:
+        """All questions in the order of the file, the same in every epoch."""
+        return self._rows(slice(None))
+
+    def _rows(self, rows: slice) -> Batch:
+        tokens = self._tokens[rows]
+        targets = np.where(self._ignored[rows], PAD_ID, tokens)
+        return Batch(x=np.ascontiguousarray(tokens[:, :-1]), y=np.ascontiguousarray(targets[:, 1:]))
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", errors="ignore").decode("ascii")
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """How many answers are right."""
+
+    correct: int
+    total: int
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right answers."""
+        return self.correct / self.total
+
+    def interval(self, error_rate: float = 0.05) -> Interval:
+        """Clopper-Pearson: where the accuracy on such questions lies, but for `error_rate`."""
+        return proportion().interval(np.arange(self.total) < self.correct, error_rate)
+
+
+def score(predictions: Sequence[str], questions: Questions) -> Score:
+    """Exact matches, as the homework counts them: every character of the place, and no other.
+
+    Raises:
+        ValueError: if the questions have no places, or there is not one prediction for each.
+    """
+    answers = questions.answers
+    if not answers:
+        raise ValueError(f"{questions.source}: there are none, and so no accuracy")
+    if len(predictions) != len(answers):
+        raise ValueError(
+            f"{len(predictions)} predictions for the {len(answers)} questions of {questions.source}; give one each"
+        )
+    return Score(sum(map(str.__eq__, predictions, answers)), len(answers))
+
+
+def always(place: str, questions: Questions) -> Score:
+    """The score of one place as the answer to every question: "London" is the homework's baseline.
+
+    Raises:
+        ValueError: if the questions have no places.
+    """
+    return score([place] * len(questions), questions)

@@ -1,0 +1,1 @@
+"""Models of text: equinox modules over the operators of `attention`."""

@@ -1,0 +1,127 @@
+"""What a GPT is made of: sizes, rates, a mixer and a position scheme, checked once."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from attnlab_theory import refuse
+from attnlab_theory.language.models.mixers import MIXERS, Mixer, Softmax
+from attnlab_theory.language.models.mixing import Shape
+from attnlab_theory.language.models.positions import SCHEMES, Learned, NoPositions
+
+Gelu = Literal["exact", "tanh"]
+"""x times the normal distribution function of x, or the approximation by a tanh that GPT-2 was trained with."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GPTConfig:
+    """The homework's model by default: 3,323,392 parameters.
+
+    Raises:
+        ValueError: naming the field and its value, if a size is not a positive whole number, the width does not
+            divide into heads, a rate is not in [0, 1), or mixer and position scheme do not go together.
+
+    Source: Stanford CS224n, assignment 5 (2021 to 2023), assignment 4 (2024).
+    """
+
+    vocabulary: int = 256
+    block: int = 128
+    """Tokens in the longest sequence that is trained on."""
+    layers: int = 4
+    heads: int = 8
+    width: int = 256
+    hidden: int | None = None
+    """Of the feed-forward network; four times the width if None."""
+    embedding_dropout: float = 0.1
+    residual_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    mixer: Mixer = dataclasses.field(default_factory=Softmax)
+    positions: NoPositions = dataclasses.field(default_factory=Learned)
+    tied: bool = False
+    """Whether the output head is the token embedding, transposed."""
+    gelu: Gelu = "exact"
+    epsilon: float = 1e-5
+    """Added to the variance by every LayerNorm."""
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ("vocabulary", "block", "layers", "heads", "width")}
+        refuse.not_a_size(**sizes)
+        if self.hidden is not None:
+            refuse.not_a_size(hidden=self.hidden)
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} cannot be cut into {self.heads} heads of equal width")
+        for name in ("embedding_dropout", "residual_dropout", "attention_dropout"):
+            rate = getattr(self, name)
+            if not 0 <= rate < 1:
+                raise ValueError(f"{name} must be at least 0 and less than 1, not {rate}")
+        refuse.not_positive(epsilon=self.epsilon)
+        if self.gelu not in get_args(Gelu):
+            raise ValueError(f"gelu must be one of {', '.join(get_args(Gelu))}, not {self.gelu!r}")
+        self._refuse_strangers()
+
+    def _refuse_strangers(self) -> None:
+        """Refuse a mixer and a position scheme, or a rate, that cannot work together."""
+        mixer, positions = self.mixer, self.positions
+        if positions.turns and not mixer.compares:
+            raise ValueError(
+                f"{positions.name} turn queries and keys, and {mixer.name} compares none: choose others"
+            )
+        if positions.turns and (self.width // self.heads) % 2:
+            raise ValueError(f"{positions.name} turn pairs, but a head has width {self.width // self.heads}")
+        if positions.biases and not mixer.scored:
+            raise ValueError(f"{positions.name} biases scores, and {mixer.name} has none: choose other positions")
+        if self.attention_dropout and not mixer.scored:
+            raise ValueError(
+                f"attention_dropout must be 0, not {self.attention_dropout}: {mixer.name} has no weights to drop"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers, strings and dictionaries; `config_from_json` undoes it."""
+        choices = {"mixer": self.mixer, "positions": self.positions}
+        named = {field: {"kind": type(x).__name__} | dataclasses.asdict(x) for field, x in choices.items()}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | named
+
+    @property
+    def hidden_width(self) -> int:
+        """Of the feed-forward network."""
+        return 4 * self.width if self.hidden is None else self.hidden
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens in the longest sequence that has a meaning; None if any has one."""
+        return self.block if self.positions.bounded or self.mixer.bounded else None
+
+    @property
+    def shape(self) -> Shape:
+        """What mixing layers need of this."""
+        return Shape(
+            width=self.width,
+            heads=self.heads,
+            block=self.block,
+            dropout=self.attention_dropout,
+            positions=self.positions,
+        )
+
+
+def config_from_json(record: Mapping[str, Any]) -> GPTConfig:
+    """The configuration that `GPTConfig.as_json` wrote.
+
+    Raises:
+        ValueError: naming a field or a kind that is unknown or missing, or as `GPTConfig`.
+    """
+    known = {f.name for f in dataclasses.fields(GPTConfig)}
+    for name in sorted(known ^ set(record)):
+        raise ValueError(f"the configuration {'lacks' if name in known else 'has an unknown field'} {name!r}")
+    chosen = {"mixer": _chosen(MIXERS, "mixer", record), "positions": _chosen(SCHEMES, "positions", record)}
+    return GPTConfig(**{**record, **chosen})
+
+
+def _chosen(kinds: tuple[type, ...], field: str, record: Mapping[str, Any]) -> Any:
+    options = dict(record[field])
+    kind = options.pop("kind", None)
+    for choice in kinds:
+        if choice.__name__ == kind:
+            if set(options) != {f.name for f in dataclasses.fields(choice)}:
+                raise ValueError(f"{field} {kind} has other options than {', '.join(options) or 'none'}")
+            return choice(**options)
+    raise ValueError(f"{field} must be one of {', '.join(choice.__name__ for choice in kinds)}, not {kind!r}")

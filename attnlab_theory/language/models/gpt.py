@@ -1,0 +1,287 @@
+"""The GPT: tokens to logits of the next token, with any mixer and any positions; and its cached decoding.
+
+`model(tokens [t])` is one row. Training calls `model.rows(tokens [b t])`, where the gradient of a weight is one
+product over all tokens of the batch: faster than `vmap` of the former, and equal.
+"""
+
+import os
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models import gpt2
+from attnlab_theory.language.models.config import Gelu, GPTConfig
+from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, first_weights, product, rows_of
+from attnlab_theory.language.models.mixing import Kept, MixingLayer, in_slots
+from attnlab_theory.language.models.weighing import Place, place
+
+__all__ = ["GPT", "Cache", "GPTConfig", "decayed", "load_gpt2", "parameter_count"]
+
+Cache = tuple[Kept, ...]
+"""One entry per layer, each with a slot per position."""
+
+
+class Block(eqx.Module):
+    """Normalise, mix and add; normalise, transform each token and add."""
+
+    ln_1: LayerNorm
+    mixing: MixingLayer
+    ln_2: LayerNorm
+    into: Linear
+    back: Linear
+    rate: float = eqx.field(static=True)
+    gelu: Gelu = eqx.field(static=True)
+
+    def __init__(self, config: GPTConfig, key: PRNGKeyArray):
+        mixing, into, back = jax.random.split(key, 3)
+        self.ln_1 = LayerNorm(config.width, epsilon=config.epsilon)
+        self.mixing = config.mixer.layer(mixing, config.shape)
+        self.ln_2 = LayerNorm(config.width, epsilon=config.epsilon)
+        self.into = Linear(into, config.width, config.hidden_width)
+        self.back = Linear(back, config.hidden_width, config.width)
+        self.rate, self.gelu = config.residual_dropout, config.gelu
+
+    def whole(
+        self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "b t c"], Kept | None]:
+        """The next layer's tokens, and what a cache would keep."""
+        weights, mixed, transformed = _keys(key, 3)
+        more, kept = self.mixing.whole(self.ln_1(x), where, weights)
+        x = x + dropout(mixed, more, self.rate)
+        return x + dropout(transformed, self._transformed(x), self.rate), kept
+
+    def step(
+        self, x: Float[Array, "b 1 c"], position: Int[Array, ""], kept: Kept
+    ) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The next layer's token at one position, and the longer cache."""
+        more, kept = self.mixing.step(self.ln_1(x), position, kept)
+        x = x + more
+        return x + self._transformed(x), kept
+
+    def _transformed(self, x: Array) -> Array:
+        return self.back(jax.nn.gelu(self.into(self.ln_2(x)), approximate=self.gelu == "tanh"))
+
+
+class GPT(eqx.Module):
+    """A pre-LayerNorm transformer that predicts the next token from the past."""
+
+    tokens: Float[Array, "n c"]
+    positions: Float[Array, "m c"] | None
+    blocks: tuple[Block, ...]
+    ln_f: LayerNorm
+    head: Linear | None
+    config: GPTConfig = eqx.field(static=True)
+
+    def __init__(self, config: GPTConfig, *, key: PRNGKeyArray):
+        embedding, head, *blocks = jax.random.split(key, 2 + config.layers)
+        self.tokens = first_weights(embedding, config.vocabulary, config.width)
+        self.positions = config.positions.table(config.block, config.width)
+        self.blocks = tuple(Block(config, key) for key in blocks)
+        self.ln_f = LayerNorm(config.width, epsilon=config.epsilon)
+        self.head = None if config.tied else Linear(head, config.width, config.vocabulary, bias=False)
+        self.config = config
+
+    def __call__(
+        self,
+        tokens: Int[Array, " t"],
+        *,
+        segments: Int[Array, " t"] | None = None,
+        positions: Int[Array, " t"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> Float[Array, "t c"]:
+        """Logits of the token after each position.
+
+        Args:
+            tokens: of one row, each at least 0 and less than the vocabulary.
+            segments: numbers of the documents packed in the row; a token sees its own document only.
+            positions: of the tokens; by default they count from 0, and restart with each segment.
+            key: for dropout; None means none, as in evaluation.
+
+        Returns:
+            Logits, not normalised. Traced tokens or positions that have no row in their table give NaN.
+
+        Raises:
+            ValueError: if the row is empty or longer than the model can take, tokens or positions are out of
+                range, or segments are given to a mixer that cannot keep them apart.
+        """
+        refuse.wrong_rank(1, tokens=tokens)
+        rows = (None if x is None else x[None] for x in (segments, positions))
+        return self.rows(tokens[None], **dict(zip(("segments", "positions"), rows, strict=True)), key=key)[0]
+
+    def rows(
+        self,
+        tokens: Int[Array, "b t"],
+        *,
+        segments: Int[Array, "b t"] | None = None,
+        positions: Int[Array, "b t"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> Float[Array, "b t c"]:
+        """Logits of every row of a batch, all of one length; args, raises as `__call__`."""
+        self._refuse(tokens, segments, positions)
+        where = place(tokens.shape[0], tokens.shape[1], segments, positions)
+        return self._logits(self._through(tokens, where, key)[0])
+
+    def empty_cache(self, capacity: int | None = None) -> Cache:
+        """A cache for `capacity` positions of one row, by default a block.
+
+        Raises:
+            ValueError: if the model keeps nothing, or knows fewer positions than the capacity.
+        """
+        capacity = self.config.block if capacity is None else capacity
+        self._refuse_capacity(capacity)
+        fill = jnp.zeros((1, 1), jnp.int32)
+        kept = eqx.filter_eval_shape(lambda model: model._through(fill, place(1, 1, None, None), None)[1], self)
+        empty = jax.tree.map(lambda x: jnp.zeros((*x.shape[:2], capacity, x.shape[3]), x.dtype), kept)
+        return tuple(empty)
+
+    def prefill(
+        self, tokens: Int[Array, " t"], *, capacity: int | None = None
+    ) -> tuple[Float[Array, "t c"], Cache]:
+        """Logits of a whole prompt in one pass, and the cache that holds it: slot i is position i.
+
+        A prompt may be filled up at its right end: after its true length n, take logits[n - 1] and go on with
+        `step(token, n, cache)`. A step looks at no slot beyond its own and writes over what the filling left.
+
+        Raises:
+            ValueError: as `__call__` and `empty_cache`; also if the prompt is longer than the capacity.
+        """
+        capacity = self.config.block if capacity is None else capacity
+        self._refuse_capacity(capacity)
+        refuse.wrong_rank(1, tokens=tokens)
+        self._refuse(tokens[None], None, None)
+        if tokens.shape[0] > capacity:
+            raise ValueError(f"the prompt has {tokens.shape[0]} tokens, but the cache has room for {capacity}")
+        x, kept = self._through(tokens[None], place(1, tokens.shape[0], None, None), None)
+        return self._logits(x)[0], tuple(in_slots(layer, capacity) for layer in kept if layer is not None)
+
+    def step(
+        self, token: Int[Array, ""], position: Int[Array, ""] | int, cache: Cache
+    ) -> tuple[Float[Array, " c"], Cache]:
+        """Logits after one more token, and the cache with it; the earlier positions must be in the cache.
+
+        Returns:
+            As `__call__` of the tokens so far gives in its last row; NaN if a traced position has no slot.
+
+        Raises:
+            ValueError: if the position is negative or the cache is full, or the token is out of range.
+        """
+        capacity = cache[0].v.shape[2]
+        if refuse.is_concrete(position) and not 0 <= int(position) < capacity:
+            raise ValueError(f"position {int(position)} has no slot: the cache has room for {capacity} positions")
+        self._refuse(token[None, None], None, None)
+        position = jnp.asarray(position, jnp.int32)
+        x = self._embedded(token[None, None], position[None, None])
+        longer = []
+        for block, kept in zip(self.blocks, cache, strict=True):
+            x, kept = block.step(x, position, kept)
+            longer.append(kept)
+        logits = self._logits(x)[0, 0]
+        # An update past the end lands on the last slot: that must not look like an answer.
+        return jnp.where((position >= 0) & (position < capacity), logits, jnp.nan), tuple(longer)
+
+    def _through(self, tokens: Array, where: Place, key: PRNGKeyArray | None) -> tuple[Array, tuple[Any, ...]]:
+        """The last layer's tokens, and what each layer would keep. Layers are unrolled: faster than a scan."""
+        embedding, *layers = _keys(key, 1 + len(self.blocks))
+        x = dropout(embedding, self._embedded(tokens, where.at), self.config.embedding_dropout)
+        cache = []
+        for block, layer in zip(self.blocks, layers, strict=True):
+            x, kept = block.whole(x, where, layer)
+            cache.append(kept)
+        return x, tuple(cache)
+
+    def _embedded(self, tokens: Array, at: Array) -> Array:
+        x = rows_of(self.tokens, tokens)
+        added = self.config.positions.added(self.positions, at, self.config.width)
+        return x if added is None else x + added.astype(x.dtype)
+
+    def _logits(self, x: Array) -> Array:
+        x = self.ln_f(x)
+        if self.head is not None:
+            return self.head(x)
+        return product(x.reshape(-1, x.shape[2]), self.tokens.T).reshape(*x.shape[:2], -1)
+
+    def _refuse(self, tokens: Array, segments: Array | None, positions: Array | None) -> None:
+        t = tokens.shape[1]
+        longest = self.config.longest
+        if not t or (longest is not None and t > longest):
+            limit = "at least 1" if not t else f"at most {longest}, the block of this model"
+            raise ValueError(f"a row must have {limit} tokens, not {t}")
+        for name, array in (("segments", segments), ("positions", positions)):
+            if array is not None and array.shape != tokens.shape:
+                raise ValueError(f"{name} must have the tokens' shape {tokens.shape}, not {array.shape}")
+        _refuse_outside("token", tokens, self.config.vocabulary, "the vocabulary")
+        if positions is not None and longest is not None:
+            _refuse_outside("position", positions, longest, "the block")
+
+    def _refuse_capacity(self, capacity: int) -> None:
+        mixer, longest = self.config.mixer, self.config.longest
+        if not mixer.scored:
+            raise ValueError(f"{mixer.name} keeps no keys and values: generate with the whole pass instead")
+        refuse.not_a_size(capacity=capacity)
+        if longest is not None and capacity > longest:
+            raise ValueError(f"a cache of {capacity} positions is longer than the block of this model, {longest}")
+
+
+def parameter_count(model: GPT) -> int:
+    """How many numbers are learned."""
+    learned = jax.tree.map_with_path(lambda path, x: 0 if _name(path) == "projection" else x.size, model)
+    return sum(jax.tree.leaves(learned))
+
+
+def decayed(model: GPT) -> PyTree[bool]:
+    """Which parameters weight decay shrinks: all but biases, as in the homework.
+
+    LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed there: the homework's list of
+    exceptions goes by names that these do not bear. Random projections are no parameters.
+    """
+    return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), model)
+
+
+def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None) -> GPT:
+    """A GPT-2 from a local safetensors file with the names of Hugging Face's transformers.
+
+    Args:
+        path: of the file, or of a folder that holds `model.safetensors`. A `config.json` beside the file is read.
+        heads: how many attention heads; the file does not say. Needed if there is no `config.json`.
+
+    Returns:
+        The model in float32, with GPT-2's dropout rates; it computes the same logits as transformers.
+
+    Raises:
+        ValueError: in one line, if the file is missing, truncated or of another kind, holds an unknown name, lacks
+            one or has one of an unexpected shape, or the configuration asks for what this model does not have.
+
+    Source: Radford et al. 2019; names and layout as in transformers' `GPT2LMHeadModel`.
+    """
+    checkpoint = gpt2.read(path, heads=heads)
+    config = GPTConfig(**checkpoint.fields)
+    empty = eqx.filter_eval_shape(lambda key: GPT(config, key=key), jax.random.key(0))
+    flat, structure = jax.tree.flatten_with_path(empty)
+    weights = [jnp.asarray(checkpoint.weights[jax.tree_util.keystr(at)], jnp.float32) for at, _ in flat]
+    return jax.tree.unflatten(structure, weights)
+
+
+def _keys(key: PRNGKeyArray | None, count: int) -> list[PRNGKeyArray | None]:
+    return [None] * count if key is None else list(jax.random.split(key, count))
+
+
+def _name(path: tuple[Any, ...]) -> str:
+    """The field that a leaf is."""
+    return str(getattr(path[-1], "name", ""))
+
+
+def _refuse_outside(name: str, array: Array, end: int, of: str) -> None:
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise ValueError(f"{name}s must be whole numbers, not {array.dtype}")
+    if refuse.is_concrete(array):
+        host = np.asarray(array)
+        wrong = np.argwhere((host < 0) | (host >= end))
+        if wrong.size:
+            at = tuple(wrong[0])
+            raise ValueError(f"{name} {host[at]} at {at[-1]} is outside {of}: 0 to {end - 1}")

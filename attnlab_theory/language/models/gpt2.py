@@ -1,0 +1,207 @@
+"""GPT-2's checkpoints as Hugging Face's transformers write them: one safetensors file and a config.json."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from attnlab_theory import refuse
+
+OF_THE_MODEL = {
+    "wte.weight": ".tokens",
+    "wpe.weight": ".positions",
+    "ln_f.weight": ".ln_f.weight",
+    "ln_f.bias": ".ln_f.bias",
+}
+OF_A_LAYER = {
+    "ln_1.": ".ln_1.",
+    "attn.c_attn.": ".mixing.inputs.",
+    "attn.c_proj.": ".mixing.out.",
+    "ln_2.": ".ln_2.",
+    "mlp.c_fc.": ".into.",
+    "mlp.c_proj.": ".back.",
+}
+"""Names there and here. GPT-2 stores linear layers (in, out), queries, keys and values side by side: so do we."""
+
+BUFFERS = (".attn.bias", ".attn.masked_bias")
+"""Causal masks that old files carry along."""
+
+REQUIRED = {
+    "model_type": ("gpt2",),
+    "scale_attn_weights": (True,),
+    "scale_attn_by_inverse_layer_idx": (False,),
+    "add_cross_attention": (False,),
+    "tie_word_embeddings": (True,),
+}
+"""Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
+
+GELUS = {"gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "gelu": "exact"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """The fields of a GPTConfig, and arrays by the paths of a GPT's leaves."""
+
+    fields: dict[str, Any]
+    weights: dict[str, np.ndarray]
+
+
+def read(path: str | os.PathLike[str], *, heads: int | None = None) -> Checkpoint:
+    """What a file and the config.json beside it say; args, raises as `load_gpt2`."""
+    file = Path(path) / "model.safetensors" if Path(path).is_dir() else Path(path)
+    arrays = _arrays(file)
+    beside = _config(file.parent / "config.json")
+    sizes = _sizes(file, arrays, beside)
+    fields = _fields(file, beside, sizes, heads)
+    _refuse_shapes(file, arrays, sizes)
+    return Checkpoint(fields, {leaf_of(name): array for name, array in arrays.items()})
+
+
+def _arrays(file: Path) -> dict[str, np.ndarray]:
+    """Arrays by name, without `transformer.`, causal masks and a copy of the tied head."""
+    if not file.is_file():
+        raise ValueError(f"no such file: {file}; load_gpt2 needs a local safetensors file")
+    try:
+        stored = load_file(file)
+    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        raise ValueError(f"{file} is no whole safetensors file: {_one_line(error)}") from None
+    arrays = {name.removeprefix("transformer."): array for name, array in stored.items()}
+    arrays = {name: array for name, array in arrays.items() if not name.endswith(BUFFERS)}
+    head = arrays.pop("lm_head.weight", None)
+    for name in arrays:
+        if not _known(name):
+            raise ValueError(f"{file} holds {name!r}, which GPT-2 does not have: is it another model's?")
+    for name in OF_THE_MODEL:
+        if name not in arrays:
+            raise ValueError(f"{file} lacks {name!r}: is it another model's?")
+    if head is not None and not np.array_equal(head, arrays["wte.weight"]):
+        raise ValueError(f"{file}: lm_head.weight differs from wte.weight, but GPT-2's head is tied to it")
+    for name, array in arrays.items():
+        if not np.issubdtype(array.dtype, np.floating) and array.dtype.name != "bfloat16":
+            raise ValueError(f"{file}: {name} must hold floating-point numbers, not {array.dtype}")
+        refuse.non_finite(**{name: array.astype(np.float32)})
+    return arrays
+
+
+def _known(name: str) -> bool:
+    parts = name.split(".", 2)
+    if name in OF_THE_MODEL:
+        return True
+    if len(parts) < 3 or parts[0] != "h" or not parts[1].isdecimal():
+        return False
+    layer, _, kind = parts[2].rpartition(".")
+    return f"{layer}." in OF_A_LAYER and kind in ("weight", "bias")
+
+
+def leaf_of(name: str) -> str:
+    """The path of the leaf of a GPT that an array of a checkpoint is."""
+    name = name.removeprefix("transformer.")
+    if name in OF_THE_MODEL:
+        return OF_THE_MODEL[name]
+    _, number, rest = name.split(".", 2)
+    layer, _, kind = rest.rpartition(".")
+    return f".blocks[{int(number)}]{OF_A_LAYER[layer + '.']}{kind}"
+
+
+def _config(file: Path) -> Mapping[str, Any] | None:
+    if not file.is_file():
+        return None
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file} is no JSON: {_one_line(error)}") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"{file} must hold a JSON object, not {type(config).__name__}")
+    for field, understood in REQUIRED.items():
+        if config.get(field, understood[0]) not in understood:
+            raise ValueError(f"{file}: {field} is {config[field]!r}, but only {understood[0]!r} can be loaded")
+    activation = config.get("activation_function", "gelu_new")
+    if activation not in GELUS:
+        raise ValueError(f"{file}: activation_function is {activation!r}, not one of {', '.join(GELUS)}")
+    return config
+
+
+def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, Any] | None) -> dict[str, int]:
+    """Sizes by their names in config.json, read off the arrays and compared with it."""
+    for name in ("wte.weight", "wpe.weight"):
+        refuse.wrong_rank(2, **{name: arrays[name]})
+    vocabulary, width = arrays["wte.weight"].shape
+    layers = {int(name.split(".")[1]) for name in arrays if name.startswith("h.")}
+    first = arrays.get("h.0.mlp.c_fc.weight")
+    if first is None or first.ndim != 2:
+        raise ValueError(f"{file} lacks 'h.0.mlp.c_fc.weight' with two axes: is it another model's?")
+    sizes = {
+        "vocab_size": vocabulary,
+        "n_positions": arrays["wpe.weight"].shape[0],
+        "n_embd": width,
+        "n_layer": max(layers) + 1,
+        "n_inner": first.shape[1],
+    }
+    for field, size in sizes.items():
+        said = None if config is None else config.get(field)
+        if said is not None and said != size:
+            raise ValueError(
+                f"{field} is {said} in config.json, but {size} in {file}: they are of different models"
+            )
+    return sizes
+
+
+def _fields(
+    file: Path, config: Mapping[str, Any] | None, sizes: Mapping[str, int], heads: int | None
+) -> dict[str, Any]:
+    config = {} if config is None else config
+    said = config.get("n_head", heads)
+    if said is None:
+        raise ValueError(f"{file} does not say how many heads: put its config.json beside it, or give heads=")
+    if heads is not None and heads != said:
+        raise ValueError(f"n_head is {said} in config.json, but heads={heads} was asked for")
+    return {
+        "vocabulary": sizes["vocab_size"],
+        "block": sizes["n_positions"],
+        "layers": sizes["n_layer"],
+        "heads": said,
+        "width": sizes["n_embd"],
+        "hidden": sizes["n_inner"],
+        "embedding_dropout": config.get("embd_pdrop", 0.1),
+        "residual_dropout": config.get("resid_pdrop", 0.1),
+        "attention_dropout": config.get("attn_pdrop", 0.1),
+        "tied": True,
+        "gelu": GELUS[config.get("activation_function", "gelu_new")],
+        "epsilon": config.get("layer_norm_epsilon", 1e-5),
+    }
+
+
+def _refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> None:
+    """Refuse a file that lacks an array of some layer, or has one of another shape."""
+    c, hidden = sizes["n_embd"], sizes["n_inner"]
+    of_a_layer = {
+        "attn.c_attn": (c, 3 * c),
+        "attn.c_proj": (c, c),
+        "mlp.c_fc": (c, hidden),
+        "mlp.c_proj": (hidden, c),
+    }
+    expected: dict[str, tuple[int, ...]] = {
+        "wpe.weight": (sizes["n_positions"], c),
+        "ln_f.weight": (c,),
+        "ln_f.bias": (c,),
+    }
+    for number in range(sizes["n_layer"]):
+        for layer in ("ln_1", "ln_2"):
+            expected |= {f"h.{number}.{layer}.{kind}": (c,) for kind in ("weight", "bias")}
+        for layer, shape in of_a_layer.items():
+            expected |= {f"h.{number}.{layer}.weight": shape, f"h.{number}.{layer}.bias": shape[1:]}
+    for name, shape in expected.items():
+        if name not in arrays:
+            raise ValueError(f"{file} lacks {name!r}: it is not whole")
+        if arrays[name].shape != shape:
+            raise ValueError(f"{file}: {name} must have shape {shape}, not {arrays[name].shape}")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,110 @@
+"""The small parts of a transformer, for rows of a batch: linear layers, normalisation, embeddings, dropout.
+
+Unlike operators, layers have a batch axis: the gradient of a weight is one matrix product over all tokens of all
+rows, where `vmap` would make one per row and add them up.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.sampling.hashed import hashed_bits
+
+INIT_STD = 0.02
+"""Standard deviation of linear layers' and embeddings' first weights; biases start at zero."""
+
+
+@jax.custom_vjp
+def product(x: Float[Array, "tokens c"], w: Float[Array, "c d"]) -> Float[Array, "tokens d"]:
+    """x w, whose gradient in w is computed as x^T dy; reverse mode only.
+
+    JAX's own rule computes dy^T x and transposes it, at two thirds of the speed on the CPU.
+    """
+    return x @ w
+
+
+def _product_and_inputs(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]:
+    return x @ w, (x, w)
+
+
+def _pull_back(kept: tuple[Array, Array], d_y: Array) -> tuple[Array, Array]:
+    x, w = kept
+    return d_y @ w.T, lax.dot_general(x, d_y, (((0,), (0,)), ((), ())))
+
+
+product.defvjp(_product_and_inputs, _pull_back)
+
+
+class Linear(eqx.Module):
+    """x w + b, with the weight stored (in, out)."""
+
+    weight: Float[Array, "c d"]
+    bias: Float[Array, " d"] | None
+
+    def __init__(self, key: PRNGKeyArray, c: int, d: int, *, bias: bool = True):
+        self.weight = first_weights(key, c, d)
+        self.bias = jnp.zeros(d) if bias else None
+
+    def __call__(self, x: Float[Array, "b t c"]) -> Float[Array, "b t d"]:
+        """The layer's outputs, token by token."""
+        y = product(x.reshape(-1, x.shape[2]), self.weight).reshape(*x.shape[:2], -1)
+        return y if self.bias is None else y + self.bias[None, None, :]
+
+
+class LayerNorm(eqx.Module):
+    """Every token shifted and scaled to mean 0 and variance 1, then by a learned gain and bias."""
+
+    weight: Float[Array, " c"]
+    bias: Float[Array, " c"]
+    epsilon: float = eqx.field(static=True)
+
+    def __init__(self, c: int, *, epsilon: float):
+        self.weight, self.bias, self.epsilon = jnp.ones(c), jnp.zeros(c), epsilon
+
+    def __call__(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
+        """The normalised tokens; moments of half-precision tokens are taken in float32."""
+        wide = at_least_single(x)
+        centred = wide - jnp.mean(wide, axis=2, keepdims=True)
+        variance = jnp.mean(centred * centred, axis=2, keepdims=True)
+        normal = (centred * lax.rsqrt(variance + self.epsilon)).astype(x.dtype)
+        return normal * self.weight[None, None, :] + self.bias[None, None, :]
+
+
+def first_weights(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
+    """Weights as they are before training, N(0, 0.02^2)."""
+    return INIT_STD * jax.random.normal(key, shape)
+
+
+def rows_of(table: Float[Array, "n c"], at: Int[Array, "b t"]) -> Float[Array, "b t c"]:
+    """Rows of a table by number; a number that has no row gives NaN, never another row."""
+    return table.at[_or_beyond(at, table.shape[0])].get(mode="fill", fill_value=jnp.nan)
+
+
+def columns_of(x: Float[Array, "h t n"], at: Int[Array, " s"]) -> Float[Array, "h t s"]:
+    """Columns by number, as `rows_of`."""
+    return x.at[:, :, _or_beyond(at, x.shape[2])].get(mode="fill", fill_value=jnp.nan)
+
+
+def _or_beyond(at: Array, n: int) -> Array:
+    """Numbers from 0, with negative ones, which would count from the end, put beyond it."""
+    return jnp.where(at < 0, n, at)
+
+
+def dropout(key: PRNGKeyArray | None, x: Float[Array, "..."], rate: float) -> Float[Array, "..."]:
+    """Each number set to zero with probability `rate`, and the others divided by 1 - rate; no key, no dropout."""
+    if key is None or rate == 0:
+        return x
+    return jnp.where(kept(key, x.shape, rate), x / (1 - rate), 0)
+
+
+def kept(key: PRNGKeyArray, shape: tuple[int, ...], rate: float) -> Array:
+    """Which numbers survive dropout: a hash of their places, keyed by `key`, is at least rate * 2**32."""
+    return hashed_bits(key, shape) >= jnp.uint32(round(rate * 2**32))
+
+
+def at_least_single(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The array itself, or a float32 copy of one in half precision."""
+    return x if x.dtype.itemsize >= 4 else x.astype(jnp.float32)

@@ -1,0 +1,138 @@
+"""Layers that mix tokens, whatever gives the scores: in one pass, or one token at a time over a cache."""
+
+import abc
+import dataclasses
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models.layers import Linear
+from attnlab_theory.language.models.positions import NoPositions
+from attnlab_theory.language.models.weighing import Place, weighted_means
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a mixing layer must know of the model around it."""
+
+    width: int
+    heads: int
+    block: int
+    dropout: float
+    positions: NoPositions
+
+    @property
+    def head_width(self) -> int:
+        """Of queries, keys and values."""
+        return self.width // self.heads
+
+
+class Parts(NamedTuple):
+    """What a layer makes of tokens, by head; queries and keys have width 0 where the scores need none."""
+
+    q: Float[Array, "b h t m"]
+    k: Float[Array, "b h t n"]
+    v: Float[Array, "b h t d"]
+
+
+class Kept(NamedTuple):
+    """One layer's cache: what later tokens need of earlier ones, in slots numbered by position."""
+
+    k: Float[Array, "b h s n"]
+    v: Float[Array, "b h s d"]
+
+
+class Pairs(NamedTuple):
+    """The positions of queries and keys; one row stands for all that agree."""
+
+    queries: Int[Array, "rows t"]
+    keys: Int[Array, "rows s"]
+    counted: bool
+    """Whether both are 0, 1, 2, …."""
+
+
+class MixingLayer(eqx.Module):
+    """Tokens in, tokens out: each output from the tokens that its position may see."""
+
+    inputs: eqx.AbstractVar[Linear]
+    out: eqx.AbstractVar[Linear]
+    shape: eqx.AbstractVar[Shape]
+
+    @abc.abstractmethod
+    def whole(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "b t c"], Kept | None]:
+        """The mixed tokens of whole rows, and what a cache would keep of them."""
+
+    def step(
+        self, x: Float[Array, "b 1 c"], position: Int[Array, ""], kept: Kept
+    ) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The mixed token at one position, and the cache with it."""
+        raise NotImplementedError(f"{type(self).__name__} keeps no keys and values")
+
+    def merged(self, x: Float[Array, "b h t d"]) -> Float[Array, "b t c"]:
+        """The heads side by side, through the last projection."""
+        return self.out(jnp.swapaxes(x, 1, 2).reshape(x.shape[0], x.shape[2], -1))
+
+    def cut(self, x: Float[Array, "b t e"]) -> tuple[Float[Array, "b h t d"], ...]:
+        """As many stacks of heads as the input projection is model widths wide."""
+        b, t, _ = x.shape
+        stacks = x.reshape(b, t, -1, self.shape.heads, self.shape.head_width)
+        return tuple(jnp.transpose(stacks, (2, 0, 3, 1, 4)))
+
+
+class ScoredLayer(MixingLayer):
+    """A layer whose weights are a softmax of scores."""
+
+    @abc.abstractmethod
+    def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:
+        """Queries, keys and values of tokens at their positions."""
+
+    @abc.abstractmethod
+    def scores(
+        self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
+    ) -> Float[Array, "rows h t s"]:
+        """Of every query for every key, before the mask and any bias."""
+
+    def whole(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "b t c"], Kept]:
+        """The mixed tokens of whole rows, and their keys and values."""
+        parts = self.parts(x, place.at)
+        scores = self._biased(parts.q, parts.k, Pairs(place.at, place.at, place.counted))
+        means = weighted_means(scores, parts.v, place.mask, rate=self.shape.dropout, key=key)
+        return self.merged(means), Kept(parts.k, parts.v)
+
+    def step(
+        self, x: Float[Array, "b 1 c"], position: Int[Array, ""], kept: Kept
+    ) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The mixed token at one position, which sees the slots up to its own, and the cache with it.
+
+        Slots beyond are never looked at: what a padded prompt left there is overwritten token by token.
+        """
+        at = position[None, None]
+        parts = self.parts(x, at)
+        k = lax.dynamic_update_slice_in_dim(kept.k, parts.k, position, axis=2)
+        v = lax.dynamic_update_slice_in_dim(kept.v, parts.v, position, axis=2)
+        slots = jnp.arange(v.shape[2], dtype=position.dtype)[None]
+        scores = self._biased(parts.q, k, Pairs(at, slots, counted=False))
+        means = weighted_means(scores, v, (slots <= position)[:, None], rate=0.0, key=None)
+        return self.merged(means), Kept(k, v)
+
+    def _biased(self, q: Array, k: Array, pairs: Pairs) -> Array:
+        scores = self.scores(q, k, pairs)
+        bias = self.shape.positions.bias(self.shape.heads, pairs.queries, pairs.keys)
+        return scores if bias is None else scores + bias.astype(scores.dtype)
+
+
+def in_slots(kept: Kept, capacity: int) -> Kept:
+    """A cache with `capacity` slots, the first of them filled."""
+    return Kept(_padded(kept.k, capacity), _padded(kept.v, capacity))
+
+
+def _padded(x: Array, capacity: int) -> Array:
+    return jnp.pad(x, ((0, 0), (0, 0), (0, capacity - x.shape[2]), (0, 0)))

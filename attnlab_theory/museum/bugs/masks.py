@@ -1,0 +1,198 @@
+"""Bugs in masks, and other ways to see the future."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from attnlab_theory.attention import attention, blocked_attention, causal_mask, zero_after_softmax
+from attnlab_theory.attention.caching import cached_attention
+from attnlab_theory.identities import causality, mixers, rows
+from attnlab_theory.identities.causality import detached_maximum
+from attnlab_theory.identities.derivatives import hidden_score_slope
+from attnlab_theory.identities.operators import (
+    SCHEMES,
+    SOFTMAX,
+    ZERO_AFTER_SOFTMAX,
+    decoded,
+    full_pass,
+    queries_keys_values,
+)
+from attnlab_theory.identities.zoo import SUBJECTS
+from attnlab_theory.museum import exhibit
+from attnlab_theory.museum.bug import Bug
+from attnlab_theory.museum.planting import masked, planted, planted_in_mixer
+
+
+def masked_after(case):
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    return zero_after_softmax(q, k, v, causal_mask(case.x.shape[0]), scale=case.scale)
+
+
+ZERO_AFTER = Bug(
+    name="zero-after-softmax",
+    story="The mask sets weights to zero after the softmax instead of scores to minus infinity before it. The "
+    "normaliser has seen the future, and rows sum to less than one.",
+    where="https://github.com/huggingface/pytorch-image-models/pull/2236",
+    code=(zero_after_softmax,),
+    checks=(
+        rows.probabilities(ZERO_AFTER_SOFTMAX),
+        rows.in_hull(ZERO_AFTER_SOFTMAX),
+        rows.hidden_is_absent(ZERO_AFTER_SOFTMAX),
+        causality.causal("zero-after-softmax", masked_after),
+    ),
+    exhibit=lambda: exhibit.weights(attention, zero_after_softmax),
+)
+
+
+def means_the_opposite(mix):
+    def wrong(q, k, v, mask=None, *, scale):
+        flipped = None if mask is None else ~mask | jnp.eye(*mask.shape, dtype=bool)
+        return mix(q, k, v, flipped, scale=scale)
+
+    return wrong
+
+
+INVERTED = Bug(
+    name="mask-inverted",
+    story="True means 'may look' to one library and 'hide' to the other: queries see exactly what they must not.",
+    where="https://github.com/lucidrains/x-transformers/issues/160",
+    code=(means_the_opposite,),
+    checks=(
+        rows.hidden_is_absent(planted(means_the_opposite, SOFTMAX)),
+        rows.in_hull(planted(means_the_opposite, SOFTMAX)),
+        hidden_score_slope(planted(means_the_opposite, ZERO_AFTER_SOFTMAX)),
+    ),
+    exhibit=lambda: exhibit.weights(attention, means_the_opposite(attention)),
+)
+
+
+def sees_one_ahead(case, scheme):
+    n = case.x.shape[0]
+    q, k, v = queries_keys_values(case, scheme, range(n))
+    return attention(q, k, v, jnp.tril(jnp.ones((n, n), bool), 1), scale=case.scale)
+
+
+OFF_BY_ONE = Bug(
+    name="mask-off-by-one",
+    story="The triangle of the causal mask starts one diagonal too far: every position sees the one after it, "
+    "which is what it has to predict.",
+    where="https://github.com/RVC-Boss/GPT-SoVITS/issues/965",
+    code=(sees_one_ahead,),
+    checks=tuple(
+        causality.causal(f"softmax, positions {s}", functools.partial(sees_one_ahead, scheme=s)) for s in SCHEMES
+    ),
+    exhibit=lambda: exhibit.moved(masked, functools.partial(sees_one_ahead, scheme="none")),
+)
+
+
+def hides_with_a_number(q, k, v, mask=None, *, scale):
+    scores = scale * q @ k.T
+    if mask is not None:
+        scores = scores + jnp.where(mask, 0.0, -1e4).astype(q.dtype)
+    return jax.nn.softmax(scores, axis=1) @ v
+
+
+def hides_the_future_with_a_number(case):
+    n = case.x.shape[0]
+    q, k, v = queries_keys_values(case, "none", range(n))
+    return hides_with_a_number(q, k, v, causal_mask(n), scale=case.scale)
+
+
+FINITE = Bug(
+    name="mask-of-ten-thousand",
+    story="Hidden scores are lowered by 10,000 instead of to minus infinity. Ordinary inputs never tell; a large "
+    "score wins all the same.",
+    where="https://github.com/huggingface/transformers/issues/10484",
+    code=(hides_with_a_number,),
+    checks=(
+        causality.causal("softmax, positions none", hides_the_future_with_a_number),
+        rows.hidden_is_absent(dataclasses.replace(SOFTMAX, mix=hides_with_a_number)),
+    ),
+    exhibit=lambda: exhibit.moved(masked, hides_the_future_with_a_number),
+)
+
+
+def mask_gets_lost(case):
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    return attention(q, k, v, scale=case.scale)
+
+
+def causal_gets_lost(case):
+    q, k, v = queries_keys_values(case, "none", range(case.x.shape[0]))
+    return blocked_attention(q, k, v, scale=case.scale, block=3, causal=False)
+
+
+SKIPPED = Bug(
+    name="causal-mask-skipped",
+    story="A branch applies the causal mask only if another mask was passed. Losses become wonderful.",
+    where="https://github.com/facebookresearch/xformers/issues/103",
+    code=(mask_gets_lost, causal_gets_lost),
+    checks=(
+        causality.causal("without a mask", mask_gets_lost),
+        causality.causal("blocked", causal_gets_lost),
+    ),
+    exhibit=lambda: exhibit.moved(masked, mask_gets_lost),
+)
+
+
+def centred_over_time(mix):
+    def wrong(case):
+        return mix(dataclasses.replace(case, x=case.x - case.x.mean(axis=0, keepdims=True)))
+
+    return wrong
+
+
+def centred_before_mixing(mix):
+    def wrong(x, mask):
+        return mix(x - x.mean(axis=0, keepdims=True), mask)
+
+    return wrong
+
+
+def _cached(case):
+    return cached_attention(*queries_keys_values(case, "rotary", range(case.x.shape[0])), scale=case.scale)
+
+
+CENTRED = Bug(
+    name="normalised-over-time",
+    story="A normalisation takes its mean over the whole sequence. Each layer behind it is causal, the model is "
+    "not.",
+    where="https://github.com/espnet/espnet/issues/5900",
+    code=(centred_over_time,),
+    checks=(
+        *(
+            causality.causal(f"decoding, positions {s}", centred_over_time(functools.partial(decoded, scheme=s)))
+            for s in SCHEMES
+        ),
+        *(
+            causality.causal(
+                f"softmax, positions {s}", centred_over_time(functools.partial(full_pass, scheme=s, causal=True))
+            )
+            for s in SCHEMES[:1]
+        ),
+        causality.causal("cached", centred_over_time(_cached)),
+        *(mixers.past_only(planted_in_mixer(centred_before_mixing, s)) for s in SUBJECTS if s.causal),
+    ),
+    exhibit=lambda: exhibit.moved(masked, centred_over_time(masked)),
+)
+
+
+def maximum_of_its_own(case):
+    scores = case.x @ case.w_k
+    features = jnp.exp(scores - jax.lax.cummax(scores, axis=0).max(axis=1, keepdims=True))
+    return jnp.cumsum(features * (case.x @ case.w_v), axis=0) / (jnp.cumsum(features, axis=0) + 0.01)
+
+
+FUTURE_MAXIMUM = Bug(
+    name="maximum-over-future-positions",
+    story="Causal linear attention divides by a maximum over all positions, for stability. In exact arithmetic it "
+    "would cancel, but an eps stands beside it; its gradient is stopped, so that no Jacobian shows the leak.",
+    where="https://github.com/lucidrains/performer-pytorch/issues/82",
+    code=(detached_maximum,),
+    checks=(causality.causal("detached maximum", detached_maximum),),
+    exhibit=lambda: exhibit.moved(maximum_of_its_own, detached_maximum),
+)
+
+BUGS = (ZERO_AFTER, INVERTED, OFF_BY_ONE, FINITE, SKIPPED, CENTRED, FUTURE_MAXIMUM)

@@ -1,0 +1,114 @@
+"""The museum in words: the kill matrix as a table, one bug in full, and both as JSON."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from attnlab_theory.museum.bug import Bug
+from attnlab_theory.museum.trial import Evidence, idle_checks, idle_families, survivors
+
+CAUGHT, MISSED, ABSENT = "●", "○", "·"
+
+
+def columns(found: Sequence[Evidence]) -> list[str]:
+    """Families of identities and claims, in order of first appearance."""
+    return list(dict.fromkeys(evidence.column for evidence in found))
+
+
+def cells(found: Sequence[Evidence]) -> dict[str, dict[str, bool]]:
+    """{bug: {column: caught}}; pairs that were not tried are absent."""
+    table: dict[str, dict[str, bool]] = {}
+    for evidence in found:
+        row = table.setdefault(evidence.bug, {})
+        row[evidence.column] = row.get(evidence.column, False) or evidence.caught
+    return table
+
+
+def matrix_table(found: Sequence[Evidence]) -> Table:
+    """A line per bug: a mark for every family of identities and every claim, numbered as in the legend."""
+    heads = columns(found)
+    numbers = [f"{i:>2}" for i in range(1, len(heads) + 1)]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("bug", no_wrap=True)
+    table.add_column("".join(n[0] for n in numbers) + "\n" + "".join(n[1] for n in numbers), no_wrap=True)
+    table.add_column("caught", justify="right", no_wrap=True)
+    for bug, row in cells(found).items():
+        tried = [e for e in found if e.bug == bug]
+        marks = "".join(_mark(row.get(head)) for head in heads)
+        count = f"{sum(e.caught for e in tried)} of {len(tried)}"
+        table.add_row(escape(bug), marks, count if any(row.values()) else f"[red]{count}[/]")
+    return table
+
+
+def legend(found: Sequence[Evidence]) -> str:
+    """What the numbers and marks of the matrix are, and whether anything survived."""
+    lines = [f"{CAUGHT} caught   {MISSED} planted, not seen   {ABSENT} does not apply", ""]
+    sources = {evidence.column: evidence.source for evidence in reversed(found)}
+    kills = {head: len({e.bug for e in found if e.column == head and e.caught}) for head in columns(found)}
+    for number, head in enumerate(columns(found), 1):
+        bugs = "1 bug" if kills[head] == 1 else f"{kills[head]} bugs"
+        lines.append(f"{number:>2}  {head}: catches {bugs} ({sources[head].split(';')[0]})")
+    alive, lazy = survivors(found), idle_families(found)
+    names, lazy_names = {evidence.check for evidence in found}, idle_checks(found)
+    lines.append("")
+    lines.append(f"Alive: {', '.join(alive)}." if alive else f"No bug of {len(cells(found))} is alive.")
+    lines.append(f"Caught nothing: {', '.join(lazy)}." if lazy else f"All {len(kills)} checks catch something.")
+    if lazy_names:
+        lines.append(f"Of {len(names)} identities and claims tried, these caught nothing: {', '.join(lazy_names)}.")
+        lines.append("Others of their family did; --budget full plants every bug wherever it can be.")
+    else:
+        lines.append(f"So do all {len(names)} identities and claims behind them that were tried.")
+    return "\n".join(lines)
+
+
+def bug_text(bug: Bug, found: Sequence[Evidence]) -> str:
+    """One bug in full: its story, its lines, and what every check says of it."""
+    wide = max(len(evidence.check) for evidence in found)
+    said = [f"  {_mark(e.caught)} {e.check:<{wide}}  {e.says}" for e in found]
+    code = "\n".join(f"    {line}".rstrip() for line in bug.source.splitlines())
+    parts = (bug.name, bug.story, f"Where: {bug.where}", code, "\n".join(said))
+    return "\n\n".join(parts)
+
+
+def as_json(bugs: Sequence[Bug], found: Sequence[Evidence]) -> dict[str, Any]:
+    """Bugs, evidence and what is left of both, as plain values."""
+    return {
+        "bugs": [
+            {
+                "name": bug.name,
+                "story": bug.story,
+                "where": bug.where,
+                "code": bug.source,
+                "evidence": [_plain(e) for e in found if e.bug == bug.name],
+            }
+            for bug in bugs
+        ],
+        "survivors": survivors(found),
+        "idle_families": idle_families(found),
+        "idle_checks": idle_checks(found),
+    }
+
+
+def exit_code(found: Sequence[Evidence]) -> int:
+    """0 if every bug is caught, 1 if one is alive."""
+    return 1 if survivors(found) else 0
+
+
+def _plain(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "check": evidence.check,
+        "statement": evidence.statement,
+        "source": evidence.source,
+        "caught": evidence.caught,
+        "observed": evidence.observed if math.isfinite(evidence.observed) else None,
+        "allowed": evidence.allowed if math.isfinite(evidence.allowed) else None,
+        "cases": evidence.cases,
+        "says": evidence.says,
+    }
+
+
+def _mark(caught: bool | None) -> str:
+    return ABSENT if caught is None else CAUGHT if caught else MISSED

@@ -1,0 +1,170 @@
+"""Does a check catch a bug? One counterexample, or one REFUTED, is a kill."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+
+from attnlab_theory.claims import Claim, Verdict, check
+from attnlab_theory.identities import Identity
+from attnlab_theory.museum.bug import Bug
+from attnlab_theory.seeds import key_for
+
+CASES = 12
+"""Random cases that an identity gets to catch a bug."""
+
+ERROR_RATE = 1e-9
+"""With which a claim may call right code wrong."""
+
+MAX_DRAWS = 2**17
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What one check says of one bug."""
+
+    bug: str
+    check: str
+    """The identity's or the claim's name."""
+    column: str
+    """The identity's family; the claim's name."""
+    statement: str
+    source: str
+    caught: bool
+    observed: float
+    """Of an identity: the residual. Of a claim: the measured mean."""
+    allowed: float
+    """Of an identity: its tolerance, for the same case. Of a claim: the predicted end that is nearest."""
+    deviation: float
+    """How far from right: the residual, or the distance of the measured from the predicted mean."""
+    margin: float
+    """How far it may be: the tolerance, or half the width of the measured interval."""
+    cases: int
+    """Cases tried, the counterexample included; draws of a claim."""
+    says: str
+    """The verdict and its number, for people."""
+
+
+def evidence_of(bug: Bug, *, cases: int = CASES, per_family: int | None = None) -> tuple[Evidence, ...]:
+    """Try the checks that the bug is planted under.
+
+    Args:
+        bug: to be caught.
+        cases: that an identity may try; it stops at the first counterexample.
+        per_family: how many identities of one family to try, the first ones; all if None.
+    """
+    tried: collections.Counter[str] = collections.Counter()
+    found = []
+    for check_ in bug.checks:
+        column = check_.name if isinstance(check_, Claim) else check_.family
+        tried[column] += 1
+        if per_family is None or tried[column] <= per_family:
+            found.append(_by_claim(bug, check_) if isinstance(check_, Claim) else _by_identity(bug, check_, cases))
+    return tuple(found)
+
+
+def survivors(found: Iterable[Evidence]) -> list[str]:
+    """The bugs that no check caught, in order."""
+    return _never((evidence.bug, evidence.caught) for evidence in found)
+
+
+def idle_families(found: Iterable[Evidence]) -> list[str]:
+    """The families of identities, and the claims, that caught no bug, in order."""
+    return _never((evidence.column, evidence.caught) for evidence in found)
+
+
+def idle_checks(found: Iterable[Evidence]) -> list[str]:
+    """The identities and claims that caught no bug, in order."""
+    return _never((evidence.check, evidence.caught) for evidence in found)
+
+
+def _never(seen: Iterable[tuple[str, bool]]) -> list[str]:
+    """The names that never came with True, in order of first appearance."""
+    ever: dict[str, bool] = {}
+    for name, was in seen:
+        ever[name] = ever.get(name, False) or was
+    return [name for name, was in ever.items() if not was]
+
+
+def kill_matrix(
+    bugs: Iterable[Bug],
+    *,
+    cases: int = CASES,
+    per_family: int | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> tuple[Evidence, ...]:
+    """Bugs under the checks that they are planted in.
+
+    Args:
+        bugs: to be caught.
+        cases, per_family: as `evidence_of`.
+        say: is told of every bug that is done.
+    """
+    found: list[Evidence] = []
+    work = functools.partial(evidence_of, cases=cases, per_family=per_family)
+    # Most of the time goes into compiling, which leaves the interpreter free: two at once are faster.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for evidence in pool.map(work, bugs):
+            caught = sum(e.caught for e in evidence)
+            say(f"{evidence[0].bug}: caught by {caught} of {len(evidence)}")
+            found.extend(evidence)
+    return tuple(found)
+
+
+def _by_identity(bug: Bug, identity: Identity[Any], cases: int) -> Evidence:
+    worst, tried = (-math.inf, 0.0, 1.0), 0
+    for part in jax.random.split(key_for(0, "museum", bug.name, identity.name), cases):
+        tried += 1
+        case = identity.cases(part)
+        residual, tolerance = identity.residual(case), identity.tolerance(case)
+        excess = math.inf if math.isnan(residual) else residual - tolerance
+        worst = max(worst, (excess, residual, tolerance), key=lambda seen: seen[0])
+        if not residual <= tolerance:
+            break
+    _, residual, tolerance = worst
+    caught = not residual <= tolerance
+    return Evidence(
+        bug=bug.name,
+        check=identity.name,
+        column=identity.family,
+        statement=identity.statement,
+        source=identity.source,
+        caught=caught,
+        observed=residual,
+        allowed=tolerance,
+        # A tolerance may be negative, where something is asserted to be possible: the scale is then its size.
+        deviation=residual - tolerance if tolerance < 0 else residual,
+        margin=abs(tolerance),
+        cases=tried,
+        says=f"off by {residual:.3g}, allowed {tolerance:.2g}, in case {tried}"
+        if caught
+        else f"holds in {tried} cases",
+    )
+
+
+def _by_claim(bug: Bug, claim: Claim[Any]) -> Evidence:
+    found = check(claim, key=key_for(0, "museum", claim.name), error_rate=ERROR_RATE, max_draws=MAX_DRAWS)
+    refuted = [finding for finding in found if finding.verdict == Verdict.REFUTED]
+    finding = (refuted or list(found))[0]
+    low, high = finding.predicted.low, finding.predicted.high
+    nearest = min((low, high), key=lambda end: abs(end - finding.measured.centre))
+    return Evidence(
+        bug=bug.name,
+        check=claim.name,
+        column=claim.name,
+        statement=claim.statement,
+        source=claim.source,
+        caught=bool(refuted),
+        observed=finding.measured.centre,
+        allowed=nearest,
+        deviation=abs(finding.measured.centre - nearest),
+        margin=finding.measured.width / 2,
+        cases=finding.draws,
+        says=f"{finding.verdict}: predicted {nearest:.4g}, measured {finding.measured.low:.4g} to "
+        f"{finding.measured.high:.4g} in {finding.draws:,} draws",
+    )

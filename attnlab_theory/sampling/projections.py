@@ -1,0 +1,106 @@
+"""Projections for random features: every row is N(0, I) in d dimensions; how rows hang together is the coupling."""
+
+import functools
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory import refuse
+from attnlab_theory.sampling.geometry import orthonormal
+
+BITS = 30
+"""Binary digits of a quasi-random coordinate: its law is normal up to steps of probability 2**-30."""
+
+
+def gaussian_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Array, "m d"]:
+    """`m` independent rows of law N(0, I).
+
+    Raises:
+        ValueError: if `m` or `d` is not positive.
+    """
+    _refuse_empty(m, d)
+    return jax.random.normal(key, (m, d))
+
+
+def orthogonal_projection(
+    key: PRNGKeyArray, m: int, d: int, *, norms: Literal["chi", "sqrt"]
+) -> Float[Array, "m d"]:
+    """Rows that are orthogonal in blocks of d, the blocks independent, their directions Haar distributed.
+
+    Args:
+        key: consumed whole.
+        m: number of rows; the last block may be a part of one.
+        d: width.
+        norms: "chi" gives every row a norm of its own from the chi law with d degrees of freedom, so that a row is
+            N(0, I) and features stay unbiased; "sqrt" gives every row the norm sqrt(d), which does not: each
+            row then has covariance I but is not normal, and features are biased (towards zero, if positive).
+
+    Raises:
+        ValueError: if `m` or `d` is not positive, or `norms` is neither.
+
+    Source: Yu et al. 2016, "Orthogonal random features"; the norms are theirs, sqrt(d) that of the variants.
+    """
+    _refuse_empty(m, d)
+    if norms not in ("chi", "sqrt"):
+        raise ValueError(f"norms must be 'chi' or 'sqrt', not {norms!r}")
+    directions, lengths = jax.random.split(key)
+    if m <= d:
+        rows = orthonormal(directions, m, d)
+    else:
+        blocks = jax.vmap(lambda key: orthonormal(key, d, d))(jax.random.split(directions, -(-m // d)))
+        rows = blocks.reshape(-1, d)[:m]
+    if norms == "sqrt":
+        return d**0.5 * rows
+    return jnp.linalg.norm(jax.random.normal(lengths, (m, d)), axis=1, keepdims=True) * rows
+
+
+def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Array, "m d"]:
+    """Rows that fill the space more evenly than independent ones: normal quantiles of scrambled Sobol points.
+
+    A random linear scramble and a random digital shift make every row N(0, I), up to its 30 binary digits, so that
+    features stay unbiased; rows of one projection depend on each other. Best with m a power of two.
+
+    Raises:
+        ValueError: if `m` or `d` is not positive, or is more than there are Sobol points (2**30) or directions.
+
+    Source: Matoušek 1998, "On the L2-discrepancy for anchored boxes"; Joe and Kuo 2008, for the directions.
+    """
+    _refuse_empty(m, d)
+    points = jnp.asarray(_sobol(m, d))
+    columns, shift = jax.random.split(key)
+    # The columns of a random lower triangular matrix over the field of two elements, ones on its diagonal.
+    tops = jnp.asarray(1 << np.arange(BITS)[::-1], jnp.uint32)
+    matrix = tops[:, None] | (jax.random.bits(columns, (BITS, d), jnp.uint32) & (tops[:, None] - 1))
+
+    def add_column(total: Array, digit: tuple[Array, Array]) -> tuple[Array, None]:
+        top, column = digit
+        return total ^ jnp.where((points & top) > 0, column[None], jnp.uint32(0)), None
+
+    start = jnp.broadcast_to(jax.random.bits(shift, (d,), jnp.uint32)[None] >> (32 - BITS), (m, d))
+    scrambled, _ = jax.lax.scan(add_column, start, (tops, matrix))
+    # The first digit is the sign, the others the tail beyond: float32 has no digits to spare next to one.
+    half = jnp.uint32(1 << (BITS - 1))
+    tail = ((scrambled & (half - 1)).astype(jnp.zeros(()).dtype) + 0.5) / 2**BITS
+    return jnp.where(scrambled >= half, -1.0, 1.0) * jax.scipy.special.ndtri(tail)
+
+
+@functools.lru_cache(maxsize=64)
+def _sobol(m: int, d: int) -> np.ndarray:
+    """The first m Sobol points, as integers of BITS digits."""
+    from scipy.stats import qmc  # half a second, for those who ask
+
+    if not m <= 2**BITS:
+        raise ValueError(f"there are {2**BITS} Sobol points, not {m}")
+    if not d <= qmc.Sobol.MAXDIM:
+        raise ValueError(f"there are Sobol points in at most {qmc.Sobol.MAXDIM} dimensions, not in {d}")
+    points = qmc.Sobol(d, scramble=False, bits=BITS).random_base2((m - 1).bit_length())[:m]
+    return (points * 2**BITS).astype(np.uint32)
+
+
+def _refuse_empty(m: int, d: int) -> None:
+    refuse.not_whole(m=m, d=d)
+    if not (m > 0 and d > 0):
+        raise ValueError(f"a projection needs at least one row and one column, not {m} rows of width {d}")

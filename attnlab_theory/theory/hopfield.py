@@ -1,0 +1,54 @@
+"""Attention as the memory of a modern Hopfield network: how many patterns it can hold (claims J.5)."""
+
+import math
+
+import scipy.special
+
+
+def mean_power(d: int, strength: float) -> float:
+    """E[e^(strength (t - 1))], t the inner product of two random unit vectors in d dimensions.
+
+    e^-B 0F1(; d/2; B^2/4) = Gamma(d/2) (2/B)^(d/2 - 1) I_(d/2 - 1)(B) e^-B, by the scaled Bessel function.
+    """
+    order = d / 2 - 1
+    log_front = float(scipy.special.gammaln(d / 2)) + order * math.log(2 / strength)
+    return math.exp(log_front + math.log(float(scipy.special.ive(order, strength))))
+
+
+def mean_interference(n: int, d: int, strength: float) -> float:
+    """Mean of what n - 1 other random patterns of length one weigh, in units of the pattern that is asked for."""
+    return (n - 1) * mean_power(d, strength)
+
+
+def interference_variance(n: int, d: int, strength: float) -> float:
+    """Its variance: the patterns are independent, and a squared power is one of twice the strength."""
+    return (n - 1) * (mean_power(d, 2 * strength) - mean_power(d, strength) ** 2)
+
+
+def capacity(d: int, strength: float) -> int:
+    """The most random patterns whose mean interference is no more than one: each weighs half at least, on average.
+
+    The weight is 1 / (1 + interference), convex: Jensen's inequality. With strength in proportion to d (patterns
+    of length sqrt(d)) the logarithm of the capacity grows in proportion to d.
+
+    Source: claims J.5; Ramsauer et al. 2021, "Hopfield networks is all you need", theorem 3.
+    """
+    return 1 + math.floor(1 / mean_power(d, strength))
+
+
+def capacity_rate(strength_per_width: float) -> float:
+    """How fast the logarithm of the capacity grows per dimension, in wide memories, at a strength r d.
+
+    The mean power is dominated by the t at which r (t - 1) + ln(1 - t^2) / 2 is largest: r (1 - t^2) = t.
+    """
+    r = strength_per_width
+    t = 2 * r / (1 + math.sqrt(1 + 4 * r**2))
+    return r * (1 - t) - math.log1p(-(t**2)) / 2
+
+
+def classical_capacity(d: int) -> int:
+    """Patterns that Hopfield's network of 1982 can hold: 0.138 d.
+
+    Source: Amit, Gutfreund and Sompolinsky 1985.
+    """
+    return max(1, round(0.138 * d))

@@ -1,0 +1,40 @@
+"""Which weights a head of width d can have at all, its queries and keys free (claims J.3).
+
+Log weights are scores minus one normaliser for each row. Centring every row removes the normalisers and leaves a
+matrix of rank at most d; and every matrix of rank d is some queries times some keys. Hence weights P > 0 are
+reachable iff the row-centred log P has rank at most d. It maps ones to zero, so that n - 1 is always enough.
+"""
+
+import numpy as np
+
+
+def centred_logarithm(weights: np.ndarray) -> np.ndarray:
+    """log P with every row's mean taken off. [t s]"""
+    logarithm = np.log(weights)
+    return logarithm - np.mean(logarithm, axis=1, keepdims=True)
+
+
+def width_needed(weights: np.ndarray, tolerance: float) -> int:
+    """min over c of rank(log P + c 1^T): how many singular values of the centred logarithm exceed the tolerance.
+
+    Centring is a projection, which raises no rank, and c = minus the means attains it.
+
+    Source: claims J.3; Bhojanapalli et al. 2020, "Low-rank bottleneck in multi-head attention models", theorem 1.
+    """
+    return int(np.sum(np.linalg.svd(centred_logarithm(weights), compute_uv=False) > tolerance))
+
+
+def least_error(weights: np.ndarray, d: int) -> float:
+    """The least Frobenius distance of centred log weights of width d from the wanted: singular values left over.
+
+    Source: Eckart and Young 1936.
+    """
+    left = np.linalg.svd(centred_logarithm(weights), compute_uv=False)[d:]
+    return float(np.sqrt(np.sum(left**2)))
+
+
+def circle_leak(n: int, strength: float) -> float:
+    """What a query along one of n keys spread over a circle gives to the others, scores being up to `strength`."""
+    gaps = strength * (1 - np.cos(2 * np.pi * np.arange(1, n) / n))
+    others = float(np.sum(np.exp(-gaps)))
+    return others / (1 + others)

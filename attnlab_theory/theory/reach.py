@@ -1,0 +1,54 @@
+"""How far block-sparse attention sees: layers until every block has heard of every other, and pairs seen in one.
+
+Blocks are vertices; a window of w blocks (odd, no wrap), g global blocks that see and are seen by all, r further
+links from every row.
+"""
+
+import math
+
+
+def window_layers(blocks: int, window: int) -> int:
+    """Layers until the ends have heard of each other through a window alone, which moves w // 2 blocks a layer."""
+    return math.ceil((blocks - 1) / (window // 2))
+
+
+def global_layers(blocks: int, window: int, global_blocks: int) -> int:
+    """The same with at least one global block: to it and from it, unless one layer shows everything."""
+    everything = global_blocks >= blocks - 1 or window // 2 >= blocks - 1
+    return 1 if everything else min(2, window_layers(blocks, window))
+
+
+def fewest_layers(blocks: int, degree: int) -> int:
+    """No graph in which a block sees `degree` blocks, itself included, connects all in fewer layers.
+
+    After l layers a block has heard of at most degree^l.
+    """
+    layers = 1
+    while degree**layers < blocks:
+        layers += 1
+    return layers
+
+
+def most_heard(blocks: int, degree: int, layers: int) -> float:
+    """The largest share of all pairs that `layers` layers can connect, at `degree` blocks seen by each."""
+    return min(1.0, degree**layers / blocks)
+
+
+def window_heard(blocks: int, window: int, layers: int) -> float:
+    """The share of pairs that a window alone connects in `layers` layers: a band as many times wider."""
+    reach = layers * (window // 2)
+    return sum(min(blocks - 1, i + reach) - max(0, i - reach) + 1 for i in range(blocks)) / blocks**2
+
+
+def visible_share(blocks: int, block: int, *, window: int, global_blocks: int, random_blocks: int) -> float:
+    """The chance that a random query may look at a random other position.
+
+    Rows of global blocks see all; other rows their window, the global blocks and r more, as far as there are any.
+    """
+    seen = 0
+    for row in range(blocks):
+        near = {c for c in range(row - window // 2, row + window // 2 + 1) if 0 <= c < blocks}
+        always = near | set(range(global_blocks))
+        seen += blocks if row < global_blocks else min(blocks, len(always) + random_blocks)
+    n = blocks * block
+    return (seen * block**2 - n) / (n * (n - 1))

@@ -1,0 +1,25 @@
+"""Recall of a bit from a place that content alone gives away: what weights blind to content can do at best."""
+
+import math
+
+
+def blind_accuracy(n: int) -> float:
+    """The largest chance that the sign of a weighted sum of n fair signs is that of one of them, drawn at random.
+
+    Equal weights on an odd number reach it: the majority agrees with a given voter if the others tie, and else
+    with chance one half. No weighting does better: the chance is 1/2 plus the mean influence of a voter over two,
+    and no threshold function has more total influence than the majority.
+
+    Source: O'Donnell 2014, "Analysis of Boolean functions", theorem 2.33 (majority maximises total influence).
+
+    Raises:
+        ValueError: if n is even, where a majority may tie.
+    """
+    if not (n > 0 and n % 2):
+        raise ValueError(f"a majority needs an odd number of voters, not {n}")
+    return 0.5 + math.comb(n - 1, (n - 1) // 2) / 2**n
+
+
+def single_accuracy(n: int) -> float:
+    """The same when all weight lies on one place: right where that is the place, and else on a coin."""
+    return 0.5 + 0.5 / n

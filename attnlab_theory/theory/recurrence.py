@@ -1,0 +1,52 @@
+"""How a gradient fares over a distance, in a recurrent layer and in attention (claims I.4).
+
+The layer is h_i = tanh(W h_{i-1} + x_i), its recurrent matrix W normal with entries of variance gain^2 / d and its
+inputs normal of variance drive^2; or the same without tanh.
+"""
+
+import math
+
+import numpy as np
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(101)
+
+
+def _normal_mean(values: np.ndarray) -> float:
+    """Mean of a function of a standard normal, given its values at the nodes."""
+    return float(np.sum(_WEIGHTS * values) / np.sum(_WEIGHTS))
+
+
+def settled_variance(gain: float, drive: float) -> float:
+    """The variance q of a unit's input once the layer has run for long: q = gain^2 E[tanh(sqrt(q) z)^2] + drive^2.
+
+    Infinitely wide layers; iterated from above, where the right side, concave in q, brings it down.
+    """
+    q = gain**2 + drive**2
+    for _ in range(500):
+        q = gain**2 * _normal_mean(np.tanh(math.sqrt(q) * _NODES) ** 2) + drive**2
+    return q
+
+
+def squared_rate(gain: float, drive: float) -> float:
+    """What one step does to the mean square of a gradient: gain^2 E[tanh'(sqrt(q) z)^2].
+
+    Below one it vanishes geometrically, above one it explodes.
+
+    Source: Poole et al. 2016, "Exponential expressivity in deep neural networks through transient chaos".
+    """
+    q = settled_variance(gain, drive)
+    return gain**2 * _normal_mean((1 - np.tanh(math.sqrt(q) * _NODES) ** 2) ** 2)
+
+
+def linear_norm(gain: float, distance: int) -> float:
+    """Norm of the Jacobian without tanh and with gain times an orthogonal matrix: gain^distance."""
+    return gain**distance
+
+
+def attention_norm(n: int) -> float:
+    """Mean norm of the Jacobian of an output in any one of n values: 1 / n at every distance.
+
+    The Jacobian in a value is its weight times the identity; weights add up to one, and without positions
+    none of n keys of one law is preferred.
+    """
+    return 1 / n

@@ -1,0 +1,71 @@
+"""What a Gaussian sketch of attention's matrix errs by, and how well any matrix of low rank could do.
+
+P is n x n, R is r x n with independent entries N(0, 1/r). Norms are of Frobenius.
+"""
+
+import math
+
+import numpy as np
+
+
+def product_error(r: int, product_square: float, matrix_square: float, vector_square: float) -> float:
+    """E |P R^T R w - P w|^2 = (|P w|^2 + |P|^2 |w|^2) / r.
+
+    Each of r independent rows g of sqrt(r) R adds P g (g.w), of mean P w and of second moment 2 |P w|^2 +
+    |P|^2 |w|^2 (Isserlis), and the mean of r of them has a variance r times smaller.
+
+    Args:
+        r: rows of the sketch.
+        product_square: |P w|^2.
+        matrix_square: |P|^2.
+        vector_square: |w|^2.
+    """
+    return (product_square + matrix_square * vector_square) / r
+
+
+def matrix_error(n: int, r: int) -> float:
+    """E |P R^T R - P|^2 / |P|^2 = (n + 1) / r: `product_error` summed over the unit vectors w."""
+    return (n + 1) / r
+
+
+def sharp_matrix_square(n: int, beta: float) -> float:
+    """|P|^2 where every position looks at itself with strength beta: softmax of beta times the identity.
+
+    Between 1 (beta = 0: every position looks everywhere) and n (beta large: P is the identity).
+    """
+    rest = math.exp(-beta)
+    return n * (1 + (n - 1) * rest**2) / (1 + (n - 1) * rest) ** 2
+
+
+def sharp_rank_error(n: int, beta: float, r: int) -> float:
+    """The least |P - Q|^2 / |P|^2 over Q of rank r, for the same P.
+
+    P is symmetric with eigenvalues 1, once, and (e^beta - 1) / (e^beta + n - 1), n - 1 times (Eckart and Young).
+    """
+    rest = math.exp(-beta)
+    small = (1 - rest) / (1 + (n - 1) * rest)
+    return (n - r) * small**2 / (1 + (n - 1) * small**2)
+
+
+def rank_of_degree(d: int, degree: int) -> int:
+    """The rank of a polynomial of the given degree in inner products of d coordinates: its count of monomials."""
+    return math.comb(d + degree, degree)
+
+
+def polynomial_error(peak: float, degree: int) -> float:
+    """A bound on |P - Q| for some Q of rank `rank_of_degree`, whatever queries and keys with scores |z| <= peak.
+
+    Q replaces e^z by its Taylor polynomial under the same normalisers: an entry errs by at most the tail, over
+    a normaliser of at least n e^-peak; there are n^2 entries.
+    """
+    powers = np.arange(degree + 1, degree + 60)
+    tail = np.sum(np.exp(powers * math.log(peak) - np.array([math.lgamma(p + 1) for p in powers])))
+    return float(tail * math.exp(peak))
+
+
+def promised_rows(n: int, epsilon: float) -> int:
+    """The rows at which Linformer's theorem 1 promises |P R^T R w - P w| <= epsilon |P w| with high probability.
+
+    Source: Wang et al. 2020, "Linformer", theorem 1: k = 5 log(n) / (epsilon^2 - epsilon^3).
+    """
+    return math.ceil(5 * math.log(n) / (epsilon**2 - epsilon**3))

@@ -1,0 +1,85 @@
+"""What does attention cost beside the rest of a layer, and when is a linear substitute cheaper?"""
+
+from attnlab_theory.claims import Findings, cost, linear_cost, whole_mixers
+from attnlab_theory.experiment import Experiment, main
+
+PARTS = (("projections", "projections"), ("mixing", "mixing"), ("mlp", "MLP"))
+MIXERS = (
+    ("exact", "exact"),
+    ("features", "features"),
+    ("causal features", "features, causal"),
+    ("linformer", "Linformer"),
+    ("bigbird", "BigBird"),
+)
+
+
+def draw_lines(ax, findings: Findings, field: str, labels: tuple[tuple[str, str], ...]) -> None:
+    """One line and its marks for every value of a field, against the length."""
+    from attnlab_theory.report import style
+
+    for series, (value, label) in enumerate(labels):
+        chosen = findings.of(findings[0].claim, **{field: value})
+        style.draw_predicted(ax, chosen, "t", series=series, label=label)
+        style.draw_measured(ax, chosen, "t", series=series)
+    ax.set_xscale("log", base=2)
+    ax.set(yscale="log", xlabel="length $T$ (tokens)")
+
+
+def mark_crossing(ax, crossing: Findings, label: str, *, height: float = 0.02) -> None:
+    """A vertical line at a measured length, its name at a height between 0 and 1."""
+    (finding,) = crossing
+    at = finding.measured.centre
+    ax.axvline(at, color="#777777", linewidth=0.9, linestyle=":")
+    ax.annotate(label, (at, height), xycoords=("data", "axes fraction"), rotation=90, ha="right", fontsize=9)
+
+
+def draw_figure(findings: Findings):
+    """Operations of a layer's parts, where they cross, and exact attention against its substitutes."""
+    from attnlab_theory.report import style
+
+    figure, (parts, widths, mixers, traffic) = style.panels(
+        "Mixing overtakes the MLP at four widths, not at one; features are cheaper from twice their number on", 2, 2
+    )
+    draw_lines(parts, findings.of("layer-products"), "part", PARTS)
+    overtakes = findings.of("mixing-overtakes", cached=False)
+    for rival, label in (("projections", "$T = 2d$"), ("mlp", "$T = 4d$"), ("all else", "$T = 6d$")):
+        mark_crossing(parts, overtakes.of("mixing-overtakes", d=64, rival=rival), label)
+    parts.set(ylabel="operations in matrix products", title="One layer of width $d$ = 64")
+    parts.legend(title="line predicted, mark counted", title_fontsize=9)
+    for series, (rival, label) in enumerate(
+        (("all else", "all else"), ("mlp", "MLP"), ("projections", "projections"))
+    ):
+        chosen = overtakes.of("mixing-overtakes", rival=rival)
+        style.draw_predicted(widths, chosen, "d", series=series, label=label)
+        style.draw_measured(widths, chosen, "d", series=series)
+    submitted = findings.of("mixing-dominates-from-the-width-on", rival="mlp", cached=False)
+    style.draw_predicted(widths, submitted, "d", series=3, label="as submitted: $T > d$")
+    widths.set_xscale("log", base=2)
+    widths.set_yscale("log", base=2)
+    widths.set(xlabel="width $d$", ylabel="length $T$ (tokens)", title="Where mixing overtakes")
+    widths.legend()
+    draw_lines(mixers, findings.of("mixer-products"), "kind", MIXERS)
+    crossing = findings.of("exact-attention-becomes-dearer", kind="features", d=64, size=256)
+    mark_crossing(
+        mixers, crossing.of("exact-attention-becomes-dearer", field="matrix_products"), "$2m + m/d$", height=0.7
+    )
+    mixers.set(ylabel="operations in matrix products", title="Mixing, $d$ = 64, $m$ = 256")
+    mixers.legend()
+    draw_lines(traffic, findings.of("mixer-traffic"), "kind", MIXERS[:2])
+    mark_crossing(
+        traffic, crossing.of("exact-attention-becomes-dearer", field="bytes"), "about $2m + d$", height=0.7
+    )
+    traffic.set(ylabel="bytes moved by matrix products", title="Traffic, $d$ = 64, $m$ = 256")
+    traffic.legend()
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="costs",
+    question="What does attention cost beside the rest of a layer, and when is a linear substitute cheaper?",
+    claims=(*cost.CLAIMS, *linear_cost.CLAIMS, *whole_mixers.CLAIMS),
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

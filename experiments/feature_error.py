@@ -1,0 +1,67 @@
+"""How far off are random features, and which map is nearest?"""
+
+from attnlab_theory.claims import Findings, feature_bias, feature_variance
+from attnlab_theory.experiment import Experiment, main
+
+LABELS = {
+    "trigonometric": "trigonometric",
+    "positive": "positive",
+    "hyperbolic": "hyperbolic",
+    "generalized": r"generalised exp., best $a$",
+    "dense": "dense exponential",
+}
+
+
+def draw_figure(findings: Findings):
+    """The error against the number of projections, and against |x + y|^2 with tilted draws at the far end."""
+    from attnlab_theory.report import style
+
+    figure, (left, right) = style.panels(
+        "Every map errs as its closed form says; the longer $x + y$, the more a fitted exponent is worth",
+        columns=2,
+        size=(10.4, 4.6),
+    )
+    tilted = findings.of("feature-error-by-tilted-draws")
+    for series, (estimator, label) in enumerate(LABELS.items()):
+        chosen = findings.of("feature-error", estimator=estimator)
+        against_m = chosen.of("feature-error", length=0.5)
+        style.draw_predicted(left, against_m, "m", series=series, label=label)
+        style.draw_measured(left, against_m, "m", series=series)
+        if estimator == "trigonometric":
+            continue
+        against_length = [f for f in chosen if f.setting["m"] == feature_variance.SWEPT]
+        if estimator in ("positive", "hyperbolic"):
+            against_length += tilted.of("feature-error-by-tilted-draws", estimator=estimator)
+        per_projection = Findings(f.times(f.setting["m"]) for f in against_length)
+        style.draw_predicted(right, per_projection, "length", series=series)
+        style.draw_measured(right, per_projection, "length", series=series)
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"projections $m$ at $L = \|x+y\|^2 = \frac{1}{2}$, $D = \|x-y\|^2 = 1$, $d = 8$",
+        ylabel="mean squared error, relative",
+    )
+    left.set_xticks(feature_variance.COUNTS, [str(m) for m in feature_variance.COUNTS])
+    left.minorticks_off()
+    left.legend(title="line predicted, interval measured", title_fontsize=9)
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel=r"$L = \|x + y\|^2$, beyond 1 positive and hyperbolic by tilted draws",
+        ylabel="the same, times $m$",
+    )
+    lengths = (0.25, 0.5, 1, 2, 4, 8)
+    right.set_xticks(lengths, [f"{length:g}" for length in lengths])
+    right.minorticks_off()
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="feature_error",
+    question="How far off are random features, and which map is nearest?",
+    claims=(feature_bias.UNBIASED, *feature_variance.CLAIMS),
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

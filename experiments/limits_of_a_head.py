@@ -1,0 +1,49 @@
+"""What can a head of a given width not do, and how fast can its output move?"""
+
+from attnlab_theory.claims import Findings, lipschitz, low_rank
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """The least error of given weights against the width; slopes against the size of the tokens."""
+    from attnlab_theory.report import style
+
+    figure, (width, slope) = style.panels(
+        "Exact weights of n tokens need width n − 1; dot-product attention has no Lipschitz constant", columns=2
+    )
+    error = findings.of("least-error-of-a-narrow-head")
+    style.draw_predicted(width, error, "d", label="singular values left over")
+    style.draw_measured(width, error, "d", label="best queries and keys")
+    width.set(
+        xlabel="width of the head, $d$",
+        ylabel=r"least distance from row-centred $\log P$",
+        title="Random weights of 16 tokens",
+        xticks=[1, 3, 5, 7, 9, 11, 13, 15],
+    )
+    width.legend()
+    dot = findings.of("dot-product-attention-is-not-lipschitz")
+    style.draw_predicted(slope, dot, "size", label=r"dot products: $c^2(n - 1)/n + 1/n$")
+    style.draw_measured(slope, dot, "size")
+    distance = findings.of("attention-by-distances-is-lipschitz")
+    style.draw_predicted(slope, distance, "size", series=1, label=r"distances: at most $4W_0((n - 1)/e) + 1$")
+    style.draw_measured(slope, distance, "size", series=1)
+    slope.set_xscale("log", base=2)
+    slope.set(
+        yscale="log",
+        xlabel=r"size $c$ of 8 tokens at $\pm c$ around one at zero",
+        ylabel="slope of self-attention",
+        title="Slopes, $n = 9$",
+    )
+    slope.legend(loc="upper left")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="limits_of_a_head",
+    question="What can a head of a given width not do, and how fast can its output move?",
+    claims=(*low_rank.CLAIMS, *lipschitz.CLAIMS),
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

@@ -1,0 +1,63 @@
+"""What do coupled projections gain, and what must their norms be?"""
+
+from attnlab_theory.claims import Findings, feature_bias, orthogonal_features
+from attnlab_theory.experiment import Experiment, main
+
+NAME = "orthogonal-feature-error"
+
+
+def draw_figure(findings: Findings):
+    """The error with orthogonal projections beside that of independent ones, and the bias of fixed norms."""
+    from attnlab_theory.report import style
+
+    figure, (left, right) = style.panels(
+        r"Orthogonal projections gain most for trigonometric features; fixing their norms at $\sqrt{d}$ is a bias",
+        columns=2,
+        size=(10.4, 4.4),
+    )
+    errors = findings.of(NAME, difference=0.5, length=0.5)
+    for series, estimator in enumerate(("positive", "trigonometric")):
+        chosen = Findings(f.times(f.setting["m"]) for f in errors.of(NAME, estimator=estimator))
+        square = Findings(f for f in chosen.of(NAME, coupling="orthogonal") if f.setting["m"] == f.setting["d"])
+        (independent,) = chosen.of(NAME, coupling="independent")
+        style.draw_predicted(left, square, "d", series=series, label=f"{estimator}, orthogonal")
+        style.draw_measured(left, square, "d", series=series)
+        left.axhline(independent.predicted.low, color=style.COLOURS[series], linewidth=0.8)
+        left.annotate(f"{estimator}, independent", (8, independent.predicted.low), va="bottom", fontsize=9)
+    left.set(
+        xscale="log",
+        xlabel=r"width $d$, with $m = d$ projections, $L = D = \frac{1}{2}$",
+        ylabel="mean squared error, relative, times $m$",
+        ylim=(0, 0.75),
+    )
+    left.set_xticks(orthogonal_features.WIDTHS, [str(d) for d in orthogonal_features.WIDTHS])
+    left.minorticks_off()
+    left.legend(title="line predicted, interval measured", title_fontsize=9, loc="center left")
+    style.draw_predicted(
+        right, findings.of("sqrt-norms-are-biased"), "length", label=r"norms $\sqrt{d}$, predicted"
+    )
+    style.draw_measured(right, findings.of("sqrt-norms-are-biased"), "length", label=r"norms $\sqrt{d}$, measured")
+    chi = findings.of("orthogonal-features-are-unbiased")
+    style.draw_predicted(right, chi, "length", series=1, label=r"norms $\chi_d$, predicted")
+    style.draw_measured(right, chi, "length", series=1, label=r"norms $\chi_d$, measured")
+    right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate over what it estimates")
+    right.legend(loc="lower left")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="orthogonal_features",
+    question="What do coupled projections gain, and what must their norms be?",
+    claims=(
+        *orthogonal_features.CLAIMS,
+        feature_bias.ORTHOGONAL,
+        feature_bias.QUASI,
+        feature_bias.FIXED_NORMS,
+        feature_bias.FIXED_NORMS_UNBIASED,
+        feature_bias.PLAIN_QR,
+    ),
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

@@ -1,0 +1,50 @@
+"""How fast does pure self-attention make all tokens alike?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import rank_collapse as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """The tokens' diameter against the number of layers, without and with a skip connection."""
+    from attnlab_theory.report import style
+
+    figure, (pure, skip) = style.panels(
+        "Layers of pure self-attention cube small differences away; a skip connection keeps them", columns=2
+    )
+    pairs = findings.of("two-tokens-collapse", skip=False)
+    for series, diameter in enumerate(style.series_of(pairs, "diameter")):
+        chosen = pairs.of("two-tokens-collapse", diameter=diameter)
+        style.draw_predicted(pure, chosen, "layers", series=series, label=f"two tokens, $D = {diameter:g}$")
+        style.draw_measured(pure, chosen, "layers", series=series)
+    crowd = findings.of("a-crowd-collapses-no-slower-than-two", trial=0)
+    style.draw_measured(pure, crowd, "layers", series=3, label="16 random tokens, $D = 2$")
+    foil = findings.of("every-layer-takes-the-same-share")
+    style.draw_predicted(pure, foil, "layers", series=4, label="foil: the same share each")
+    pure.set(
+        yscale="log", xlabel="layers", ylabel="largest distance of two tokens", title="Without skip connections"
+    )
+    pure.set(ylim=(1e-13, None))
+    pure.legend(loc="lower left", fontsize=8)
+    chosen = findings.of("two-tokens-collapse", skip=True)
+    style.draw_predicted(skip, chosen, "layers", label="two tokens, $D = 1$, skip")
+    style.draw_measured(skip, chosen, "layers")
+    alone = pairs.of("two-tokens-collapse", diameter=1.0)
+    style.draw_predicted(skip, alone, "layers", series=1, label="the same without")
+    style.draw_measured(skip, alone, "layers", series=1)
+    skip.set(
+        yscale="log", xlabel="layers", ylabel="distance of two tokens", title="With and without", xticks=range(5)
+    )
+    skip.legend(loc="lower left")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="rank_collapse",
+    question="How fast does pure self-attention make all tokens alike?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

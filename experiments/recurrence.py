@@ -1,0 +1,62 @@
+"""What does a recurrent layer save against attention, and what does it lose?"""
+
+from attnlab_theory.claims import Findings, gradients_at_distance, recurrence
+from attnlab_theory.experiment import Experiment, main
+
+KINDS = (("plain", "attention, 4 heads"), ("blocked", "attention in blocks"), ("recurrent", "recurrent"))
+
+
+def draw_against_distance(ax, curves: list[tuple[Findings, str]]) -> None:
+    """Predicted and measured against the distance, one series for each labelled curve."""
+    from attnlab_theory.report import style
+
+    for series, (chosen, label) in enumerate(curves):
+        style.draw_predicted(ax, chosen, "distance", series=series, label=label)
+        style.draw_measured(ax, chosen, "distance", series=series)
+    ax.set(yscale="log", xlabel=r"distance $\delta$ (tokens)")
+    ax.legend(loc="lower left")
+
+
+def draw_figure(findings: Findings):
+    """Operations and the largest array against the length; the gradient against the distance."""
+    from attnlab_theory.report import style
+
+    figure, (operations, memory, gradients, squares) = style.panels(
+        "Recurrence takes linear time, blocks give attention linear memory; only its gradient ignores the distance",
+        2,
+        2,
+    )
+    for ax, claim in ((operations, "operations-of-recurrence-and-attention"), (memory, "largest-array")):
+        for series, (kind, label) in enumerate(KINDS):
+            chosen = findings.of(claim, kind=kind)
+            style.draw_predicted(ax, chosen, "t", series=series, label=label)
+            style.draw_measured(ax, chosen, "t", series=series)
+        ax.set_xscale("log", base=2)
+        ax.set(yscale="log", xlabel="length $T$ (tokens)")
+    operations.set(ylabel="operations in matrix products", title="Operations, $d$ = 64")
+    memory.set(ylabel="bytes", title="The largest array")
+    operations.legend(title="line predicted, mark counted", title_fontsize=9)
+    attention = findings.of("attention-gradient-at-any-distance")
+    linear = findings.of("linear-recurrence-gradient")
+    curves = [(linear.of(linear[0].claim, gain=gain), rf"linear, $\rho = {gain}$") for gain in (1.1, 0.8)]
+    draw_against_distance(gradients, [(attention, "attention over 32 tokens, mean"), *curves])
+    gradients.set(ylabel="norm of the Jacobian", title="Over a distance, recurrence is geometric")
+    squared = findings.of("tanh-recurrence-gradient")
+    curves = [
+        (squared.of(squared[0].claim, gain=gain), rf"$g = {gain}$, inputs of deviation {drive}")
+        for gain, drive in ((2.0, 0.2), (1.5, 1.0), (0.9, 0.5))
+    ]
+    draw_against_distance(squares, curves)
+    squares.set(ylabel="mean squared gradient", title="tanh: the inputs decide with the matrix")
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="recurrence",
+    question="What does a recurrent layer save against attention, and what does it lose?",
+    claims=(*recurrence.CLAIMS, *gradients_at_distance.CLAIMS),
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

@@ -1,0 +1,51 @@
+"""Can weights that compare no tokens look something up?"""
+
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims import synthesizers as claims
+from attnlab_theory.experiment import Experiment, main
+
+
+def draw_figure(findings: Findings):
+    """The chance of recalling a sign, against the number of places it may lie in."""
+    from attnlab_theory.report import style
+
+    figure, (ax,) = style.panels(
+        "Attention looks up what a key points to; a synthesizer can only guess",
+        size=(7.4, 4.4),
+    )
+    style.draw_measured(ax, findings.of("recall-by-attention"), "n", label="attention, measured", series=2)
+    even = findings.of("recall-by-even-weights")
+    style.draw_predicted(ax, even, "n", label="best of all weights blind to content, predicted")
+    style.draw_measured(ax, even, "n", label="even weights, measured")
+    synthesizers = findings.of("recall-by-synthesizers")
+    for kind, series in (("random", 1), ("dense", 3)):
+        for strength, shift in ((2.0, 1.06), (8.0, 1.12)):
+            chosen = synthesizers.of("recall-by-synthesizers", kind=kind, strength=strength)
+            ax.errorbar(
+                # Beside each other: they would hide one another.
+                [shift * n * (1 if kind == "random" else 1.12) for n in chosen.values("n")],
+                [f.measured.centre for f in chosen],
+                yerr=[f.measured.width / 2 for f in chosen],
+                fmt=style.MARKERS[series],
+                color=style.COLOURS[series],
+                markerfacecolor="white" if strength == 2 else style.COLOURS[series],
+                label=f"{kind} synthesizer, logits of deviation {strength:g}",
+            )
+    ax.axhline(0.5, color="#777777", linewidth=1)
+    ax.annotate("a coin", (3, 0.5), xytext=(-6, -12), textcoords="offset points", fontsize=9)
+    ax.set(xscale="log", xlabel="places, $n$", ylabel="chance of recalling the sign", ylim=(0.42, 1.04))
+    ax.set_xticks(style.series_of(even, "n"), [f"{n:g}" for n in style.series_of(even, "n")])
+    ax.minorticks_off()
+    ax.legend(loc="upper right", bbox_to_anchor=(1.0, 0.93))
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="synthesizer_recall",
+    question="Can weights that compare no tokens look something up?",
+    claims=claims.CLAIMS,
+    draw_figure=draw_figure,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT))

@@ -1,0 +1,71 @@
+"""Linear biases: the published slopes, and scores that fall with distance."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.attention import (
+    alibi_attention,
+    alibi_bias,
+    alibi_slopes,
+    alibi_weights,
+    attention_scores,
+    causal_mask,
+)
+from tests.tolerances import attention_atol, softmax_rtol
+
+FLOAT = jnp.zeros(()).dtype
+X = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, (5, 3)), FLOAT)
+
+
+def test_slopes_of_eight_heads_are_the_powers_of_a_half():
+    assert np.array_equal(alibi_slopes(8), 0.5 ** np.arange(1, 9))
+
+
+def test_slopes_of_twelve_heads_fill_in_every_other_one_of_sixteen():
+    between = [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
+    assert np.array_equal(alibi_slopes(12), np.concatenate([0.5 ** np.arange(1, 9), between]))
+
+
+@pytest.mark.parametrize("h", [1, 2, 3, 7, 16])
+def test_slopes_are_distinct_and_between_zero_and_one(h):
+    slopes = alibi_slopes(h)
+    assert slopes.shape == (h,)
+    assert len(set(slopes)) == h
+    assert np.all((slopes > 0) & (slopes < 1))
+
+
+def test_bias_is_minus_slope_times_distance():
+    found = alibi_bias(jnp.arange(2, 4), jnp.arange(5), slope=0.25)
+    assert np.array_equal(found, [[-0.5, -0.25, 0.0, -0.25, -0.5], [-0.75, -0.5, -0.25, 0.0, -0.25]])
+
+
+def test_attention_is_the_softmax_of_biased_scores():
+    mask = causal_mask(5)
+    scores = attention_scores(X, X, mask, scale=2.0) + alibi_bias(jnp.arange(5), jnp.arange(5), slope=0.5)
+    weights = alibi_weights(X, X, mask, scale=2.0, slope=0.5)
+    assert np.abs(weights - jax.nn.softmax(scores)).max() <= softmax_rtol(8.0, 5, FLOAT)
+    output = alibi_attention(X, X, X, mask, scale=2.0, slope=0.5)
+    assert np.abs(output - weights @ X).max() <= attention_atol(3, 5, 8.0, 1.0, FLOAT)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"slope": 0.0}, "slope must be positive, not 0.0"),
+        ({"slope": float("inf")}, "slope must be finite"),
+        ({"scale": -1.0}, "scale must be positive"),
+        ({"mask": jnp.zeros((5, 5), bool)}, "hides every key"),
+        ({"v": X[:4]}, "source positions must agree"),
+    ],
+)
+def test_bad_input_to_alibi_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        alibi_attention(**({"q": X, "k": X, "v": X, "scale": 1.0, "slope": 0.5} | change))
+
+
+def test_no_heads_have_no_slopes():
+    with pytest.raises(ValueError, match="at least one head, not 0"):
+        alibi_slopes(0)

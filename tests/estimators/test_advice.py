@@ -1,0 +1,135 @@
+"""Advice on random features: the right estimator in each regime, and predictions that measurements meet."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from attnlab_theory.estimators import Advice, advise, pose
+from attnlab_theory.theory import feature_covariance
+
+WIDTH, SCALE = 8, 0.5
+GROWING_WITH_LENGTH = {"positive", "hyperbolic", "generalized exponential", "dense exponential"}
+CENTRES = {"opposite": (1.6, -1.6), "alike": (1.6, 1.6), "apart": (0.0, 0.0)}
+SPREADS = {"opposite": 0.3, "alike": 0.3, "apart": 0.6}
+
+
+def points(regime: str, queries: int = 12, keys: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys around two centres, so that L << D, L >> D or L ~ D, once scaled."""
+    rng = np.random.default_rng(0)
+    direction = np.eye(WIDTH)[2]
+    of_queries, of_keys = (
+        (centre * direction + SPREADS[regime] * rng.normal(size=(n, WIDTH)) / WIDTH**0.5) / SCALE**0.5
+        for centre, n in zip(CENTRES[regime], (queries, keys), strict=True)
+    )
+    return of_queries, of_keys
+
+
+@functools.cache
+def advice_on(regime: str) -> Advice:
+    return advise(pose(*points(regime), scale=SCALE), features=64, draws=24)
+
+
+@pytest.mark.parametrize(
+    ("regime", "right"),
+    [
+        ("opposite", {"hyperbolic"}),
+        ("alike", {"trigonometric"}),
+        ("apart", {"trigonometric", *GROWING_WITH_LENGTH}),
+    ],
+)
+def test_the_choice_is_that_of_the_phase_diagram(regime, right):
+    advice = advice_on(regime)
+    total, difference = (
+        advice.problem.typical(squares)
+        for squares in (advice.problem.sum_squares, advice.problem.difference_squares)
+    )
+    assert advice.chosen.estimator in right
+    if regime != "apart":
+        assert max(total, difference) > 10 * min(total, difference)
+        assert advice.chosen.estimator == feature_covariance.winner(total, difference, d=WIDTH)
+    assert f"{total:.3g}" in advice.reason
+
+
+@pytest.mark.parametrize("regime", CENTRES)
+def test_independent_projections_err_as_predicted_where_errors_are_small(regime):
+    small = [line for line in advice_on(regime).lines if line.kernel < 0.2]
+    assert small
+    for line in small:
+        found = line.measured["iid"]
+        # Six standard errors, and the next term of the delta method, which is about the square of the error.
+        assert abs(found.kernel - line.kernel) < 6 * found.kernel_deviation
+        assert abs(found.weights - line.weights) < 6 * found.weights_deviation + 3 * line.weights**2
+
+
+@pytest.mark.parametrize("regime", CENTRES)
+def test_orthogonal_projections_err_as_predicted_and_no_more_than_independent_ones(regime):
+    small = [line for line in advice_on(regime).lines if line.kernel < 0.2]
+    known = [(line, line.kernel_orthogonal) for line in small if line.kernel_orthogonal is not None]
+    assert known
+    for line, predicted in known:
+        found = line.measured["orthogonal"]
+        assert predicted <= line.kernel
+        assert abs(found.kernel - predicted) < 6 * found.kernel_deviation
+
+
+def test_the_number_of_features_it_asks_for_gives_the_wanted_error():
+    problem = pose(*points("apart"), scale=SCALE)
+    line = advice_on("apart").chosen
+    found = line.measured["iid"]
+    wanted = 1.5 * found.weights
+    lines = advise(problem, features=64, draws=24, error=wanted).lines
+    needed = next(each for each in lines if each.estimator == line.estimator)
+    # Errors fall as the root: 64 features err by a factor of 1.5 less, and so 64 / 1.5^2 are enough.
+    slack = 12 * found.weights_deviation / found.weights + 2 * line.weights
+    assert slack < 0.8
+    assert needed.features_needed == pytest.approx(64 / 1.5**2, rel=slack)
+
+
+def test_dense_features_err_no_more_than_generalised_ones_where_directions_differ():
+    advice = advice_on("alike")
+    by_name = {line.estimator: line for line in advice.lines}
+    ordered = [by_name[name].weights for name in ("dense exponential", "generalized exponential", "positive")]
+    assert ordered == sorted(ordered)
+
+
+def test_many_rows_are_sampled_and_that_is_said():
+    rng = np.random.default_rng(0)
+    problem = pose(rng.normal(size=(50, 3)), rng.normal(size=(700, 3)))
+    assert problem.given == (50, 700)
+    assert (problem.q.shape, problem.k.shape) == ((32, 3), (512, 3))
+    again = pose(rng.normal(size=(50, 3)), rng.normal(size=(700, 3)), seed=1)
+    assert not np.array_equal(problem.k, again.k)
+
+
+def test_one_key_takes_all_the_weight_whatever_the_features():
+    q, k = points("opposite", keys=1)
+    advice = advise(pose(q, k, scale=SCALE), features=64, draws=24)
+    assert advice.chosen.estimator == "hyperbolic"
+    assert advice.chosen.weights == 0
+    assert "Any number" in advice.amount
+
+
+def test_long_vectors_give_an_answer_up_to_the_norm_that_is_refused():
+    longest = (2 * 700 / SCALE) ** 0.5
+    q, k = points("apart")
+    q[3], k[7] = 0.999 * longest * np.eye(WIDTH)[:2]
+    advice = advise(pose(q, k, scale=SCALE), features=64, draws=24)
+    assert all(line.weights > 0 for line in advice.lines)
+    k[7] *= 1.01
+    with pytest.raises(ValueError, match=r"row 7 of the keys has norm 53\.3"):
+        pose(q, k, scale=SCALE)
+
+
+def test_keys_that_are_all_alike_need_no_features():
+    q = np.random.default_rng(0).standard_normal((4, 3))
+    advice = advise(pose(q, np.zeros((5, 3)), scale=1.0), features=8, draws=2)
+    assert advice.chosen.weights == 0
+    assert advice.reason.startswith("Choose any: ")
+    assert advice.amount == "Any number of features will do: the predicted error of a row is zero."
+
+
+def test_an_odd_number_of_features_cannot_be_shared_equally():
+    q = np.ones((2, 3))
+    with pytest.raises(ValueError, match=r"features must be even, .* and at least 2, not 3"):
+        advise(pose(q, q, scale=1.0), features=3)

@@ -1,0 +1,80 @@
+"""attnlab estimators: one JSON value, a table that fits, and one line for bad input."""
+
+import json
+
+import numpy as np
+import pytest
+
+from attnlab_theory.cli import main
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "q.npy", rng.normal(size=(40, 4)).astype(np.float32))
+    np.save(tmp_path / "k.npy", rng.normal(size=(6, 4)))
+    np.save(tmp_path / "wide.npy", rng.normal(size=(6, 5)))
+    np.save(tmp_path / "gap.npy", np.array([[1.0, np.nan, 0.0, 0.0]]))
+    np.save(tmp_path / "long.npy", np.array([[1.0, 0.0, 0.0, 0.0], [3000.0, 0.0, 4000.0, 0.0]]))
+    np.save(tmp_path / "row.npy", np.ones(4))
+    (tmp_path / "text.npy").write_text("1 2 3")
+    return tmp_path
+
+
+def run(capsys, folder, *options, queries="q.npy", keys="k.npy"):
+    code = main(["estimators", "--queries", str(folder / queries), "--keys", str(folder / keys), *options])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
+    code, out, err = run(capsys, files, "--json", "--features", "16")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["looked_at"] == {"queries": 32, "keys": 6, "pairs": 192}
+    assert found["scale"] == 0.5
+    assert {line["estimator"]: line["projections"] for line in found["estimators"]} == {
+        "trigonometric": 8,
+        "positive": 16,
+        "hyperbolic": 8,
+        "generalized exponential": 16,
+        "dense exponential": 16,
+    }
+    assert run(capsys, files, "--json", "--features", "16")[1] == out
+
+
+def test_the_table_says_scale_sample_and_choice(capsys, files):
+    code, out, _ = run(capsys, files, "--features", "16")
+    assert code == 0
+    for said in ("scale 0.5", "random 32 queries", "192 pairs", "Choose ", "for an error of 0.05"):
+        assert said.lower() in out.lower()
+    table = out.split("\n\n")[1].splitlines()
+    assert max(map(len, table)) <= 80
+    assert "…" not in out
+    assert [line for line in out.splitlines() if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"queries": "none.npy"}, "none.npy"),
+        ({"queries": "text.npy"}, "text.npy"),
+        ({"keys": "gap.npy"}, "nan"),
+        ({"keys": "wide.npy"}, "keys has 5"),
+        ({"keys": "row.npy"}, "shape (4,)"),
+        ({"keys": "long.npy"}, "row 1 of the keys has norm 5000"),
+        ({"options": ("--features", "0")}, "not 0"),
+        ({"options": ("--features", "-3")}, "not -3"),
+        ({"options": ("--scale", "0")}, "not 0"),
+        ({"options": ("--scale", "nan")}, "not nan"),
+        ({"options": ("--error", "-1")}, "not -1"),
+        ({"options": ("--seed", "-1")}, "-1"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_bad_input_is_one_line_and_exit_code_2(capsys, files, arguments, said):
+    options = arguments.pop("options", ())
+    code, out, err = run(capsys, files, *options, **arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert said in err

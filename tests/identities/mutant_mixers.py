@@ -1,0 +1,71 @@
+"""Whole mixers broken in one place each."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from attnlab_theory.attention import attention, causal_mask, linked_mask, positive_features
+from attnlab_theory.attention.mixers import Mixer
+from attnlab_theory.identities import dense, mixers, zoo
+
+
+def subject(name, mix, causal=False):
+    """Mixing with `mix(case)`."""
+
+    def build(case):
+        return Mixer(name=name, mix=lambda x, mask: mix(dataclasses.replace(case, x=x)), causal=causal)
+
+    return zoo.Subject(name=name, build=build)
+
+
+def of_softmax(case, mask=None):
+    return attention(*zoo.projections(case).of(case.x), mask, scale=case.scale)
+
+
+def window_that_wraps(case):
+    nearest = (jnp.arange(4)[:, None] - jnp.arange(4)[None, :]) % 4
+    return of_softmax(case, (nearest <= 1) | (nearest == 3))
+
+
+def links_are_forgotten(case):
+    return of_softmax(case, linked_mask(jnp.zeros((4, 0), jnp.int32), 4, **zoo.LAYOUT))
+
+
+def global_rows_see_the_future(case):
+    """BigBird whose first block attends to everything, causal or not."""
+    mask = linked_mask(jnp.asarray(zoo.LINKS), 4, causal=True, **zoo.LAYOUT)
+    return of_softmax(case, mask.at[0].set(True))
+
+
+def eps_in_the_normaliser(case):
+    q, k, v = zoo.softened(case).of(case.x)
+    weights = positive_features(q, case.table / 4) @ positive_features(k, case.table / 4).T
+    return weights @ v / (weights.sum(axis=1, keepdims=True) + 1e-3)
+
+
+def residual_is_added(case):
+    return case.x + of_softmax(case)
+
+
+def first_output_is_the_last(case):
+    return jnp.roll(of_softmax(case), 1, axis=0)
+
+
+def masked_by_a_thousand(case):
+    q, k, v = zoo.projections(case).of(case.x)
+    scores = case.scale * q @ k.T - jnp.where(causal_mask(4), 0.0, 1e3)
+    return jax.nn.softmax(scores, axis=1) @ v
+
+
+MIXERS = (
+    mixers.rows_sum_to_one(subject("eps in the normaliser", eps_in_the_normaliser)),
+    mixers.outputs_in_hull(subject("residual added", residual_is_added)),
+    mixers.outputs_in_hull(subject("BigBird's first rows whole", global_rows_see_the_future, causal=True)),
+    mixers.permuted_rows(subject("outputs rolled", first_output_is_the_last)),
+    mixers.permuted_rows(subject("a window", window_that_wraps)),
+    mixers.past_only(subject("BigBird's first rows see all", global_rows_see_the_future)),
+    mixers.past_only(subject("masked by a thousand", masked_by_a_thousand)),
+    dense.equals_definition(subject("a window that wraps", window_that_wraps), dense.sliding, False),
+    dense.equals_definition(subject("links forgotten", links_are_forgotten), dense.bigbird, False),
+)

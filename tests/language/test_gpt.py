@@ -1,0 +1,244 @@
+"""The GPT: its size, what each token sees, packed documents, dropout, and what it refuses."""
+
+import json
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.language.models.config import config_from_json
+from attnlab_theory.language.models.gpt import GPT, GPTConfig, decayed, parameter_count
+from attnlab_theory.language.models.layers import kept, product
+from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
+from attnlab_theory.language.models.positions import Alibi, Learned, Rotary, Sinusoidal
+from attnlab_theory.language.models.weighing import restarted
+from tests.language.models import FEATURES, PAIRS, TOKENS, compiled, config, gap, logits, name_of, rounding, stirred
+
+FRESH = GPT(GPTConfig(layers=1, width=64), key=jax.random.key(0))
+PACKED = jnp.array([3, 1, 4, 1, 5, 9, 0, 0])
+SEGMENTS = jnp.array([1, 1, 1, 2, 2, 2, 0, 0])
+NONE = {"embedding_dropout": 0.0, "residual_dropout": 0.0, "attention_dropout": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("positions", "count"),
+    [(Learned(), 3_323_392), (Rotary(), 3_290_624), (Alibi(), 3_290_624), (Sinusoidal(), 3_290_624)],
+    ids=name_of,
+)
+def test_homework_preset_has_the_published_number_of_parameters(positions, count):
+    model = eqx.filter_eval_shape(lambda key: GPT(GPTConfig(positions=positions), key=key), jax.random.key(0))
+    assert parameter_count(model) == count
+
+
+def test_variants_differ_from_vanilla_by_their_own_parameters():
+    def count(mixer, rate=0.1):
+        cfg = GPTConfig(layers=1, mixer=mixer, attention_dropout=rate)
+        return parameter_count(eqx.filter_eval_shape(lambda key: GPT(cfg, key=key), jax.random.key(0)))
+
+    vanilla, projection = 3_323_392 - 3 * 789_760, 256 * 256 + 256
+    assert count(Softmax(shared=True)) == vanilla - projection
+    assert count(DenseSynthesizer()) == vanilla - projection + 32 * 128 + 128
+    assert count(RandomSynthesizer()) == vanilla - 2 * projection + 8 * 128 * 128
+    assert count(FEATURES, rate=0.0) == vanilla
+
+
+def test_first_weights_are_the_homeworks():
+    for path, x in jax.tree.leaves_with_path(FRESH):
+        *_, owner, name = jax.tree_util.keystr(path).split(".")
+        if name in ("bias", "positions"):
+            assert not jnp.any(x)
+        elif owner.startswith("ln"):
+            assert jnp.all(x == 1)
+        else:
+            # The deviation of n normals errs by one part in sqrt(2 n); five of those, 6e-7 each way.
+            assert abs(float(jnp.std(x)) / 0.02 - 1) < 5 / np.sqrt(2 * x.size)
+    assert FRESH.head is not None
+    assert FRESH.head.bias is None
+    assert not np.array_equal(FRESH.head.weight, FRESH.tokens.T)
+
+
+def test_only_biases_and_random_projections_are_not_decayed():
+    def spared(model):
+        flags = jax.tree.leaves_with_path(decayed(model))
+        return {jax.tree_util.keystr(path).rsplit(".", 1)[1] for path, flag in flags if not flag}
+
+    assert spared(FRESH) == {"bias"}
+    assert spared(stirred(config(FEATURES, Learned()))) == {"bias", "projection"}
+    flags = decayed(FRESH)
+    assert flags.tokens
+    assert flags.positions
+    assert flags.ln_f.weight
+
+
+@pytest.mark.parametrize(("mixer", "positions"), [*PAIRS, (FEATURES, Rotary())], ids=name_of)
+def test_no_logit_depends_on_a_later_token(mixer, positions):
+    model = stirred(config(mixer, positions))
+    before = logits(model, TOKENS)
+    after = logits(model, TOKENS.at[5].set(0))
+    assert np.array_equal(before[:5], after[:5])
+    assert gap(before[5:], after[5:]) > 1e-3
+
+
+@pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
+def test_packed_documents_are_as_if_alone(mixer, positions):
+    model = stirred(config(mixer, positions))
+    together = logits(model, PACKED, SEGMENTS)
+    # Alone, they are followed by tokens that they do not see.
+    alone = [logits(model, jnp.roll(PACKED, -start))[:3] for start in (0, 3)]
+    assert gap(together[:6], jnp.concatenate(alone)) <= rounding(lambda m: logits(m, PACKED, SEGMENTS), model)
+
+
+@pytest.mark.parametrize(
+    ("mixer", "positions"),
+    [(Softmax(), Rotary()), (Additive(hidden=3), Alibi()), (DenseSynthesizer(), Learned())],
+    ids=name_of,
+)
+def test_padding_gives_finite_gradients_and_takes_part_in_none(mixer, positions):
+    @compiled
+    def gradient(model, tokens):
+        def loss(model):
+            nats = -jax.nn.log_softmax(model(tokens, segments=SEGMENTS, key=jax.random.key(3)))[:, 0]
+            return jnp.sum(jnp.where(SEGMENTS > 0, nats, 0))
+
+        return eqx.filter_grad(loss)(model)
+
+    model = stirred(config(mixer, positions))
+    one, other = (gradient(model, PACKED.at[6].set(token)) for token in (0, 7))
+    assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves(one))
+    assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
+
+
+def test_positions_restart_with_each_document():
+    assert restarted(SEGMENTS[None]).tolist() == [[0, 1, 2, 0, 1, 2, 0, 1]]
+    assert restarted(jnp.array([[7, 7], [1, 2]])).tolist() == [[0, 1], [0, 0]]
+
+
+def test_rows_of_a_batch_are_the_rows_one_by_one():
+    model = stirred(config(Softmax(), Rotary()))
+    batch, segments = jnp.stack([TOKENS, PACKED]), jnp.stack([jnp.ones_like(SEGMENTS), SEGMENTS])
+    rows = compiled(lambda m: m.rows(batch, segments=segments))
+    mapped = compiled(lambda m: jax.vmap(lambda x, s: m(x, segments=s))(batch, segments))
+    assert gap(rows(model), mapped(model)) <= rounding(rows, model)
+
+
+def test_dropout_is_a_function_of_its_key():
+    model = stirred(config(Softmax(), Learned()))
+    one, again, other = (logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 0, 1))
+    assert np.array_equal(one, again)
+    assert gap(one, other) > 1e-3
+    still = stirred(config(Softmax(), Learned(), **NONE))
+    assert np.array_equal(logits(still, TOKENS, key=jax.random.key(0)), logits(still, TOKENS))
+
+
+@pytest.mark.parametrize("rate", ["embedding_dropout", "residual_dropout", "attention_dropout"])
+def test_every_rate_drops_something(rate):
+    model = stirred(config(Softmax(), Learned(), **(NONE | {rate: 0.5})))
+    assert gap(*(logits(model, TOKENS, key=jax.random.key(seed)) for seed in (0, 1))) > 1e-2
+
+
+def test_dropped_share_is_the_rate():
+    n, rate = 2**20, 0.1
+    dropped = n - int(jnp.sum(kept(jax.random.key(0), (n,), rate)))
+    # Six deviations of a binomial count: 2e-9.
+    assert abs(dropped - rate * n) < 6 * np.sqrt(n * rate * (1 - rate))
+
+
+def test_gradient_of_a_product_is_jaxs_own():
+    x, w, d_y = (jax.random.randint(jax.random.key(i), (8, 8), -4, 5).astype(float) for i in range(3))
+    # Small whole numbers: both ways are exact.
+    ours, theirs = (jax.vjp(f, x, w)[1](d_y) for f in (product, jnp.matmul))
+    assert jax.tree.all(jax.tree.map(np.array_equal, ours, theirs))
+
+
+@pytest.mark.parametrize("positions", [Sinusoidal(), Alibi()], ids=name_of)
+def test_schemes_without_a_table_go_beyond_the_block(positions):
+    model = stirred(config(Softmax(), positions))
+    longer = jnp.tile(TOKENS, 2)
+    assert np.array_equal(logits(model, longer)[:8], logits(model, longer.at[8:].set(0))[:8])
+    assert bool(jnp.all(jnp.isfinite(logits(model, longer))))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"heads": 3}, "width 256 cannot be cut into 3 heads"),
+        ({"layers": 0}, "layers must be positive, not 0"),
+        ({"block": 1.5}, "block must be a whole number, not 1.5"),
+        ({"residual_dropout": 1.0}, "residual_dropout must be at least 0 and less than 1, not 1.0"),
+        ({"attention_dropout": float("nan")}, "attention_dropout must be at least 0 and less than 1, not nan"),
+        ({"epsilon": 0.0}, "epsilon must be positive, not 0.0"),
+        ({"gelu": "relu"}, "gelu must be one of exact, tanh, not 'relu'"),
+        ({"mixer": RandomSynthesizer(), "positions": Rotary()}, "rotary positions turn queries and keys, and the"),
+        ({"heads": 256, "positions": Rotary()}, "turn pairs, but a head has width 1"),
+        ({"mixer": FEATURES}, "attention_dropout must be 0, not 0.1: causal feature attention has no weights"),
+        ({"mixer": FEATURES, "positions": Alibi(), "attention_dropout": 0.0}, "ALiBi biases scores, and causal"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_impossible_configurations_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        GPTConfig(**fields)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("tokens", "others", "message"),
+    [
+        (TOKENS[:0], {}, "at least 1 tokens, not 0"),
+        (jnp.tile(TOKENS, 2), {}, "at most 8, the block of this model tokens, not 16"),
+        (TOKENS.at[2].set(11), {}, "token 11 at 2 is outside the vocabulary: 0 to 10"),
+        (TOKENS.at[2].set(-1), {}, "token -1 at 2 is outside the vocabulary"),
+        (TOKENS.astype(float), {}, "tokens must be whole numbers, not float32"),
+        (TOKENS, {"segments": SEGMENTS[:3]}, r"segments must have the tokens' shape \(1, 8\), not \(1, 3\)"),
+        (TOKENS, {"positions": jnp.arange(1, 9)}, "position 8 at 7 is outside the block: 0 to 7"),
+    ],
+)
+def test_bad_rows_are_refused(tokens, others, message):
+    with pytest.raises(ValueError, match=message):
+        stirred(config(Softmax(), Learned()))(tokens, **others)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "positions"),
+    [(TOKENS.at[2].set(11), None), (TOKENS.at[2].set(-1), None), (TOKENS, jnp.arange(1, 9))],
+)
+def test_traced_numbers_without_a_row_give_nan(tokens, positions):
+    wrong = logits(stirred(config(Softmax(), Learned())), tokens, positions=positions)
+    assert bool(jnp.isnan(wrong[-1]).all())
+
+
+def test_feature_attention_refuses_packed_documents():
+    with pytest.raises(ValueError, match="cannot keep packed documents apart"):
+        stirred(config(FEATURES, Learned()))(PACKED, segments=SEGMENTS)
+
+
+def test_rows_that_share_a_table_drop_weights_each_for_itself():
+    model = stirred(config(RandomSynthesizer(), Learned(), **(NONE | {"attention_dropout": 0.5})))
+    rows = compiled(lambda m: m.rows(jnp.stack([TOKENS, TOKENS]), key=jax.random.key(0)))(model)
+    assert gap(rows[0], rows[1]) > 1e-2
+
+
+@pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
+def test_configurations_survive_json(mixer, positions):
+    cfg = config(mixer, positions, hidden=12)
+    assert config_from_json(json.loads(json.dumps(cfg.as_json()))) == cfg
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"depth": 3}, "has an unknown field 'depth'"),
+        ({"mixer": {"kind": "Magic"}}, "mixer must be one of Softmax, .*, not 'Magic'"),
+        ({"positions": {"kind": "Rotary", "speed": 2}}, "positions Rotary has other options than speed"),
+        ({"heads": 3}, "width 256 cannot be cut into 3 heads"),
+    ],
+)
+def test_other_records_are_no_configuration(change, message):
+    with pytest.raises(ValueError, match=message):
+        config_from_json(GPTConfig().as_json() | change)
+    short = GPTConfig().as_json()
+    del short["tied"]
+    with pytest.raises(ValueError, match="lacks 'tied'"):
+        config_from_json(short)

@@ -1,0 +1,112 @@
+"""No bug survives, every identity has a bug planted under it that it kills, and right code is left alone."""
+
+import collections
+import dataclasses
+import json
+import re
+
+import pytest
+
+from attnlab_theory.claims import CLAIMS, Claim, Verdict, check
+from attnlab_theory.cli import main
+from attnlab_theory.identities import IDENTITIES
+from attnlab_theory.museum import BUGS, FOLKLORE, catalogue, kill_matrix, survivors
+from attnlab_theory.museum.bugs.samples import FAIR
+from attnlab_theory.museum.trial import ERROR_RATE, MAX_DRAWS, evidence_of, idle_families
+from attnlab_theory.seeds import key_for
+
+
+def few_checks():
+    """Every bug with its first check, and every family under the first two bugs that are planted in it."""
+    shown, bugs = collections.Counter(), []
+    for bug in BUGS:
+        by_column = {column(check_): check_ for check_ in reversed(bug.checks)}
+        kept = tuple(c for name, c in by_column.items() if c is bug.checks[0] or shown[name] < 2)
+        shown.update(map(column, kept))
+        bugs.append(dataclasses.replace(bug, checks=kept))
+    return bugs
+
+
+def column(check_):
+    return check_.name if isinstance(check_, Claim) else check_.family
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """Enough for every family and every claim; `attnlab museum --budget full` tries all that is planted."""
+    return kill_matrix(few_checks(), cases=4)
+
+
+def test_no_bug_survives(matrix):
+    assert survivors(matrix) == []
+    assert len(catalogue.cells(matrix)) == len(BUGS)
+
+
+def test_every_family_and_every_claim_kills(matrix):
+    assert idle_families(matrix) == []
+    assert {identity.family for identity in IDENTITIES} <= {e.column for e in matrix if e.caught}
+
+
+def test_every_identity_has_a_bug_planted_under_it():
+    planted = {check_.name for bug in BUGS for check_ in bug.checks}
+    # An exhibit is a bug already: its subject violates it.
+    assert {identity.name for identity in IDENTITIES if not identity.broken} <= planted
+
+
+def test_bugs_are_planted_where_the_right_code_is_tried():
+    known = {identity.name for identity in IDENTITIES} | {claim.name for claim in CLAIMS} | {FAIR.name}
+    new = {check_.name for bug in BUGS for check_ in bug.checks} - known
+    # A mixer that the identities do not try on their own.
+    assert new <= {"causal/Linformer under a mask"}
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda b: b.name)
+def test_a_bug_is_a_few_lines_with_a_place_where_it_happened(bug):
+    assert 1 < len(bug.source.splitlines()) <= 45
+    link = r"https://(github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+|arxiv\.org/abs/\d+\.\d+)"
+    assert bug.where.startswith(FOLKLORE) or re.search(link, bug.where)
+    assert bug.story.endswith(".")
+
+
+def test_names_are_unique():
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
+
+
+def test_right_sampling_is_supported_by_the_claim_that_refutes_the_bug():
+    found = check(FAIR, key=key_for(1, FAIR.name), error_rate=ERROR_RATE, max_draws=MAX_DRAWS)
+    assert {finding.verdict for finding in found} == {Verdict.SUPPORTED}
+
+
+def test_an_unplanted_check_does_not_catch(matrix):
+    """A bug under a check that holds anyway survives, and is said to."""
+    right = next(identity for identity in IDENTITIES if identity.name == "kept-lengths/half")
+    found = evidence_of(dataclasses.replace(BUGS[0], checks=(right,)), cases=2)
+    assert survivors(found) == [BUGS[0].name]
+    assert idle_families(found) == ["kept-lengths"]
+    assert catalogue.exit_code(found) == 1
+    assert "is alive" not in catalogue.legend(found)
+    assert catalogue.exit_code(matrix) == 0
+
+
+def test_one_bug_in_full(capsys, tmp_path):
+    code = main(["museum", "one-side-normalised", "--out", str(tmp_path), "--json"])
+    out, err = capsys.readouterr()
+    shown = json.loads(out)
+    assert code == 0
+    assert [bug["name"] for bug in shown["bugs"]] == ["one-side-normalised"]
+    assert "only_keys_normalised" in shown["bugs"][0]["code"]
+    assert "caught by 2 of 3" in err
+    assert {path.name for path in tmp_path.iterdir()} == {"one-side-normalised.svg", "one-side-normalised.png"}
+
+
+def test_an_unknown_bug_names_the_nearest(capsys, tmp_path):
+    code = main(["museum", "mask-of-by-one", "--out", str(tmp_path / "new")])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert "did you mean mask-off-by-one?" in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_claims_and_identities_are_both_at_work():
+    kinds = {isinstance(check_, Claim) for bug in BUGS for check_ in bug.checks}
+    assert kinds == {True, False}

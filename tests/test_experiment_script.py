@@ -1,0 +1,63 @@
+"""An experiment as a script: what it writes, says and refuses."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory import experiment as runner
+from tests.toy_experiments import toy
+
+SCRIPT = """
+from attnlab_theory.experiment import main
+from tests.toy_experiments import toy
+
+raise SystemExit(main(toy("coins")))
+"""
+
+
+@pytest.fixture(scope="module")
+def script_runs(tmp_path_factory):
+    """An experiment run as a script, twice at once, in processes that hash strings differently."""
+    root = Path(__file__).parents[1]
+    script = tmp_path_factory.mktemp("experiments") / "coins.py"
+    script.write_text(SCRIPT)
+    folders = [tmp_path_factory.mktemp("script") for _ in range(2)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, str(script), "--out", str(folder), *more],
+            env=os.environ | {"PYTHONPATH": str(root), "PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seed, (folder, more) in enumerate(zip(folders, ([], ["--json"]), strict=True))
+    ]
+    said = [process.communicate(timeout=240) for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    return folders, said
+
+
+def test_a_script_writes_the_same_bytes_in_every_process(script_runs):
+    (one, two), _ = script_runs
+    for suffix in (".json", ".svg", ".png"):
+        assert (one / f"coins{suffix}").read_bytes() == (two / f"coins{suffix}").read_bytes()
+
+
+def test_a_script_prints_results_to_standard_output_and_progress_to_standard_error(script_runs):
+    _, ((table, progress), (value, _)) = script_runs
+    assert "SUPPORTED" in table
+    assert "coins: coin  SUPPORTED" in progress
+    assert [*json.loads(value)] == ["findings", "run"]
+
+
+@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--budget", "huge"], ["--nonsense"]])
+def test_a_script_refuses_a_mistaken_command_line_in_one_line(monkeypatch, capsys, arguments):
+    monkeypatch.setattr(sys, "argv", ["coins.py", *arguments])
+    assert runner.main(toy("coins")) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert arguments[-1] in said.err

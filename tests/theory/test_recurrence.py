@@ -1,0 +1,34 @@
+"""Gradients over a distance: limits in the gain and the drive."""
+
+import numpy as np
+import pytest
+
+from attnlab_theory.theory import recurrence
+
+
+def test_a_weak_layer_is_linear():
+    # tanh'(x)^2 = 1 - 2 x^2 + ..., and x has variance drive^2 / (1 - gain^2) to leading order.
+    gain, drive = 0.5, 1e-3
+    assert recurrence.squared_rate(gain, drive) == pytest.approx(gain**2, rel=4 * drive**2 / (1 - gain**2))
+
+
+def test_without_a_matrix_nothing_is_handed_on():
+    assert recurrence.squared_rate(0.0, 1.0) == 0
+
+
+def test_the_settled_variance_is_a_fixed_point_and_at_least_the_drive():
+    rng = np.random.default_rng(0)
+    gain, drive = 1.5, 1.0
+    q = recurrence.settled_variance(gain, drive)
+    squares = np.tanh(np.sqrt(q) * rng.standard_normal(400_000)) ** 2
+    error = gain**2 * np.std(squares) / np.sqrt(squares.size)
+    assert abs(q - drive**2 - gain**2 * np.mean(squares)) <= 6 * error
+    assert drive**2 < q < drive**2 + gain**2
+
+
+def test_inputs_calm_a_chaotic_layer():
+    assert recurrence.squared_rate(2.0, 0.2) > 1 > recurrence.squared_rate(2.0, 2.0)
+
+
+def test_an_orthogonal_matrix_hands_everything_on():
+    assert recurrence.linear_norm(1.0, 1000) == 1

@@ -1,0 +1,24 @@
+"""Experiments on coins, to test the runner with."""
+
+from attnlab_theory.experiment import Experiment
+from attnlab_theory.report import style
+from tests.toys import coin_claim
+
+
+def draw_figure(findings):
+    figure, (ax,) = style.panels("A coin's mean is its chance")
+    style.draw_predicted(ax, findings, "chance", label="predicted")
+    style.draw_measured(ax, findings, "chance", label="measured")
+    ax.legend()
+    return figure
+
+
+def toy(name: str, *claims, **changes) -> Experiment:
+    declared = {
+        "name": name,
+        "question": "Is a coin's mean its chance?",
+        "claims": claims or (coin_claim(),),
+        "draw_figure": draw_figure,
+        "max_draws": {"quick": 2**12, "full": 2**13},
+    }
+    return Experiment(**declared | changes)
