@@ -1,4 +1,8 @@
-"""Shapes are checked, promotion is strict, Hypothesis is reproducible in CI."""
+"""Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run.
+
+`ATTNLAB_EXPLORE=1` draws new ones: whoever changes an operator runs that, nobody else meets a failure that
+the next run does not repeat.
+"""
 
 import os
 
@@ -14,9 +18,9 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_x64", os.environ.get("ATTNLAB_X64") == "1")
 
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-hypothesis.settings.register_profile("dev", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("explore" if os.environ.get("ATTNLAB_EXPLORE") == "1" else "repeat")
 
 
 @pytest.fixture
