@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from attnlab_theory import files
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
 from attnlab_theory.report import record
@@ -172,10 +173,10 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
     from attnlab_theory.report import style
 
     provenance = {"question": experiment.question, **_provenance([experiment], options, seconds)}
-    with record.replacing_all(options.out / experiment.name, (".json", ".run.json", ".svg", ".png")) as files:
-        style.save(lambda: experiment.draw_figure(findings), [files[".svg"], files[".png"]])
-        files[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
-        files[".run.json"].write_text(record.to_text(provenance), "utf-8")
+    with files.replacing_all(options.out / experiment.name, (".json", ".run.json", ".svg", ".png")) as written:
+        style.save(lambda: experiment.draw_figure(findings), [written[".svg"], written[".png"]])
+        written[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
+        written[".run.json"].write_text(record.to_text(provenance), "utf-8")
 
 
 def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:

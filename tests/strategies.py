@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from attnlab_theory.identities import cases
 
-
 SMALLEST = 2.0**-80
 """Nearer to zero than this is zero. A product below float32's smallest normal number, 2^-126, is flushed to
 zero by some processors and not by others; no bound on rounding relative to the operands speaks of that."""

@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attnlab_theory.files import replacing
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.museum.catalogue import cells, columns
 from attnlab_theory.museum.exhibit import Exhibit
 from attnlab_theory.museum.trial import Evidence
 from attnlab_theory.report import style
-from attnlab_theory.report.record import replacing
 
 CLIP = (-3.0, 9.0)
 """Of the evidence, in powers of ten: beyond, bars are cut."""

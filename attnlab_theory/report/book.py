@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory import files
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.report import record
 from attnlab_theory.report.table import interval_text, tallies
@@ -36,7 +37,7 @@ def write(folder: Path) -> Path:
         counts={str(v): counts[v] for v in Verdict},
         unexpected=sum(not finding.as_expected for finding in every),
     )
-    record.write_text(folder / "index.html", page)
+    files.write_text(folder / "index.html", page)
     return folder / "index.html"
 
 

@@ -1,11 +1,7 @@
-"""Findings to JSON, and files that are either whole or absent."""
+"""Findings to JSON, and back."""
 
-import contextlib
 import json
 import math
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,38 +61,3 @@ def _interval(pair: list[float | None]) -> Interval:
 def to_text(value: Any) -> str:
     """One JSON value as text with a final newline; refuses NaN rather than write it."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its name when the block ends well, and vanishes otherwise.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Temporary paths that become STEM + suffix together when the block ends well, and all vanish otherwise.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    with contextlib.ExitStack() as files:
-        yield {suffix: files.enter_context(replacing(stem.with_name(stem.name + suffix))) for suffix in suffixes}
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

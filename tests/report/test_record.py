@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from attnlab_theory import files
 from attnlab_theory.claims import Finding, Verdict
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
@@ -49,7 +50,7 @@ def test_infinite_ends_are_null_and_verdicts_are_words():
 @pytest.mark.parametrize("predicted", [Interval.at_most(1.0), Interval.at_least(0.1), Interval.point(1 / 3)])
 def test_a_finding_comes_back_from_its_file(tmp_path, predicted):
     finding = dataclasses.replace(FINDING, predicted=predicted)
-    record.write_text(tmp_path / "x.json", record.to_text([record.as_json(finding)]))
+    files.write_text(tmp_path / "x.json", record.to_text([record.as_json(finding)]))
     assert record.read_findings(tmp_path / "x.json") == (finding,)
 
 
@@ -70,54 +71,3 @@ def test_text_ends_with_one_newline_and_keeps_its_letters():
     text = record.to_text(record.as_json(FINDING))
     assert text.endswith("}\n")
     assert "—" in text
-
-
-def test_a_failed_replacement_leaves_the_old_file_and_nothing_else(tmp_path):
-    path = tmp_path / "result.json"
-    path.write_text("old")
-
-    def fail_halfway(failure):
-        with record.replacing(path) as temporary:
-            temporary.write_text("half")
-            raise failure
-
-    for failure in (RuntimeError, KeyboardInterrupt):
-        with pytest.raises(failure):
-            fail_halfway(failure)
-    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
-    assert path.read_text() == "old"
-
-
-def test_a_replacement_appears_only_at_the_end_and_can_be_read_by_others(tmp_path):
-    path = tmp_path / "result.json"
-    with record.replacing(path) as temporary:
-        temporary.write_text("new")
-        assert not path.exists()
-        assert temporary.parent == tmp_path
-    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
-    assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o644
-
-
-def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):
-    suffixes = (".json", ".run.json", ".svg")
-
-    def stop_after_the_first():
-        with record.replacing_all(tmp_path / "result", suffixes) as files:
-            files[".json"].write_text("whole")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stop_after_the_first()
-    assert list(tmp_path.iterdir()) == []
-    with record.replacing_all(tmp_path / "result", suffixes) as files:
-        for suffix in suffixes:
-            files[suffix].write_text(suffix)
-        assert not (tmp_path / "result.json").exists()
-    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {f"result{s}": s for s in suffixes}
-
-
-def test_a_folder_that_cannot_be_written_is_an_os_error(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="file"):
-        record.write_text(tmp_path / "file" / "x.json", "")

@@ -1,0 +1,56 @@
+"""Files are whole or absent, whatever stops the writing."""
+
+import pytest
+
+from attnlab_theory import files
+
+
+def test_a_failed_replacement_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text("old")
+
+    def fail_halfway(failure):
+        with files.replacing(path) as temporary:
+            temporary.write_text("half")
+            raise failure
+
+    for failure in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(failure):
+            fail_halfway(failure)
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+    assert path.read_text() == "old"
+
+
+def test_a_replacement_appears_only_at_the_end_and_can_be_read_by_others(tmp_path):
+    path = tmp_path / "result.json"
+    with files.replacing(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+        assert temporary.parent == tmp_path
+    assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):
+    suffixes = (".json", ".run.json", ".svg")
+
+    def stop_after_the_first():
+        with files.replacing_all(tmp_path / "result", suffixes) as written:
+            written[".json"].write_text("whole")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop_after_the_first()
+    assert list(tmp_path.iterdir()) == []
+    with files.replacing_all(tmp_path / "result", suffixes) as written:
+        for suffix in suffixes:
+            written[suffix].write_text(suffix)
+        assert not (tmp_path / "result.json").exists()
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {f"result{s}": s for s in suffixes}
+
+
+def test_a_folder_that_cannot_be_written_is_an_os_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        files.write_text(tmp_path / "file" / "x.json", "")
