@@ -60,4 +60,4 @@ def weighted_means(
     if key is not None and rate > 0:
         powers = jnp.where(kept(key, (v.shape[0], *powers.shape[1:]), rate), powers, 0)
         normaliser = normaliser * (1 - rate)
-    return (jnp.matmul(powers.astype(v.dtype), v) / normaliser).astype(v.dtype)
+    return (jnp.matmul(powers.astype(v.dtype), v).astype(normaliser.dtype) / normaliser).astype(v.dtype)

@@ -1,0 +1,181 @@
+"""Checkpoints: one safetensors file with the arrays, and a JSON text in its header that says what they are.
+
+One file, renamed into place when it is whole: whenever a run is killed, the last checkpoint can be read. Nothing
+in it is executed, and other frameworks can read the arrays.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors
+import safetensors.numpy
+from jaxtyping import Array, PyTree
+
+from attnlab_theory import files, refuse
+from attnlab_theory.language.models.config import GPTConfig, config_from_json
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.train import State, Training, started
+
+VERSION = 1
+"""Of the layout described here; a file of another version is refused."""
+
+KEY = "attnlab"
+"""Of the JSON text among the file's metadata."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """A model, what it reads, and what was said about it."""
+
+    model: GPT
+    characters: Characters
+    about: dict[str, Any]
+    """What the writer put down: the recipe, the history, …."""
+
+
+def save_model(path: Path, model: GPT, characters: Characters, about: Mapping[str, Any]) -> None:
+    """Write a model whole or not at all.
+
+    Raises:
+        OSError: if the folder is missing or cannot be written.
+    """
+    _write(path, "model", model, characters, about, {"model": model})
+
+
+def save_state(path: Path, state: State, characters: Characters, about: Mapping[str, Any]) -> None:
+    """Write all that a run needs to go on; args, raises as `save_model`."""
+    progress = {name: getattr(state, name) for name in ("step", "epoch", "batch", "tokens")}
+    parts = {"model": state.model, "moments": state.moments}
+    _write(path, "state", state.model, characters, {"progress": progress, **about}, parts)
+
+
+def load_model(path: Path) -> Saved:
+    """The model of a file that `save_model` wrote, or of one of `save_state`.
+
+    Raises:
+        ValueError: in one line, if the file is missing, truncated, not one of ours or of another version, or if its
+            arrays are not those of the model that it describes.
+    """
+    header, arrays = _read(path)
+    model = _filled(path, "model", _empty(path, header), arrays)
+    return Saved(model, _characters(path, header), dict(header["about"]))
+
+
+def load_state(path: Path, training: Training) -> tuple[State, Saved]:
+    """The state of a file that `save_state` wrote; raises as `load_model`."""
+    header, arrays = _read(path)
+    if header["kind"] != "state":
+        raise ValueError(f"{path} holds a model, not a run that can go on; name the file of the stopped run")
+    empty = _empty(path, header)
+    moments = eqx.filter_eval_shape(lambda model: started(model, training).moments, empty)
+    about = dict(header["about"])
+    progress = about.pop("progress")
+    model = _filled(path, "model", empty, arrays)
+    state = State(model, _filled(path, "moments", moments, arrays), **progress)
+    return state, Saved(model, _characters(path, header), about)
+
+
+def _write(
+    path: Path,
+    kind: str,
+    model: GPT,
+    characters: Characters,
+    about: Mapping[str, Any],
+    parts: Mapping[str, PyTree],
+) -> None:
+    header = {
+        "version": VERSION,
+        "kind": kind,
+        "config": model.config.as_json(),
+        "characters": characters.symbols,
+        "about": about,
+    }
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    arrays = {name: np.asarray(x) for part, tree in parts.items() for name, x in _named(part, tree)}
+    with files.replacing(path) as temporary:
+        safetensors.numpy.save_file(arrays, temporary, metadata={KEY: text})
+
+
+def _named(part: str, tree: PyTree) -> list[tuple[str, Any]]:
+    leaves = jax.tree.leaves_with_path(tree)
+    return [(part + jax.tree_util.keystr(at), x) for at, x in leaves]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    if not Path(path).is_file():
+        raise ValueError(f"there is no checkpoint {path}")
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+    except (safetensors.SafetensorError, OSError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is no whole checkpoint of attnlab: {error}") from None
+    if KEY not in metadata:
+        raise ValueError(f"{path} is a safetensors file of somebody else's: it does not say how attnlab wrote it")
+    header = json.loads(metadata[KEY])
+    if header.get("version") != VERSION:
+        raise ValueError(f"{path} has version {header.get('version')}, this attnlab reads {VERSION}; train anew")
+    return header, arrays
+
+
+def _empty(path: Path, header: Mapping[str, Any]) -> GPT:
+    """The model's shapes, without numbers."""
+    try:
+        config = config_from_json(header["config"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} describes no model of this attnlab: {error}") from None
+    return eqx.filter_eval_shape(lambda key: GPT(config, key=key), jax.random.key(0))
+
+
+def _filled(path: Path, part: str, empty: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
+    """The tree with the file's arrays in it."""
+    leaves: list[Array] = []
+    for name, wanted in _named(part, empty):
+        found = arrays.get(name)
+        if found is None or found.shape != wanted.shape or found.dtype != wanted.dtype:
+            there = "lacks it" if found is None else f"has {found.dtype}{list(found.shape)}"
+            raise ValueError(f"{path}: {name} must be {wanted.dtype}{list(wanted.shape)}, but the file {there}")
+        if np.issubdtype(found.dtype, np.floating):
+            refuse.non_finite(**{name: found})
+        leaves.append(jnp.asarray(found))
+    return jax.tree.unflatten(jax.tree.structure(empty), leaves)
+
+
+def _characters(path: Path, header: Mapping[str, Any]) -> Characters:
+    characters = Characters(header["characters"])
+    vocabulary = header["config"]["vocabulary"]
+    if len(characters) != vocabulary:
+        raise ValueError(f"{path} has {len(characters)} characters for a vocabulary of {vocabulary}")
+    return characters
+
+
+def fingerprint(*texts: str) -> str:
+    """A short hash of texts, by which a resumed run knows that it reads what it read before."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(f"{len(text)}:{text}".encode())
+    return digest.hexdigest()[:16]
+
+
+def refuse_other(path: Path, wanted: GPTConfig, found: GPTConfig) -> None:
+    """Refuse a checkpoint of another configuration.
+
+    Raises:
+        ValueError: naming the first field that differs, and both values.
+    """
+    for field in dataclasses.fields(GPTConfig):
+        ours, theirs = getattr(wanted, field.name), getattr(found, field.name)
+        if ours != theirs:
+            raise ValueError(
+                f"{path} holds a model with {field.name} {theirs}, but {ours} is asked for; "
+                "name the variant that the file was trained as"
+            )

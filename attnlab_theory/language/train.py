@@ -1,0 +1,252 @@
+"""Training: a generator of states and metrics.
+
+A step is one update from one batch, however many micro-batches the batch is cut into: their summed losses are
+divided by the targets of the whole batch, so that length-sorted, packed and plain batches have one gradient. All
+that is random follows from the seed and the step, all data from the seed and the epoch: a run that goes on from a
+saved state computes the same bits as one that was never stopped.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Float, Int, PyTree
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.corpora.batches import Batch
+from attnlab_theory.language.models.gpt import GPT, decayed
+from attnlab_theory.language.models.layers import at_least_single
+from attnlab_theory.language.schedules import Schedule
+from attnlab_theory.language.text.characters import PAD_ID
+from attnlab_theory.seeds import key_for
+
+Precision = Literal["float32", "bfloat16"]
+"""Of activations and products; parameters, moments and the loss are always kept in float32."""
+
+Epochs = Callable[[int], Iterable[Batch]]
+"""From the number of an epoch to its batches; the same number always gives the same batches."""
+
+Split = Callable[[Batch], Sequence[Batch]]
+"""A batch as micro-batches that hold the same documents."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    """AdamW with clipped gradients; the homework's numbers by default.
+
+    Raises:
+        ValueError: naming a number that makes no optimizer.
+
+    Source: Loshchilov and Hutter 2019; Stanford CS224n, assignment 5, `TrainerConfig`.
+    """
+
+    betas: tuple[float, float] = (0.9, 0.95)
+    epsilon: float = 1e-8
+    decay: float = 0.1
+    """Of all parameters but biases (`models.gpt.decayed`), times the learning rate."""
+    clip: float = 1.0
+    """Longest gradient, over all parameters."""
+
+    def __post_init__(self) -> None:
+        refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
+        for beta in self.betas:
+            if not 0 <= beta < 1:
+                raise ValueError(f"betas must be at least 0 and less than 1, not {self.betas}")
+        if not self.decay >= 0:
+            raise ValueError(f"decay must not be negative, but is {self.decay}")
+
+    def transformation(self, model: GPT) -> optax.GradientTransformation:
+        """From gradients to steps of unit learning rate, uphill."""
+        return optax.chain(
+            optax.clip_by_global_norm(self.clip),
+            optax.scale_by_adam(*self.betas, eps=self.epsilon),
+            optax.add_decayed_weights(self.decay, mask=decayed(model)),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model is trained."""
+
+    schedule: Schedule
+    epochs: int
+    optimizer: Optimizer = dataclasses.field(default_factory=Optimizer)
+    split: Split = lambda batch: (batch,)
+    """Into micro-batches; `functools.partial(by_length, rows=8)` reads little PAD."""
+    seed: int = 0
+    """Of dropout."""
+    precision: Precision = "float32"
+
+    def __post_init__(self) -> None:
+        refuse.not_a_size(epochs=self.epochs)
+        if self.precision not in get_args(Precision):
+            raise ValueError(f"precision is one of {', '.join(get_args(Precision))}, not {self.precision!r}")
+
+
+class State(NamedTuple):
+    """All that a run needs to go on; its arrays are given up to the next step."""
+
+    model: GPT
+    moments: PyTree
+    """The optimizer's."""
+    step: int = 0
+    """Updates so far."""
+    epoch: int = 0
+    batch: int = 0
+    """Batches of this epoch that have been read."""
+    tokens: int = 0
+    """Places read, PAD among them: the homework's schedules count these."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Metrics:
+    """What one step did."""
+
+    step: int
+    """Counted from 1."""
+    epoch: int
+    loss: float
+    """Mean over the batch's targets, in nats, before the update and with dropout."""
+    rate: float
+    gradient: float
+    """Euclidean length of the gradient before clipping."""
+    targets: int
+    documents: int
+    seconds: float
+    """From the end of the step before; the first one's is mostly compilation."""
+
+
+class Diverged(ValueError):
+    """The loss or its gradient is no longer a number."""
+
+
+def started(model: GPT, training: Training) -> State:
+    """The state before the first step."""
+    return State(model, training.optimizer.transformation(model).init(cast(optax.Params, model)))
+
+
+def train(
+    state: State, epochs: Epochs, training: Training, *, mesh: Mesh | None = None
+) -> Iterator[tuple[State, Metrics]]:
+    """Go on from a state to the end of the last epoch.
+
+    Args:
+        state: from `started`, or a saved one.
+        epochs: the data.
+        training: the recipe.
+        mesh: of devices with one axis named "data", over which the rows of every micro-batch are shared out. A
+            mesh over several hosts needs `jax.distributed.initialize`, and the same data on each of them.
+
+    Yields:
+        The state after each step, and what the step did. The next step reuses the memory of a yielded state.
+
+    Raises:
+        Diverged: naming step and learning rate, instead of yielding a state that holds no numbers.
+    """
+    everywhere, by_rows = _placements(mesh)
+    model, moments = everywhere((state.model, state.moments))
+    total = everywhere(_nothing(model))
+    step, tokens, skipped = state.step, state.tokens, state.batch
+    before = time.perf_counter()
+    for epoch in range(state.epoch, training.epochs):
+        for number, batch in enumerate(itertools.islice(epochs(epoch), skipped, None), skipped + 1):
+            rate, targets = training.schedule.rate(step, tokens), batch.targets
+            key = jax.random.fold_in(key_for(training.seed, "dropout"), step)
+            for part, micro in enumerate(training.split(batch)):
+                share = np.float32(1 / max(targets, 1))
+                total = _accumulate(model, total, by_rows(micro), share, key, part, precision=training.precision)
+            model, moments, total, report = _update(
+                model, moments, total, np.float32(rate), optimizer=training.optimizer
+            )
+            loss, length = (float(x) for x in report)
+            step, tokens = step + 1, tokens + batch.y.size
+            if not math.isfinite(loss + length):
+                raise Diverged(
+                    f"loss {loss} with a gradient of length {length} at step {step}, in epoch {epoch}, at learning "
+                    f"rate {rate:.3g}: go on from the last checkpoint with a lower rate"
+                )
+            now = time.perf_counter()
+            metrics = Metrics(step, epoch, loss, rate, length, targets, batch.documents, now - before)
+            before = now
+            yield State(model, moments, step, epoch, number, tokens), metrics
+        skipped = 0
+
+
+def summed_loss(model: GPT, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
+    """Minus the log-probability of the batch's targets, in nats, summed; PAD is no target."""
+    x, y, segments, positions = jax.tree.map(jnp.asarray, batch)
+    logits = at_least_single(model.rows(x, segments=segments, positions=positions, key=key))
+    # A comparison with every class: the gradient of a gather would be a scatter, one number at a time.
+    chosen = y[:, :, None] == jnp.arange(logits.shape[2], dtype=y.dtype)[None, None, :]
+    given = jnp.sum(jnp.where(chosen, logits, 0), axis=2)
+    lost = jax.nn.logsumexp(logits, axis=2) - given
+    return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
+
+
+Total = tuple[PyTree, Array]
+"""A gradient and a loss, summed over the micro-batches so far."""
+
+Count = int | Int[Array, ""]
+
+
+@jax.jit
+def _nothing(model: GPT) -> Total:
+    return jax.tree.map(jnp.zeros_like, model), jnp.zeros((), model.tokens.dtype)
+
+
+@functools.partial(jax.jit, static_argnames="precision", donate_argnames="total")
+def _accumulate(
+    model: GPT, total: Total, micro: Batch, share: Array, key: PRNGKeyArray, part: Count, *, precision: Precision
+) -> Total:
+    """Add a micro-batch's part of the batch's mean loss, and its gradient."""
+
+    def loss(model: GPT) -> Array:
+        narrow = jax.tree.map(lambda x: x.astype(precision), model) if precision != "float32" else model
+        return share * summed_loss(narrow, micro, jax.random.fold_in(key, part))
+
+    more, gradient = jax.value_and_grad(loss)(model)
+    return jax.tree.map(jnp.add, total, (gradient, more))
+
+
+@functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments", "total"))
+def _update(
+    model: GPT, moments: PyTree, total: Total, rate: Array, *, optimizer: Optimizer
+) -> tuple[GPT, PyTree, Total, tuple[Array, Array]]:
+    """The next model and moments, a total of nothing, and the loss with the gradient's length."""
+    gradient, loss = total
+    # optax raises a float to the power of a whole number; our tests, or a strict caller, forbid that.
+    with jax.numpy_dtype_promotion("standard"):
+        steps, moments = optimizer.transformation(model).update(gradient, moments, cast(optax.Params, model))
+    model = jax.tree.map(lambda x, step: x - rate.astype(x.dtype) * step, model, steps)
+    return model, moments, _nothing(model), (loss, optax.tree.norm(gradient))
+
+
+def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Batch], Batch]]:
+    """How trees come to lie on all devices, copied, and how rows are shared out among them."""
+    if mesh is None:
+        return functools.partial(jax.tree.map, jnp.copy), lambda batch: batch
+    if mesh.axis_names != ("data",):
+        raise ValueError(f'the mesh must have one axis, "data", not {mesh.axis_names}')
+    # The compiler lays out what is between: the axis is automatic, whatever the caller's is.
+    mesh = Mesh(mesh.devices, mesh.axis_names)
+    whole, rows = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("data"))
+
+    def placed(sharding: NamedSharding, x: Any) -> Array:
+        # From a callback every host takes what its own devices hold.
+        return jax.make_array_from_callback(np.shape(x), sharding, lambda index: np.asarray(x)[index])
+
+    def shared_out(batch: Batch) -> Batch:
+        filled = batch.filled(-(-len(batch.x) // mesh.size) * mesh.size)
+        return jax.tree.map(functools.partial(placed, rows), filled)
+
+    return functools.partial(jax.tree.map, functools.partial(placed, whole)), shared_out

@@ -1,0 +1,128 @@
+"""Checkpoints: what is written is read bit for bit, and whatever else lies there is refused in one line."""
+
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from attnlab_theory.language import checkpoint
+from attnlab_theory.language.models.mixers import Softmax
+from attnlab_theory.language.models.positions import Learned, Rotary
+from attnlab_theory.language.schedules import Cosine
+from attnlab_theory.language.text.characters import MASK, PAD, Characters
+from attnlab_theory.language.train import Training, started, train
+from tests.language.models import VOCABULARY, config, stirred
+from tests.language.test_train import epochs
+
+CHARACTERS = Characters(PAD + MASK + "abcdefghé"[: VOCABULARY - 2])
+MODEL = stirred(config(Softmax(), Rotary()))
+TRAINING = Training(schedule=Cosine(peak=1e-2, steps=4), epochs=2)
+ABOUT = {"recipe": {"rate": 1e-2}, "history": [[1, 3.25]]}
+
+
+def assert_same(ours, theirs):
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "vanilla.model.params"
+    checkpoint.save_model(path, MODEL, CHARACTERS, ABOUT)
+    return path
+
+
+def test_a_model_comes_back_bit_for_bit_with_what_was_said_of_it(saved):
+    found = checkpoint.load_model(saved)
+    assert_same(found.model, MODEL)
+    assert found.model.config == MODEL.config
+    assert (found.characters, found.about) == (CHARACTERS, ABOUT)
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_run_goes_on_from_its_file_bit_for_bit(tmp_path):
+    path = tmp_path / "run"
+    for state, metrics in train(started(MODEL, TRAINING), epochs, TRAINING):
+        if metrics.step == 3:
+            checkpoint.save_state(path, state, CHARACTERS, ABOUT)
+        last = state
+    state, found = checkpoint.load_state(path, TRAINING)
+    assert (state.step, state.epoch, state.batch) == (3, 1, 1)
+    assert found.about == ABOUT
+    [(resumed, _)] = train(state, epochs, TRAINING)
+    assert_same(resumed, last)
+
+
+def test_the_model_of_a_stopped_run_can_be_read(tmp_path):
+    state = started(MODEL, TRAINING)
+    checkpoint.save_state(tmp_path / "run", state, CHARACTERS, ABOUT)
+    assert_same(checkpoint.load_model(tmp_path / "run").model, MODEL)
+
+
+def test_another_framework_finds_the_arrays_by_name(saved):
+    arrays = safetensors.numpy.load_file(saved)
+    np.testing.assert_array_equal(arrays["model.tokens"], MODEL.tokens)
+    np.testing.assert_array_equal(arrays["model.blocks[0].into.weight"], MODEL.blocks[0].into.weight)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
+def test_a_truncated_file_is_refused(saved, kept):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(ValueError, match=r"vanilla\.model\.params is no whole checkpoint"):
+        checkpoint.load_model(saved)
+
+
+def rewritten(path, change_header=lambda header: None, change_arrays=lambda arrays: None):
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["attnlab"])
+    arrays = safetensors.numpy.load_file(path)
+    change_header(header)
+    change_arrays(arrays)
+    safetensors.numpy.save_file(arrays, path, metadata={"attnlab": json.dumps(header)})
+
+
+@pytest.mark.parametrize(
+    ("header", "arrays", "said"),
+    [
+        (lambda h: h.update(version=2), lambda a: None, "version 2"),
+        (lambda h: h["config"].update(layers=2), lambda a: None, r"blocks\[1\].* the file lacks it"),
+        (lambda h: h["config"].update(width=12), lambda a: None, r"model\.tokens must be .*12"),
+        (lambda h: h["config"].update(colour=1), lambda a: None, "no model of this attnlab: .*colour"),
+        (lambda h: h.update(characters=PAD + MASK), lambda a: None, "2 characters for a vocabulary of 11"),
+        (lambda h: None, lambda a: a.pop("model.tokens"), "model.tokens"),
+        (lambda h: None, lambda a: a["model.tokens"].fill(np.nan), "model.tokens .*nan"),
+    ],
+)
+def test_a_file_that_does_not_fit_itself_is_refused(saved, header, arrays, said):
+    rewritten(saved, header, arrays)
+    with pytest.raises(ValueError, match=said):
+        checkpoint.load_model(saved)
+
+
+def test_files_of_others_are_refused(saved, tmp_path):
+    safetensors.numpy.save_file({"x": np.zeros(3)}, tmp_path / "theirs")
+    with pytest.raises(ValueError, match="somebody else's"):
+        checkpoint.load_model(tmp_path / "theirs")
+    with pytest.raises(ValueError, match=r"there is no checkpoint .*nowhere"):
+        checkpoint.load_model(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="holds a model, not a run"):
+        checkpoint.load_state(saved, TRAINING)
+
+
+def test_a_checkpoint_of_another_variant_is_refused_by_its_first_difference(saved):
+    found = checkpoint.load_model(saved).model.config
+    checkpoint.refuse_other(saved, MODEL.config, found)
+    with pytest.raises(ValueError, match=r"positions Rotary\(.*\), but Learned\(\) is asked for"):
+        checkpoint.refuse_other(saved, dataclasses.replace(MODEL.config, positions=Learned()), found)
+
+
+def test_fingerprints_tell_texts_apart_and_where_they_are_cut():
+    prints = {checkpoint.fingerprint(*texts) for texts in [("ab",), ("a", "b"), ("b", "a"), ("ab", "")]}
+    assert len(prints) == 4
+    assert checkpoint.fingerprint("ab") == checkpoint.fingerprint("ab")
