@@ -4,29 +4,6 @@ from attnlab_theory.claims import Findings
 from attnlab_theory.claims import estimator_phase as claims
 from attnlab_theory.experiment import Experiment, main
 
-SHADES = {"trigonometric": "#cfe3f1", "hyperbolic": "#f5cdb0", "generalized exponential": "#c9e8dd"}
-HATCHES = {"trigonometric": "", "hyperbolic": "//", "generalized exponential": ".."}
-
-
-def draw_regions(ax) -> None:
-    """Where the formulas say that each estimator wins: a prediction, drawn as a shade instead of a line."""
-    import numpy as np
-    from matplotlib.colors import ListedColormap
-
-    from attnlab_theory.theory import feature_covariance as theory
-
-    axis = np.geomspace(0.2, 13, 220)
-    names = list(SHADES)
-    best = [
-        [names.index(theory.winner(total, difference, d=claims.WIDTH)) for total in axis] for difference in axis
-    ]
-    ax.pcolormesh(axis, axis, best, cmap=ListedColormap(list(SHADES.values())), shading="nearest", rasterized=True)
-    for i, name in enumerate(names):
-        here = (np.asarray(best) == i).astype(float)
-        if HATCHES[name]:
-            ax.contourf(axis, axis, here, levels=[0.5, 1.5], colors="none", hatches=[HATCHES[name]])
-        ax.contour(axis, axis, here, levels=[0.5], colors="#555555", linewidths=1)
-
 
 def winners(findings: Findings) -> list[tuple[float, float, str, bool]]:
     """Every point (L, D) with the estimator measured best, and whether its interval lies below all others."""
@@ -42,6 +19,9 @@ def winners(findings: Findings) -> list[tuple[float, float, str, bool]]:
 
 def draw_figure(findings: Findings):
     """Regions as predicted, winners as measured; the variances behind one column of the diagram."""
+    import numpy as np
+
+    from attnlab_theory.estimators.figures import SHADES, draw_regions
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
@@ -49,7 +29,8 @@ def draw_figure(findings: Findings):
         columns=2,
         size=(10.4, 4.6),
     )
-    draw_regions(axes[0])
+    axis = np.geomspace(0.2, 13, 220)
+    draw_regions(axes[0], axis, axis, d=claims.WIDTH)
     for i, name in enumerate(SHADES):
         for clear in (True, False):
             chosen = [(x, y) for x, y, best, apart in winners(findings) if best == name and apart == clear]
@@ -60,7 +41,6 @@ def draw_figure(findings: Findings):
                 axes[0].plot(
                     *points, style.MARKERS[i], color=style.COLOURS[i], markerfacecolor=face, ms=8, label=label
                 )
-    axes[0].set(xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"$D = \|x-y\|^2$")
     axes[0].set(title=rf"shade: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
     axes[0].grid(False)
     axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)

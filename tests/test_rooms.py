@@ -43,9 +43,10 @@ DOORS: dict[str, set[str]] = {
     },
     "answers": {"attention", "sampling", "claims", "identities", "report"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
-    "estimators": {"attention", "sampling", "theory"},
+    "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},
-    "experiments": {"experiment"} | BELOW_EXPERIMENT,
+    # the phase diagram is drawn for an experiment as for somebody's own queries and keys.
+    "experiments": {"experiment", "estimators"} | BELOW_EXPERIMENT,
 }
 ANYTHING = {"cli", "benchmarks"}
 

@@ -32,6 +32,8 @@ class Estimators:
     """Wanted root mean square error of a row of weights, relative to its length."""
     seed: int = 0
     """Every random number follows from it."""
+    figure: Path | None = None
+    """Draw the phase diagram with these pairs on it, and the errors, into this .svg or .png file."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -43,6 +45,10 @@ class Estimators:
 
         problem = pose(read_matrix(self.queries), read_matrix(self.keys), scale=self.scale, seed=self.seed)
         advice = advise(problem, features=self.features, error=self.error, seed=self.seed)
+        if self.figure is not None:
+            from attnlab_theory.estimators.figures import write_map
+
+            write_map(advice, self.figure)
         if self.json:
             print(json.dumps(as_json(advice), indent=1))
             return 0

@@ -78,3 +78,18 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, files, arguments, said):
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert said in err
+
+
+def test_a_figure_is_written_whole_in_either_format_and_in_no_other(capsys, files):
+    for name in ("map.svg", "map.png"):
+        code, out, _ = run(capsys, files, "--features", "16", "--figure", str(files / name))
+        assert code == 0
+        assert "Choose " in out
+        assert (files / name).stat().st_size > 10_000
+    before = sorted(path.name for path in files.iterdir())
+    for wrong, said in (("map.pdf", "'map.pdf'"), ("nowhere/map.svg", "nowhere")):
+        code, _, err = run(capsys, files, "--features", "16", "--figure", str(files / wrong))
+        assert code == 2
+        assert said in err
+        assert err.count("\n") == 1
+    assert sorted(path.name for path in files.iterdir()) == before

@@ -1,0 +1,101 @@
+"""The phase diagram of estimators, and where somebody's queries and keys fall on it. Imports matplotlib."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
+
+from attnlab_theory import files
+from attnlab_theory.estimators.advice import Advice
+from attnlab_theory.report import style
+from attnlab_theory.theory import feature_covariance as theory
+
+SHADES = {"trigonometric": "#cfe3f1", "hyperbolic": "#f5cdb0", "generalized exponential": "#c9e8dd"}
+HATCHES = {"trigonometric": "", "hyperbolic": "//", "generalized exponential": ".."}
+NARROWEST, WIDEST = 1e-2, 600.0
+"""Ends of the axes: below, all estimators are good; beyond, their variances overflow."""
+
+
+def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.ndarray, "m"], *, d: int) -> None:
+    """Where the formulas say that each estimator wins at equal numbers of features, as shades and hatches.
+
+    Args:
+        ax: with logarithmic axes, L = |x + y|^2 along x and D = |x - y|^2 along y.
+        sums, differences: the grid.
+        d: width of the vectors.
+    """
+    names = list(SHADES)
+    best = np.array([[names.index(theory.winner(total, apart, d=d)) for total in sums] for apart in differences])
+    colours = ListedColormap([SHADES[names[i]] for i in range(len(names))])
+    ax.pcolormesh(sums, differences, best, cmap=colours, vmin=0, vmax=2, shading="nearest", rasterized=True)
+    for i, name in enumerate(names):
+        here = (best == i).astype(float)
+        if HATCHES[name]:
+            ax.contourf(sums, differences, here, levels=[0.5, 1.5], colors="none", hatches=[HATCHES[name]])
+        ax.contour(sums, differences, here, levels=[0.5], colors="#555555", linewidths=1)
+    ax.set(xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"$D = \|x-y\|^2$")
+
+
+def write_map(advice: Advice, path: Path) -> None:
+    """Draw the pairs of a problem on the phase diagram, and predicted against measured errors.
+
+    Raises:
+        ValueError: if the path ends neither in .svg nor in .png.
+        OSError: if it cannot be written.
+    """
+    if path.suffix not in (".svg", ".png"):
+        raise ValueError(f"a figure is written as .svg or .png, not as {path.name!r}")
+    with files.replacing(path) as temporary:
+        style.save(lambda: _map(advice), [temporary])
+
+
+def _map(advice: Advice) -> Figure:
+    figure, (plane, errors) = style.panels(
+        f"Least predicted error on these queries and keys: {advice.chosen.estimator} features",
+        columns=2,
+        size=(11.0, 4.8),
+    )
+    _draw_pairs(plane, advice)
+    _draw_errors(errors, advice)
+    return figure
+
+
+def _draw_pairs(ax: Axes, advice: Advice) -> None:
+    problem = advice.problem
+    squares = [np.clip(x, NARROWEST, WIDEST) for x in (problem.sum_squares, problem.difference_squares)]
+    ends = [(0.8 * float(x.min()), 1.25 * float(x.max())) for x in squares]
+    draw_regions(ax, *(np.geomspace(*pair, 120) for pair in ends), d=problem.q.shape[1])
+    shares = problem.shares.ravel() / problem.shares.max()
+    ax.scatter(*(x.ravel() for x in squares), s=1 + 40 * shares, color="black", alpha=0.35, linewidths=0)
+    ax.set(title="a dot per pair, as large as its share of its row's attention")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_locator(NullLocator())
+    best = [Patch(facecolor=SHADES[name], hatch=2 * HATCHES[name], edgecolor="#555555") for name in SHADES]
+    title = "predicted best at equal features"
+    ax.legend(best, SHADES, title=title, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
+    ax.grid(False)
+
+
+def _draw_errors(ax: Axes, advice: Advice) -> None:
+    places = np.arange(len(advice.lines))
+    predicted = [line.weights for line in advice.lines]
+    ax.plot(places, predicted, "_", color="black", ms=26, mew=2, label="predicted, independent projections")
+    for series, coupling in enumerate(("iid", "orthogonal", "quasi-Monte Carlo")):
+        measured = [line.measured[coupling].weights for line in advice.lines]
+        ax.plot(
+            places + 0.14 * (series - 1),
+            measured,
+            style.MARKERS[series],
+            color=style.COLOURS[series],
+            label=f"measured, {coupling}",
+        )
+    ax.set_xticks(places, [line.estimator.replace(" ", "\n") for line in advice.lines])
+    ax.set(yscale="log", ylabel="relative error of a row of weights", title=f"{advice.features} features")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
