@@ -299,3 +299,12 @@ def model_atol(n: int, moved: float, dtype=np.float32) -> float:
     first order. Both sides pay. Random signs are not the worst ones, but nor are n eps what roundings add up to.
     """
     return 2 * (n + 8) * float(np.finfo(dtype).eps) * 2**12 * moved
+
+
+def log_probability_atol(n: int, logits: float, dtype=np.float32) -> float:
+    """Absolute error of the log-probability of one of n tokens, whose logits are off by at most `logits`.
+
+    A logarithm of a softmax moves by at most twice what its logits move by. Differences, exponentials, the n-term
+    sum and its logarithm add n + 5 eps, in each of the two ways of computing it that are compared.
+    """
+    return 2 * logits + 2 * (n + 5) * float(np.finfo(dtype).eps)

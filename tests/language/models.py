@@ -42,6 +42,17 @@ def stirred(cfg: GPTConfig) -> GPT:
     return jax.tree.map(lambda x: jnp.asarray(0.5 * rng.standard_normal(x.shape), x.dtype), empty)
 
 
+def lively(cfg: GPTConfig) -> GPT:
+    """A model whose choices depend on all that it sees: large matrices and tables, small biases, gains near one."""
+    rng = np.random.default_rng(2)
+
+    def drawn(x):
+        noise = jnp.asarray(rng.standard_normal(x.shape), x.dtype)
+        return noise if x.ndim > 1 else x + 0.1 * noise
+
+    return jax.tree.map(drawn, GPT(cfg, key=jax.random.key(0)))
+
+
 def name_of(value) -> str:
     """For test ids."""
     return getattr(value, "name", str(value)) + " shared" * getattr(value, "shared", False)

@@ -25,6 +25,19 @@ def vocabulary(corpus: str, *, source: str = "the corpus") -> Characters:
     return Characters.of(corpus + QUESTION.format(name=""), where=source)
 
 
+def name_in(question: str, *, where: str = "the question") -> str:
+    """Who is asked about.
+
+    Raises:
+        ValueError: if this is not a question of that frame, saying where.
+    """
+    before, after = QUESTION.split("{name}")
+    name = question.removeprefix(before).removesuffix(after)
+    if before + name + after != question or not name.strip():
+        raise ValueError(f"{where} is {question!r}, not of the form {QUESTION.format(name='X')!r}: it names nobody")
+    return name
+
+
 @dataclasses.dataclass(frozen=True)
 class Questions:
     """Questions, and the places that answer them where these are known."""

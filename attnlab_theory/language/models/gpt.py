@@ -18,7 +18,7 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models import gpt2
 from attnlab_theory.language.models.config import Gelu, GPTConfig
 from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, first_weights, product, rows_of
-from attnlab_theory.language.models.mixing import Kept, MixingLayer, in_slots
+from attnlab_theory.language.models.mixing import Kept, MixingLayer, Slot, in_slots
 from attnlab_theory.language.models.weighing import Place, place
 
 __all__ = ["GPT", "Cache", "GPTConfig", "decayed", "load_gpt2", "parameter_count"]
@@ -56,11 +56,9 @@ class Block(eqx.Module):
         x = x + dropout(mixed, more, self.rate)
         return x + dropout(transformed, self._transformed(x), self.rate), kept
 
-    def step(
-        self, x: Float[Array, "b 1 c"], position: Int[Array, ""], kept: Kept
-    ) -> tuple[Float[Array, "b 1 c"], Kept]:
-        """The next layer's token at one position, and the longer cache."""
-        more, kept = self.mixing.step(self.ln_1(x), position, kept)
+    def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The next layer's token of every row, and the longer cache."""
+        more, kept = self.mixing.step(self.ln_1(x), slot, kept)
         x = x + more
         return x + self._transformed(x), kept
 
@@ -176,14 +174,38 @@ class GPT(eqx.Module):
             raise ValueError(f"position {int(position)} has no slot: the cache has room for {capacity} positions")
         self._refuse(token[None, None], None, None)
         position = jnp.asarray(position, jnp.int32)
-        x = self._embedded(token[None, None], position[None, None])
+        slots = jnp.arange(capacity, dtype=jnp.int32)[None]
+        slot = Slot(position, position[None, None], slots, (slots <= position)[:, None])
+        logits, cache = self.step_rows(token[None], slot, cache)
+        # An update past the end lands on the last slot: that must not look like an answer.
+        return jnp.where((position >= 0) & (position < capacity), logits[0], jnp.nan), cache
+
+    def prefill_rows(
+        self, tokens: Int[Array, "b t"], lengths: Int[Array, " b"]
+    ) -> tuple[Float[Array, "b c"], tuple[Kept | None, ...]]:
+        """Logits of the token after the first `lengths` of every row, and what a cache of t slots holds.
+
+        Rows are filled up at their right end, with any tokens. A layer that keeps nothing leaves None.
+
+        Raises:
+            ValueError: as `rows`.
+        """
+        self._refuse(tokens, None, None)
+        x, kept = self._through(tokens, place(*tokens.shape, None, None), None)
+        last = jnp.take_along_axis(x, lengths[:, None, None] - 1, axis=1)
+        return self._logits(last)[:, 0], kept
+
+    def step_rows(self, tokens: Int[Array, " b"], slot: Slot, cache: Cache) -> tuple[Float[Array, "b c"], Cache]:
+        """Logits after one more token in every row of a batch, and the cache with it.
+
+        Every weight is read once for all rows. The slot must be one of the cache's; nothing is checked.
+        """
+        x = self._embedded(tokens[:, None], slot.at)
         longer = []
         for block, kept in zip(self.blocks, cache, strict=True):
-            x, kept = block.step(x, position, kept)
+            x, kept = block.step(x, slot, kept)
             longer.append(kept)
-        logits = self._logits(x)[0, 0]
-        # An update past the end lands on the last slot: that must not look like an answer.
-        return jnp.where((position >= 0) & (position < capacity), logits, jnp.nan), tuple(longer)
+        return self._logits(x)[:, 0], tuple(longer)
 
     def _through(self, tokens: Array, where: Place, key: PRNGKeyArray | None) -> tuple[Array, tuple[Any, ...]]:
         """The last layer's tokens, and what each layer would keep. Layers are unrolled: faster than a scan."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.layers import Linear
@@ -46,6 +46,19 @@ class Kept(NamedTuple):
     v: Float[Array, "b h s d"]
 
 
+class Slot(NamedTuple):
+    """Where one more token of every row is kept, and which slots it sees; one row stands for all that agree."""
+
+    number: Int[Array, ""]
+    """The slot, the same for all rows even where their tokens stand at different positions."""
+    at: Int[Array, "rows 1"]
+    """The positions of the tokens."""
+    keys: Int[Array, "rows s"]
+    """The positions of what the slots hold."""
+    seen: Bool[Array, "rows 1 s"]
+    """What is not seen may hold anything finite."""
+
+
 class Pairs(NamedTuple):
     """The positions of queries and keys; one row stands for all that agree."""
 
@@ -68,10 +81,8 @@ class MixingLayer(eqx.Module):
     ) -> tuple[Float[Array, "b t c"], Kept | None]:
         """The mixed tokens of whole rows, and what a cache would keep of them."""
 
-    def step(
-        self, x: Float[Array, "b 1 c"], position: Int[Array, ""], kept: Kept
-    ) -> tuple[Float[Array, "b 1 c"], Kept]:
-        """The mixed token at one position, and the cache with it."""
+    def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The mixed token of every row, and the cache with it."""
         raise NotImplementedError(f"{type(self).__name__} keeps no keys and values")
 
     def merged(self, x: Float[Array, "b h t d"]) -> Float[Array, "b t c"]:
@@ -107,20 +118,13 @@ class ScoredLayer(MixingLayer):
         means = weighted_means(scores, parts.v, place.mask, rate=self.shape.dropout, key=key)
         return self.merged(means), Kept(parts.k, parts.v)
 
-    def step(
-        self, x: Float[Array, "b 1 c"], position: Int[Array, ""], kept: Kept
-    ) -> tuple[Float[Array, "b 1 c"], Kept]:
-        """The mixed token at one position, which sees the slots up to its own, and the cache with it.
-
-        Slots beyond are never looked at: what a padded prompt left there is overwritten token by token.
-        """
-        at = position[None, None]
-        parts = self.parts(x, at)
-        k = lax.dynamic_update_slice_in_dim(kept.k, parts.k, position, axis=2)
-        v = lax.dynamic_update_slice_in_dim(kept.v, parts.v, position, axis=2)
-        slots = jnp.arange(v.shape[2], dtype=position.dtype)[None]
-        scores = self._biased(parts.q, k, Pairs(at, slots, counted=False))
-        means = weighted_means(scores, v, (slots <= position)[:, None], rate=0.0, key=None)
+    def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The mixed token of every row, from the slots that it sees, and the cache with it."""
+        parts = self.parts(x, slot.at)
+        k = lax.dynamic_update_slice_in_dim(kept.k, parts.k, slot.number, axis=2)
+        v = lax.dynamic_update_slice_in_dim(kept.v, parts.v, slot.number, axis=2)
+        scores = self._biased(parts.q, k, Pairs(slot.at, slot.keys, counted=False))
+        means = weighted_means(scores, v, slot.seen, rate=0.0, key=None)
         return self.merged(means), Kept(k, v)
 
     def _biased(self, q: Array, k: Array, pairs: Pairs) -> Array:
