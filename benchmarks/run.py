@@ -32,9 +32,9 @@ class Options:
 
 def benchmarks() -> tuple[Benchmark, ...]:
     """Every benchmark, explicitly. Imported here: `--help` should not wait for jax."""
-    from benchmarks import additive, block_sparse, blocked_attention, feature_attention, monte_carlo
+    from benchmarks import additive, block_sparse, blocked_attention, feature_attention, generation, monte_carlo
 
-    modules = (monte_carlo, blocked_attention, feature_attention, additive, block_sparse)
+    modules = (monte_carlo, blocked_attention, feature_attention, additive, block_sparse, generation)
     return tuple(module.BENCHMARK for module in modules)
 
 
