@@ -108,7 +108,7 @@ def reading(size: Size) -> dict[str, Callable[[], object]]:
 
     def in_torch() -> None:
         for _ in range(size.new):
-            matrix @ vector
+            torch.mv(matrix, vector)
 
     def in_jax() -> None:
         for _ in range(size.new):

@@ -191,7 +191,7 @@ class GPT(eqx.Module):
             ValueError: as `rows`.
         """
         self._refuse(tokens, None, None)
-        x, kept = self._through(tokens, place(*tokens.shape, None, None), None)
+        x, kept = self._through(tokens, place(tokens.shape[0], tokens.shape[1], None, None), None)
         last = jnp.take_along_axis(x, lengths[:, None, None] - 1, axis=1)
         return self._logits(last)[:, 0], kept
 
