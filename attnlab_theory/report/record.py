@@ -35,7 +35,7 @@ def ends(interval: Interval) -> list[float | None]:
 
 def from_json(value: dict[str, Any]) -> Finding:
     """The finding that `as_json` wrote."""
-    intervals = {name: _interval(value[name]) for name in ("predicted", "measured")}
+    intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     judged = {name: Verdict(value[name]) for name in ("verdict", "expect")}
     return Finding(**{**value, **intervals, **judged})
 
@@ -53,7 +53,8 @@ def read_findings(path: Path) -> Findings:
         raise ValueError(f"{path} does not hold findings: {error}; run the experiment again") from None
 
 
-def _interval(pair: list[float | None]) -> Interval:
+def from_ends(pair: list[float | None]) -> Interval:
+    """The interval that `ends` wrote."""
     low, high = pair
     return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 

@@ -124,6 +124,20 @@ def proportion() -> Bound:
     return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", interval)
 
 
+def paired() -> Bound:
+    """Two Clopper-Pearson intervals: the draws are differences of two truth values, so -1, 0 or 1.
+
+    Of 1 and of -1 each takes half of the error rate. A tenth narrower than `bounded` at 500 draws.
+    """
+
+    def interval(draws: np.ndarray, error_rate: float) -> Interval:
+        _require(bool(np.all((draws == -1) | (draws == 0) | (draws == 1))), "a draw is none of -1, 0 and 1")
+        gained, lost = (proportion().interval(draws == sign, error_rate / 2) for sign in (1, -1))
+        return Interval(gained.low - lost.high, gained.high - lost.low)
+
+    return Bound("paired", "draws are -1, 0 or 1 (Clopper-Pearson for either sign)", interval)
+
+
 def known_variance(variance: float) -> Bound:
     """Catoni's M-estimator: the draws have variance at most `variance`, and any tail at all.
 
@@ -179,6 +193,31 @@ def normal(argument: str) -> Bound:
         )
 
     return Bound("normal", f"large sample: {argument}", interval)
+
+
+def student(argument: str) -> Bound:
+    """Mean plus or minus a quantile of Student's t of its standard error, for a few draws that are close to normal.
+
+    One draw, or draws that are all equal, say nothing of their spread: the interval is then the whole line.
+
+    Args:
+        argument: why a draw is close to normal here; goes into the finding.
+
+    Raises:
+        ValueError: if no argument is given.
+    """
+    if not argument.strip():
+        raise ValueError("a t interval needs an argument in words why its draws are close to normal")
+
+    def interval(draws: np.ndarray, error_rate: float) -> Interval:
+        if np.min(draws) == np.max(draws):
+            return EVERYTHING
+        quantile = -float(scipy.special.stdtrit(draws.size - 1, error_rate / 2))
+        return Interval.around(
+            float(np.mean(draws)), quantile * float(np.std(draws, ddof=1)) / math.sqrt(draws.size)
+        )
+
+    return Bound("student", f"close to normal: {argument}", interval)
 
 
 def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -> Interval:

@@ -7,8 +7,9 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from attnlab_theory.stats import bounded, known_variance, proportion
-from tests.stats.laws import beta, coin, gauss, log_normal, student, uniform
+from attnlab_theory.stats import bounded, known_variance, paired, proportion, student
+from tests.stats import laws
+from tests.stats.laws import beta, coin, gauss, log_normal, uniform
 
 
 def plain_betting(draws: np.ndarray, error_rate: float) -> tuple[float, float]:
@@ -49,6 +50,26 @@ def test_proportion_covers_by_enumeration(p):
     assert covered >= 0.9
 
 
+@pytest.mark.parametrize("gains", [0.0, 0.03, 0.3, 0.6])
+@pytest.mark.parametrize("losses", [0.0, 0.03, 0.3])
+def test_paired_covers_by_enumeration(gains, losses):
+    n, law = 15, scipy.stats.multinomial(15, [gains, losses, 1 - gains - losses])
+    covered = 0.0
+    for gained in range(n + 1):
+        for lost in range(n + 1 - gained):
+            interval = paired().interval(np.repeat([1, -1, 0], [gained, lost, n - gained - lost]), 0.1)
+            inside = interval.low <= gains - losses <= interval.high
+            covered += law.pmf([gained, lost, n - gained - lost]) if inside else 0.0
+    assert covered >= 0.9
+
+
+def test_student_is_the_t_interval():
+    draws = np.array([0.867, 0.933, 0.9])
+    interval = student("three seeds").interval(draws, 0.05)
+    wanted = scipy.stats.t.interval(0.95, 2, np.mean(draws), scipy.stats.sem(draws))
+    assert all(map(math.isclose, (interval.low, interval.high), wanted))
+
+
 @pytest.mark.parametrize("n", [1, 5, 2**21])
 @pytest.mark.parametrize("error_rate", [0.1, 1e-10])
 def test_proportion_of_none_and_of_all_has_a_closed_form(n, error_rate):
@@ -82,7 +103,7 @@ def plain_catoni(draws: np.ndarray, variance: float, error_rate: float) -> tuple
     return scipy.optimize.brentq(total, draws.min(), draws.max(), xtol=1e-9 * eta), eta
 
 
-@pytest.mark.parametrize("law", [gauss(1e3, 1.0), log_normal(2.0), student(2.1), coin(0.005, 0.0, 1e4)])
+@pytest.mark.parametrize("law", [gauss(1e3, 1.0), log_normal(2.0), laws.student(2.1), coin(0.005, 0.0, 1e4)])
 @pytest.mark.parametrize("error_rate", [0.1, 1e-8])
 def test_known_variance_is_catonis_estimator(law, error_rate):
     # `known_variance` finds the root to a millionth of the radius, which it adds to the radius.

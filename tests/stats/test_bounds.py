@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from attnlab_theory.stats import Bound, bounded, exact, known_variance, normal, proportion
-from tests.stats.laws import Law, beta, coin, gauss, log_normal, student, uniform
+from attnlab_theory.stats import Bound, bounded, exact, known_variance, normal, paired, proportion, student
+from tests.stats import laws
+from tests.stats.laws import Law, beta, coin, gauss, log_normal, uniform
 from tests.tolerances import misses_allowed
 
 ERROR_RATE = 0.1
@@ -32,8 +33,9 @@ COVERED: dict[str, tuple[Callable[[Law], Bound], Law]] = {
     "proportion, fair": (lambda law: proportion(), coin(0.5)),
     "proportion, rare": (lambda law: proportion(), coin(0.003)),
     "proportion, nearly sure": (lambda law: proportion(), coin(0.97)),
+    "student, normal": (lambda law: student("normal draws"), gauss(-3.0, 2.0)),
     "known variance, normal": (lambda law: known_variance(law.variance), gauss(-3.0, 2.0)),
-    "known variance, student": (lambda law: known_variance(law.variance), student(2.1)),
+    "known variance, student": (lambda law: known_variance(law.variance), laws.student(2.1)),
     "known variance, log-normal": (lambda law: known_variance(law.variance), log_normal(1.0)),
     "known variance, very skewed": (lambda law: known_variance(law.variance), log_normal(2.5)),
     "known variance, rare and large": (lambda law: known_variance(law.variance), coin(0.005, 0.0, 1e4)),
@@ -182,9 +184,10 @@ def test_exact_keeps_every_digit(value):
     assert interval.low == interval.high == value
 
 
-def test_normal_says_nothing_of_draws_that_are_all_equal():
+@pytest.mark.parametrize("bound", [normal("none"), student("none")], ids=lambda b: b.name)
+def test_bounds_by_the_spread_say_nothing_of_draws_that_are_all_equal(bound):
     for n in (1, 1000):
-        assert normal("none").interval(np.zeros(n), ERROR_RATE).width == math.inf
+        assert bound.interval(np.zeros(n), ERROR_RATE).width == math.inf
 
 
 @pytest.mark.parametrize(
@@ -201,6 +204,7 @@ def test_normal_says_nothing_of_draws_that_are_all_equal():
         (lambda: known_variance(math.nan), "nan"),
         (lambda: known_variance(math.inf), "inf"),
         (lambda: normal("  "), "argument in words"),
+        (lambda: student("  "), "argument in words"),
     ],
 )
 def test_a_bound_without_sense_is_refused(make, said):
@@ -216,6 +220,7 @@ def test_a_bound_without_sense_is_refused(make, said):
         (bounded(0.0, 1.0), [0.5, math.nan], "not finite"),
         (known_variance(1.0), [0.5, math.inf], "not finite"),
         (proportion(), [0.0, 0.5, 1.0], "neither 0 nor 1"),
+        (paired(), [-1.0, 0.5], "none of -1, 0 and 1"),
         (exact(1.0), [0.0, 0.5], "2 draws"),
         (normal("none"), [], "at least one"),
         (normal("none"), [[1.0, 2.0]], r"\(1, 2\)"),

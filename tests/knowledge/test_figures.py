@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from attnlab_theory.knowledge import figures
+from attnlab_theory.knowledge.estimate import Estimates
+from attnlab_theory.knowledge.findings import measure
+from attnlab_theory.language.text.characters import MASK
+from tests.knowledge.models import PLACES, models
+
+
+@pytest.fixture(scope="module")
+def measured() -> Estimates:
+    return measure(models({"none": 0.0, "rope": 0.8}, seeds=2), PLACES, shuffles=9)
+
+
+def title(figure) -> str:
+    return figure.get_suptitle()
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_figures_need_estimates_only_and_name_their_axes(name, measured):
+    figure = figures.FIGURES[name](measured)
+    assert title(figure)
+    assert all(ax.get_xlabel() for ax in figure.axes)
+    assert figure.axes[0].get_ylabel()
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_a_figure_without_its_estimates_is_missed_loudly(name):
+    with pytest.raises(KeyError, match="no estimate"):
+        figures.FIGURES[name](Estimates())
+
+
+def test_titles_state_what_was_found(measured):
+    assert title(figures.accuracy_by_variant(measured)) == "held-out persons answered right: none 0%, rope 80%"
+    (auroc,) = measured.of("auroc", variant="rope")
+    assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))
+
+
+ROWS = [
+    {"variant": variant, "seed": seed, "step": step, "loss": 3 / step, "accuracy": step / 400}
+    for variant in ("none", "rope")
+    for seed in range(2)
+    for step in range(1, 301)
+]
+
+
+def test_learning_curves_have_a_line_for_each_seed():
+    figure = figures.learning_curves(ROWS)
+    assert [len(ax.lines) for ax in figure.axes] == [4, 4]
+    assert title(figure).endswith("none 75%, rope 75%")
+    assert len(figure.axes[0].lines[0].get_xdata()) == figures.SMOOTHED
+
+
+@pytest.mark.parametrize("field", ["loss", "accuracy"])
+def test_learning_curves_without_a_curve_are_refused(field):
+    with pytest.raises(ValueError, match=f"rows with '{field}'"):
+        figures.learning_curves([{**row, field: None} for row in ROWS])
+
+
+QUESTION = f"Where was Bada born?{MASK}Bern{MASK}"
+
+
+def test_an_attention_map_counts_the_weight_on_the_name_while_answering():
+    n, mark = len(QUESTION), QUESTION.index(MASK)
+    weights = np.eye(n)
+    # The mark and B look at the name alone, e, r and n at themselves; of the closing mark nobody asks.
+    weights[[mark, mark + 1, n - 1]] = np.arange(n) == QUESTION.index("Bada")
+    figure = figures.attention_map(weights, QUESTION, name="Bada", head="layer 1, head 2")
+    assert title(figure) == "layer 1, head 2: while answering, 40% of the weight lies on the name"
+
+
+@pytest.mark.parametrize(
+    ("characters", "name", "said"),
+    [
+        (QUESTION[:-1], "Bada", "need as many rows"),
+        (QUESTION, "Bado", "does not hold the name 'Bado'"),
+        (QUESTION.replace(MASK, "-"), "Bada", "no mark"),
+    ],
+    ids=["length", "name", "mark"],
+)
+def test_an_attention_map_of_something_else_is_refused(characters, name, said):
+    with pytest.raises(ValueError, match=said):
+        figures.attention_map(np.eye(len(QUESTION)), characters, name=name, head="any")
