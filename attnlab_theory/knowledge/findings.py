@@ -42,7 +42,6 @@ def measure(
     """
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
-    groups = {answer.group for answer in answers}
     # Whoever was finetuned on a question answers it by rote: that is no test of knowing what one knows.
     tested = Answers(a for a in answers if a.group != "finetuned") or answers
     found = [
@@ -54,16 +53,14 @@ def measure(
         *confidence.reliability(tested, error_rate, bins=min(8, len(tested) // len(tested.variants))),
         *confidence.abstention(tested, error_rate),
         *confidence.histogram(tested, error_rate),
+        *names.confident_places(answers, places, error_rate),
+        *names.same_part(answers, "first", error_rate, shuffles=shuffles),
+        *names.same_part(answers, "last", error_rate, shuffles=shuffles),
+        *names.like_the_nearest(answers, error_rate, shuffles=shuffles),
     ]
-    if "held-out" in groups:
+    if any(answer.group == "held-out" for answer in answers):
         for first, second in itertools.combinations(answers.variants, 2):
             found += accuracy.compared(answers, first, second, "held-out", error_rate)
-    if "never-seen" in groups:
-        found += names.confident_places(answers, places, error_rate)
-        for part in ("first", "last"):
-            found += names.same_part(answers, part, error_rate, shuffles=shuffles)
-        if groups & {"finetuned", "held-out"}:
-            found += names.like_the_nearest(answers, error_rate, shuffles=shuffles)
     return Estimates(found)
 
 

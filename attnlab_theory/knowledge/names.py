@@ -1,4 +1,7 @@
-"""Names nobody ever saw: is the model sure of what it cannot know, and what in the name decides its answer?"""
+"""Names nobody ever saw: is the model sure of what it cannot know, and what in the name decides its answer?
+
+Of a model that was not asked for such names there is nothing to say.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal
@@ -6,7 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory.knowledge.answered import Answers
+from attnlab_theory.knowledge.answered import UNTRAINED, Answers
 from attnlab_theory.knowledge.confidence import sure_of_right
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, share
 from attnlab_theory.stats import proportion
@@ -23,9 +26,6 @@ def confident_places(answers: Answers, places: Collection[str], error_rate: floa
 
     Confidently: with more confidence than half of this model's right answers, a threshold taken as given. A model
     that is never right has none.
-
-    Raises:
-        ValueError: if a model was not asked for names never seen.
     """
     known, found = frozenset(places), []
     for variant, seed, model in _models(answers):
@@ -45,9 +45,6 @@ def same_part(answers: Answers, part: Part, error_rate: float, *, shuffles: int 
 
     A permutation test for each variant and seed: `agreement` is the share of pairs of such names with one answer,
     `by_chance` its mean when the answers are shuffled over the names. None where no two names share the part.
-
-    Raises:
-        ValueError: if a model was not asked for names never seen.
     """
     found = []
     for variant, seed, model in _models(answers):
@@ -74,13 +71,15 @@ def like_the_nearest(answers: Answers, error_rate: float, *, shuffles: int = 9_9
 
     A permutation test for each variant and seed: `agreement` is how often the answer is the place of the nearest
     name by edit distance (of several equally near, the share), `by_chance` its mean when the answers are shuffled.
-
-    Raises:
-        ValueError: if a model was not asked for names never seen, and for others.
+    Known persons are those that this model has read about.
     """
     found = []
     for variant, seed, model in _models(answers):
-        unseen, seen = model.of("never-seen"), model.of("finetuned", "held-out")
+        # Without pretraining, finetuning is all that spoke of anybody.
+        known = {"finetuned"} if variant == UNTRAINED else {"finetuned", "held-out"}
+        unseen, seen = model.of("never-seen"), [a for a in model if a.group in known]
+        if not seen:
+            continue
         distances = edit_distances([a.name for a in unseen], [a.name for a in seen])
         nearest = distances == distances.min(axis=1, keepdims=True)
         i, j = np.nonzero(nearest)
@@ -143,7 +142,8 @@ def _numbered(places: list[str]) -> np.ndarray:
 
 
 def _models(answers: Answers) -> list[tuple[str, int, Answers]]:
-    models = dict.fromkeys((answer.variant, answer.seed) for answer in answers)
+    """Those that were asked for names never seen."""
+    models = dict.fromkeys((a.variant, a.seed) for a in answers if a.group == "never-seen")
     return [(variant, seed, answers.of(variant=variant, seed=seed)) for variant, seed in models]
 
 

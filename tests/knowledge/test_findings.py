@@ -14,7 +14,7 @@ SHUFFLES = 49
 
 @pytest.fixture(scope="module")
 def answers():
-    return models({"none": 0.0, "rope": 1.0}, seeds=2)
+    return models({"none": 0.0, "rope": 1.0}, seeds=2, persons=40)
 
 
 @pytest.fixture(scope="module")

@@ -85,6 +85,14 @@ def test_places_of_the_nearest_names_are_noticed():
     assert math.isclose(found.setting["agreement"], 1)
 
 
+def test_the_untrained_know_only_those_they_were_finetuned_on():
+    known = [answered(name="Dodo", group="finetuned", variant="none"), answered(name="Bade", variant="none")]
+    (found,) = names.like_the_nearest(
+        Answers((*known, *unseen([("Bada", "Cairo")], variant="none"))), ERROR_RATE, shuffles=9
+    )
+    assert found.setting["distance"] == 4
+
+
 def test_of_several_names_equally_near_each_counts_its_share():
     known = [answered(name="Bade", gold="Bern"), answered(name="Bado", gold="Cairo")]
     (found,) = names.like_the_nearest(Answers((*known, *unseen([("Bada", "Cairo")]))), ERROR_RATE, shuffles=9)
