@@ -36,6 +36,23 @@ def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Pat
         yield {suffix: files.enter_context(replacing(stem.with_name(stem.name + suffix))) for suffix in suffixes}
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a file that could not be written later, before hours go into what shall be in it.
+
+    Raises:
+        ValueError: if `path` is a folder, or its folder is missing or cannot be written.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}; name a file in another folder") from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     with replacing(path) as temporary:

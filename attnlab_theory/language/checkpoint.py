@@ -166,6 +166,14 @@ def fingerprint(*texts: str) -> str:
     return digest.hexdigest()[:16]
 
 
+def fingerprint_of_model(model: GPT) -> str:
+    """A short hash of a model's parameters."""
+    digest = hashlib.sha256()
+    for name, x in _named("model", model):
+        digest.update(f"{name}:{x.shape}:{x.dtype}:".encode() + np.asarray(x).tobytes())
+    return digest.hexdigest()[:16]
+
+
 def refuse_other(path: Path, wanted: GPTConfig, found: GPTConfig) -> None:
     """Refuse a checkpoint of another configuration.
 

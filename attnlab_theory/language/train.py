@@ -173,7 +173,7 @@ def train(
             if not math.isfinite(loss + length):
                 raise Diverged(
                     f"loss {loss} with a gradient of length {length} at step {step}, in epoch {epoch}, at learning "
-                    f"rate {rate:.3g}: go on from the last checkpoint with a lower rate"
+                    f"rate {rate:.3g}: train with a lower rate"
                 )
             now = time.perf_counter()
             metrics = Metrics(step, epoch, loss, rate, length, targets, batch.documents, now - before)

@@ -59,7 +59,7 @@ class Questions:
         """
         if self.places is None:
             raise ValueError(
-                f"{self.source} has no places, its line 1 no tab; accuracy needs lines of question, tab and place"
+                f"{self.source} has no places, its line 1 no tab; lines of question, tab and place are needed"
             )
         return self.places
 

@@ -1,4 +1,4 @@
-"""attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
+"""attnlab knowledge data: what a model reads and what it is to predict."""
 
 import dataclasses
 import json
@@ -12,9 +12,6 @@ from attnlab_theory.language.corpora.corruption import Corruption
 if TYPE_CHECKING:
     from attnlab_theory.language.corpora.birthplaces import NameDataset
     from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
-
-ERROR_RATE = 0.05
-"""Of the interval around an accuracy."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,49 +83,3 @@ class Data:
         return CharCorruptionDataset(
             text, self.block_size, how=self.how, characters=characters, seed=self.seed, source=source
         )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Baseline:
-    """The accuracy of one place as the answer to every question."""
-
-    eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
-    """Lines of question, tab and place."""
-    place: str = "London"
-    """The answer."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
-
-    def run(self) -> int:
-        """Count the questions that the place answers."""
-        from attnlab_theory.language.corpora.birthplaces import always, read_questions
-
-        found = always(self.place, read_questions(self.eval_corpus))
-        interval = found.interval(ERROR_RATE)
-        if self.json:
-            result = {
-                "place": self.place,
-                "correct": found.correct,
-                "total": found.total,
-                "accuracy": found.accuracy,
-                "interval": [interval.low, interval.high],
-                "error_rate": ERROR_RATE,
-            }
-            print(json.dumps(result, indent=1, ensure_ascii=False))
-            return 0
-        print(
-            f"{self.place}: {found.correct} of {found.total} right, {100 * found.accuracy:.1f} % "
-            f"({100 * (1 - ERROR_RATE):g} % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %)"
-        )
-        return 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Knowledge:
-    """A small GPT that reads about persons and is asked where they were born."""
-
-    task: Annotated[Data, tyro.conf.subcommand("data")] | Annotated[Baseline, tyro.conf.subcommand("baseline")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

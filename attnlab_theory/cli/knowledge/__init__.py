@@ -1,0 +1,27 @@
+"""attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
+
+import dataclasses
+from typing import Annotated
+
+from tyro.conf import subcommand
+
+from attnlab_theory.cli.knowledge.asking import Baseline, Evaluate
+from attnlab_theory.cli.knowledge.data import Data
+from attnlab_theory.cli.knowledge.training import Finetune, Pretrain
+
+
+@dataclasses.dataclass(frozen=True)
+class Knowledge:
+    """A small GPT that reads about persons and is asked where they were born."""
+
+    task: (
+        Annotated[Pretrain, subcommand("pretrain")]
+        | Annotated[Finetune, subcommand("finetune")]
+        | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Baseline, subcommand("baseline")]
+        | Annotated[Data, subcommand("data")]
+    )
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()

@@ -1,0 +1,94 @@
+"""What the commands that have a model share: its name, its sizes, its recipe. Nothing here imports jax."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from attnlab_theory.knowledge.recipes import Precision, Recipe
+
+if TYPE_CHECKING:
+    from attnlab_theory.knowledge.stages import Corpus
+    from attnlab_theory.language.checkpoint import Saved
+    from attnlab_theory.language.models.config import GPTConfig
+
+VariantName = Annotated[
+    str,
+    tyro.conf.Positional,
+    tyro.conf.arg(
+        metavar="VARIANT",
+        help="vanilla, rope, sinusoidal, nope, alibi, synthesizer, random-synthesizer, additive, shared, features.",
+    ),
+]
+"""A string and no literal: the names are the library's, and so is the complaint about an unknown one."""
+
+PretrainCorpus = Annotated[
+    Path,
+    tyro.conf.Positional,
+    tyro.conf.arg(
+        metavar="PRETRAIN_CORPUS",
+        help="The text of pretraining, one document per line: the vocabulary comes from it, always.",
+    ),
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Of a new model, by default the homework's; a model that is read has its own, and what is given must agree."""
+
+    layers: int | None = None
+    """By default 4."""
+    heads: int | None = None
+    """By default 8."""
+    width: int | None = None
+    """By default 256."""
+    block_size: int | None = None
+    """Characters of the longest document; by default 128."""
+    dropout: float | None = None
+    """By default 0.1."""
+
+    def start(self, variant: str, corpus: "Corpus", reading: Path | None) -> "GPTConfig | Saved":
+        """A new model's configuration, or the model of a file.
+
+        Raises:
+            ValueError: if the variant is unknown, a size is out of range, or the file holds another model.
+        """
+        from attnlab_theory.knowledge.stages import read_model
+        from attnlab_theory.knowledge.variants import configured
+
+        fields = {"layers": self.layers, "heads": self.heads, "width": self.width, "block": self.block_size}
+        if reading is not None:
+            return read_model(reading, variant, corpus, **fields, residual_dropout=self.dropout)
+        given = {name: number for name, number in fields.items() if number is not None}
+        rate = {} if self.dropout is None else {"dropout": self.dropout}
+        return configured(variant, vocabulary=len(corpus.characters), **rate, **given)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Changes:
+    """To the homework's recipe."""
+
+    epochs: int | None = None
+    """Passes over the data; by default 650 in pretraining, in finetuning 10 after it and 75 without it."""
+    batch_size: int | None = None
+    """Documents behind one step; by default 128 in pretraining and 256 in finetuning."""
+    lr: float | None = None
+    """The highest learning rate; by default 6e-3 in pretraining and 6e-4 in finetuning."""
+    schedule: Literal["homework", "cosine"] = "homework"
+    """The homework's learning rates, which rise again after 200 passes over the pretraining corpus (in pretraining
+    with --year 2024 after 650), however many epochs there are; or one cosine over this run, after a warm-up."""
+    precision: Precision = "float32"
+    """Of products and activations; parameters are always float32."""
+    rows: int | None = None
+    """Documents of a micro-batch; by default 8 on a processor and the whole batch elsewhere."""
+    seed: int = 0
+    """First weights, corruption and dropout follow from it."""
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """The recipe with what was given."""
+        given = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
+        given = {name: number for name, number in given.items() if number is not None}
+        if self.schedule == "cosine":
+            given["fall"] = None
+        return dataclasses.replace(recipe, seed=self.seed, precision=self.precision, **given)

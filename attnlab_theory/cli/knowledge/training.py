@@ -1,0 +1,169 @@
+"""attnlab knowledge pretrain and finetune: the homework's command lines, and runs that can be stopped."""
+
+import contextlib
+import dataclasses
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab_theory.cli.knowledge.models import Changes, PretrainCorpus, Sizes, VariantName
+from attnlab_theory.cli.progress import Progress
+from attnlab_theory.language.corpora.corruption import Corruption
+
+if TYPE_CHECKING:
+    from attnlab_theory.language.runs import Run, Standing
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """Of what has been done."""
+
+    writing_params_path: Path
+    """File for the model; until it is whole, PATH.partial holds what the run needs to go on."""
+    resume: bool = False
+    """Go on from PATH.partial, to the same bits as without the stop; from the start if there is none."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pretrain:
+    """Train a model on a text from which pieces are cut out: it learns to go on, and to fill in what is missing."""
+
+    variant: VariantName
+    pretrain_corpus: PretrainCorpus
+    keeping: Keeping
+    reading_params_path: Path | None = None
+    """A model to go on from; without it, a new one."""
+    how: Corruption = dataclasses.field(default_factory=Corruption)
+    changes: Changes = dataclasses.field(default_factory=Changes)
+    sizes: Sizes = dataclasses.field(default_factory=Sizes)
+
+    def run(self) -> int:
+        """Train and write."""
+        from attnlab_theory.knowledge.recipes import PRETRAINING
+        from attnlab_theory.knowledge.stages import Corpus, pretraining
+
+        corpus = Corpus.read(self.pretrain_corpus)
+        start = self.sizes.start(self.variant, corpus, self.reading_params_path)
+        recipe = self.changes.of(PRETRAINING[self.how.year])
+        return _trained(pretraining(corpus, start, recipe, self.how), self.keeping)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finetune:
+    """Train a model to answer questions: 10 epochs if it has been pretrained, 75 if it is new."""
+
+    variant: VariantName
+    pretrain_corpus: PretrainCorpus
+    keeping: Keeping
+    finetune_corpus_path: Path
+    """Lines of question, tab and place."""
+    reading_params_path: Path | None = None
+    """The pretrained model; without it, a new one."""
+    changes: Changes = dataclasses.field(default_factory=Changes)
+    sizes: Sizes = dataclasses.field(default_factory=Sizes)
+
+    def run(self) -> int:
+        """Train and write."""
+        from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH
+        from attnlab_theory.knowledge.stages import Corpus, finetuning
+        from attnlab_theory.language.corpora.birthplaces import read_questions
+
+        corpus = Corpus.read(self.pretrain_corpus)
+        questions = read_questions(self.finetune_corpus_path)
+        start = self.sizes.start(self.variant, corpus, self.reading_params_path)
+        recipe = self.changes.of(FINETUNING if self.reading_params_path else FINETUNING_FROM_SCRATCH)
+        return _trained(finetuning(corpus, questions, start, recipe), self.keeping)
+
+
+def _trained(run: "Run", keeping: Keeping) -> int:
+    """Train to the end, showing how far it has come; 130 if it was stopped."""
+    from attnlab_theory.language.runs import partial_path, standing
+
+    if not keeping.save_every >= 0:
+        raise ValueError(f"--save-every is a number of seconds, at least 0, not {keeping.save_every}")
+    path = keeping.writing_params_path
+    begin = standing(run, path, resume=keeping.resume)
+    if begin is None:
+        _report(run, keeping, f"{path} is finished: nothing to do", seconds=0.0)
+        return 0
+    before = time.monotonic()
+    with Progress(f"{run.origin['stage']} {run.origin['variant']}", run.steps, begun=begin.state.step) as progress:
+        progress.say(_beginning(run, begin))
+        stopped = _steps(run, keeping, begin, progress)
+        if stopped is not None:
+            progress.say(
+                f"stopped after step {stopped} of {run.steps}: {partial_path(path)} keeps it, --resume goes on"
+            )
+            return 130
+    _report(run, keeping, f"{path} is written", seconds=time.monotonic() - before)
+    return 0
+
+
+def _steps(run: "Run", keeping: Keeping, begin: "Standing", progress: Progress) -> int | None:
+    """All steps, or up to the one in which Ctrl-C is pressed: its number."""
+    from attnlab_theory.language.runs import checkpointed
+
+    steps = checkpointed(run, keeping.writing_params_path, begin, save_every=keeping.save_every)
+    with _patient_interrupts(progress) as interrupts, contextlib.closing(steps):
+        for metrics in steps:
+            progress.advance(metrics)
+            if interrupts and metrics.step < run.steps:
+                return metrics.step
+    return None
+
+
+@contextlib.contextmanager
+def _patient_interrupts(progress: Progress) -> Iterator[list[int]]:
+    """The first Ctrl-C only adds to a list, for a step that is cut off leaves nothing to save; the second stops."""
+    pressed: list[int] = []
+
+    def press(number: int, frame: Any) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+        progress.say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _beginning(run: "Run", begin: "Standing") -> str:
+    from attnlab_theory.language.models.gpt import parameter_count
+
+    where = f"goes on after step {begin.state.step} of" if begin.state.step else "takes"
+    return (
+        f"{run.origin['variant']}, {parameter_count(begin.state.model):,} parameters, {len(run.characters)} "
+        f"characters: {run.origin['stage']} {where} {run.steps:,} steps in {run.training.epochs} epochs"
+    )
+
+
+def _report(run: "Run", keeping: Keeping, said: str, *, seconds: float) -> None:
+    from attnlab_theory.language.checkpoint import load_model
+    from attnlab_theory.language.models.gpt import parameter_count
+
+    saved = load_model(keeping.writing_params_path)
+    losses = saved.about["losses"]
+    per_epoch = run.steps // run.training.epochs
+    last = sum(losses[-per_epoch:]) / per_epoch
+    if not keeping.json:
+        print(f"{said}; loss {last:.4f} in the last epoch")
+        return
+    result = {
+        "origin": run.origin,
+        "parameters": parameter_count(saved.model),
+        "steps": run.steps,
+        "losses": [sum(losses[i : i + per_epoch]) / per_epoch for i in range(0, len(losses), per_epoch)],
+        "seconds": seconds,
+        "writing_params_path": str(keeping.writing_params_path),
+    }
+    print(json.dumps(result, indent=1, ensure_ascii=False))

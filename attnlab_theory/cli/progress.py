@@ -1,0 +1,88 @@
+"""How far a run of training has come, on standard error: a bar on a terminal, else a line every ten seconds."""
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+if TYPE_CHECKING:
+    from attnlab_theory.language.train import Metrics
+
+EVERY = 10.0
+"""Seconds between two lines."""
+
+RECENT = 0.9
+"""Weight of the past in the shown loss and speeds: they are means over about ten steps."""
+
+
+class Progress(contextlib.AbstractContextManager["Progress"]):
+    """A run of so many steps, of which some were done in an earlier process."""
+
+    def __init__(self, name: str, steps: int, *, begun: int = 0) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._name, self._steps, self._begun = name, steps, begun
+        self._speeds = _Speeds()
+        self._began = self._told = time.monotonic()
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[speeds]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._bar.add_task(name, total=steps, completed=begun, speeds="compiling")
+
+    def __enter__(self) -> "Progress":
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *leaving: object) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """A line of its own, above the bar."""
+        self._console.print(text, markup=False)
+
+    def advance(self, metrics: "Metrics") -> None:
+        """Show one more step."""
+        self._speeds.add(metrics)
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=metrics.step, speeds=str(self._speeds))
+            return
+        now = time.monotonic()
+        if now - self._told >= EVERY or metrics.step == self._begun + 1 or metrics.step == self._steps:
+            self._told = now
+            left = (now - self._began) / (metrics.step - self._begun) * (self._steps - metrics.step)
+            self.say(f"{self._name}: step {metrics.step} of {self._steps}, {self._speeds}, {left:.0f} s left")
+
+
+class _Speeds:
+    """Running means of what steps did, those after the first: that one's time is compilation."""
+
+    def __init__(self) -> None:
+        self._loss = self._tokens = self._documents = self._seconds = 0.0
+        self._steps = 0
+
+    def add(self, metrics: "Metrics") -> None:
+        self._steps += 1
+        # The mean over all steps until there are ten of them, then one that forgets.
+        new = max(1 - RECENT, 1 / self._steps)
+        self._loss += new * (metrics.loss - self._loss)
+        if self._steps > 1:
+            new = max(1 - RECENT, 1 / (self._steps - 1))
+            self._tokens += new * (metrics.targets - self._tokens)
+            self._documents += new * (metrics.documents - self._documents)
+            self._seconds += new * (metrics.seconds - self._seconds)
+
+    def __str__(self) -> str:
+        if not self._seconds:
+            return f"loss {self._loss:.3f}"
+        tokens, documents = (x / self._seconds for x in (self._tokens, self._documents))
+        return f"loss {self._loss:.3f}, {tokens:,.0f} predicted tokens/s, {documents:,.0f} documents/s"

@@ -1,0 +1,186 @@
+"""The stages of the knowledge lab, what is trained on what: pretraining on a text, finetuning on questions.
+
+Both give a `Run`; `language.runs` trains it. The vocabulary is always that of the pretraining corpus, even where
+nothing is pretrained.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from attnlab_theory import refuse
+from attnlab_theory.knowledge.recipes import Recipe
+from attnlab_theory.knowledge.variants import name_of, variant
+from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
+from attnlab_theory.language.corpora.batches import by_length, in_file_order
+from attnlab_theory.language.corpora.birthplaces import NameDataset, Questions, vocabulary
+from attnlab_theory.language.corpora.corruption import Corruption
+from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.runs import Run
+from attnlab_theory.language.schedules import Cosine, HomeworkCosine, Schedule
+from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.train import Training
+from attnlab_theory.seeds import key_for
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """The text of pretraining, one document per line, and the characters of all that follows."""
+
+    text: str
+    characters: Characters
+    source: str = "the corpus"
+    """What a complaint calls it: as a rule its file."""
+
+    @classmethod
+    def read(cls, path: Path) -> "Corpus":
+        """The corpus in a file.
+
+        Raises:
+            ValueError: if the file is missing, empty or not UTF-8, or holds one of the marks.
+        """
+        text = read_text(path)
+        return cls(text, vocabulary(text, source=str(path)), str(path))
+
+    @property
+    def documents(self) -> int:
+        """Lines, the empty one behind the last newline among them."""
+        return self.text.count("\n") + 1
+
+
+def pretraining(corpus: Corpus, start: GPTConfig | Saved, recipe: Recipe, how: Corruption | None = None) -> Run:
+    """Span corruption of the corpus, drawn anew in every epoch.
+
+    Args:
+        corpus: what is read.
+        start: a configuration, for first weights from the recipe's seed, or a model to go on from.
+        recipe: how long and how fast.
+        how: the variant of the corruption.
+
+    Raises:
+        ValueError: if a number of the recipe is out of range, or as `CharCorruptionDataset`.
+    """
+    how = how or Corruption()
+    block = _config(start).block
+    dataset = CharCorruptionDataset(
+        corpus.text, block, how=how, characters=corpus.characters, seed=recipe.seed, source=corpus.source
+    )
+    return _run("pretrain", corpus, start, recipe, dataset, {"corruption": dataclasses.asdict(how)})
+
+
+def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, recipe: Recipe) -> Run:
+    """Questions with their places, of which only the places are targets; args as `pretraining`.
+
+    Raises:
+        ValueError: if a number of the recipe is out of range, or as `NameDataset`.
+    """
+    dataset = NameDataset(questions, _config(start).block, characters=corpus.characters)
+    told = fingerprint(*questions.asked, *questions.answers)
+    return _run("finetune", corpus, start, recipe, dataset, {"questions": told})
+
+
+def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
+    """A model that is of this variant and reads the characters of this corpus.
+
+    Args:
+        path: of a file that `language.checkpoint` wrote.
+        name: of the variant.
+        corpus: whose vocabulary is wanted.
+        fields: of its configuration that are wanted; None where any will do.
+
+    Raises:
+        ValueError: if it is another model, saying in what, or as `load_model`.
+    """
+    wanted, saved = variant(name), load_model(path)
+    config = saved.model.config
+    if (config.mixer, config.positions) != wanted:
+        raise ValueError(
+            f"{path} was trained as {name_of(config)}, not as {name}; name that variant, or another file"
+        )
+    for field, number in fields.items():
+        if number not in (None, getattr(config, field)):
+            raise ValueError(
+                f"{path} holds a model with {field} {getattr(config, field)}, not {number}; leave the option away"
+            )
+    theirs, ours = set(saved.characters.symbols), set(corpus.characters.symbols)
+    if theirs != ours:
+        one = min(theirs ^ ours)
+        raise ValueError(
+            f"{path} was trained with another vocabulary than that of {corpus.source}: {one!r} (U+{ord(one):04X}) "
+            f"is only in {'that' if one in ours else 'the former'}; name the corpus of its pretraining"
+        )
+    return saved
+
+
+def _config(start: GPTConfig | Saved) -> GPTConfig:
+    return start.model.config if isinstance(start, Saved) else start
+
+
+def _run(
+    stage: str,
+    corpus: Corpus,
+    start: GPTConfig | Saved,
+    recipe: Recipe,
+    dataset: CharCorruptionDataset | NameDataset,
+    data: Mapping[str, Any],
+) -> Run:
+    refuse.not_a_size(epochs=recipe.epochs, batch=recipe.batch)
+    refuse.not_positive(rate=recipe.rate)
+    config = _config(start)
+    steps = recipe.epochs * -(-len(dataset) // recipe.batch)
+    training = _training(recipe, corpus.documents * config.block, steps)
+    origin = {
+        "stage": stage,
+        "variant": name_of(config),
+        "recipe": {**dataclasses.asdict(recipe), "rows": _rows(recipe)},
+        "corpus": fingerprint(corpus.text),
+        **data,
+        "start": _origin(start),
+    }
+    return Run(
+        first=lambda: _first(start, recipe.seed),
+        config=config,
+        characters=corpus.characters,
+        epochs=lambda number: in_file_order(dataset.epoch(number), recipe.batch),
+        training=training,
+        steps=steps,
+        origin=origin,
+    )
+
+
+def _training(recipe: Recipe, places: int, steps: int) -> Training:
+    """The recipe's numbers, made absolute by the places of one pass over the pretraining corpus."""
+    if recipe.fall is None:
+        schedule: Schedule = Cosine(peak=recipe.rate, steps=steps, warmup=steps // 100)
+    else:
+        schedule = HomeworkCosine(peak=recipe.rate, final_tokens=recipe.fall * places)
+    return Training(
+        schedule=schedule,
+        epochs=recipe.epochs,
+        split=functools.partial(by_length, rows=_rows(recipe)),
+        seed=recipe.seed,
+        precision=recipe.precision,
+    )
+
+
+def _rows(recipe: Recipe) -> int:
+    if recipe.rows is not None:
+        return recipe.rows
+    return 8 if jax.default_backend() == "cpu" else recipe.batch
+
+
+def _first(start: GPTConfig | Saved, seed: int) -> GPT:
+    return start.model if isinstance(start, Saved) else GPT(start, key=key_for(seed, "parameters"))
+
+
+def _origin(start: GPTConfig | Saved) -> dict[str, Any] | None:
+    if not isinstance(start, Saved):
+        return None
+    return {"parameters": fingerprint_of_model(start.model), "origin": start.about.get("origin")}

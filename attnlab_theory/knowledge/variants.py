@@ -1,0 +1,79 @@
+"""The models that the knowledge lab compares, by their names: a mixer and a position scheme each."""
+
+import difflib
+from typing import Any, NamedTuple
+
+from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.models.mixers import (
+    Additive,
+    DenseSynthesizer,
+    Features,
+    Mixer,
+    RandomSynthesizer,
+    Softmax,
+)
+from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions, Rotary, Sinusoidal
+
+
+class Variant(NamedTuple):
+    """What tokens see of each other, and how they know where they are."""
+
+    mixer: Mixer
+    positions: NoPositions
+
+
+VARIANTS = {
+    "vanilla": Variant(Softmax(), Learned()),
+    "rope": Variant(Softmax(), Rotary()),
+    "sinusoidal": Variant(Softmax(), Sinusoidal()),
+    "nope": Variant(Softmax(), NoPositions()),
+    "alibi": Variant(Softmax(), Alibi()),
+    "synthesizer": Variant(DenseSynthesizer(), Learned()),
+    "random-synthesizer": Variant(RandomSynthesizer(), Learned()),
+    "additive": Variant(Additive(), Learned()),
+    "shared": Variant(Softmax(shared=True), Learned()),
+    "features": Variant(Features(), Learned()),
+}
+
+
+def variant(name: str) -> Variant:
+    """The variant of a name.
+
+    Raises:
+        ValueError: if there is none, with the nearest name and all others.
+    """
+    if name not in VARIANTS:
+        near = difflib.get_close_matches(name, VARIANTS, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}? There are" if near else "there are"
+        raise ValueError(f"no variant is called {name!r}; {hint} {', '.join(VARIANTS)}")
+    return VARIANTS[name]
+
+
+def configured(name: str, *, dropout: float = 0.1, **sizes: Any) -> GPTConfig:
+    """The homework's model as this variant.
+
+    Args:
+        name: of the variant.
+        dropout: everywhere; of weights only where the mixer has some.
+        sizes: other fields of `GPTConfig`.
+
+    Raises:
+        ValueError: if there is no such variant, or as `GPTConfig`.
+    """
+    mixer, positions = variant(name)
+    rates = {"embedding_dropout": dropout, "residual_dropout": dropout}
+    return GPTConfig(
+        mixer=mixer,
+        positions=positions,
+        attention_dropout=dropout if mixer.scored else 0.0,
+        **rates,
+        **sizes,
+    )
+
+
+def name_of(config: GPTConfig) -> str:
+    """What the command line calls such a model, or a description if it has no name."""
+    for name, known in VARIANTS.items():
+        if known == (config.mixer, config.positions):
+            return name
+    return f"{config.mixer.name} with {config.positions.name}"

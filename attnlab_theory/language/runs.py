@@ -1,0 +1,147 @@
+"""Runs that survive being stopped: a checkpoint beside the wanted file, from which the same bits come out.
+
+While NAME is being trained, NAME.partial holds all that the run needs to go on; when NAME is whole, it is gone.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab_theory import files
+from attnlab_theory.language.checkpoint import load_model, load_state, save_model, save_state
+from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.train import Diverged, Epochs, Metrics, State, Training, started, train
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """What is trained on what."""
+
+    first: Callable[[], GPT]
+    """The model before the first step."""
+    config: GPTConfig
+    """Of that model."""
+    characters: Characters
+    epochs: Epochs
+    training: Training
+    steps: int
+    """Of the whole run."""
+    origin: Mapping[str, Any]
+    """All that the parameters follow from, as JSON: recipe, seeds, fingerprints of the data."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What two runs must agree on to come to the same parameters."""
+        return {**self.origin, "config": self.config.as_json(), "characters": self.characters.symbols}
+
+    def about(self, losses: Sequence[float]) -> dict[str, Any]:
+        """What its files say of it."""
+        return {"origin": self.origin, "losses": list(losses)}
+
+
+class Standing(NamedTuple):
+    """How far a run has come."""
+
+    state: State
+    losses: tuple[float, ...] = ()
+    """Of every step so far."""
+
+
+def partial_path(path: Path) -> Path:
+    """Where a run keeps its checkpoint while `path` is being made."""
+    return path.with_name(path.name + ".partial")
+
+
+def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
+    """Where to go on: from the first step, or with `resume` from the checkpoint, if there is one.
+
+    Args:
+        run: what is wanted.
+        path: the file that it ends in.
+        resume: go on from a checkpoint, and do nothing if the file is whole already.
+
+    Returns:
+        How far the run has come; None if it is finished.
+
+    Raises:
+        ValueError: if `path` cannot be written; with `resume`, if what lies there is of another run, naming what
+            differs; without it, if there is a checkpoint, which starting anew would destroy.
+    """
+    files.refuse_unwritable(path)
+    partial = partial_path(path)
+    if not resume:
+        if partial.exists():
+            raise ValueError(f"{partial} is left of a stopped run: go on with --resume, or delete it to start anew")
+        return Standing(started(run.first(), run.training))
+    if partial.exists():
+        state, saved = load_state(partial, run.training)
+        _refuse_other_run(partial, run, saved.model.config, saved.characters, saved.about)
+        return Standing(state, tuple(saved.about["losses"]))
+    if path.exists():
+        saved = load_model(path)
+        _refuse_other_run(path, run, saved.model.config, saved.characters, saved.about)
+        return None
+    return Standing(started(run.first(), run.training))
+
+
+def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 60.0) -> Generator[Metrics]:
+    """Train to the end and write the model; on the way keep a checkpoint.
+
+    Closing the generator (`contextlib.closing`) between two steps writes a checkpoint of the last one.
+
+    Args:
+        run: what is wanted.
+        path: the file for the model, with the run's origin and the loss of every step in it.
+        begin: from `standing`.
+        save_every: seconds between checkpoints; 0 writes one after every step.
+
+    Yields:
+        What each step did.
+
+    Raises:
+        Diverged: if the loss is no longer a number; the last checkpoint is kept, and named.
+        OSError: if a file cannot be written.
+    """
+    partial, losses = partial_path(path), list(begin.losses)
+    saved_step, saved_at = begin.state.step, time.monotonic()
+    state, steps = begin.state, train(begin.state, run.epochs, run.training)
+    try:
+        for state, metrics in steps:
+            losses.append(metrics.loss)
+            if time.monotonic() - saved_at >= save_every:
+                save_state(partial, state, run.characters, run.about(losses))
+                saved_step, saved_at = state.step, time.monotonic()
+            yield metrics
+    except GeneratorExit:
+        save_state(partial, state, run.characters, run.about(losses))
+        raise
+    except Diverged as error:
+        kept = f"{partial} keeps the parameters after step {saved_step}, for --reading_params_path"
+        raise Diverged(f"{error}; {kept if partial.exists() else 'no checkpoint was written before it'}") from None
+    save_model(path, state.model, run.characters, run.about(losses))
+    partial.unlink(missing_ok=True)
+
+
+def _refuse_other_run(
+    path: Path, run: Run, config: GPTConfig, characters: Characters, about: Mapping[str, Any]
+) -> None:
+    found = {**about.get("origin", {}), "config": config.as_json(), "characters": characters.symbols}
+    differing = list(_differences("", found, run.identity))
+    if differing:
+        raise ValueError(
+            f"{path} belongs to another run, with other {', '.join(differing)}: ask for the same, or delete it"
+        )
+
+
+def _differences(name: str, theirs: Any, ours: Any) -> Iterator[str]:
+    """What differs between two JSON values, with both numbers where they are short."""
+    if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+        for part in sorted(set(theirs) | set(ours)):
+            yield from _differences(part, theirs.get(part), ours.get(part))
+    elif theirs != ours:
+        short = max(len(str(theirs)), len(str(ours))) <= 12
+        yield f"{name} ({theirs}, not {ours})" if short else name

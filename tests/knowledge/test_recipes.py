@@ -1,0 +1,89 @@
+"""The homework's recipes and models, against the numbers that its authors' code comes to."""
+
+import dataclasses
+
+import pytest
+
+from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
+from attnlab_theory.knowledge.stages import Corpus, finetuning, pretraining
+from attnlab_theory.knowledge.variants import VARIANTS, configured, name_of, variant
+from attnlab_theory.language.corpora.birthplaces import Questions, vocabulary
+from attnlab_theory.language.corpora.corruption import Corruption
+
+TEXT = "Ada was born in Bonn.\n" * 2937
+CORPUS = Corpus(TEXT, vocabulary(TEXT))
+QUESTIONS = Questions(("Where was Ada born?",) * 2000, ("Bonn",) * 2000)
+VANILLA = configured("vanilla", vocabulary=len(CORPUS.characters))
+
+
+def rate_at_end(run, places):
+    """As a share of the peak, in the last of the steps that read `places` each."""
+    steps = run.steps
+    return run.training.schedule.rate(steps - 1, (steps - 1) * places) / run.training.schedule.peak
+
+
+@pytest.mark.parametrize(("year", "end"), [(2021, 0.12), (2024, 0.1)])
+def test_pretraining_is_the_homeworks(year, end):
+    run = pretraining(CORPUS, VANILLA, PRETRAINING[year], Corruption(year=year))
+    assert (run.steps, run.training.epochs, run.training.schedule.peak) == (14_950, 650, 6e-3)
+    assert run.training.schedule.final_tokens == {2021: 200, 2024: 650}[year] * 2938 * 128
+    assert rate_at_end(run, 128 * 127) == pytest.approx(end, abs=0.01)
+    batches = list(run.epochs(0))
+    assert [len(batch.x) for batch in batches] == [128] * 22 + [2938 - 22 * 128]
+    assert batches[0].x.shape[1] == {2021: 127, 2024: 128}[year]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "steps", "end"), [(FINETUNING_FROM_SCRATCH, 600, 0.85), (FINETUNING, 80, 0.996)], ids=["75", "10"]
+)
+def test_finetuning_is_the_homeworks(recipe, steps, end):
+    run = finetuning(CORPUS, QUESTIONS, VANILLA, recipe)
+    assert (run.steps, run.training.schedule.peak) == (steps, 6e-4)
+    assert run.training.schedule.final_tokens == 200 * 2938 * 128
+    assert rate_at_end(run, 256 * 127) == pytest.approx(end, abs=0.01)
+
+
+def test_a_plain_cosine_spans_the_run_whatever_the_corpus():
+    run = finetuning(CORPUS, QUESTIONS, VANILLA, dataclasses.replace(FINETUNING, fall=None))
+    assert run.training.schedule.rate(run.steps, 0) == pytest.approx(0.1 * FINETUNING.rate)
+
+
+def test_documents_come_in_the_order_of_the_file_in_every_epoch():
+    few = Questions(("Where was Ada born?", "Where was Bob born?"), ("Bonn", "Ada"))
+    run = finetuning(Corpus(TEXT + "Bob", vocabulary(TEXT + "Bob")), few, VANILLA, FINETUNING)
+    for epoch in (0, 1):
+        (batch,) = run.epochs(epoch)
+        texts = [run.characters.decode(row).rstrip("□") for row in batch.x]
+        assert texts == ["Where was Ada born?⁇Bonn⁇", "Where was Bob born?⁇Ada⁇"]
+
+
+def test_the_seed_draws_weights_and_corruption():
+    small = dataclasses.replace(VANILLA, layers=1, heads=1, width=4)
+    one, same, other = (
+        pretraining(CORPUS, small, dataclasses.replace(PRETRAINING[2021], seed=seed)) for seed in (0, 0, 1)
+    )
+    assert (next(iter(one.epochs(0))).x == next(iter(same.epochs(0))).x).all()
+    assert (next(iter(one.epochs(0))).x != next(iter(other.epochs(0))).x).any()
+    assert (one.first().tokens == same.first().tokens).all()
+    assert (one.first().tokens != other.first().tokens).any()
+    assert one.training.seed != other.training.seed
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_a_model_that_knows_its_name(name):
+    config = configured(name)
+    assert name_of(config) == name
+    assert config.attention_dropout == (0.0 if name == "features" else 0.1)
+
+
+def test_an_unknown_variant_is_answered_with_the_nearest_and_all_others():
+    with pytest.raises(ValueError, match=r"'rotary'.*there are|did you mean"):
+        variant("rotary")
+    with pytest.raises(ValueError, match=r"'synthesiser'; did you mean synthesizer\? There are vanilla, rope"):
+        variant("synthesiser")
+
+
+@pytest.mark.parametrize("change", [{"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"rate": float("nan")}], ids=str)
+def test_a_recipe_that_trains_nothing_is_refused(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        pretraining(CORPUS, VANILLA, dataclasses.replace(PRETRAINING[2021], **change))

@@ -1,0 +1,195 @@
+"""A run that is killed at any moment comes to the same bytes as one that is not, and goes on with nothing else."""
+
+import contextlib
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.cli.progress import Progress
+from attnlab_theory.knowledge.recipes import Recipe
+from attnlab_theory.knowledge.stages import Corpus, pretraining
+from attnlab_theory.knowledge.variants import configured
+from attnlab_theory.language import runs
+from attnlab_theory.language.checkpoint import load_state
+from attnlab_theory.language.train import Diverged
+from tests.knowledge.people import BRIEF, SMALL, run, write_people
+
+PROGRAM = "import sys; from attnlab_theory.cli import main; raise SystemExit(main(sys.argv[1:]))"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_people(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def small_run(folder, **recipe):
+    """What the command line makes of SMALL and a recipe."""
+    corpus = Corpus.read(folder / "wiki.txt")
+    config = configured("vanilla", vocabulary=len(corpus.characters), block=32, layers=1, heads=2, width=8)
+    return pretraining(corpus, config, Recipe(**{"batch": 8, "rate": 6e-3, "rows": 8} | recipe))
+
+
+def killed_at_a_random_moment(process, partial):
+    """Kill -9 once the process has written a checkpoint, and a little later."""
+    while process.poll() is None and not partial.exists():
+        time.sleep(0.002)
+    time.sleep(random.uniform(0, 0.2))
+    process.kill()
+    process.communicate()
+
+
+def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
+    options = ["--epochs", "60", "--batch-size", "8", "--rows", "8", "--save-every", "0", "--resume", *SMALL]
+    command = ["knowledge", "pretrain", "vanilla", "wiki.txt", "--writing_params_path", "killed", *options]
+
+    def begun():
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *command], env=environment, stderr=subprocess.PIPE, text=True
+        )
+
+    killed_at_a_random_moment(begun(), folder / "killed.partial")
+    assert (folder / "killed.partial").exists()
+    assert not (folder / "killed").exists()
+    last = begun()
+    finish(small_run(folder, epochs=60), folder / "whole", resume=False)
+    _, said = last.communicate()
+    assert last.returncode == 0
+    assert "goes on after step" in said
+    assert (folder / "killed").read_bytes() == (folder / "whole").read_bytes()
+    assert not (folder / "killed.partial").exists()
+
+
+def test_ctrl_c_saves_says_how_to_go_on_and_exits_with_130(capsys, folder, monkeypatch):
+    advance = Progress.advance
+
+    def press_at_step_2(progress, metrics):
+        advance(progress, metrics)
+        if metrics.step == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "advance", press_at_step_2)
+    code, out, err = run(capsys, *PRETRAIN)
+    assert (code, out) == (130, "")
+    *_, last = err.splitlines()
+    assert last == "stopped after step 2 of 4: stopped.partial keeps it, --resume goes on"
+    assert load_state(folder / "stopped.partial", small_run(folder, epochs=2).training)[0].step == 2
+    assert not (folder / "stopped").exists()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A run of six steps, and where its files go."""
+    folder = tmp_path_factory.mktemp("runs")
+    write_people(folder)
+    return small_run(folder, epochs=3)
+
+
+def finish(run, path, **options):
+    return list(runs.checkpointed(run, path, runs.standing(run, path, **options), save_every=0.0))
+
+
+def stop_after(run, path, steps):
+    with contextlib.closing(runs.checkpointed(run, path, runs.standing(run, path, resume=False))) as metrics:
+        list(itertools.islice(metrics, steps))
+
+
+def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path):
+    finish(small, tmp_path / "whole", resume=False)
+    stop_after(small, tmp_path / "closed", 3)
+    begin = runs.standing(small, tmp_path / "closed", resume=True)
+    assert (begin.state.step, len(begin.losses)) == (3, 3)
+    assert [metrics.step for metrics in finish(small, tmp_path / "closed", resume=True)] == [4, 5, 6]
+    assert (tmp_path / "closed").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["closed", "whole"]
+
+
+def test_a_finished_run_is_not_trained_again(small, tmp_path):
+    finish(small, tmp_path / "whole", resume=False)
+    assert runs.standing(small, tmp_path / "whole", resume=True) is None
+
+
+def test_resuming_what_was_never_begun_begins(small, tmp_path):
+    assert runs.standing(small, tmp_path / "new", resume=True).state.step == 0
+
+
+def test_a_checkpoint_is_not_overwritten_unasked(small, tmp_path):
+    stop_after(small, tmp_path / "closed", 1)
+    with pytest.raises(
+        ValueError, match=r"closed\.partial is left of a stopped run: go on with --resume, or delete"
+    ):
+        runs.standing(small, tmp_path / "closed", resume=False)
+
+
+def test_a_loss_that_is_no_number_leaves_the_last_checkpoint(folder):
+    wild = small_run(folder, epochs=3, rate=1e30)
+    with pytest.raises(Diverged, match=r"at step 2, .* at learning rate .*wild\.partial keeps .* after step 1"):
+        finish(wild, folder / "wild", resume=False)
+    with pytest.raises(Diverged, match="no checkpoint was written before it"):
+        list(runs.checkpointed(wild, folder / "never", runs.standing(wild, folder / "never", resume=False)))
+
+
+PRETRAIN = ["pretrain", "vanilla", "wiki.txt", "--writing_params_path", "stopped", *SMALL, *BRIEF]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """A folder with the checkpoint of `PRETRAIN`, stopped after its first step."""
+    folder = tmp_path_factory.mktemp("stopped")
+    write_people(folder)
+    stop_after(small_run(folder, epochs=2), folder / "stopped", 1)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--epochs", "3"], "epochs (2, not 3)"),
+        (["--lr", "0.5"], "rate (0.006, not 0.5)"),
+        (["--seed", "1"], "seed (0, not 1)"),
+        (["--layers", "2"], "layers (1, not 2)"),
+        (["--dropout", "0"], "attention_dropout (0.1, not 0.0)"),
+        (["--closing"], "closing (False, not True)"),
+        (["--mask-lengths", "half"], "mask_lengths (eighths, not half)"),
+        (["--schedule", "cosine"], "fall (200, not None)"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_another_run_does_not_go_on_from_a_checkpoint(capsys, monkeypatch, stopped, change, said):
+    monkeypatch.chdir(stopped)
+    code, out, err = run(capsys, *PRETRAIN, *change, "--resume")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("attnlab: stopped.partial belongs to another run, with other ")
+    assert said in err
+
+
+def test_other_data_is_named(capsys, monkeypatch, stopped, tmp_path):
+    write_people(tmp_path)
+    text = (tmp_path / "wiki.txt").read_text()
+    (tmp_path / "wiki.txt").write_text(text.replace("Ada was", "was Ada"))
+    (tmp_path / "stopped.partial").write_bytes((stopped / "stopped.partial").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, *PRETRAIN, "--resume")
+    assert code == 2
+    assert "with other corpus: ask for the same, or delete it" in err
+
+
+def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
+    write_people(tmp_path)
+    (tmp_path / "stopped.partial").write_bytes((stopped / "stopped.partial").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *PRETRAIN, "--resume")
+    assert (code, out[: len("stopped is written; loss ")]) == (0, "stopped is written; loss ")
+    assert "goes on after step 1 of 4 steps" in err
+    code, out, _ = run(capsys, *PRETRAIN, "--resume")
+    assert (code, out[: len("stopped is finished: nothing to do")]) == (0, "stopped is finished: nothing to do")
