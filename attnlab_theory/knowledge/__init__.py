@@ -1,1 +1,1 @@
-"""What a model of birthplaces knows and what it guesses: from its answers to numbers, verdicts and figures."""
+"""What a model of birthplaces knows and what it guesses: trained, and led from answers to numbers and figures."""

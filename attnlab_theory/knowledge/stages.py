@@ -131,7 +131,7 @@ def _run(
     dataset: CharCorruptionDataset | NameDataset,
     data: Mapping[str, Any],
 ) -> Run:
-    refuse.not_a_size(epochs=recipe.epochs, batch=recipe.batch)
+    refuse.not_a_size(epochs=recipe.epochs, batch=recipe.batch, rows=_rows(recipe))
     refuse.not_positive(rate=recipe.rate)
     config = _config(start)
     steps = recipe.epochs * -(-len(dataset) // recipe.batch)
