@@ -77,7 +77,7 @@ def blocked_attention(
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
     longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS
     plan = _Plan(operator.index(block), causal, k.shape[0] <= longest)
-    return _attend(plan, q, refuse.nan_unless_finite(k), v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
+    return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
 
 
 class _Plan(NamedTuple):
@@ -120,6 +120,9 @@ class _State(NamedTuple):
 
 def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> tuple[Array, Array]:
     """Outputs, and the logarithms of their normalisers."""
+    # Not before the loop over members, or all their keys would be copied and kept for the way back, which needs
+    # no such care: a row that sees a bad key has a normaliser of NaN.
+    k = refuse.nan_unless_finite(k)
 
     def block_of_queries(carry, start, size):
         q_block = scale * lax.dynamic_slice_in_dim(q, start, size)

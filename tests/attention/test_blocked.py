@@ -202,6 +202,30 @@ def test_memory_is_that_of_a_few_blocks_of_rows(t, causal, backward):
     assert used <= (4 * t * block + 16 * t * width) * FLOAT.itemsize < t * t * FLOAT.itemsize
 
 
+def test_backward_keeps_no_copy_of_the_keys_of_all_members():
+    """One zeroed array, and what a single member needs: a second array of this size is not there."""
+    members, t, width = 64, 64, 16
+    x = jax.ShapeDtypeStruct((members, t, width), FLOAT)
+    heads = jax.vmap(lambda q, k, v: blocked_attention(q, k, v, scale=SCALE, block=BLOCK, causal=True))
+    compiled = jax.jit(lambda q, k, v, d_o: jax.vjp(heads, q, k, v)[1](d_o)).lower(x, x, x, x).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 2 * members * t * width * FLOAT.itemsize
+
+
+@IN_ONE_TILE
+def test_traced_infinite_key_gives_nan_to_the_rows_that_see_it(whole_rows):
+    q, k, v, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
+    bad = k.at[6, 1].set(-np.inf)
+
+    def run(q, k):
+        return blocked_attention(q, k, v, scale=SCALE, block=BLOCK, causal=True)
+
+    with keys_in_one_tile(whole_rows):
+        ours, d_q = jax.jit(lambda q, k: (run(q, k), jax.vjp(run, q, k)[1](cotangent)[0]))(q, bad)
+        assert np.isnan(ours[6:]).all()
+        assert np.isnan(d_q[6:]).all()
+        assert np.isfinite(ours[:6]).all()
+
+
 @pytest.mark.parametrize("wrong", [0.0, float("inf")])
 def test_traced_bad_scale_gives_nan_forward_and_backward(wrong):
     q, k, v, _ = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
