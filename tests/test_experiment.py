@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,27 @@ def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     said = capsys.readouterr()
     assert "SUPPORTED" in said.out
     assert "coins: coin" in said.err
+
+
+@pytest.fixture
+def unasked():
+    """As in a process that has not asked for its commit yet, and none the wiser afterwards."""
+    runner._commit.cache_clear()
+    yield
+    runner._commit.cache_clear()
+
+
+@pytest.mark.usefixtures("unasked")
+def test_results_that_a_run_writes_into_its_checkout_do_not_mark_its_own_commit_as_changed(tmp_path, monkeypatch):
+    said = iter(["c0ffee", "c0ffee-dirty"])
+
+    def git(*arguments, **how):
+        return subprocess.CompletedProcess(arguments, 0, stdout=f"{next(said)}\n")
+
+    monkeypatch.setattr(subprocess, "run", git)
+    run([toy("first"), toy("second")], options(tmp_path))
+    records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in ("first", "second")]
+    assert [record["commit"] for record in records] == ["c0ffee", "c0ffee"]
 
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path):

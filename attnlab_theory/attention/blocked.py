@@ -71,8 +71,7 @@ def blocked_attention(
     refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
     refuse_inputs(q, k, scale)
     refuse.non_finite(v=v)
-    if not hasattr(block, "__index__") or not block > 0:
-        raise ValueError(f"block must be a positive whole number, not {block}")
+    refuse.not_a_size(block=block)
     if causal:
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
     longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS

@@ -24,11 +24,9 @@ def empty_cache(capacity: int, width: int, value_width: int, *, dtype: DTypeLike
     """A cache for `capacity` positions. Its arrays keep their shape, so that every step is compiled once.
 
     Raises:
-        ValueError: if a size is not positive.
+        ValueError: if a size is not a positive whole number.
     """
-    for name, size in (("capacity", capacity), ("width", width), ("value width", value_width)):
-        if not size > 0:
-            raise ValueError(f"the cache's {name} must be positive, not {size}")
+    refuse.not_a_size(capacity=capacity, width=width, value_width=value_width)
     dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
     return Cache(jnp.zeros((capacity, width), dtype), jnp.zeros((capacity, value_width), dtype), jnp.int32(0))
 

@@ -50,7 +50,7 @@ def sliding_window_attention(
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
     """
     n = _length(q, k, v, scale)
-    _positive(window=window)
+    refuse.not_a_size(window=window)
     if not causal and window % 2 == 0:
         raise ValueError(f"a window in both directions must be odd, not {window}: as many before as after")
     before = window - 1 if causal else window // 2
@@ -164,16 +164,12 @@ def bigbird_attention(
     """Softmax attention under `linked_mask(links, ...)`, in time and memory linear in the length.
 
     Args:
-        q: queries, one row per position.
-        k: keys, one row per position.
-        v: values, one row per position.
+        q, k, v, scale, causal: as `sliding_window_attention`.
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
             that is seen anyway, or twice, adds nothing.
-        scale: inverse temperature, dimensionless.
         block: positions per block; must divide the length.
         window: blocks in the window, odd; no wrap.
         global_blocks: the first so many blocks see everything and are seen by everything.
-        causal: no position sees a later one.
 
     Raises:
         ValueError: as `attention`; also if the lengths differ, `block` does not divide them, `window` is even,
@@ -247,16 +243,9 @@ def _length(q: Array, k: Array, v: Array, scale: Scalar) -> int:
     return q.shape[0]
 
 
-def _positive(**sizes: int) -> None:
-    for name, size in sizes.items():
-        refuse.not_whole(**{name: size})
-        if not size > 0:
-            raise ValueError(f"{name} must be positive, not {size}")
-
-
 def _blocks(n: int, block: int, window: int, global_blocks: int) -> int:
     """How many blocks there are, if they fit."""
-    _positive(block=block, window=window)
+    refuse.not_a_size(block=block, window=window)
     if not n > 0 or n % block:
         raise ValueError(
             f"{n} positions are not a whole number of blocks of {block}: pad them, or choose a divisor"

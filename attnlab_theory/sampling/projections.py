@@ -19,9 +19,9 @@ def gaussian_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Array, "m d"
     """`m` independent rows of law N(0, I).
 
     Raises:
-        ValueError: if `m` or `d` is not positive.
+        ValueError: if `m` or `d` is not a positive whole number.
     """
-    _refuse_empty(m, d)
+    refuse.not_a_size(m=m, d=d)
     return jax.random.normal(key, (m, d))
 
 
@@ -39,11 +39,11 @@ def orthogonal_projection(
             row then has covariance I but is not normal, and features are biased (towards zero, if positive).
 
     Raises:
-        ValueError: if `m` or `d` is not positive, or `norms` is neither.
+        ValueError: if `m` or `d` is not a positive whole number, or `norms` is neither.
 
     Source: Yu et al. 2016, "Orthogonal random features"; the norms are theirs, sqrt(d) that of the variants.
     """
-    _refuse_empty(m, d)
+    refuse.not_a_size(m=m, d=d)
     if norms not in ("chi", "sqrt"):
         raise ValueError(f"norms must be 'chi' or 'sqrt', not {norms!r}")
     directions, lengths = jax.random.split(key)
@@ -64,11 +64,12 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
     features stay unbiased; rows of one projection depend on each other. Best with m a power of two.
 
     Raises:
-        ValueError: if `m` or `d` is not positive, or is more than there are Sobol points (2**30) or directions.
+        ValueError: if `m` or `d` is not a positive whole number, or is more than there are Sobol points
+            (2**30) or directions.
 
     Source: Matoušek 1998, "On the L2-discrepancy for anchored boxes"; Joe and Kuo 2008, for the directions.
     """
-    _refuse_empty(m, d)
+    refuse.not_a_size(m=m, d=d)
     points = jnp.asarray(_sobol(m, d))
     columns, shift = jax.random.split(key)
     # The columns of a random lower triangular matrix over the field of two elements, ones on its diagonal.
@@ -98,9 +99,3 @@ def _sobol(m: int, d: int) -> np.ndarray:
         raise ValueError(f"there are Sobol points in at most {qmc.Sobol.MAXDIM} dimensions, not in {d}")
     points = qmc.Sobol(d, scramble=False, bits=BITS).random_base2((m - 1).bit_length())[:m]
     return (points * 2**BITS).astype(np.uint32)
-
-
-def _refuse_empty(m: int, d: int) -> None:
-    refuse.not_whole(m=m, d=d)
-    if not (m > 0 and d > 0):
-        raise ValueError(f"a projection needs at least one row and one column, not {m} rows of width {d}")

@@ -255,9 +255,9 @@ Q, K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"block": 0}, "block must be a positive whole number, not 0"),
-        ({"block": -3}, "block must be a positive whole number, not -3"),
-        ({"block": 2.5}, "block must be a positive whole number, not 2.5"),
+        ({"block": 0}, "block must be positive, not 0"),
+        ({"block": -3}, "block must be positive, not -3"),
+        ({"block": 2.5}, "block must be a whole number, not 2.5"),
         ({"causal": True}, "positions under a causal mask must agree: q has 4, k has 5"),
         ({"scale": 0.0}, "scale must be positive, not 0.0"),
         ({"scale": NAN}, "scale must be positive, not nan"),

@@ -12,10 +12,17 @@ ROW = jnp.ones(3, FLOAT)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "message"), [((0, 3, 3), "capacity"), ((2, 0, 3), "width"), ((2, 3, -1), "value width")]
+    ("sizes", "message"),
+    [
+        ((0, 3, 3), "capacity must be positive, not 0"),
+        ((2, 0, 3), "width must be positive, not 0"),
+        ((2, 3, -1), "value_width must be positive, not -1"),
+        ((2.5, 3, 3), "capacity must be a whole number, not 2.5"),
+    ],
 )
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_empty_caches_without_room_are_refused(sizes, message):
-    with pytest.raises(ValueError, match=f"cache's {message} must be positive"):
+    with pytest.raises(ValueError, match=message):
         empty_cache(*sizes)
 
 

@@ -97,9 +97,18 @@ def test_quasi_random_rows_depend_on_the_key_and_on_nothing_else():
 
 
 @pytest.mark.parametrize("sample", COUPLINGS.values(), ids=COUPLINGS.keys())
-@pytest.mark.parametrize(("m", "d"), [(0, 2), (3, 0), (-1, 2)])
-def test_empty_projections_are_refused(sample, m, d):
-    with pytest.raises(ValueError, match=f"at least one row and one column, not {m} rows of width {d}"):
+@pytest.mark.parametrize(
+    ("m", "d", "message"),
+    [
+        (0, 2, "m must be positive, not 0"),
+        (3, 0, "d must be positive, not 0"),
+        (-1, 2, "m must be positive, not -1"),
+        (3, 2.5, "d must be a whole number, not 2.5"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_empty_projections_are_refused(sample, m, d, message):
+    with pytest.raises(ValueError, match=message):
         sample(key_for(0), m, d)
 
 

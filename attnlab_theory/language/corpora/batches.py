@@ -74,7 +74,7 @@ def in_file_order(examples: Batch, size: int, *, fill: bool = False) -> Iterator
     Raises:
         ValueError: if `size` is not a positive whole number.
     """
-    _refuse_sizes(size=size)
+    refuse.not_a_size(size=size)
     return _slices(examples, size, fill)
 
 
@@ -103,7 +103,7 @@ def by_length(batch: Batch, *, rows: int, step: int = 16) -> list[Batch]:
     Raises:
         ValueError: if `rows` or `step` is not a positive whole number.
     """
-    _refuse_sizes(rows=rows, step=step)
+    refuse.not_a_size(rows=rows, step=step)
     lengths, whole = batch.lengths, batch.x.shape[1]
     order = np.argsort(-lengths, kind="stable")
     order = order[lengths[order] > 0]
@@ -130,7 +130,7 @@ def pack(examples: Batch, *, width: int, rows: int = 1) -> Batch:
     Raises:
         ValueError: if a document is longer than a row, or the examples are packed already.
     """
-    _refuse_sizes(width=width, rows=rows)
+    refuse.not_a_size(width=width, rows=rows)
     if examples.segments is not None:
         raise ValueError("these examples are packed already; pack takes one document per row")
     lengths = examples.lengths
@@ -188,10 +188,3 @@ def _laid_out(examples: Batch, layout: list[list[int]], count: int, width: int) 
     segments[to] = numbers[token]
     positions[to] = place
     return Batch(x, y, segments, positions)
-
-
-def _refuse_sizes(**sizes: Any) -> None:
-    refuse.not_whole(**sizes)
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, not {size}")
