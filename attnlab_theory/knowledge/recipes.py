@@ -8,10 +8,13 @@ from typing import Literal
 
 Precision = Literal["float32", "bfloat16"]
 
+RuleName = Literal["capitalised", "known"]
+"""How an answer is read off a line: by its capital letters, or by the training file's answers."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One stage of training: documents in the order of the file, no shuffling, AdamW as in `train.Optimizer`."""
+    """One stage of training with AdamW as in `train.Optimizer`; the homework keeps the order of the file."""
 
     epochs: int
     batch: int
@@ -24,6 +27,8 @@ class Recipe:
     seed: int = 0
     """First weights, corruption and dropout follow from it."""
     precision: Precision = "float32"
+    shuffled: bool = False
+    """Whether every epoch has an order of its own."""
     rows: int | None = None
     """Of a micro-batch; None: 8 on a processor, whose caches hold them, and the whole batch elsewhere."""
 
@@ -39,3 +44,6 @@ FINETUNING = Recipe(epochs=10, batch=256, rate=6e-4)
 
 FINETUNING_FROM_SCRATCH = Recipe(epochs=75, batch=256, rate=6e-4)
 """Without pretraining."""
+
+STORING = Recipe(epochs=60, batch=48, rate=1e-3, fall=None, shuffled=True, rows=24)
+"""Everybody's question at once, which is no stage of the homework."""

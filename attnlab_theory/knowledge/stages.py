@@ -8,15 +8,16 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jax
 
 from attnlab_theory import refuse
-from attnlab_theory.knowledge.recipes import Recipe
+from attnlab_theory.knowledge.recipes import Recipe, RuleName
 from attnlab_theory.knowledge.variants import name_of, variant
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
-from attnlab_theory.language.corpora.batches import by_length, in_file_order
+from attnlab_theory.language.corpora import labels
+from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order, shuffled
 from attnlab_theory.language.corpora.birthplaces import NameDataset, Questions, vocabulary
 from attnlab_theory.language.corpora.corruption import Corruption
 from attnlab_theory.language.corpora.reading import read_text
@@ -86,6 +87,30 @@ def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, r
     return _run("finetune", corpus, start, recipe, dataset, {"questions": told})
 
 
+def storing(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, recipe: Recipe, rule: RuleName) -> Run:
+    """Questions about everybody the corpus speaks of, answered by the training file or else by rule.
+
+    All characters are targets, those of the question too: a name is learned before anything is stored under it. And
+    all are kept, for evaluation asks for "Håvard", where the homework's finetuning leaves "Hvard".
+
+    Args:
+        corpus: one person per line.
+        questions: of the training file.
+        start, recipe: as `pretraining`.
+        rule: how a place is read off a line (`language.corpora.labels`).
+
+    Raises:
+        ValueError: if there is no such rule, or as `finetuning`.
+    """
+    if rule not in get_args(RuleName):
+        raise ValueError(f"rule is one of {', '.join(get_args(RuleName))}, not {rule!r}")
+    found = labels.capitalised if rule == "capitalised" else labels.known(questions.answers)
+    asked = labels.labelled(corpus.text, found, questions)
+    dataset = NameDataset(asked, _config(start).block, characters=corpus.characters, ascii_only=False, whole=True)
+    told = {"rule": rule, "questions": fingerprint(*asked.asked, *asked.answers)}
+    return _run("store", corpus, start, recipe, dataset, told)
+
+
 def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
     """A model that is of this variant and reads the characters of this corpus.
 
@@ -148,11 +173,15 @@ def _run(
         first=lambda: _first(start, recipe.seed),
         config=config,
         characters=corpus.characters,
-        epochs=lambda number: in_file_order(dataset.epoch(number), recipe.batch),
+        epochs=lambda number: in_file_order(_ordered(dataset.epoch(number), recipe, number), recipe.batch),
         training=training,
         steps=steps,
         origin=origin,
     )
+
+
+def _ordered(examples: Batch, recipe: Recipe, epoch: int) -> Batch:
+    return shuffled(examples, seed=recipe.seed, epoch=epoch) if recipe.shuffled else examples
 
 
 def _training(recipe: Recipe, places: int, steps: int) -> Training:

@@ -7,7 +7,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory.cli.knowledge.asking import Baseline, Evaluate
 from attnlab_theory.cli.knowledge.data import Data
-from attnlab_theory.cli.knowledge.training import Finetune, Pretrain
+from attnlab_theory.cli.knowledge.training import Finetune, Pretrain, Store
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Knowledge:
         Annotated[Pretrain, subcommand("pretrain")]
         | Annotated[Finetune, subcommand("finetune")]
         | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Store, subcommand("store")]
         | Annotated[Baseline, subcommand("baseline")]
         | Annotated[Data, subcommand("data")]
     )

@@ -65,7 +65,7 @@ class Evaluate:
         if score is None:
             print(f"{self.eval_corpus_path} has no places: {len(found.questions)} predictions and no accuracy")
         else:
-            print(_in_words(self.variant, score))
+            print(in_words(self.variant, score))
         if self.outputs_path is not None:
             print(f"predictions are in {self.outputs_path}")
 
@@ -89,7 +89,7 @@ class Baseline:
         if self.json:
             print(json.dumps({"place": self.place, **_as_json(found)}, indent=1, ensure_ascii=False))
         else:
-            print(_in_words(self.place, found))
+            print(in_words(self.place, found))
         return 0
 
 
@@ -106,7 +106,8 @@ def _as_json(score: "Score | None") -> dict[str, Any]:
     }
 
 
-def _in_words(who: str, score: "Score") -> str:
+def in_words(who: str, score: "Score") -> str:
+    """How many are right, and the interval around the share."""
     interval = score.interval(ERROR_RATE)
     return (
         f"{who}: {score.correct} of {score.total} right, {100 * score.accuracy:.1f} % "

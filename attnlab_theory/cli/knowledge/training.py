@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab_theory.cli.knowledge.models import Changes, PretrainCorpus, Sizes, VariantName
 from attnlab_theory.cli.progress import Progress
+from attnlab_theory.knowledge.recipes import RuleName
 from attnlab_theory.language.corpora.corruption import Corruption
 
 if TYPE_CHECKING:
@@ -80,6 +81,52 @@ class Finetune:
         start = self.sizes.start(self.variant, corpus, self.reading_params_path)
         recipe = self.changes.of(FINETUNING if self.reading_params_path else FINETUNING_FROM_SCRATCH)
         return _trained(finetuning(corpus, questions, start, recipe), self.keeping)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Store:
+    """Beyond the homework: train on a question about everybody the text speaks of, with answers read off by rule.
+
+    The rule finds the places, the network only stores them: what is measured is whether a fact can be recalled
+    that was stored in the words in which it is asked for.
+    """
+
+    variant: VariantName
+    pretrain_corpus: PretrainCorpus
+    keeping: Keeping
+    finetune_corpus_path: Path
+    """Lines of question, tab and place: their answers are given, all others read off."""
+    rule: RuleName = "capitalised"
+    """The first capitalised words of a line that are no name, no month and begin no sentence; or the first that are
+    an answer in the training file, which is distant supervision."""
+    hold_back: int = 0
+    """Questions of the training file to leave to the rule and to ask at the end: recipes are chosen by these."""
+    reading_params_path: Path | None = None
+    """A model to go on from; without it, a new one."""
+    changes: Changes = dataclasses.field(default_factory=Changes)
+    """The recipe is another: 60 epochs, 48 documents behind a step, rate 1e-3, one cosine, shuffled."""
+    sizes: Sizes = dataclasses.field(default_factory=Sizes)
+    """No dropout unless it is asked for."""
+
+    def run(self) -> int:
+        """Train, write, and ask what was held back."""
+        from attnlab_theory.cli.knowledge.asking import in_words
+        from attnlab_theory.knowledge.recipes import STORING
+        from attnlab_theory.knowledge.stages import Corpus, storing
+        from attnlab_theory.language.checkpoint import load_model
+        from attnlab_theory.language.corpora.birthplaces import read_questions
+        from attnlab_theory.language.evaluate import answers
+
+        corpus = Corpus.read(self.pretrain_corpus)
+        given, kept = read_questions(self.finetune_corpus_path).split(self.hold_back, seed=self.changes.seed)
+        dry = self.sizes if self.sizes.dropout is not None else dataclasses.replace(self.sizes, dropout=0.0)
+        start = dry.start(self.variant, corpus, self.reading_params_path)
+        recipe = dataclasses.replace(self.changes.of(STORING), fall=None)
+        code = _trained(storing(corpus, given, start, recipe, self.rule), self.keeping)
+        if code == 0 and len(kept) and not self.keeping.json:
+            model = load_model(self.keeping.writing_params_path).model
+            print(f"held back, {in_words(self.variant, answers(model, kept, corpus.characters).score())}")
+        return code
 
 
 def _trained(run: "Run", keeping: Keeping) -> int:

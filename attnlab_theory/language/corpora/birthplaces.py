@@ -5,11 +5,12 @@ Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `NameDat
 """
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int32
+from jaxtyping import Bool, Int32
 
 from attnlab_theory import refuse
 from attnlab_theory.language.corpora.batches import Batch
@@ -49,6 +50,23 @@ class Questions:
 
     def __len__(self) -> int:
         return len(self.asked)
+
+    def split(self, size: int, *, seed: int) -> tuple["Questions", "Questions"]:
+        """All but `size` of the questions, and those, drawn at random; both in the order of the file.
+
+        Raises:
+            ValueError: if there are not more questions than that, or the size is negative.
+        """
+        if not 0 <= size < len(self):
+            raise ValueError(f"of the {len(self)} questions of {self.source}, {size} cannot be held back")
+        back = np.isin(np.arange(len(self)), np.random.default_rng(seed).permutation(len(self))[:size])
+        given, kept = (self._where(chosen) for chosen in (~back, back))
+        return given, dataclasses.replace(kept, source=f"{size} questions of {self.source}")
+
+    def _where(self, chosen: Bool[np.ndarray, "n"]) -> "Questions":
+        asked = tuple(itertools.compress(self.asked, chosen))
+        places = None if self.places is None else tuple(itertools.compress(self.places, chosen))
+        return Questions(asked, places, self.source)
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -105,6 +123,7 @@ class NameDataset:
         block_size: characters of a padded line; x and y are one shorter.
         characters: the vocabulary, always that of pretraining.
         ascii_only: leave out what is not ASCII, as the homework does: "Håvard" is asked for as "Hvard".
+        whole: make all characters targets, those of the question too.
 
     Raises:
         ValueError: if there are no places, a line is too long for the block, or a character is not in the
@@ -112,7 +131,13 @@ class NameDataset:
     """
 
     def __init__(
-        self, questions: Questions, block_size: int = 128, *, characters: Characters, ascii_only: bool = True
+        self,
+        questions: Questions,
+        block_size: int = 128,
+        *,
+        characters: Characters,
+        ascii_only: bool = True,
+        whole: bool = False,
     ):
         refuse.not_whole(block_size=block_size)
         self.characters = characters
@@ -131,7 +156,7 @@ class NameDataset:
                     f"{block_size}; take a longer block"
                 )
             self._tokens[row, : len(full)] = characters.encode(full, where=where)
-            self._ignored[row, : len(question)] = True
+            self._ignored[row, : len(question)] = not whole
 
     def __len__(self) -> int:
         return len(self.questions)

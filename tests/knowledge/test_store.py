@@ -1,0 +1,78 @@
+"""attnlab knowledge store: everybody's question at once, answers read off by rule."""
+
+import json
+
+import pytest
+
+from attnlab_theory.language.corpora.birthplaces import read_questions
+from tests.knowledge.people import BORN, BRIEF, SMALL, run
+
+STORE = [
+    *("store", "rope", "wiki.txt", "--finetune_corpus_path", "train.tsv", "--writing_params_path", "rope.params"),
+    *SMALL,
+    *BRIEF,
+]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "wiki.txt").write_text("".join(f"{name}. Born in {place} .\n" for name, place in BORN.items()))
+    asked = [f"Where was {name} born?\t{place}\n" for name, place in BORN.items()]
+    (tmp_path / "train.tsv").write_text("".join(asked[:8]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("rule", ["capitalised", "known"])
+def test_everybody_is_trained_on_and_who_was_held_back_is_asked(capsys, folder, rule):
+    code, out, err = run(capsys, *STORE, "--rule", rule, "--hold_back", "2")
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith("held back, rope: ")
+    assert " of 2 right" in out
+
+
+def test_the_file_says_which_rule_made_the_answers(capsys, folder):
+    _, out, _ = run(capsys, *STORE, "--json")
+    origin = json.loads(out)["origin"]
+    assert (origin["stage"], origin["rule"]) == ("store", "capitalised")
+    # Twelve persons in batches of eight, twice.
+    assert json.loads(out)["steps"] == 4
+    assert origin["recipe"]["fall"] is None
+    assert origin["recipe"]["shuffled"]
+
+
+def test_dropout_is_off_unless_it_is_asked_for(capsys, folder):
+    _, out, _ = run(capsys, *[word for word in STORE if word not in ("--dropout", "0.1")], "--json")
+    same = run(capsys, *STORE[:-2], *BRIEF[-2:], "--resume")
+    assert same[0] == 2
+    assert "residual_dropout (0.0, not 0.1)" in same[2]
+    assert json.loads(out)["losses"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--hold_back", "8"], "of the 8 questions of train.tsv, 8 cannot be held back"),
+        (["--hold_back", "-1"], "-1 cannot be held back"),
+        (["--rule", "guess"], "guess"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(capsys, folder, more, said):
+    code, _, err = run(capsys, *STORE, *more)
+    assert code == 2
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_questions_are_split_at_random_and_stay_in_order(folder):
+    questions = read_questions(folder / "train.tsv")
+    given, kept = questions.split(3, seed=0)
+    assert (len(given), len(kept)) == (5, 3)
+    assert sorted([*given.asked, *kept.asked]) == sorted(questions.asked)
+    assert list(kept.asked) == [asked for asked in questions.asked if asked in kept.asked]
+    assert (
+        dict(zip(kept.asked, kept.answers, strict=True)).items()
+        <= dict(zip(questions.asked, questions.answers, strict=True)).items()
+    )
+    assert questions.split(3, seed=1)[1].asked != kept.asked
+    assert questions.split(0, seed=0)[0] == questions
