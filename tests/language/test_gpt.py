@@ -16,10 +16,14 @@ from attnlab_theory.language.models.positions import Alibi, Learned, Rotary, Sin
 from attnlab_theory.language.models.weighing import restarted
 from tests.language.models import FEATURES, PAIRS, TOKENS, compiled, config, gap, logits, name_of, rounding, stirred
 
-FRESH = GPT(GPTConfig(layers=1, width=64), key=jax.random.key(0))
 PACKED = jnp.array([3, 1, 4, 1, 5, 9, 0, 0])
 SEGMENTS = jnp.array([1, 1, 1, 2, 2, 2, 0, 0])
 NONE = {"embedding_dropout": 0.0, "residual_dropout": 0.0, "attention_dropout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return GPT(GPTConfig(layers=1, width=64), key=jax.random.key(0))
 
 
 @pytest.mark.parametrize(
@@ -44,8 +48,8 @@ def test_variants_differ_from_vanilla_by_their_own_parameters():
     assert count(FEATURES, rate=0.0) == vanilla
 
 
-def test_first_weights_are_the_homeworks():
-    for path, x in jax.tree.leaves_with_path(FRESH):
+def test_first_weights_are_the_homeworks(fresh):
+    for path, x in jax.tree.leaves_with_path(fresh):
         *_, owner, name = jax.tree_util.keystr(path).split(".")
         if name in ("bias", "positions"):
             assert not jnp.any(x)
@@ -54,19 +58,19 @@ def test_first_weights_are_the_homeworks():
         else:
             # The deviation of n normals errs by one part in sqrt(2 n); five of those, 6e-7 each way.
             assert abs(float(jnp.std(x)) / 0.02 - 1) < 5 / np.sqrt(2 * x.size)
-    assert FRESH.head is not None
-    assert FRESH.head.bias is None
-    assert not np.array_equal(FRESH.head.weight, FRESH.tokens.T)
+    assert fresh.head is not None
+    assert fresh.head.bias is None
+    assert not np.array_equal(fresh.head.weight, fresh.tokens.T)
 
 
-def test_only_biases_and_random_projections_are_not_decayed():
+def test_only_biases_and_random_projections_are_not_decayed(fresh):
     def spared(model):
         flags = jax.tree.leaves_with_path(decayed(model))
         return {jax.tree_util.keystr(path).rsplit(".", 1)[1] for path, flag in flags if not flag}
 
-    assert spared(FRESH) == {"bias"}
+    assert spared(fresh) == {"bias"}
     assert spared(stirred(config(FEATURES, Learned()))) == {"bias", "projection"}
-    flags = decayed(FRESH)
+    flags = decayed(fresh)
     assert flags.tokens
     assert flags.positions
     assert flags.ln_f.weight
