@@ -146,7 +146,9 @@ def train(
         epochs: the data.
         training: the recipe.
         mesh: of devices with one axis named "data", over which the rows of every micro-batch are shared out. A
-            mesh over several hosts needs `jax.distributed.initialize`, and the same data on each of them.
+            mesh over several hosts needs `jax.distributed.initialize` on each of them before anything else of jax,
+            and the same data; between processors also
+            `jax.config.update("jax_cpu_collectives_implementation", "gloo")`.
 
     Yields:
         The state after each step, and what the step did. The next step reuses the memory of a yielded state.
@@ -199,16 +201,16 @@ Total = tuple[PyTree, Array]
 
 
 class Stack(NamedTuple):
-    """Micro-batches of one shape, one upon the other; those from `count` on are nothing but PAD."""
+    """Micro-batches of one shape, one upon the other; those from `filled` on are nothing but PAD."""
 
     micros: Batch
     first: int | Int[Array, ""]
     """The number of the first among all micro-batches of the batch."""
-    count: int | Int[Array, ""]
+    filled: int | Int[Array, ""]
 
 
 def _stacks(parts: Sequence[Batch], laid: Callable[[Batch], Batch]) -> Iterator[Stack]:
-    """Neighbours of one shape together, all stacks equally high: programs are compiled for shapes, not for counts."""
+    """Neighbours of one shape together; all stacks are equally high, so that few shapes are compiled."""
     height = 1 << (len(parts) - 1).bit_length()
     first = 0
     for _, alike in itertools.groupby(parts, lambda part: jax.tree.map(np.shape, part)):
@@ -243,7 +245,7 @@ def _accumulate(
         more, gradient = jax.value_and_grad(loss)(model)
         return jax.tree.map(jnp.add, total, (gradient, more))
 
-    return lax.fori_loop(0, stack.count, add, total)
+    return lax.fori_loop(0, stack.filled, add, total)
 
 
 @functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments", "total"))

@@ -1,0 +1,85 @@
+"""Rows shared out over devices, in one process and in two, train the model that one device trains.
+
+Dropout's bits are a hash of a number's place in the whole micro-batch, wherever that place is computed: the same
+are dropped. What may differ is the order in which the devices' parts of a gradient are added up.
+"""
+
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tests.language.parallel_run import TRAINING
+
+ROOT = Path(__file__).parents[2]
+EPSILON = float(np.finfo(np.float32).eps)
+
+
+def child(*arguments: str, devices: int) -> subprocess.Popen:
+    """A run in a process of its own that sees so many devices."""
+    flags = f"--xla_force_host_platform_device_count={devices} --xla_backend_optimization_level=0"
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.language.parallel_run", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def told(process: subprocess.Popen) -> list[dict]:
+    """What a child printed, once it has ended well."""
+    try:
+        said, complaint = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, complaint
+    return [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+
+
+@functools.cache
+def on_devices() -> list[dict]:
+    return told(child("devices", devices=8))
+
+
+@functools.cache
+def on_hosts() -> list[dict]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    hosts = [child("host", str(port), str(number), devices=1) for number in range(2)]
+    return [run for host in hosts for run in told(host)]
+
+
+def assert_same_training(ours: dict, alone: dict) -> None:
+    """Equal but for the order of sums.
+
+    A sum of n terms in another order differs by at most n eps of the terms' absolute sum. Losses are means of some
+    fifty positive terms, and gradients sums over as many tokens that do not all cancel. Adam divides a gradient by
+    its own size: where it is next to nothing, rounding may turn the step round, by twice the rate.
+    """
+    rates = sum(TRAINING.schedule.rate(step, 0) for step in range(len(alone["losses"])))
+    np.testing.assert_allclose(ours["losses"], alone["losses"], rtol=100 * EPSILON)
+    np.testing.assert_allclose(ours["gradients"], alone["gradients"], rtol=1000 * EPSILON)
+    moved = np.abs(np.subtract(ours["parameters"], alone["parameters"]))
+    assert moved.max() <= 2 * rates
+    assert np.median(moved) <= 1e-4 * rates
+
+
+def test_eight_devices_train_what_one_trains():
+    alone, together = on_devices()
+    assert (alone["devices"], together["devices"]) == (1, 8)
+    assert_same_training(together, alone)
+
+
+def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
+    one, other = on_hosts()
+    assert one["devices"] == 2
+    assert one == other
+    assert_same_training(one, on_devices()[0])
