@@ -36,6 +36,9 @@ STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
 JudgeClaim = Callable[[str], Findings]
 """What a claim of this name was found to be; the caller knows the budget."""
 
+Found = Callable[[str], Findings | None]
+"""The same, and None for what has not been judged."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -47,13 +50,15 @@ class Entry:
     """At most five sentences, with placeholders."""
     evidence: tuple[str, ...]
     """Names of claims and identities."""
+    findings: tuple[str, ...] = ()
+    """Names of claims about trained models: a training run has judged them, nobody waits for one here."""
     submitted: dict[str, str] | None = None
     """Where a submitted answer is wrong: what it claimed, what was measured, what is right."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One claim or identity behind an answer."""
+    """One claim, identity or finding behind an answer."""
 
     name: str
     kind: str
@@ -120,20 +125,40 @@ def chosen(selector: str = "") -> tuple[Entry, ...]:
     return found
 
 
-def answered(asked: Iterable[Entry], judge_claim: JudgeClaim | None = None, *, seed: int = 0) -> tuple[Answer, ...]:
+def answered(
+    asked: Iterable[Entry],
+    judge_claim: JudgeClaim | None = None,
+    *,
+    recorded: Findings | None = None,
+    seed: int = 0,
+) -> tuple[Answer, ...]:
     """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
 
     Args:
         asked: questions of the sheet.
         judge_claim: judges a claim by name. Without it claims stay unjudged and their answers open.
+        recorded: what training runs have found; answers that rest on a finding that is not there stay open.
         seed: of the cases on which identities are tried.
 
     Raises:
         ValueError: if evidence names no claim or identity, or as `judge_claim`.
     """
-    findings = functools.cache(judge_claim) if judge_claim else None
-    verdicts = functools.cache(functools.partial(_judged, findings=findings, seed=seed))
-    return tuple(_answer(entry, tuple(verdicts(name) for name in entry.evidence), findings) for entry in asked)
+    claims = functools.cache(judge_claim) if judge_claim else None
+    verdicts = functools.cache(functools.partial(_judged, findings=claims, seed=seed))
+    by_name: dict[str, list[Finding]] = {}
+    for finding in recorded or ():
+        by_name.setdefault(finding.claim, []).append(finding)
+
+    def found(name: str) -> Findings | None:
+        if name in by_name:
+            return Findings(by_name[name])
+        return None if claims is None or not _is_claim(name) else claims(name)
+
+    def evidence(entry: Entry) -> tuple[Evidence, ...]:
+        trained = (_evidence(name, "finding", found(name)) for name in entry.findings)
+        return (*map(verdicts, entry.evidence), *trained)
+
+    return tuple(_answer(entry, evidence(entry), found) for entry in asked)
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
@@ -150,7 +175,7 @@ def _entry(homework: str, table: dict[str, Any]) -> Entry:
     name = f"{homework}/{table.get('id')}"
     submitted = table.get("submitted")
     allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
-    if set(table) != allowed or (submitted and list(submitted) != ["claimed", "measured", "right"]):
+    if set(table) - {"findings"} != allowed or (submitted and list(submitted) != ["claimed", "measured", "right"]):
         raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
     # Unmarked, the wrong assertion would be the first thing that is read.
     labelled = [f"{label.capitalize()}: {text}" for label, text in (submitted or {}).items()]
@@ -160,6 +185,7 @@ def _entry(homework: str, table: dict[str, Any]) -> Entry:
         question=_flat(table["question"]),
         answer=_flat(answer),
         evidence=tuple(table["evidence"]),
+        findings=tuple(table.get("findings", ())),
         submitted={label: _flat(text) for label, text in submitted.items()} if submitted else None,
     )
 
@@ -174,37 +200,41 @@ def _judged(name: str, *, findings: JudgeClaim | None, seed: int) -> Evidence:
         trial = check_identity(identities[name], key_for(seed, "answers", name))
         verdict = Verdict.SUPPORTED if trial.holds else Verdict.REFUTED
         return Evidence(name=name, kind="identity", verdict=verdict, as_expected=trial.as_expected)
-    if name not in {claim.name for claim in CLAIMS}:
+    if not _is_claim(name):
         raise ValueError(f"the answer sheet names '{name}' as evidence, but no claim or identity is called that")
-    if findings is None:
-        return Evidence(name=name, kind="claim", verdict=None, as_expected=True)
-    found = findings(name)
+    return _evidence(name, "claim", None if findings is None else findings(name))
+
+
+def _is_claim(name: str) -> bool:
+    return any(claim.name == name for claim in CLAIMS)
+
+
+def _evidence(name: str, kind: str, found: Findings | None) -> Evidence:
+    if found is None:
+        return Evidence(name=name, kind=kind, verdict=None, as_expected=True)
     # The setting that came out otherwise than expected is the one to hear of; a refutation before a doubt.
     order = sorted(found, key=lambda f: (f.as_expected, f.verdict == Verdict.INCONCLUSIVE))
-    return Evidence(
-        name=name, kind="claim", verdict=order[0].verdict, as_expected=all(f.as_expected for f in found)
-    )
+    return Evidence(name=name, kind=kind, verdict=order[0].verdict, as_expected=all(f.as_expected for f in found))
 
 
-def _answer(entry: Entry, evidence: tuple[Evidence, ...], findings: JudgeClaim | None) -> Answer:
+def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found) -> Answer:
     carried = all(e.decided and e.as_expected for e in evidence)
     status = OPEN if not carried else REFUTED if entry.submitted else SUPPORTED
     submitted = entry.submitted
     return Answer(
         id=entry.id,
         question=entry.question,
-        answer=_filled(entry.answer, findings),
+        answer=_filled(entry.answer, found),
         evidence=evidence,
         status=status,
-        submitted=None if submitted is None else {label: _filled(t, findings) for label, t in submitted.items()},
+        submitted=None if submitted is None else {label: _filled(t, found) for label, t in submitted.items()},
     )
 
 
-def _filled(text: str, findings: JudgeClaim | None) -> str:
+def _filled(text: str, found: Found) -> str:
     def number(match: re.Match[str]) -> str:
-        if findings is None:
-            return "…"
-        return measured_text(at_setting(findings(match[1]), match[2]).measured)
+        findings = found(match[1])
+        return "…" if findings is None else measured_text(at_setting(findings, match[2]).measured)
 
     return PLACEHOLDER.sub(number, text)
 
@@ -239,5 +269,6 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         verdict = ("not judged", "dim") if e.verdict is None else (str(e.verdict), STYLES[e.verdict])
         foil = "  (a foil: it must be)" if e.verdict == Verdict.REFUTED else ""
         note = foil if e.as_expected else "  (not as expected)"
-        yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note), (0, 0, 0, 4))
+        remedy = "  (attnlab knowledge run judges it)" if e.kind == "finding" and e.verdict is None else ""
+        yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note, remedy), (0, 0, 0, 4))
     yield Text()

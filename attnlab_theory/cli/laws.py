@@ -2,11 +2,18 @@
 
 import dataclasses
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from attnlab_theory.options import RunOptions
+
+if TYPE_CHECKING:
+    from attnlab_theory.claims import Findings
+
+TRAINED = "knowledge.json"
+"""The findings of a training run, in its folder."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,6 +77,9 @@ class Answers:
 
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i); all of them if not given."""
+    findings: Path | None = None
+    """The folder of a training run, as `attnlab knowledge run` writes it; by default lab/knowledge, or else
+    figures/knowledge, the run that is committed."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -95,9 +105,27 @@ class Answers:
             return found
 
         with board.shown():
-            answers = sheet.answered(asked, judged)
+            answers = sheet.answered(asked, judged, recorded=_recorded(self.findings))
         if self.json:
             print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
         else:
             show(sheet.sheet_text(answers))
         return sheet.exit_code(answers)
+
+
+def _recorded(folder: Path | None) -> "Findings":
+    """The findings of a training run, none if there has not been any.
+
+    Raises:
+        ValueError: if a folder was named that holds none.
+    """
+    from attnlab_theory.claims import Findings
+    from attnlab_theory.report.record import read_findings
+
+    places = [folder] if folder else [Path("lab/knowledge"), Path("figures/knowledge")]
+    for place in places:
+        if (place / TRAINED).is_file():
+            return read_findings(place / TRAINED)
+    if folder:
+        raise ValueError(f"{folder} holds no {TRAINED}: make it with attnlab knowledge run --out {folder}")
+    return Findings()

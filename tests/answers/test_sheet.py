@@ -1,6 +1,7 @@
 """The answer sheet: every question is there, says little, and is carried by evidence that exists."""
 
 import dataclasses
+import functools
 import io
 import json
 import math
@@ -12,8 +13,12 @@ from rich.console import Console
 from attnlab_theory.answers import sheet
 from attnlab_theory.answers.contracts import CONTRACTS
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
+from attnlab_theory.cli import main
 from attnlab_theory.identities import IDENTITIES
+from attnlab_theory.knowledge.findings import measure, verdicts
+from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
+from tests.knowledge.models import PLACES, models
 
 ENTRIES = {entry.id: entry for entry in sheet.entries()}
 CLAIMS_BY_NAME = {claim.name: claim for claim in CLAIMS}
@@ -38,6 +43,13 @@ def pretended(name: str, verdict: Verdict | None = None) -> Findings:
     )  # fmt: skip
 
 
+@functools.cache
+def trained() -> Findings:
+    """Findings as a training run would make them, of made-up answers."""
+    answers = models({"none": 0.0, "vanilla": 0.9, "rope": 1.0}, seeds=2, persons=40)
+    return verdicts(answers, measure(answers, PLACES, shuffles=49))
+
+
 def text_of(answers) -> str:
     console = Console(file=io.StringIO(), width=100, color_system=None)
     console.print(sheet.sheet_text(answers))
@@ -56,9 +68,11 @@ def test_sentences_are_counted():
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_every_piece_of_evidence_exists(entry):
-    assert entry.evidence
-    assert len(set(entry.evidence)) == len(entry.evidence)
+    both = [*entry.evidence, *entry.findings]
+    assert both
+    assert len(set(both)) == len(both)
     assert set(entry.evidence) <= KNOWN
+    assert set(entry.findings) <= {finding.claim for finding in trained()}
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
@@ -66,8 +80,8 @@ def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
     texts = [entry.answer, *(entry.submitted or {}).values()]
     for text in texts:
         for name, fields, *_ in sheet.PLACEHOLDER.findall(text):
-            assert name in entry.evidence
-            sheet.at_setting(pretended(name), fields)
+            assert name in (*entry.evidence, *entry.findings)
+            sheet.at_setting(trained().of(name) if name in entry.findings else pretended(name), fields)
         left = sheet.PLACEHOLDER.sub("", text)
         # What looks like a placeholder and is none would be printed as it stands; LaTeX-like index braces may.
         assert not re.search(r"(?<![_^])\{", left), left
@@ -75,11 +89,12 @@ def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
 
 def test_every_question_that_the_sheet_owes_is_there():
     owed = {
-        "cs224n": "1a.i 1a.ii 1a.iii 1a.iv 1b.i 1b.ii 1c.i 1c.ii 1d.i 1d.ii",
-        "practical4": "2a 2b 2c.1 2c.2 2d.1 2d.2 2e.1 2e.2 3g.1 3g.2 3g.3 3h.1 3h.2 3h.3 3h.4",
+        "cs224n": "1a.i 1a.ii 1a.iii 1a.iv 1b.i 1b.ii 1c.i 1c.ii 1d.i 1d.ii 2",
+        "practical4": "2a 2b 2c.1 2c.2 2d.1 2d.2 2e.1 2e.2 3a 3b 3c 3d 3e 3f 3g.1 3g.2 3g.3 3h.1 3h.2 3h.3 3h.4 "
+        "4a 4b 4c",
         "uw": "1.2.1 1.2.2 1.2.3 1.3.1 1.3.2 1.3.3",
         "ann-hw3": "5.1 5.2.1 5.2.2 5.2.3",
-        "blog": "single two variance multi permutation sinusoidal learned rotary",
+        "blog": "single two variance multi permutation sinusoidal learned rotary results",
     }
     assert [e.id for e in sheet.entries()] == [
         f"{homework}/{q}" for homework in owed for q in owed[homework].split()
@@ -122,6 +137,35 @@ def test_without_a_judge_claims_are_open_and_identities_judged():
     assert "not judged" in text_of([answer])
     (answer,) = sheet.answered(sheet.chosen("blog/two"))
     assert "…" in answer.answer
+
+
+def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
+    (answer,) = sheet.answered(sheet.chosen("practical4/3c"), recorded=trained())
+    assert [(e.name, e.kind, e.verdict) for e in answer.evidence] == [
+        ("untrained-is-ignorant", "finding", Verdict.SUPPORTED)
+    ]
+    assert answer.status == "supported"
+    assert sheet.measured_text(trained().of("untrained-is-ignorant")[0].measured) in answer.answer
+
+
+def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
+    (answer,) = sheet.answered(sheet.chosen("practical4/3c"), pretended)
+    assert answer.status == "open"
+    assert "…" in answer.answer
+    assert "not judged  (attnlab knowledge run judges it)" in text_of([answer])
+
+
+def test_a_training_run_is_read_from_the_folder_that_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["answers", "practical4/3c", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["status"] == "open"
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert main(["answers", "practical4/3c", "--findings", str(folder)]) == 2
+    assert "run holds no knowledge.json" in capsys.readouterr().err
+    (folder / "knowledge.json").write_text(record.to_text([record.as_json(f) for f in trained()]))
+    assert main(["answers", "practical4/3c", "--findings", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["status"] == "supported"
 
 
 def test_evidence_that_fails_opens_the_answer_and_is_named():
