@@ -28,7 +28,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         self._began = self._told = time.monotonic()
         self._bar = Bar(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
+            BarColumn(bar_width=10),
             MofNCompleteColumn(),
             TextColumn("{task.fields[speeds]}"),
             TimeRemainingColumn(),
@@ -64,7 +64,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
 
 
 class _Speeds:
-    """Running means of what steps did, those after the first: that one's time is compilation."""
+    """Running means of what steps did, of time without the first: that one's is compilation. Tokens are targets."""
 
     def __init__(self) -> None:
         self._loss = self._tokens = self._documents = self._seconds = 0.0
@@ -85,4 +85,4 @@ class _Speeds:
         if not self._seconds:
             return f"loss {self._loss:.3f}"
         tokens, documents = (x / self._seconds for x in (self._tokens, self._documents))
-        return f"loss {self._loss:.3f}, {tokens:,.0f} predicted tokens/s, {documents:,.0f} documents/s"
+        return f"loss {self._loss:.3f}, {tokens:,.0f} tokens/s, {documents:,.0f} texts/s"

@@ -179,7 +179,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, folder, name):
     (folder / "empty").write_text("")
     (folder / "torn.tsv").write_text("Where was Ada born?\tBonn\nWhere was Bob born?\n")
     (folder / "strange.tsv").write_text("Where was Ada born?\tBonn\nWhere was Xa born?\tBonn\n")
-    (folder / "long.tsv").write_text("Where was Ada, who was born in Bonn or in Rome, born?\tBonn\n")
+    (folder / "long.tsv").write_text("Where was Ada who was born in Bonn or in Rome born?\tBonn\n")
     (folder / "other.txt").write_text((folder / "wiki.txt").read_text() + "x")
     whole = (folder / "vanilla.pretrain.params").read_bytes()
     (folder / "torn").write_bytes(whole[: len(whole) // 2])
@@ -207,7 +207,7 @@ def test_without_a_terminal_progress_is_plain_lines(capsys):
             progress.advance(Metrics(step, 0, 2.5, 1e-3, 1.0, targets=100, documents=10, seconds=0.5))
     first, last = capsys.readouterr().err.splitlines()
     assert first.startswith("pretrain rope: step 1 of 20, loss 2.500, ")
-    assert last == "pretrain rope: step 20 of 20, loss 2.500, 200 predicted tokens/s, 20 documents/s, 0 s left"
+    assert last == "pretrain rope: step 20 of 20, loss 2.500, 200 tokens/s, 20 texts/s, 0 s left"
 
 
 def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from attnlab_theory.knowledge.recipes import Precision, Recipe
+from attnlab_theory.knowledge.recipes import PRETRAINING, Precision, Recipe
 
 if TYPE_CHECKING:
     from attnlab_theory.knowledge.stages import Corpus
@@ -31,6 +31,10 @@ PretrainCorpus = Annotated[
         help="The text of pretraining, one document per line: the vocabulary comes from it, always.",
     ),
 ]
+
+
+FALLS = {"2021": PRETRAINING[2021].fall, "2024": PRETRAINING[2024].fall, "cosine": None}
+"""`Recipe.fall`, by schedule."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,9 +79,10 @@ class Changes:
     """Documents behind one step; by default 128 in pretraining and 256 in finetuning."""
     lr: float | None = None
     """The highest learning rate; by default 6e-3 in pretraining and 6e-4 in finetuning."""
-    schedule: Literal["homework", "cosine"] = "homework"
-    """The homework's learning rates, which rise again after 200 passes over the pretraining corpus (in pretraining
-    with --year 2024 after 650), however many epochs there are; or one cosine over this run, after a warm-up."""
+    schedule: Literal["2021", "2024", "cosine"] | None = None
+    """The homework's learning rates of a year, which fall for 200 passes over the pretraining corpus (2021) or 650
+    (2024) and then rise again, however many epochs there are; or one cosine over this run, after a warm-up. By
+    default 2021, in pretraining that of --year."""
     precision: Precision = "float32"
     """Of products and activations; parameters are always float32."""
     rows: int | None = None
@@ -89,6 +94,5 @@ class Changes:
         """The recipe with what was given."""
         given = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
         given = {name: number for name, number in given.items() if number is not None}
-        if self.schedule == "cosine":
-            given["fall"] = None
-        return dataclasses.replace(recipe, seed=self.seed, precision=self.precision, **given)
+        fall = recipe.fall if self.schedule is None else FALLS[self.schedule]
+        return dataclasses.replace(recipe, seed=self.seed, precision=self.precision, **given | {"fall": fall})
