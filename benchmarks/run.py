@@ -32,9 +32,17 @@ class Options:
 
 def benchmarks() -> tuple[Benchmark, ...]:
     """Every benchmark, explicitly. Imported here: `--help` should not wait for jax."""
-    from benchmarks import additive, block_sparse, blocked_attention, feature_attention, generation, monte_carlo
+    from benchmarks import (
+        additive,
+        block_sparse,
+        blocked_attention,
+        feature_attention,
+        generation,
+        monte_carlo,
+        training,
+    )
 
-    modules = (monte_carlo, blocked_attention, feature_attention, additive, block_sparse, generation)
+    modules = (monte_carlo, blocked_attention, feature_attention, additive, block_sparse, generation, training)
     return tuple(module.BENCHMARK for module in modules)
 
 

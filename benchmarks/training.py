@@ -1,0 +1,133 @@
+"""A training step of the homework's GPT against torch: minGPT, nanoGPT, and nanoGPT compiled.
+
+Equal sizes, batch, dropout rates and optimizer; a step is gradient, clipping and AdamW, and the loss on the host.
+The batch is what the homework's corruption makes: 4 to 112 characters and two marks in rows of 127. Before sorting
+by length ours computes all places, PAD as well, as the peers do.
+"""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.machine import SIZE
+from benchmarks.memory import extra_peak
+from benchmarks.ratios import Benchmark, Race, Row, Target, memory_row, raced
+
+ROWS, WIDTH = 128, 127
+DROPOUT = 0.1
+MICRO = 8
+"""Rows of our micro-batches: their temporaries stay in the caches."""
+TARGETS = {"minGPT": Target(3, 4), "nanoGPT": Target(2.3, 3)}
+MEMORY_CASE = "benchmarks.training:memory_case"
+
+
+def batch(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """x and y with PAD behind; lengths as the homework's truncation draws them."""
+    rng = np.random.default_rng(0)
+    masked = rng.integers(1, 256, (rows, WIDTH + 1)).astype(np.int32)
+    masked[np.arange(WIDTH + 1) >= rng.integers(4, 113, rows)[:, None] + 2] = 0
+    return masked[:, :-1], masked[:, 1:]
+
+
+def operations(rows: int) -> float:
+    """Floating-point operations of one step: of all matrix products, those backward being twice those forward."""
+    layers, width, vocabulary = 4, 256, 256
+    weights = layers * 12 * width**2 + width * vocabulary
+    attention = layers * 2 * WIDTH * width
+    return 3 * 2 * rows * WIDTH * (weights + attention)
+
+
+def ours(rows: int, rate: float, *, sort: bool = False) -> Callable[[], float]:
+    """A callable that makes one step; sorted by length, every micro-batch is as wide as its longest row."""
+    import jax
+
+    from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order
+    from attnlab_theory.language.models.gpt import GPT, GPTConfig
+    from attnlab_theory.language.schedules import Cosine
+    from attnlab_theory.language.train import Training, started, train
+
+    def in_order(whole: Batch) -> list[Batch]:
+        return list(in_file_order(whole, MICRO, fill=True))
+
+    read = Batch(*batch(rows))
+    rates = {"embedding_dropout": rate, "residual_dropout": rate, "attention_dropout": rate}
+    split = functools.partial(by_length, rows=MICRO) if sort else in_order
+    training = Training(schedule=Cosine(peak=1e-4, steps=10**6), epochs=10**6, split=split)
+    model = GPT(GPTConfig(**rates), key=jax.random.key(0))
+    steps = train(started(model, training), lambda _: [read], training)
+    return lambda: next(steps)[1].loss
+
+
+def peer(name: str, rows: int, rate: float) -> Callable[[], float]:
+    """The same by torch."""
+    from benchmarks import training_peers
+
+    return training_peers.steps(name, rate, *batch(rows))
+
+
+def memory_case(who: str, rows: int) -> Callable[[], float]:
+    """A step with dropout, behind one that compiled it and made the optimizer's moments."""
+    step = ours(rows, DROPOUT) if who == "ours" else peer(who, rows, DROPOUT)
+    step()
+    return step
+
+
+def products(rows: int) -> dict[str, Callable[[], object]]:
+    """As many operations as a step has, in large matrix products of every library."""
+    import jax
+    import torch
+
+    x = np.random.default_rng(0).standard_normal((SIZE, SIZE), dtype=np.float32)
+    in_jax, in_torch = jax.numpy.asarray(x), torch.from_numpy(x)
+    product = jax.jit(lambda a: a @ a)
+    works: dict[str, Callable[[], object]] = {
+        "products in jax": lambda: product(in_jax).block_until_ready(),
+        "products in torch": lambda: in_torch @ in_torch,
+        "products in numpy": lambda: x @ x,
+    }
+
+    def repeated(work: Callable[[], object]) -> Callable[[], object]:
+        return lambda: [work() for _ in range(round(operations(rows) / (2 * SIZE**3)))][-1]
+
+    return {name: repeated(work) for name, work in works.items()}
+
+
+def measure(quick: bool) -> list[Row]:
+    """Tokens and documents per second, with dropout and without, and memory."""
+    rows, rounds = (2 * MICRO, 2) if quick else (ROWS, 7)
+    size = f"{rows} rows of {WIDTH}"
+    as_tokens = functools.partial(Race.rate_row, size=size, work=rows * WIDTH, unit="tokens/s")
+    names = ("minGPT", "nanoGPT", "torch.compile")
+
+    peers = {name: peer(name, rows, DROPOUT) for name in names}
+    wet = raced(ours=ours(rows, DROPOUT), peers=peers, rounds=rounds)
+    # One race, a row for each peer: every target names its own.
+    found = [
+        as_tokens(Race(wet.ours, {name: wet.peers[name]}), f"step, dropout {DROPOUT}", target=TARGETS.get(name))
+        for name in names
+    ]
+    best = raced(ours=ours(rows, DROPOUT), peers=products(rows), rounds=rounds)
+    found.append(as_tokens(best, "share of the best product", target=Target(0.5, 0.65)))
+
+    compiled = {"torch.compile": peer("torch.compile", rows, 0.0)}
+    dry = raced(ours=ours(rows, 0.0), peers=compiled, rounds=rounds)
+    found.append(as_tokens(dry, "step, no dropout", target=Target(1.7, 2.1)))
+
+    by_length = raced(ours=ours(rows, DROPOUT, sort=True), peers={"minGPT": peers["minGPT"]}, rounds=rounds)
+    what = f"step sorted by length, dropout {DROPOUT}"
+    found.append(by_length.rate_row(what, size, work=rows, unit="documents/s", target=Target(5, 5)))
+    return [*found, *memory_rows(rows, size)]
+
+
+def memory_rows(rows: int, size: str) -> list[Row]:
+    """Extra peak memory of one step."""
+    peaks = {who: extra_peak(MEMORY_CASE, who=who, rows=rows) for who in ("ours", "minGPT", "nanoGPT")}
+    ours = peaks.pop("ours")
+    return [
+        memory_row("extra memory of a step", size, ours=ours, peer=peak, peer_name=name, target=Target(1, 1))
+        for name, peak in peaks.items()
+    ]
+
+
+BENCHMARK = Benchmark("training", ("torch",), measure)
