@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
 from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT, GPTConfig, decayed, parameter_count
-from attnlab_theory.language.models.layers import kept, product
+from attnlab_theory.language.models.layers import gelu, kept, product
 from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
 from attnlab_theory.language.models.positions import Alibi, Learned, Rotary, Sinusoidal
 from attnlab_theory.language.models.weighing import restarted
@@ -154,6 +155,15 @@ def test_gradient_of_a_product_is_jaxs_own():
     # Small whole numbers: both ways are exact.
     ours, theirs = (jax.vjp(f, x, w)[1](d_y) for f in (product, jnp.matmul))
     assert jax.tree.all(jax.tree.map(np.array_equal, ours, theirs))
+
+
+def test_gelu_is_x_times_the_distribution_function_of_x():
+    x = np.linspace(-9, 9, 1001, dtype=np.float32)
+    exact = x * scipy.special.ndtr(x.astype(np.float64))
+    # erf is good to a few roundings of one, and the product with x keeps that.
+    np.testing.assert_array_less(
+        np.abs(gelu(jnp.asarray(x)) - exact), (1 + np.abs(x)) * 4 * np.finfo(np.float32).eps
+    )
 
 
 @pytest.mark.parametrize("positions", [Sinusoidal(), Alibi()], ids=name_of)

@@ -17,7 +17,7 @@ from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models import gpt2
 from attnlab_theory.language.models.config import Gelu, GPTConfig
-from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, first_weights, product, rows_of
+from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, first_weights, gelu, product, rows_of
 from attnlab_theory.language.models.mixing import Kept, MixingLayer, Slot, in_slots
 from attnlab_theory.language.models.weighing import Place, place
 
@@ -63,7 +63,8 @@ class Block(eqx.Module):
         return x + self._transformed(x), kept
 
     def _transformed(self, x: Array) -> Array:
-        return self.back(jax.nn.gelu(self.into(self.ln_2(x)), approximate=self.gelu == "tanh"))
+        x = self.into(self.ln_2(x))
+        return self.back(gelu(x) if self.gelu == "exact" else jax.nn.gelu(x))
 
 
 class GPT(eqx.Module):
