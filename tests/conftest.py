@@ -1,7 +1,8 @@
-"""Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run.
+"""Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run, XLA compiles in haste.
 
-`ATTNLAB_EXPLORE=1` draws new ones: whoever changes an operator runs that, nobody else meets a failure that
-the next run does not repeat.
+`ATTNLAB_EXPLORE=1` draws new cases and compiles as users do: whoever changes an operator runs that, nobody else
+meets a failure that the next run does not repeat. `ATTNLAB_X64=1`, the second pass of `make test`, compiles as
+users do too.
 """
 
 import os
@@ -11,16 +12,28 @@ import jax
 import jaxtyping
 import pytest
 
+EXPLORING, WIDE = (os.environ.get(f"ATTNLAB_{name}") == "1" for name in ("EXPLORE", "X64"))
+
+# Thousands of small programs, each run a few times: compiled without optimisation they take a third of the time.
+# XLA reads this when jax first computes; processes that tests start inherit it, and flags already set win.
+IN_HASTE = (
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+if not (EXPLORING or WIDE):
+    os.environ["XLA_FLAGS"] = " ".join([*IN_HASTE, os.environ.get("XLA_FLAGS", "")])
+
 # Only tests pay for checking every shape at every call; the hook must come before the package is imported.
 jaxtyping.install_import_hook("attnlab_theory", "beartype.beartype")
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update("jax_enable_x64", os.environ.get("ATTNLAB_X64") == "1")
+jax.config.update("jax_enable_x64", WIDE)
 
 hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("explore" if os.environ.get("ATTNLAB_EXPLORE") == "1" else "repeat")
+hypothesis.settings.load_profile("explore" if EXPLORING else "repeat")
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (safetensors.SafetensorError, OSError, TypeError, KeyError) as error:
         raise ValueError(f"{path} is no whole checkpoint of attnlab: {error}") from None
     if KEY not in metadata:
