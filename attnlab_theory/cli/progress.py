@@ -25,7 +25,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._name, self._steps, self._begun = name, steps, begun
         self._speeds = _Speeds()
-        self._began = self._told = time.monotonic()
+        self._told = time.monotonic()
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
@@ -59,15 +59,16 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         now = time.monotonic()
         if now - self._told >= EVERY or metrics.step == self._begun + 1 or metrics.step == self._steps:
             self._told = now
-            left = (now - self._began) / (metrics.step - self._begun) * (self._steps - metrics.step)
-            self.say(f"{self._name}: step {metrics.step} of {self._steps}, {self._speeds}, {left:.0f} s left")
+            left = self._speeds.seconds * (self._steps - metrics.step)
+            said = f", {left:.0f} s left" if self._speeds.seconds else ""
+            self.say(f"{self._name}: step {metrics.step} of {self._steps}, {self._speeds}{said}")
 
 
 class _Speeds:
     """Running means of what steps did, of time without the first: that one's is compilation. Tokens are targets."""
 
     def __init__(self) -> None:
-        self._loss = self._tokens = self._documents = self._seconds = 0.0
+        self._loss = self._tokens = self._documents = self.seconds = 0.0
         self._steps = 0
 
     def add(self, metrics: "Metrics") -> None:
@@ -79,10 +80,10 @@ class _Speeds:
             new = max(1 - RECENT, 1 / (self._steps - 1))
             self._tokens += new * (metrics.targets - self._tokens)
             self._documents += new * (metrics.documents - self._documents)
-            self._seconds += new * (metrics.seconds - self._seconds)
+            self.seconds += new * (metrics.seconds - self.seconds)
 
     def __str__(self) -> str:
-        if not self._seconds:
+        if not self.seconds:
             return f"loss {self._loss:.3f}"
-        tokens, documents = (x / self._seconds for x in (self._tokens, self._documents))
+        tokens, documents = (x / self.seconds for x in (self._tokens, self._documents))
         return f"loss {self._loss:.3f}, {tokens:,.0f} tokens/s, {documents:,.0f} texts/s"
