@@ -6,12 +6,6 @@ not in its JSON.
 """
 
 import dataclasses
-import functools
-import importlib.metadata
-import os
-import platform
-import shlex
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,15 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from attnlab_theory import files
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
-from attnlab_theory.report import record
+from attnlab_theory.report import provenance, record
 from attnlab_theory.report.board import Board
 from attnlab_theory.seeds import key_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NUMERIC_PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
-"""The packages whose versions a result depends on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,8 +109,8 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
         return refuse(f"{_unwritable(options.out, error)}; {_left(experiments, done, options)}")
     _write_book_of(done, options.out)
     if options.json:
-        provenance = _provenance(done, options, time.perf_counter() - begin)
-        print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": provenance}), end="")
+        about = _provenance(done, options, time.perf_counter() - begin)
+        print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": about}), end="")
     else:
         _print_verdicts(findings, sum(e.error_rate for e in experiments), options.out)
     return 0 if all(f.as_expected for f in findings) else 1
@@ -172,11 +163,11 @@ def _unwritable(folder: Path, error: OSError) -> str:
 def _write(experiment: Experiment, findings: Findings, options: RunOptions, seconds: float) -> None:
     from attnlab_theory.report import style
 
-    provenance = {"question": experiment.question, **_provenance([experiment], options, seconds)}
+    about = {"question": experiment.question, **_provenance([experiment], options, seconds)}
     with files.replacing_all(options.out / experiment.name, (".json", ".run.json", ".svg", ".png")) as written:
         style.save(lambda: experiment.draw_figure(findings), [written[".svg"], written[".png"]])
         written[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
-        written[".run.json"].write_text(record.to_text(provenance), "utf-8")
+        written[".run.json"].write_text(record.to_text(about), "utf-8")
 
 
 def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
@@ -205,42 +196,7 @@ def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds:
     return {
         "seed": options.seed,
         "budget": options.budget,
-        "commit": _commit(),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in NUMERIC_PACKAGES},
-        },
-        "processor": _processor(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        **provenance.of_this_process(),
         "seconds": round(seconds, 2),
         "family_error_rate": sum(e.error_rate for e in experiments),
     }
-
-
-@functools.cache
-def _commit() -> str | None:
-    """The commit of the checkout this code runs from, marked if it has changes; None outside a checkout.
-
-    Asked once: the results of the first experiment may themselves be a change to the checkout.
-    """
-    try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return described.stdout.strip() or None
-
-
-def _processor() -> str:
-    """What the processor calls itself, and how many of it there are."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        model = platform.processor() or platform.machine()
-    return f"{model} ({os.cpu_count()} cores)"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab_theory import experiment as runner
 from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
 from attnlab_theory.options import RunOptions
+from attnlab_theory.report import provenance
 from attnlab_theory.stats import Interval, exact
 from tests.toy_experiments import draw_figure, toy
 from tests.toys import Coin, coin_claim
@@ -50,10 +50,10 @@ def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert written == files_of("coins")
     findings = json.loads((tmp_path / "deep" / "lab" / "coins.json").read_text())
     assert [list(finding) for finding in findings] == [FINDING_KEYS] * 2
-    provenance = json.loads((tmp_path / "deep" / "lab" / "coins.run.json").read_text())
-    assert set(RUN_KEYS) <= set(provenance)
-    assert (provenance["seed"], provenance["budget"], provenance["family_error_rate"]) == (0, "quick", 1e-6)
-    assert set(runner.NUMERIC_PACKAGES) | {"python"} == set(provenance["versions"])
+    about = json.loads((tmp_path / "deep" / "lab" / "coins.run.json").read_text())
+    assert set(RUN_KEYS) <= set(about)
+    assert (about["seed"], about["budget"], about["family_error_rate"]) == (0, "quick", 1e-6)
+    assert set(provenance.NUMERIC_PACKAGES) | {"python"} == set(about["versions"])
     said = capsys.readouterr()
     assert "SUPPORTED" in said.out
     assert "coins: coin" in said.err
@@ -62,9 +62,9 @@ def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
 @pytest.fixture
 def unasked():
     """As in a process that has not asked for its commit yet, and none the wiser afterwards."""
-    runner._commit.cache_clear()
+    provenance.commit.cache_clear()
     yield
-    runner._commit.cache_clear()
+    provenance.commit.cache_clear()
 
 
 @pytest.mark.usefixtures("unasked")

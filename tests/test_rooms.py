@@ -45,7 +45,6 @@ DOORS: dict[str, set[str]] = {
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},
-    # Judges what models answered: it neither trains nor asks them.
     "knowledge": {"attention", "language", "stats", "claims", "report"},
     # the phase diagram is drawn for an experiment as for somebody's own queries and keys.
     "experiments": {"experiment", "estimators"} | BELOW_EXPERIMENT,

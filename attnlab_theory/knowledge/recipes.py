@@ -18,7 +18,7 @@ class Recipe:
 
     epochs: int
     batch: int
-    """Documents behind one step."""
+    """Documents behind one step; if they are packed, rows."""
     rate: float
     """The highest learning rate."""
     fall: int | None = 200
@@ -31,6 +31,9 @@ class Recipe:
     """Whether every epoch has an order of its own."""
     rows: int | None = None
     """Of a micro-batch; None: 8 on a processor, whose caches hold them, and the whole batch elsewhere."""
+    packed: bool = False
+    """Whether rows, as long as the block, hold several documents each: fewer places for short ones. Then a batch
+    is not cut into micro-batches."""
 
 
 PRETRAINING = {

@@ -6,9 +6,9 @@ nothing is pretrained.
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import jax
 
@@ -17,7 +17,7 @@ from attnlab_theory.knowledge.recipes import Recipe, RuleName
 from attnlab_theory.knowledge.variants import name_of, variant
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
 from attnlab_theory.language.corpora import labels
-from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order, shuffled
+from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order, pack, shuffled
 from attnlab_theory.language.corpora.birthplaces import NameDataset, Questions, vocabulary
 from attnlab_theory.language.corpora.corruption import Corruption
 from attnlab_theory.language.corpora.reading import read_text
@@ -27,7 +27,7 @@ from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.runs import Run
 from attnlab_theory.language.schedules import Cosine, HomeworkCosine, Schedule
 from attnlab_theory.language.text.characters import Characters
-from attnlab_theory.language.train import Training
+from attnlab_theory.language.train import Epochs, Training
 from attnlab_theory.seeds import key_for
 
 
@@ -159,8 +159,8 @@ def _run(
     refuse.not_a_size(epochs=recipe.epochs, batch=recipe.batch, rows=_rows(recipe))
     refuse.not_positive(rate=recipe.rate)
     config = _config(start)
-    steps = recipe.epochs * -(-len(dataset) // recipe.batch)
-    training = _training(recipe, corpus.documents * config.block, steps)
+    epochs = _packed(dataset, config.block, recipe) if recipe.packed else _one_per_row(dataset, recipe)
+    training = _training(recipe, corpus.documents * config.block, epochs.steps)
     origin = {
         "stage": stage,
         "variant": name_of(config),
@@ -173,11 +173,37 @@ def _run(
         first=lambda: _first(start, recipe.seed),
         config=config,
         characters=corpus.characters,
-        epochs=lambda number: in_file_order(_ordered(dataset.epoch(number), recipe, number), recipe.batch),
+        epochs=epochs.batches,
         training=training,
-        steps=steps,
+        steps=epochs.steps,
         origin=origin,
     )
+
+
+class _Epochs(NamedTuple):
+    """The data of a whole stage."""
+
+    batches: Epochs
+    steps: int
+    """In all epochs together."""
+
+
+def _one_per_row(dataset: CharCorruptionDataset | NameDataset, recipe: Recipe) -> _Epochs:
+    def batches(number: int) -> Iterator[Batch]:
+        return in_file_order(_ordered(dataset.epoch(number), recipe, number), recipe.batch)
+
+    return _Epochs(batches, recipe.epochs * -(-len(dataset) // recipe.batch))
+
+
+def _packed(dataset: CharCorruptionDataset | NameDataset, width: int, recipe: Recipe) -> _Epochs:
+    def rows(number: int) -> Batch:
+        return pack(dataset.epoch(number), width=width)
+
+    def batches(number: int) -> Iterator[Batch]:
+        return in_file_order(_ordered(rows(number), recipe, number), recipe.batch, fill=True)
+
+    # How many rows an epoch takes depends on what is cut out in it.
+    return _Epochs(batches, sum(-(-len(rows(number).x) // recipe.batch) for number in range(recipe.epochs)))
 
 
 def _ordered(examples: Batch, recipe: Recipe, epoch: int) -> Batch:
@@ -193,10 +219,14 @@ def _training(recipe: Recipe, places: int, steps: int) -> Training:
     return Training(
         schedule=schedule,
         epochs=recipe.epochs,
-        split=functools.partial(by_length, rows=_rows(recipe)),
+        split=_whole if recipe.packed else functools.partial(by_length, rows=_rows(recipe)),
         seed=recipe.seed,
         precision=recipe.precision,
     )
+
+
+def _whole(batch: Batch) -> tuple[Batch, ...]:
+    return (batch,)
 
 
 def _rows(recipe: Recipe) -> int:

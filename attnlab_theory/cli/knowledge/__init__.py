@@ -7,6 +7,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory.cli.knowledge.asking import Baseline, Evaluate
 from attnlab_theory.cli.knowledge.data import Data
+from attnlab_theory.cli.knowledge.lab import RunLab
 from attnlab_theory.cli.knowledge.training import Finetune, Pretrain, Store
 
 
@@ -20,6 +21,7 @@ class Knowledge:
         | Annotated[Evaluate, subcommand("evaluate")]
         | Annotated[Store, subcommand("store")]
         | Annotated[Baseline, subcommand("baseline")]
+        | Annotated[RunLab, subcommand("run")]
         | Annotated[Data, subcommand("data")]
     )
 

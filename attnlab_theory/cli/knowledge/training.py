@@ -53,7 +53,7 @@ class Pretrain:
         corpus = Corpus.read(self.pretrain_corpus)
         start = self.sizes.start(self.variant, corpus, self.reading_params_path)
         recipe = self.changes.of(PRETRAINING[self.how.year])
-        return _trained(pretraining(corpus, start, recipe, self.how), self.keeping)
+        return _train_and_tell(pretraining(corpus, start, recipe, self.how), self.keeping)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Finetune:
         questions = read_questions(self.finetune_corpus_path)
         start = self.sizes.start(self.variant, corpus, self.reading_params_path)
         recipe = self.changes.of(FINETUNING if self.reading_params_path else FINETUNING_FROM_SCRATCH)
-        return _trained(finetuning(corpus, questions, start, recipe), self.keeping)
+        return _train_and_tell(finetuning(corpus, questions, start, recipe), self.keeping)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,15 +122,35 @@ class Store:
         dry = self.sizes if self.sizes.dropout is not None else dataclasses.replace(self.sizes, dropout=0.0)
         start = dry.start(self.variant, corpus, self.reading_params_path)
         recipe = dataclasses.replace(self.changes.of(STORING), fall=None)
-        code = _trained(storing(corpus, given, start, recipe, self.rule), self.keeping)
+        code = _train_and_tell(storing(corpus, given, start, recipe, self.rule), self.keeping)
         if code == 0 and len(kept) and not self.keeping.json:
             model = load_model(self.keeping.writing_params_path).model
             print(f"held back, {in_words(self.variant, answers(model, kept, corpus.characters).score())}")
         return code
 
 
-def _trained(run: "Run", keeping: Keeping) -> int:
-    """Train to the end, showing how far it has come; 130 if it was stopped."""
+def _train_and_tell(run: "Run", keeping: Keeping) -> int:
+    seconds = train(run, keeping)
+    if seconds is None:
+        return 130
+    _report(run, keeping, "is written" if seconds else "is finished: nothing to do", seconds=seconds)
+    return 0
+
+
+def train(run: "Run", keeping: Keeping, *, told: str = "") -> float | None:
+    """Train to the end, showing on standard error how far it has come.
+
+    Args:
+        run: what is trained.
+        keeping: the file for the model, and when a checkpoint is written.
+        told: what the progress says behind stage and variant.
+
+    Returns:
+        Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
+
+    Raises:
+        ValueError: as `language.runs.standing` and `language.runs.checkpointed`, or if `save_every` is no time.
+    """
     from attnlab_theory.language.runs import partial_path, standing
 
     if not keeping.save_every >= 0:
@@ -138,19 +158,18 @@ def _trained(run: "Run", keeping: Keeping) -> int:
     path = keeping.writing_params_path
     begin = standing(run, path, resume=keeping.resume)
     if begin is None:
-        _report(run, keeping, f"{path} is finished: nothing to do", seconds=0.0)
-        return 0
+        return 0.0
     before = time.monotonic()
-    with Progress(f"{run.origin['stage']} {run.origin['variant']}", run.steps, begun=begin.state.step) as progress:
+    name = f"{run.origin['stage']} {run.origin['variant']}{told}"
+    with Progress(name, run.steps, begun=begin.state.step) as progress:
         progress.say(_beginning(run, begin))
         stopped = _steps(run, keeping, begin, progress)
         if stopped is not None:
             progress.say(
                 f"stopped after step {stopped} of {run.steps}: {partial_path(path)} keeps it, --resume goes on"
             )
-            return 130
-    _report(run, keeping, f"{path} is written", seconds=time.monotonic() - before)
-    return 0
+            return None
+    return time.monotonic() - before
 
 
 def _steps(run: "Run", keeping: Keeping, begin: "Standing", progress: Progress) -> int | None:
@@ -203,7 +222,7 @@ def _report(run: "Run", keeping: Keeping, said: str, *, seconds: float) -> None:
     per_epoch = run.steps // run.training.epochs
     last = sum(losses[-per_epoch:]) / per_epoch
     if not keeping.json:
-        print(f"{said}; loss {last:.4f} in the last epoch")
+        print(f"{keeping.writing_params_path} {said}; loss {last:.4f} in the last epoch")
         return
     result = {
         "origin": run.origin,

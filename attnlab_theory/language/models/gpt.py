@@ -201,7 +201,7 @@ class GPT(eqx.Module):
 
         Every weight is read once for all rows. The slot must be one of the cache's; nothing is checked.
         """
-        x = self._embedded(tokens[:, None], slot.at)
+        x = self.embedded(tokens[:, None], slot.at)
         longer = []
         for block, kept in zip(self.blocks, cache, strict=True):
             x, kept = block.step(x, slot, kept)
@@ -211,14 +211,15 @@ class GPT(eqx.Module):
     def _through(self, tokens: Array, where: Place, key: PRNGKeyArray | None) -> tuple[Array, tuple[Any, ...]]:
         """The last layer's tokens, and what each layer would keep. Layers are unrolled: faster than a scan."""
         embedding, *layers = _keys(key, 1 + len(self.blocks))
-        x = dropout(embedding, self._embedded(tokens, where.at), self.config.embedding_dropout)
+        x = dropout(embedding, self.embedded(tokens, where.at), self.config.embedding_dropout)
         cache = []
         for block, layer in zip(self.blocks, layers, strict=True):
             x, kept = block.whole(x, where, layer)
             cache.append(kept)
         return x, tuple(cache)
 
-    def _embedded(self, tokens: Array, at: Array) -> Array:
+    def embedded(self, tokens: Int[Array, "b t"], at: Int[Array, "rows t"]) -> Float[Array, "b t c"]:
+        """What the first layer reads."""
         x = rows_of(self.tokens, tokens)
         added = self.config.positions.added(self.positions, at, self.config.width)
         return x if added is None else x + added.astype(x.dtype)

@@ -5,12 +5,13 @@ import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory.axes import PRNGKeyArray
-from attnlab_theory.language.models.layers import Linear
+from attnlab_theory.language.models.layers import Linear, at_least_single
 from attnlab_theory.language.models.positions import NoPositions
 from attnlab_theory.language.models.weighing import Place, weighted_means
 
@@ -117,6 +118,12 @@ class ScoredLayer(MixingLayer):
         scores = self._biased(parts.q, parts.k, Pairs(place.at, place.at, place.counted))
         means = weighted_means(scores, parts.v, place.mask, rate=self.shape.dropout, key=key)
         return self.merged(means), Kept(parts.k, parts.v)
+
+    def weights(self, x: Float[Array, "b t c"], place: Place) -> Float[Array, "rows h t t"]:
+        """How much of each token's value every token takes: rows sum to one."""
+        parts = self.parts(x, place.at)
+        scores = self._biased(parts.q, parts.k, Pairs(place.at, place.at, place.counted))
+        return jax.nn.softmax(jnp.where(place.mask[:, None], at_least_single(scores), -jnp.inf), axis=3)
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
         """The mixed token of every row, from the slots that it sees, and the cache with it."""
