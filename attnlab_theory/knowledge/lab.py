@@ -5,7 +5,7 @@ need not be trained again: `language.runs` knows whether it is the same.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from attnlab_theory.knowledge.presets import Preset
 from attnlab_theory.knowledge.stages import finetuning, pretraining
 from attnlab_theory.language import evaluate
 from attnlab_theory.language.checkpoint import load_model
+from attnlab_theory.language.corpora.biographies import Group
 from attnlab_theory.language.corpora.birthplaces import name_in
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.runs import Run, partial_path
@@ -119,11 +120,23 @@ def asked(model: GPT, material: Material, *, variant: str, seed: int) -> Answers
     Raises:
         ValueError: as `evaluate.answers`, or if a question is no "Where was X born?".
     """
-    questions = material.questions
-    said = evaluate.answers(model, questions, material.corpus.characters)
-    rows = zip(
-        questions.asked, questions.answers, said.predictions, said.log_probability, material.groups, strict=True
-    )
+    said = evaluate.answers(model, material.questions, material.corpus.characters)
+    return answered(said, material.groups, variant=variant, seed=seed)
+
+
+def answered(said: evaluate.Answers, groups: Sequence[Group], *, variant: str, seed: int) -> Answers:
+    """What was said to questions whose places are known, as the analyses want it.
+
+    Args:
+        said: the answers of one model.
+        groups: of the person of each question.
+        variant, seed: of the model.
+
+    Raises:
+        ValueError: if the questions have no places, or one is no "Where was X born?".
+    """
+    questions = said.questions
+    rows = zip(questions.asked, questions.answers, said.predictions, said.log_probability, groups, strict=True)
     return Answers(
         Answered(
             name=name_in(question, where=f"a line of {questions.source}"),

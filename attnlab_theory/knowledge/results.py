@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from attnlab_theory.claims import Findings
 from attnlab_theory.knowledge import exposure, findings, heads
 from attnlab_theory.knowledge.answered import UNTRAINED, Answers
 from attnlab_theory.knowledge.estimate import Estimates
-from attnlab_theory.knowledge.lab import Lab
+from attnlab_theory.knowledge.lab import Lab, answered
+from attnlab_theory.language import evaluate
 from attnlab_theory.language.checkpoint import load_model
+from attnlab_theory.language.corpora.biographies import Group
 from attnlab_theory.report import record
 
 ERROR_RATE = 0.05
@@ -80,6 +82,23 @@ def results(lab: Lab) -> Results:
     return Results(answers, measured, judged, tuple(_curves(lab, answers)), tuple(maps))
 
 
+def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> Results:
+    """What the answers of one model say of it: nothing is judged, for nobody has said what to expect.
+
+    Args:
+        said: to questions about held-out persons, with their places.
+        places: that exist.
+        variant: of the model.
+
+    Raises:
+        ValueError: as `lab.answered`.
+    """
+    groups: list[Group] = ["held-out"] * len(said.questions)
+    answers = answered(said, groups, variant=variant, seed=0)
+    measured = findings.measure(answers, places, error_rate=ERROR_RATE)
+    return Results(answers, measured, Findings(), (), ())
+
+
 def write(found: Results, folder: Path) -> None:
     """Write the tables and draw the figures, each file whole or not at all.
 
@@ -97,6 +116,8 @@ def write(found: Results, folder: Path) -> None:
         "knowledge": [record.as_json(finding) for finding in found.findings],
     }
     for name, rows in tables.items():
+        if not rows:
+            continue
         files.write_text(folder / f"{name}.json", record.to_text(rows))
     drawn = {name: functools.partial(draw, found.estimates) for name, draw in figures.FIGURES.items()}
     drawn["knowledge"] = drawn.pop("accuracy_by_variant")

@@ -95,6 +95,18 @@ def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
     assert found["interval"][0] <= found["accuracy"] <= found["interval"][1]
 
 
+def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder):
+    # Twelve persons: fewer have no bins of confidence.
+    (folder / "dev.tsv").write_text((folder / "train.tsv").read_text() + (folder / "dev.tsv").read_text())
+    code, _, err = run(capsys, *EVALUATE, "--out", "shown/deep", "--finetune_corpus_path", "train.tsv")
+    assert code == 0, err
+    answers = json.loads((folder / "shown/deep/answers.json").read_text())
+    assert (answers[0]["name"], answers[0]["group"]) == ("Ada", "held-out")
+    names = {path.name for path in (folder / "shown/deep").iterdir()}
+    assert {"estimates.json", "knowledge.svg", "reliability.png"} <= names
+    assert "knowledge.json" not in names  # Nothing is judged.
+
+
 def test_help_names_every_variant(capsys):
     with pytest.raises(SystemExit):
         main(["knowledge", "pretrain", "-h"])

@@ -29,6 +29,10 @@ class Evaluate:
     """Lines of question, tab and place, or of questions alone: then there are predictions and no accuracy."""
     outputs_path: Path | None = None
     """File for the predictions, one per line."""
+    out: Path | None = None
+    """Folder for what else the answers show: how wrong ones look, what confidence is worth; JSON and figures."""
+    finetune_corpus_path: Path | None = None
+    """For --out: its places count as known too, beside those of the evaluation."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -52,8 +56,20 @@ class Evaluate:
         found = answers(saved.model, questions, corpus.characters)
         if self.outputs_path is not None:
             found.write(self.outputs_path)
+        if self.out is not None:
+            self._analyse(found, self.out)
         self._report(found)
         return 0
+
+    def _analyse(self, found: "Answers", folder: Path) -> None:
+        from attnlab_theory.knowledge import results
+        from attnlab_theory.language.corpora.birthplaces import read_questions
+
+        places = set(found.questions.answers)
+        if self.finetune_corpus_path is not None:
+            places.update(read_questions(self.finetune_corpus_path).answers)
+        folder.mkdir(parents=True, exist_ok=True)
+        results.write(results.of_one(found, places, variant=self.variant), folder)
 
     def _report(self, found: "Answers") -> None:
         score = None if found.questions.places is None else found.score()
