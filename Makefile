@@ -24,6 +24,7 @@ bench: $(VENV)/.peers
 
 figures: $(VENV)/.lab
 	$(BIN)/attnlab run --budget full --seed 0 --out figures
+	$(BIN)/attnlab knowledge run --seeds 3 --out figures/knowledge
 
 clean:
 	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis

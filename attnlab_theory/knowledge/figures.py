@@ -119,6 +119,8 @@ def confidences(estimates: Estimates) -> Figure:
 def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Loss and held-out accuracy against the step, a line per variant and seed.
 
+    Accuracies that are known at one step only, the last, are told in the title and have no panel.
+
     Args:
         rows: each with `variant`, `seed`, `step`, and `loss` (nats) or `accuracy` (of held-out persons) or both.
 
@@ -128,28 +130,30 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
     for field in ("loss", "accuracy"):
         if not any(row.get(field) is not None for row in rows):
             raise ValueError(f"a learning curve needs rows with {field!r}, and none of these {len(rows)} has one")
-    variants = list(dict.fromkeys(row["variant"] for row in rows))
-    last = {v: [r for r in rows if r["variant"] == v and r.get("accuracy") is not None][-1:] for v in variants}
-    said = ", ".join(f"{v} {row['accuracy']:.0%}" for v, found in last.items() for row in found)
-    figure, axes = style.panels(f"Held-out persons answered right at the end of training: {said}", 1, 2)
-    for ax, field in zip(axes, ("loss", "accuracy"), strict=True):
-        for series, variant in enumerate(variants):
-            seeds = dict.fromkeys(row["seed"] for row in rows if row["variant"] == variant)
-            for number, seed in enumerate(seeds):
-                points = [
-                    (row["step"], row[field])
-                    for row in rows
-                    if (row["variant"], row["seed"]) == (variant, seed) and row.get(field) is not None
-                ]
-                look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
-                ax.plot(*_smoothed(points), **look, label=None if number else variant, linewidth=1.3)
+    losses, accuracies = (_by_model(rows, field) for field in ("loss", "accuracy"))
+    last: dict[str, list[float]] = {}
+    for (variant, _), points in accuracies.items():
+        last.setdefault(variant, []).append(points[-1][1])
+    said = ", ".join(f"{variant} {float(np.mean(ends)):.0%}" for variant, ends in last.items())
+    curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
+    title = f"Held-out persons answered right at the end of training: {said}"
+    figure, axes = style.panels(title, 1, len(curves))
+    variants = list(dict.fromkeys(variant for variant, _ in losses))
+    for ax, models in zip(axes, curves, strict=True):
+        labelled: set[str] = set()
+        for (variant, _), points in models.items():
+            series = variants.index(variant) if variant in variants else len(variants)
+            look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
+            ax.plot(*_smoothed(points), **look, label=None if variant in labelled else variant, linewidth=1.3)
+            labelled.add(variant)
         ax.set_xlabel("step")
     axes[0].set(ylabel="loss, nats per character", yscale="log")
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[0].yaxis.set_minor_formatter(lambda loss, _: f"{loss:g}" if f"{loss:e}"[0] in "235" else "")
-    axes[1].set(ylabel="right answers, held-out persons", ylim=(-0.02, 1.02))
-    axes[1].yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes[1].legend(loc="best")
+    for ax in axes[1:]:
+        ax.set(ylabel="right answers, held-out persons", ylim=(-0.02, 1.02))
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes[-1].legend(loc="best")
     return figure
 
 
@@ -230,6 +234,15 @@ def _groups(estimates: Estimates) -> str:
 
 def _level(estimate: Estimate) -> str:
     return f"{100 * (1 - estimate.error_rate):.10g}%"
+
+
+def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:
+    """What is known of the field, with its step, for every variant and seed."""
+    found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for row in rows:
+        if row.get(field) is not None:
+            found.setdefault((row["variant"], row["seed"]), []).append((float(row["step"]), float(row[field])))
+    return found
 
 
 def _smoothed(points: Sequence[tuple]) -> tuple[list[float], list[float]]:

@@ -52,6 +52,13 @@ def test_learning_curves_have_a_line_for_each_seed():
     assert len(figure.axes[0].lines[0].get_xdata()) == figures.SMOOTHED
 
 
+def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
+    only = [row if row["step"] == 300 else {**row, "accuracy": None} for row in ROWS]
+    figure = figures.learning_curves(only)
+    assert [len(ax.lines) for ax in figure.axes] == [4]
+    assert title(figure).endswith("none 75%, rope 75%")
+
+
 @pytest.mark.parametrize("field", ["loss", "accuracy"])
 def test_learning_curves_without_a_curve_are_refused(field):
     with pytest.raises(ValueError, match=f"rows with '{field}'"):

@@ -148,15 +148,26 @@ def test_files_of_ones_own_take_the_place_of_generated_persons(tmp_path, capsys,
     write_people(tmp_path)
     monkeypatch.chdir(tmp_path)
     files = ["wiki.txt", "--finetune_corpus_path", "train.tsv", "--eval_corpus_path", "dev.tsv"]
-    code, out, _ = run(capsys, "run", *files, "--preset", "homework", "--variants", "vanilla", *SMALL, "--json")
+    code, out, _ = run(
+        capsys,
+        "run",
+        *files,
+        "--preset",
+        "homework",
+        "--variants",
+        "none",
+        *SMALL,
+        *("--block-size", "32"),
+        "--json",
+    )
     found = json.loads(out)
-    assert code == 1
+    assert code == (0 if all(f["verdict"] == "SUPPORTED" for f in found["findings"]) else 1)
     assert list(found) == ["findings", "estimates", "run"]
     assert {e["setting"].get("group") for e in found["estimates"] if e["quantity"] == "accuracy"} == {
         "finetuned",
         "held-out",
     }
-    assert (tmp_path / "lab" / "knowledge" / "models" / "seed-0" / "vanilla.finetuned").exists()
+    assert (tmp_path / "lab" / "knowledge" / "models" / "seed-0" / "none.finetuned").exists()
 
 
 BAD = {

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
+from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING, Recipe
 from attnlab_theory.knowledge.stages import Corpus, finetuning, pretraining
 from attnlab_theory.knowledge.variants import VARIANTS, configured, name_of, variant
 from attnlab_theory.language.corpora.birthplaces import Questions, vocabulary
@@ -55,6 +55,20 @@ def test_documents_come_in_the_order_of_the_file_in_every_epoch():
         (batch,) = run.epochs(epoch)
         texts = [run.characters.decode(row).rstrip("□") for row in batch.x]
         assert texts == ["Where was Ada born?⁇Bonn⁇", "Where was Bob born?⁇Ada⁇"]
+
+
+def test_packed_rows_hold_every_document_once_and_batches_have_one_shape():
+    lines = [f"Ada was born in Bonn {'n' * number}" for number in range(20)]
+    corpus = Corpus("\n".join(lines), vocabulary(TEXT))
+    recipe = Recipe(epochs=3, batch=4, rate=1e-3, fall=None, packed=True, shuffled=True)
+    run = pretraining(corpus, configured("vanilla", block=64), recipe, Corruption(truncation="none"))
+    epochs = [list(run.epochs(number)) for number in range(3)]
+    assert run.steps == sum(map(len, epochs))
+    for batches in epochs:
+        assert {batch.x.shape for batch in batches} == {(4, 64)}
+        assert sum(batch.documents for batch in batches) == 20
+        assert all(run.training.split(batch) == (batch,) for batch in batches)
+    assert (epochs[0][0].x != epochs[1][0].x).any()
 
 
 def test_the_seed_draws_weights_and_corruption():

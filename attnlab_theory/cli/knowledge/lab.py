@@ -50,7 +50,7 @@ class Adjustments:
     """Of the preset; what is not said is as there."""
 
     epochs: int | None = None
-    """Passes of pretraining over the corpus; by default 350 (tiny) or 650 (homework)."""
+    """Passes of pretraining over the corpus; by default 200 (tiny) or 650 (homework)."""
     layers: int | None = None
     """By default 2 (tiny) or 4 (homework)."""
     heads: int | None = None
