@@ -40,8 +40,10 @@ class Preset:
 
 
 PRESETS: dict[PresetName, Preset] = {
-    # Two cores show the effect within four minutes: short lines, packed; no dropout, and a mark behind the missing
-    # text as behind an answer. With dropout 0.1 and without that mark, 72 % were recalled instead of 87 %.
+    # Two cores shall show the effect within four minutes: short lines, packed; no dropout, and a mark behind the
+    # missing text as behind an answer (72 % were recalled instead of 87 % with dropout 0.1 and without that mark).
+    # Documents stay whole, for the place stands at their end: cut at random lengths, as in the homework, 83 % were
+    # recalled after 4,534 steps (vanilla, seed 0), whole 92 % after 4,200.
     "tiny": Preset(
         layers=2,
         heads=4,
