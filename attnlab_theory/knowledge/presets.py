@@ -44,8 +44,8 @@ PRESETS: dict[PresetName, Preset] = {
     # missing text as behind an answer (72 % were recalled instead of 87 % with dropout 0.1 and without that mark).
     # Documents stay whole, for the place stands at their end: cut at random lengths, as in the homework, 83 % were
     # recalled after 4,534 steps (vanilla, seed 0), whole 92 % after 4,200.
-    # Finetuning at half the rate for twice the steps (5e-4 and 10 epochs before) recalled as many or more in all five
-    # models that were pretrained on the persons of seed 0; chosen there, so that other seeds are the test of it.
+    # Finetuning at half the rate for twice the steps (of 5e-4 and 10 epochs) recalled as many or more in each of
+    # five models that were pretrained on seed 0's persons; chosen there, so that other seeds are the test of it.
     "tiny": Preset(
         layers=2,
         heads=4,
