@@ -165,9 +165,8 @@ def train(run: "Run", keeping: Keeping, *, told: str = "") -> float | None:
         progress.say(_beginning(run, begin))
         stopped = _steps(run, keeping, begin, progress)
         if stopped is not None:
-            progress.say(
-                f"stopped after step {stopped} of {run.steps}: {partial_path(path)} keeps it, --resume goes on"
-            )
+            kept = partial_path(path) if stopped < run.steps else path
+            progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
             return None
     return time.monotonic() - before
 
@@ -182,7 +181,8 @@ def _steps(run: "Run", keeping: Keeping, begin: "Standing", progress: Progress) 
             progress.advance(metrics)
             if interrupts and metrics.step < run.steps:
                 return metrics.step
-    return None
+    # Behind the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
+    return run.steps if interrupts else None
 
 
 @contextlib.contextmanager
