@@ -82,6 +82,13 @@ def test_loss_is_minus_the_log_probability_of_targets_that_are_not_pad():
     assert float(compiled(summed_loss)(DRY_MODEL, batch)) == pytest.approx(expected, rel=1e-6)
 
 
+def test_the_loss_of_a_step_is_the_mean_over_targets_and_not_over_pad():
+    batch = next(epochs(0))
+    assert batch.targets < batch.y.size
+    expected = float(compiled(summed_loss)(DRY_MODEL, batch)) / batch.targets
+    assert plain_losses()[0] == pytest.approx(expected, rel=ORDERS_OF_SUMMATION)
+
+
 def test_updates_are_adamw_with_clipped_gradients():
     optimizer = Optimizer(betas=(0.8, 0.9), epsilon=1e-6, decay=0.3, clip=0.7)
     training = Training(schedule=SCHEDULE, epochs=1, optimizer=optimizer)
