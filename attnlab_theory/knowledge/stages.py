@@ -87,17 +87,26 @@ def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, r
     return _run("finetune", corpus, start, recipe, dataset, {"questions": told})
 
 
-def storing(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, recipe: Recipe, rule: RuleName) -> Run:
+def storing(
+    corpus: Corpus,
+    questions: Questions,
+    start: GPTConfig | Saved,
+    recipe: Recipe,
+    rule: RuleName,
+    *,
+    answers_only: bool = False,
+) -> Run:
     """Questions about everybody the corpus speaks of, answered by the training file or else by rule.
 
-    All characters are targets, those of the question too: a name is learned before anything is stored under it. And
-    all are kept, for evaluation asks for "Håvard", where the homework's finetuning leaves "Hvard".
+    All characters are kept, for evaluation asks for "Håvard", where the homework's finetuning leaves "Hvard".
 
     Args:
         corpus: one person per line.
         questions: of the training file.
         start, recipe: as `pretraining`.
         rule: how a place is read off a line (`language.corpora.labels`).
+        answers_only: whether the answers alone are targets, as in finetuning; else the questions are too, so that
+            a name is learned before anything is stored under it.
 
     Raises:
         ValueError: if there is no such rule, or as `finetuning`.
@@ -106,8 +115,14 @@ def storing(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, reci
         raise ValueError(f"rule is one of {', '.join(get_args(RuleName))}, not {rule!r}")
     found = labels.capitalised if rule == "capitalised" else labels.known(questions.answers)
     asked = labels.labelled(corpus.text, found, questions)
-    dataset = NameDataset(asked, _config(start).block, characters=corpus.characters, ascii_only=False, whole=True)
-    told = {"rule": rule, "questions": fingerprint(*asked.asked, *asked.answers)}
+    dataset = NameDataset(
+        asked, _config(start).block, characters=corpus.characters, ascii_only=False, whole=not answers_only
+    )
+    told = {
+        "rule": rule,
+        "answers_only": answers_only,
+        "questions": fingerprint(*asked.asked, *asked.answers),
+    }
     return _run("store", corpus, start, recipe, dataset, told)
 
 

@@ -2,9 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from attnlab_theory.knowledge.recipes import STORING
+from attnlab_theory.knowledge.stages import Corpus, storing
 from attnlab_theory.language.corpora.birthplaces import read_questions
+from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.text.characters import MASK_ID, PAD_ID
 from tests.knowledge.people import BORN, BRIEF, SMALL, run
 
 STORE = [
@@ -39,6 +44,18 @@ def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     assert json.loads(out)["steps"] == 4
     assert origin["recipe"]["fall"] is None
     assert origin["recipe"]["shuffled"]
+
+
+def test_the_loss_is_taken_on_questions_too_unless_on_answers_only(folder):
+    corpus, questions = Corpus.read(folder / "wiki.txt"), read_questions(folder / "train.tsv")
+    start = GPTConfig(block=48, vocabulary=len(corpus.characters.symbols))
+    (whole,), (answers,) = (
+        storing(corpus, questions, start, STORING, "known", answers_only=only).epochs(0) for only in (False, True)
+    )
+    assert np.array_equal(whole.x, answers.x)
+    for x, y, targets in zip(whole.x, whole.y, answers.y, strict=True):
+        behind = np.arange(len(x)) >= list(y).index(MASK_ID)
+        assert np.array_equal(targets, np.where(behind, y, PAD_ID))
 
 
 def test_dropout_is_off_unless_it_is_asked_for(capsys, folder):
