@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from attnlab_theory.attention import attention, blocked, blocked_attention, causal_mask
 from tests.strategies import arrays, scales
@@ -62,7 +62,6 @@ def test_short_inputs_go_the_way_they_are_sent(causal, whole_rows):
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_blocked_is_plain_attention(t, s, causal, whole_rows):
-    @settings(max_examples=30)
     @given(arrays(t, D, peak=PEAK), arrays(s, D, peak=PEAK), arrays(s, V, peak=PEAK), scales)
     def agrees(q, k, v, scale):
         with keys_in_one_tile(whole_rows):
@@ -77,7 +76,6 @@ def test_blocked_is_plain_attention(t, s, causal, whole_rows):
 @IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), SHAPES)
 def test_blocked_gradient_is_plain_gradient(t, s, causal, whole_rows):
-    @settings(max_examples=30)
     @given(
         arrays(t, D, peak=PEAK), arrays(s, D, peak=PEAK), arrays(s, V, peak=PEAK), arrays(t, V, peak=PEAK), scales
     )

@@ -114,7 +114,6 @@ def test_no_feasible_matrix_is_shorter(x, routes, values):
     assert np.sum(multipliers) * found.margin == pytest.approx(np.linalg.norm(w) ** 2, rel=rounding)
 
 
-@hypothesis.settings(max_examples=40)
 @hypothesis.given(inputs, destinations, values, st.integers(0, 20))
 def test_rotating_the_inputs_changes_no_norm(x, routes, values, seed):
     outputs = outputs_for(routes, values)

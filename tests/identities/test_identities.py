@@ -22,7 +22,6 @@ EXHIBITS = [identity for identity in IDENTITIES if identity.broken]
 
 
 @pytest.mark.parametrize("identity", ALONE, ids=lambda i: i.name)
-@hypothesis.settings(max_examples=60)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample(identity, data):
     case = data.draw(STRATEGIES[identity.cases])
