@@ -150,8 +150,10 @@ def test_dropped_share_is_the_rate():
     assert abs(dropped - rate * n) < 6 * np.sqrt(n * rate * (1 - rate))
 
 
-def test_gradient_of_a_product_is_jaxs_own():
-    x, w, d_y = (jax.random.randint(jax.random.key(i), (8, 8), -4, 5).astype(float) for i in range(3))
+@pytest.mark.parametrize("shape", [(8, 8), (3, 5), (5, 3)], ids=["square", "wide", "tall"])
+def test_gradient_of_a_product_is_jaxs_own(shape):
+    sizes = (7, shape[0]), shape, (7, shape[1])
+    x, w, d_y = (jax.random.randint(jax.random.key(i), size, -4, 5).astype(float) for i, size in enumerate(sizes))
     # Small whole numbers: both ways are exact.
     ours, theirs = (jax.vjp(f, x, w)[1](d_y) for f in (product, jnp.matmul))
     assert jax.tree.all(jax.tree.map(np.array_equal, ours, theirs))

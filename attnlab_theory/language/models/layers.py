@@ -20,9 +20,10 @@ INIT_STD = 0.02
 
 @jax.custom_vjp
 def product(x: Float[Array, "tokens c"], w: Float[Array, "c d"]) -> Float[Array, "tokens d"]:
-    """x w, whose gradient in w is computed as x^T dy; reverse mode only.
+    """x w, whose gradient in w is x^T dy where w is wide, and (dy^T x)^T where it is tall; reverse mode only.
 
-    JAX's own rule computes dy^T x and transposes it, at two thirds of the speed on the CPU.
+    On a processor the other way takes 1.6 times as long. JAX's own rule is the latter for both, and XLA makes it
+    the former for both.
     """
     return x @ w
 
@@ -33,7 +34,11 @@ def _product_and_inputs(x: Array, w: Array) -> tuple[Array, tuple[Array, Array]]
 
 def _pull_back(kept: tuple[Array, Array], d_y: Array) -> tuple[Array, Array]:
     x, w = kept
-    return d_y @ w.T, lax.dot_general(x, d_y, (((0,), (0,)), ((), ())))
+    over_tokens = (((0,), (0,)), ((), ()))
+    if w.shape[0] <= w.shape[1]:
+        return d_y @ w.T, lax.dot_general(x, d_y, over_tokens)
+    # Without a barrier XLA turns this into the other.
+    return d_y @ w.T, lax.optimization_barrier(lax.dot_general(d_y, x, over_tokens)).T
 
 
 product.defvjp(_product_and_inputs, _pull_back)
