@@ -7,6 +7,7 @@ by length ours computes all places, PAD as well, as the peers do.
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,14 @@ from benchmarks.machine import SIZE
 from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Race, Row, Target, memory_row, raced
 
+if TYPE_CHECKING:
+    from attnlab_theory.language.corpora.batches import Batch
+    from attnlab_theory.language.train import Split
+
 ROWS, WIDTH = 128, 127
 DROPOUT = 0.1
 MICRO = 4
-"""Rows of our micro-batches, twice as many where they are sorted and short: temporaries stay in the caches."""
+"""Rows of our micro-batches, twice as many where they are sorted or packed: temporaries stay in the caches."""
 TARGETS = {"minGPT": Target(3, 4), "nanoGPT": Target(2.3, 3)}
 MEMORY_CASE = "benchmarks.training:memory_case"
 
@@ -38,25 +43,42 @@ def operations(rows: int) -> float:
     return 3 * 2 * rows * WIDTH * (weights + attention)
 
 
-def ours(rows: int, rate: float, *, sort: bool = False) -> Callable[[], float]:
-    """A callable that makes one step; sorted by length, every micro-batch is as wide as its longest row."""
+def ours(rows: int, rate: float, split: "Split | None" = None) -> Callable[[], float]:
+    """A callable that makes one step, on micro-batches of neighbours unless they are cut in another way."""
     import jax
 
-    from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order
+    from attnlab_theory.language.corpora.batches import Batch
     from attnlab_theory.language.models.gpt import GPT, GPTConfig
     from attnlab_theory.language.schedules import Cosine
     from attnlab_theory.language.train import Training, started, train
 
-    def in_order(whole: Batch) -> list[Batch]:
-        return list(in_file_order(whole, MICRO, fill=True))
-
     read = Batch(*batch(rows))
     rates = {"embedding_dropout": rate, "residual_dropout": rate, "attention_dropout": rate}
-    split = functools.partial(by_length, rows=2 * MICRO) if sort else in_order
-    training = Training(schedule=Cosine(peak=1e-4, steps=10**6), epochs=10**6, split=split)
+    training = Training(schedule=Cosine(peak=1e-4, steps=10**6), epochs=10**6, split=split or in_order)
     model = GPT(GPTConfig(**rates), key=jax.random.key(0))
     steps = train(started(model, training), lambda _: [read], training)
     return lambda: next(steps)[1].loss
+
+
+def in_order(whole: "Batch") -> list["Batch"]:
+    """Micro-batches of neighbours, PAD and all."""
+    from attnlab_theory.language.corpora.batches import in_file_order
+
+    return list(in_file_order(whole, MICRO, fill=True))
+
+
+def sorted_by_length(whole: "Batch") -> list["Batch"]:
+    """Micro-batches as wide as their longest row."""
+    from attnlab_theory.language.corpora.batches import by_length
+
+    return by_length(whole, rows=2 * MICRO)
+
+
+def of_packed_rows(whole: "Batch") -> list["Batch"]:
+    """Micro-batches whose rows hold several documents."""
+    from attnlab_theory.language.corpora.batches import in_file_order, pack
+
+    return list(in_file_order(pack(whole, width=WIDTH), 2 * MICRO, fill=True))
 
 
 def peer(name: str, rows: int, rate: float) -> Callable[[], float]:
@@ -87,10 +109,16 @@ def products(rows: int) -> dict[str, Callable[[], object]]:
         "products in numpy": lambda: x @ x,
     }
 
-    def repeated(work: Callable[[], object]) -> Callable[[], object]:
-        return lambda: [work() for _ in range(round(operations(rows) / (2 * SIZE**3)))][-1]
+    return {
+        name: functools.partial(_repeat, work, round(operations(rows) / (2 * SIZE**3)))
+        for name, work in works.items()
+    }
 
-    return {name: repeated(work) for name, work in works.items()}
+
+def _repeat(work: Callable[[], object], times: int) -> None:
+    """Keeps no result: each would take pages that are fresh, and slow."""
+    for _ in range(times):
+        work()
 
 
 def measure(quick: bool) -> list[Row]:
@@ -114,9 +142,10 @@ def measure(quick: bool) -> list[Row]:
     dry = raced(ours=ours(rows, 0.0), peers=compiled, rounds=rounds)
     found.append(as_tokens(dry, "step, no dropout", target=Target(1.7, 2.1)))
 
-    by_length = raced(ours=ours(rows, DROPOUT, sort=True), peers={"minGPT": peers["minGPT"]}, rounds=rounds)
-    what = f"step sorted by length, dropout {DROPOUT}"
-    found.append(by_length.rate_row(what, size, work=rows, unit="documents/s", target=Target(5, 5)))
+    for split in (sorted_by_length, of_packed_rows):
+        shorter = raced(ours=ours(rows, DROPOUT, split), peers={"minGPT": peers["minGPT"]}, rounds=rounds)
+        what = f"step {split.__name__.replace('_', ' ')}, dropout {DROPOUT}"
+        found.append(shorter.rate_row(what, size, work=rows, unit="documents/s", target=Target(5, 5)))
     return [*found, *memory_rows(rows, size)]
 
 

@@ -92,9 +92,12 @@ class MixingLayer(eqx.Module):
 
     def cut(self, x: Float[Array, "b t e"]) -> tuple[Float[Array, "b h t d"], ...]:
         """As many stacks of heads as the input projection is model widths wide."""
-        b, t, _ = x.shape
-        stacks = x.reshape(b, t, -1, self.shape.heads, self.shape.head_width)
-        return tuple(jnp.transpose(stacks, (2, 0, 3, 1, 4)))
+        b, t, width = x.shape
+        # The gradient of a split is one concatenation; that of slices is a sum of padded arrays.
+        stacks = lax.split(x, [self.shape.width] * (width // self.shape.width), axis=2)
+        return tuple(
+            jnp.swapaxes(stack.reshape(b, t, self.shape.heads, self.shape.head_width), 1, 2) for stack in stacks
+        )
 
 
 class ScoredLayer(MixingLayer):
