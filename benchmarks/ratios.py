@@ -11,6 +11,7 @@ A ratio is always how many times better ours is: above one ours is faster, or ta
 """
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -188,16 +189,21 @@ def raced(
     rounds: int,
     warm_ups: int = 1,
     pause: float = 0.003,
+    least: float = 0.1,
 ) -> Race:
     """Run ours and every peer in turn, `rounds` times, the order reversed in every other round.
+
+    Work that takes less than `least` is repeated at each turn, and its mean time counts: threads that slept through
+    the pause and the other's turn take milliseconds to wake.
 
     Args:
         ours: one whole piece of work; returns when it is done.
         peers: the same piece of work by others, by name.
         rounds: measured rounds.
         warm_ups: runs of each before the clock starts: compilation, page faults, thread pools.
-        pause: seconds between runs. Thread pools go on spinning after their work is done (libgomp and
+        pause: seconds between turns. Thread pools go on spinning after their work is done (libgomp and
             XLA's alike), and would take a core from whoever runs next.
+        least: seconds of one turn, about; 0: a turn is one run, and none is made to see how long one takes.
 
     Raises:
         ValueError: if there is no peer or no round.
@@ -208,16 +214,22 @@ def raced(
     for _ in range(warm_ups):
         for runner in runners.values():
             runner()
+    repeats = {name: math.ceil(least / _mean_time(runner, 1)) if least else 1 for name, runner in runners.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runners}
     for turn in range(rounds):
         names = list(runners) if turn % 2 == 0 else list(reversed(runners))
         for name in names:
             time.sleep(pause)
-            start = time.perf_counter()
-            runners[name]()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(_mean_time(runners[name], repeats[name]))
     arrays = {name: np.asarray(times) for name, times in seconds.items()}
     return Race(ours=arrays.pop(""), peers=arrays)
+
+
+def _mean_time(work: Callable[[], object], times: int) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        work()
+    return (time.perf_counter() - start) / times
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 import json
 import math
+import types
 
 import numpy as np
 import pytest
 
-from benchmarks import memory, run, table
+from benchmarks import memory, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
@@ -53,9 +54,24 @@ def test_rate_reached_makes_up_for_a_ratio_missed(rate, verdict):
     assert "3× · 5× or 30 · 50 1/s" in table.line(run.as_json(row, 1.0))
 
 
+def test_short_work_is_repeated_and_its_mean_time_counts(monkeypatch):
+    now, calls = [0.0], []
+
+    def work(name, seconds):
+        calls.append(name)
+        now[0] += seconds
+
+    monkeypatch.setattr(ratios, "time", types.SimpleNamespace(perf_counter=lambda: now[0], sleep=lambda _: None))
+    race = raced(ours=lambda: work("o", 0.03), peers={"p": lambda: work("p", 0.5)}, rounds=2, least=0.1)
+    # A warm-up, a run to see how long it takes, and two turns.
+    assert "".join(calls) == "op" + "op" + "oooop" + "poooo"
+    np.testing.assert_allclose(race.ours, 0.03, rtol=1e-9)
+    np.testing.assert_allclose(race.peers["p"], 0.5, rtol=1e-9)
+
+
 def test_race_takes_turns():
     calls = []
-    race = raced(ours=lambda: calls.append("o"), peers={"p": lambda: calls.append("p")}, rounds=3, pause=0)
+    race = raced(ours=lambda: calls.append("o"), peers={"p": lambda: calls.append("p")}, rounds=3, pause=0, least=0)
     assert "".join(calls) == "op" + "op" + "po" + "op"
     assert race.ours.shape == race.peers["p"].shape == (3,)
 
