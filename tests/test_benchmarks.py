@@ -62,11 +62,11 @@ def test_short_work_is_repeated_and_its_mean_time_counts(monkeypatch):
         now[0] += seconds
 
     monkeypatch.setattr(ratios, "time", types.SimpleNamespace(perf_counter=lambda: now[0], sleep=lambda _: None))
-    race = raced(ours=lambda: work("o", 0.03), peers={"p": lambda: work("p", 0.5)}, rounds=2, least=0.1)
+    race = raced(ours=lambda: work("o", 1 / 32), peers={"p": lambda: work("p", 0.5)}, rounds=2, least=0.1)
     # A warm-up, a run to see how long it takes, and two turns.
     assert "".join(calls) == "op" + "op" + "oooop" + "poooo"
-    np.testing.assert_allclose(race.ours, 0.03, rtol=1e-9)
-    np.testing.assert_allclose(race.peers["p"], 0.5, rtol=1e-9)
+    assert race.ours.tolist() == [1 / 32] * 2
+    assert race.peers["p"].tolist() == [0.5] * 2
 
 
 def test_race_takes_turns():
