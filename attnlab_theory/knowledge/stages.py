@@ -94,7 +94,7 @@ def storing(
     recipe: Recipe,
     rule: RuleName,
     *,
-    answers_only: bool = False,
+    questions_too: bool = False,
 ) -> Run:
     """Questions about everybody the corpus speaks of, answered by the training file or else by rule.
 
@@ -105,8 +105,7 @@ def storing(
         questions: of the training file.
         start, recipe: as `pretraining`.
         rule: how a place is read off a line (`language.corpora.labels`).
-        answers_only: whether the answers alone are targets, as in finetuning; else the questions are too, so that
-            a name is learned before anything is stored under it.
+        questions_too: whether the questions are targets as well as the answers; less is recalled then.
 
     Raises:
         ValueError: if there is no such rule, or as `finetuning`.
@@ -116,11 +115,11 @@ def storing(
     found = labels.capitalised if rule == "capitalised" else labels.known(questions.answers)
     asked = labels.labelled(corpus.text, found, questions)
     dataset = NameDataset(
-        asked, _config(start).block, characters=corpus.characters, ascii_only=False, whole=not answers_only
+        asked, _config(start).block, characters=corpus.characters, ascii_only=False, whole=questions_too
     )
     told = {
         "rule": rule,
-        "answers_only": answers_only,
+        "questions_too": questions_too,
         "questions": fingerprint(*asked.asked, *asked.answers),
     }
     return _run("store", corpus, start, recipe, dataset, told)

@@ -46,11 +46,11 @@ def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     assert origin["recipe"]["shuffled"]
 
 
-def test_the_loss_is_taken_on_questions_too_unless_on_answers_only(folder):
+def test_the_loss_is_taken_on_answers_unless_on_questions_too(folder):
     corpus, questions = Corpus.read(folder / "wiki.txt"), read_questions(folder / "train.tsv")
     start = GPTConfig(block=48, vocabulary=len(corpus.characters.symbols))
     (whole,), (answers,) = (
-        storing(corpus, questions, start, STORING, "known", answers_only=only).epochs(0) for only in (False, True)
+        storing(corpus, questions, start, STORING, "known", questions_too=too).epochs(0) for too in (True, False)
     )
     assert np.array_equal(whole.x, answers.x)
     for x, y, targets in zip(whole.x, whole.y, answers.y, strict=True):

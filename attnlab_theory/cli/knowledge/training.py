@@ -99,8 +99,8 @@ class Store:
     rule: RuleName = "capitalised"
     """The first capitalised words of a line that are no name, no month and begin no sentence; or the first that are
     an answer in the training file, which is distant supervision."""
-    answers_only: bool = False
-    """Take the loss on the answers alone, as finetuning does, and not on the names in the questions."""
+    questions_too: bool = False
+    """Take the loss on the questions too, as on any text, and not on the answers alone: less is recalled."""
     hold_back: int = 0
     """Questions of the training file to leave to the rule and to ask at the end: recipes are chosen by these."""
     reading_params_path: Path | None = None
@@ -124,7 +124,7 @@ class Store:
         dry = self.sizes if self.sizes.dropout is not None else dataclasses.replace(self.sizes, dropout=0.0)
         start = dry.start(self.variant, corpus, self.reading_params_path)
         recipe = dataclasses.replace(self.changes.of(STORING), fall=None)
-        run = storing(corpus, given, start, recipe, self.rule, answers_only=self.answers_only)
+        run = storing(corpus, given, start, recipe, self.rule, questions_too=self.questions_too)
         code = _train_and_tell(run, self.keeping)
         if code == 0 and len(kept) and not self.keeping.json:
             model = load_model(self.keeping.writing_params_path).model
