@@ -6,7 +6,7 @@ Source: Stanford CS224n, assignment 5 of 2021 to 2023 and assignment 4 from 2024
 import dataclasses
 from typing import Literal
 
-Precision = Literal["float32", "bfloat16"]
+from attnlab_theory.language.precision import Precision
 
 RuleName = Literal["capitalised", "known"]
 """How an answer is read off a line: by its capital letters, or by the training file's answers."""

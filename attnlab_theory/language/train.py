@@ -12,7 +12,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import jax
 import jax.numpy as jnp
@@ -27,12 +27,10 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.gpt import GPT, decayed
 from attnlab_theory.language.models.layers import at_least_single
+from attnlab_theory.language.precision import Precision
 from attnlab_theory.language.schedules import Schedule
 from attnlab_theory.language.text.characters import PAD_ID
 from attnlab_theory.seeds import key_for
-
-Precision = Literal["float32", "bfloat16"]
-"""Of activations and products; parameters, moments and the loss are always kept in float32."""
 
 Epochs = Callable[[int], Iterable[Batch]]
 """From the number of an epoch to its batches; the same number always gives the same batches."""

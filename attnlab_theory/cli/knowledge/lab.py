@@ -10,7 +10,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.cli.knowledge.training import Keeping, train
-from attnlab_theory.knowledge.recipes import Precision
+from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
     from attnlab_theory.knowledge.lab import Lab

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from attnlab_theory.knowledge.recipes import PRETRAINING, Precision, Recipe
+from attnlab_theory.knowledge.recipes import PRETRAINING, Recipe
+from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
     from attnlab_theory.knowledge.stages import Corpus
