@@ -54,6 +54,19 @@ def test_a_broken_operator_is_caught(mutant):
     assert not trial.holds, trial
 
 
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+def test_the_cases_of_hypothesis_catch_a_broken_operator_too(mutant):
+    """As many of them as every run draws, and the same."""
+    few = hypothesis.settings(
+        hypothesis.settings.get_profile("repeat"), phases=[hypothesis.Phase.generate], database=None
+    )
+
+    def fails(case) -> bool:
+        return not mutant.residual(case) <= mutant.tolerance(case)
+
+    assert fails(hypothesis.find(STRATEGIES[mutant.cases], fails, settings=few))
+
+
 def test_every_family_of_identities_can_fail():
     assert {identity.family for identity in TRUE} <= {mutant.family for mutant in MUTANTS}
 
