@@ -10,6 +10,9 @@ lab: $(VENV)/.lab
 	$(BIN)/attnlab run
 	@echo "Lab book: lab/index.html   Figures: lab/*.svg, lab/*.png   Findings: lab/*.json"
 
+# Some hundred processes load the package, two at a time: they share its bytecode, and each keeps to one core.
+test: export PYTHONDONTWRITEBYTECODE =
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct
@@ -28,6 +31,7 @@ figures: $(VENV)/.lab
 
 clean:
 	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -7,10 +7,16 @@ import types
 import numpy as np
 import pytest
 
-from benchmarks import memory, ratios, run, table
+from benchmarks import machine, memory, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
+
+
+@pytest.fixture(autouse=True)
+def small_products(monkeypatch):
+    """How fast this machine multiplies is no matter of the tests."""
+    monkeypatch.setattr(machine, "SIZE", 64)
 
 
 def toy(quick: bool) -> list[Row]:

@@ -5,6 +5,7 @@ mixer says whether it claims to be causal and whether it can honour a mask; one 
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -238,14 +239,13 @@ def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:
 
 def _masked(name: str, mix: Mix, causal: bool) -> Mixer:
     """A mixer that takes a mask, with the causal one laid over it if asked for."""
-
-    def under(x: Array, mask: Array | None) -> Array:
-        if not causal:
-            return mix(x, mask)
-        past = causal_mask(x.shape[0])
-        return mix(x, past if mask is None else past & mask)
-
+    under = functools.partial(_of_the_past, mix) if causal else mix
     return Mixer(name=_named(name, causal), mix=under, causal=causal, masked=True)
+
+
+def _of_the_past(mix: Mix, x: Array, mask: Array | None) -> Array:
+    past = causal_mask(x.shape[0])
+    return mix(x, past if mask is None else past & mask)
 
 
 def _unmasked(name: str, mix: Callable[[Array], Array], causal: bool) -> Mixer:

@@ -4,6 +4,7 @@ As its strength grows, softmax(K q) tends to the uniform law on the keys with th
 are all the keys on one face of the hull. So everything here is convex geometry, in float64 on the host.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -71,16 +72,16 @@ def non_negative_solution(
     Source: Lawson and Hanson 1974, chapter 23; Stark and Parker 1995, "Bounded-variable least-squares".
     """
     tolerance = 100 * max(system.shape) * float(np.finfo(float).eps) * float(np.max(np.sum(system**2, axis=0)))
-
-    def slack(x: np.ndarray) -> float:
-        slope = system.T @ (target - system @ x)
-        return float(max(np.max(slope), np.max(np.abs(slope[x > 0]), initial=0.0)))
-
     x, _ = scipy.optimize.nnls(system, target, maxiter=100 * system.shape[1])
-    if slack(x) <= tolerance:
+    if _slack(system, target, x) <= tolerance:
         return x
     bounded = scipy.optimize.lsq_linear(system, target, (0, np.inf), method="bvls", tol=1e-15)
-    return min((x, np.maximum(bounded.x, 0)), key=slack)
+    return min((x, np.maximum(bounded.x, 0)), key=functools.partial(_slack, system, target))
+
+
+def _slack(system: np.ndarray, target: np.ndarray, x: np.ndarray) -> float:
+    slope = system.T @ (target - system @ x)
+    return float(max(np.max(slope), np.max(np.abs(slope[x > 0]), initial=0.0)))
 
 
 def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) -> tuple[int, ...]:

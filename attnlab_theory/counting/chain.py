@@ -1,6 +1,6 @@
 """How many matrix products must wait for one another: the work that no number of processors makes shorter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -27,15 +27,15 @@ def _ends(jaxpr: Jaxpr | ClosedJaxpr, starts: list[int]) -> list[int]:
     """The chains that end in each result, given those that lead to each argument."""
     opened = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
     behind = dict(zip(opened.invars, starts, strict=True))
-
-    def length(variable: Any) -> int:
-        # Literals and constants wait for nothing.
-        return 0 if isinstance(variable, Literal) else behind.get(variable, 0)
-
     for equation in opened.eqns:
-        ends = _ends_of_equation(equation, [length(x) for x in equation.invars])
+        ends = _ends_of_equation(equation, _lengths(equation.invars, behind))
         behind.update(zip(equation.outvars, ends, strict=True))
-    return [length(x) for x in opened.outvars]
+    return _lengths(opened.outvars, behind)
+
+
+def _lengths(variables: Iterable[Any], behind: dict[Any, int]) -> list[int]:
+    # Literals and constants wait for nothing.
+    return [0 if isinstance(variable, Literal) else behind.get(variable, 0) for variable in variables]
 
 
 def _ends_of_equation(equation: JaxprEqn, starts: list[int]) -> list[int]:

@@ -25,10 +25,7 @@ def causal(subject: str, mix: Mix, *, broken: bool = False) -> Identity[Tokens]:
     compiled = jax.jit(mix)
 
     def residual(case: Tokens) -> float:
-        def mixer(x: Array) -> Array:
-            return compiled(dataclasses.replace(case, x=x))
-
-        return leaks(mixer, np.asarray(case.x)).worst[1]
+        return leaks(lambda x: compiled(dataclasses.replace(case, x=x)), np.asarray(case.x)).worst[1]
 
     return Identity(
         family="causal",

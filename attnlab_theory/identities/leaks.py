@@ -6,6 +6,7 @@ to by an eps, has a Jacobian of exactly zero towards the future and moves earlie
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import inspect
 from collections.abc import Callable
@@ -181,39 +182,35 @@ def _adapted(mixer: Mixer, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
     """The mixer as a function of numpy arrays, and its output for x, in the first library that it works with."""
     failures: list[Exception] = []
     for library in _attempts(mixer):
-
-        def call(tokens: np.ndarray, library: str = library) -> np.ndarray:
-            # A copy: a function that writes into its argument must not write into ours. Quiet: replacements
-            # of large norm make a plain exp overflow, which is no news.
-            with np.errstate(all="ignore"):
-                return _to_numpy(mixer(_from_numpy(tokens.copy(), library)))
-
+        call = functools.partial(_called, mixer, library)
         try:
             before = call(x)
         except Exception as error:
             failures.append(error)
             continue
         _check_output(before, x.shape[0])
-        return _checked(call, before.shape), before
+        return functools.partial(_checked, call, before.shape), before
     # The first attempt is the likeliest, so its failure is the one to read.
     first = failures[0]
     said = str(first).strip().splitlines()[0] if str(first).strip() else "no message"
     raise ValueError(f"the function fails on tokens of shape {x.shape}: {type(first).__name__}: {said}") from first
 
 
-def _checked(
-    call: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]
-) -> Callable[[np.ndarray], np.ndarray]:
-    def checked(tokens: np.ndarray) -> np.ndarray:
-        try:
-            output = call(tokens)
-        except Exception as error:
-            raise ValueError(f"the function fails on replaced tokens: {type(error).__name__}: {error}") from error
-        if output.shape != shape:
-            raise ValueError(f"the function gave shape {shape}, and for other tokens {output.shape}")
-        return output
+def _called(mixer: Mixer, library: str, tokens: np.ndarray) -> np.ndarray:
+    # A copy: a function that writes into its argument must not write into ours. Quiet: replacements of large
+    # norm make a plain exp overflow, which is no news.
+    with np.errstate(all="ignore"):
+        return _to_numpy(mixer(_from_numpy(tokens.copy(), library)))
 
-    return checked
+
+def _checked(call: HostMixer, shape: tuple[int, ...], tokens: np.ndarray) -> np.ndarray:
+    try:
+        output = call(tokens)
+    except Exception as error:
+        raise ValueError(f"the function fails on replaced tokens: {type(error).__name__}: {error}") from error
+    if output.shape != shape:
+        raise ValueError(f"the function gave shape {shape}, and for other tokens {output.shape}")
+    return output
 
 
 def _check_output(output: np.ndarray, length: int) -> None:

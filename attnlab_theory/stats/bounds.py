@@ -64,12 +64,13 @@ def exact(rounding: float) -> Bound:
     """
     if not 0 <= rounding < math.inf:
         raise ValueError(f"rounding must be finite and not negative, but is {rounding}")
-
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        _require(draws.size == 1, f"{draws.size} draws of a number that is computed once")
-        return Interval.around(float(draws[0]), rounding)
-
+    interval = functools.partial(_of_one_number, rounding=rounding)
     return Bound("exact", f"deterministic, rounding error at most {rounding:.3g}", interval)
+
+
+def _of_one_number(draws: np.ndarray, error_rate: float, *, rounding: float) -> Interval:
+    _require(draws.size == 1, f"{draws.size} draws of a number that is computed once")
+    return Interval.around(float(draws[0]), rounding)
 
 
 def bounded(low: float, high: float) -> Bound:
@@ -86,42 +87,43 @@ def bounded(low: float, high: float) -> Bound:
     """
     if not -math.inf < low < high < math.inf:
         raise ValueError(f"draws are bounded by two finite ends in order, not by [{low}, {high}]")
-
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        _require(bool(np.min(draws) >= low and np.max(draws) <= high), f"a draw lies outside [{low}, {high}]")
-        x = (draws - low) / (high - low)
-        log = math.log(2 / error_rate)
-        # What is bet on a draw may look at the draws before it and at nothing else. For y = x - guess >= -1
-        # and 0 <= bet < 1, exp(bet y - y^2 cost(bet)) <= 1 + bet y (Fan, Grama and Liu 2015, lemma 4.1), so
-        # exp(bet (x - mean) - y^2 cost(bet)) has conditional expectation at most
-        # (1 + bet (mean - guess)) exp(bet (guess - mean)) <= 1: the product is a supermartingale, and
-        # Markov's inequality bounds the sum. The same holds for 1 - x with 1 - guess.
-        count = np.arange(1, x.size + 1)
-        means = (0.5 + np.cumsum(x)) / (count + 1)
-        variances = (0.25 + np.cumsum((x - means) ** 2)) / (count + 1)
-        guess, variance = np.append(0.5, means[:-1]), np.append(0.25, variances[:-1])
-        bet = np.minimum(np.sqrt(2 * log / (x.size * variance)), 0.5)
-        cost = -np.log1p(-bet) - bet
-        total = float(np.sum(bet))
-        centre = low + (high - low) * float(np.sum(bet * x)) / total
-        radius = (high - low) * (log + float(np.sum((x - guess) ** 2 * cost))) / total
-        return Interval(max(low, centre - radius), min(high, centre + radius))
-
+    interval = functools.partial(_by_betting, low=low, high=high)
     return Bound("bounded", f"draws lie in [{low:g}, {high:g}] (empirical Bernstein by betting)", interval)
+
+
+def _by_betting(draws: np.ndarray, error_rate: float, *, low: float, high: float) -> Interval:
+    _require(bool(np.min(draws) >= low and np.max(draws) <= high), f"a draw lies outside [{low}, {high}]")
+    x = (draws - low) / (high - low)
+    log = math.log(2 / error_rate)
+    # What is bet on a draw may look at the draws before it and at nothing else. For y = x - guess >= -1
+    # and 0 <= bet < 1, exp(bet y - y^2 cost(bet)) <= 1 + bet y (Fan, Grama and Liu 2015, lemma 4.1), so
+    # exp(bet (x - mean) - y^2 cost(bet)) has conditional expectation at most
+    # (1 + bet (mean - guess)) exp(bet (guess - mean)) <= 1: the product is a supermartingale, and
+    # Markov's inequality bounds the sum. The same holds for 1 - x with 1 - guess.
+    count = np.arange(1, x.size + 1)
+    means = (0.5 + np.cumsum(x)) / (count + 1)
+    variances = (0.25 + np.cumsum((x - means) ** 2)) / (count + 1)
+    guess, variance = np.append(0.5, means[:-1]), np.append(0.25, variances[:-1])
+    bet = np.minimum(np.sqrt(2 * log / (x.size * variance)), 0.5)
+    cost = -np.log1p(-bet) - bet
+    total = float(np.sum(bet))
+    centre = low + (high - low) * float(np.sum(bet * x)) / total
+    radius = (high - low) * (log + float(np.sum((x - guess) ** 2 * cost))) / total
+    return Interval(max(low, centre - radius), min(high, centre + radius))
 
 
 def proportion() -> Bound:
     """Clopper-Pearson: the draws are 0 or 1."""
+    return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", _clopper_pearson)
 
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        _require(bool(np.all((draws == 0) | (draws == 1))), "a draw is neither 0 nor 1")
-        n, successes = draws.size, int(np.sum(draws))
-        # Quantiles of beta laws, from scipy.special: importing scipy.stats would cost `attnlab list` its time.
-        low = scipy.special.betaincinv(successes, n - successes + 1, error_rate / 2) if successes else 0.0
-        high = scipy.special.betainccinv(successes + 1, n - successes, error_rate / 2) if successes < n else 1.0
-        return Interval(float(low), float(high))
 
-    return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", interval)
+def _clopper_pearson(draws: np.ndarray, error_rate: float) -> Interval:
+    _require(bool(np.all((draws == 0) | (draws == 1))), "a draw is neither 0 nor 1")
+    n, successes = draws.size, int(np.sum(draws))
+    # Quantiles of beta laws, from scipy.special: importing scipy.stats would cost `attnlab list` its time.
+    low = scipy.special.betaincinv(successes, n - successes + 1, error_rate / 2) if successes else 0.0
+    high = scipy.special.betainccinv(successes + 1, n - successes, error_rate / 2) if successes < n else 1.0
+    return Interval(float(low), float(high))
 
 
 def paired() -> Bound:
@@ -129,13 +131,13 @@ def paired() -> Bound:
 
     Of 1 and of -1 each takes half of the error rate. A tenth narrower than `bounded` at 500 draws.
     """
+    return Bound("paired", "draws are -1, 0 or 1 (Clopper-Pearson for either sign)", _of_either_sign)
 
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        _require(bool(np.all((draws == -1) | (draws == 0) | (draws == 1))), "a draw is none of -1, 0 and 1")
-        gained, lost = (proportion().interval(draws == sign, error_rate / 2) for sign in (1, -1))
-        return Interval(gained.low - lost.high, gained.high - lost.low)
 
-    return Bound("paired", "draws are -1, 0 or 1 (Clopper-Pearson for either sign)", interval)
+def _of_either_sign(draws: np.ndarray, error_rate: float) -> Interval:
+    _require(bool(np.all((draws == -1) | (draws == 0) | (draws == 1))), "a draw is none of -1, 0 and 1")
+    gained, lost = (_clopper_pearson(draws == sign, error_rate / 2) for sign in (1, -1))
+    return Interval(gained.low - lost.high, gained.high - lost.low)
 
 
 def known_variance(variance: float) -> Bound:
@@ -153,21 +155,22 @@ def known_variance(variance: float) -> Bound:
         raise ValueError(
             f"variance must be positive and finite, not {variance}; a draw that cannot vary is `exact`"
         )
-
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        n, log = draws.size, math.log(2 / error_rate)
-        if n <= 2 * log:
-            return EVERYTHING
-        radius = math.sqrt(2 * variance * log / (n - 2 * log))
-        start = float(np.mean(draws))
-        middle = float(np.median(draws[:1001]))
-        # Where to start is free. One enormous draw can throw the mean so far off that the others, seen from
-        # there, lose all their digits.
-        if not abs(start - middle) <= 8 * math.sqrt(variance):
-            start = middle
-        return _around_root(draws, start, radius, scale=radius / (variance + radius**2))
-
+    interval = functools.partial(_of_any_tail, variance=variance)
     return Bound("known_variance", f"variance at most {variance:.6g}, from theory (Catoni)", interval)
+
+
+def _of_any_tail(draws: np.ndarray, error_rate: float, *, variance: float) -> Interval:
+    n, log = draws.size, math.log(2 / error_rate)
+    if n <= 2 * log:
+        return EVERYTHING
+    radius = math.sqrt(2 * variance * log / (n - 2 * log))
+    start = float(np.mean(draws))
+    middle = float(np.median(draws[:1001]))
+    # Where to start is free. One enormous draw can throw the mean so far off that the others, seen from
+    # there, lose all their digits.
+    if not abs(start - middle) <= 8 * math.sqrt(variance):
+        start = middle
+    return _around_root(draws, start, radius, scale=radius / (variance + radius**2))
 
 
 def normal(argument: str) -> Bound:
@@ -230,10 +233,7 @@ def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -
     with np.errstate(over="ignore"):
         units = scale * (draws - start)
 
-    @functools.cache
-    def influence(theta: float) -> float:
-        return sum(_influence(units[i : i + 2**14] - theta) for i in range(0, units.size, 2**14))
-
+    influence = functools.cache(functools.partial(_influence, units))
     # The influence falls in theta and is almost a line over a few radii, where the root nearly always is.
     reach = step
     while influence(-reach) < 0 or influence(reach) > 0:
@@ -244,7 +244,11 @@ def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -
     return Interval.around(centre, radius + tolerance / scale)
 
 
-def _influence(x: np.ndarray) -> float:
+def _influence(units: np.ndarray, theta: float) -> float:
+    return sum(_summed_psi(units[i : i + 2**14] - theta) for i in range(0, units.size, 2**14))
+
+
+def _summed_psi(x: np.ndarray) -> float:
     """The sum of Catoni's widest psi, sign(x) ln(1 + |x| + x^2/2), the argument cut where its square overflows.
 
     The cut keeps psi monotone and above -ln(1 - x + x^2/2) <= ln 2, which is all that the proof asks for.

@@ -150,12 +150,12 @@ def _least_mean(measured: float, allowed: float) -> float:
     """The least p of a coin with KL(measured, p) <= allowed."""
     if measured == 0:
         return 0.0
-
-    def excess(p: float) -> float:
-        return float(scipy.special.rel_entr(measured, p) + scipy.special.rel_entr(1 - measured, 1 - p)) - allowed
-
     # KL is at least measured ln(1 / p) less an entropy, which is at most ln 2.
     least = math.exp(-(allowed + 1) / measured)
     if least == 0:
         return 0.0
-    return float(scipy.optimize.root_scalar(excess, bracket=(least, measured)).root)
+    return float(scipy.optimize.root_scalar(_excess, (measured, allowed), bracket=(least, measured)).root)
+
+
+def _excess(p: float, measured: float, allowed: float) -> float:
+    return float(scipy.special.rel_entr(measured, p) + scipy.special.rel_entr(1 - measured, 1 - p)) - allowed

@@ -5,6 +5,7 @@ number of faces that survive a projection is a sum over faces of products of ang
 simplices are orthant probabilities of exchangeable normals: integrals in one dimension.
 """
 
+import functools
 import math
 
 import scipy.integrate
@@ -29,6 +30,7 @@ def share_of_faces(n: int, d: int, size: int) -> float:
     return 2 * total
 
 
+@functools.cache
 def orthant(n: int, covariance: float) -> float:
     """P(all n are negative) for normals of variance 1 + covariance and equal covariances.
 

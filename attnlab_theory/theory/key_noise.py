@@ -82,7 +82,7 @@ def weight_moments(means: Float[np.ndarray, " s"], variances: Float[np.ndarray, 
     Source: claims D.6.
     """
     laws, law_of, counts = _distinct_laws(means, variances)
-    zeroth, linear, quadratic = (_transforms(laws, power) for power in range(3))
+    zeroth, linear, quadratic = _transforms(laws, range(3))
     # prod over all keys but some would divide by a G_0 that underflows; leaving keys out of the counts does not.
     number = len(counts)
     first = np.empty(number)
@@ -115,7 +115,8 @@ def weight_moment(
     if len(powers) != len(means) or min(powers) < 0 or not sum(powers):
         raise ValueError(f"powers must hold one non-negative integer per key and not be all zero: {tuple(powers)}")
     laws, law_of, _ = _distinct_laws(means, variances)
-    return _moment({power: _transforms(laws, power) for power in set(powers)}, law_of, powers)
+    raised = sorted(set(powers))
+    return _moment(dict(zip(raised, _transforms(laws, raised), strict=True)), law_of, powers)
 
 
 def squared_error(moments: Moments, target: Float[np.ndarray, " s"]) -> float:
@@ -135,7 +136,7 @@ def squared_error_variance(
         ValueError: as `weight_moments`.
     """
     laws, law_of, _ = _distinct_laws(means, variances)
-    transforms = {power: _transforms(laws, power) for power in range(5)}
+    transforms = dict(enumerate(_transforms(laws, range(5))))
     members: dict[tuple[int, float], list[int]] = {}
     for i, kind in enumerate(zip(law_of.tolist(), target.tolist(), strict=True)):
         members.setdefault(kind, []).append(i)
@@ -195,34 +196,38 @@ def _distinct_laws(means: np.ndarray, variances: np.ndarray) -> tuple[_Laws, np.
     return _Laws(centres, deviations, np.arange(low, high + STEP, STEP)), law_of.reshape(-1), counts
 
 
-def _transforms(laws: _Laws, power: int) -> np.ndarray:
-    """G_power on the grid, one row per law."""
-    return np.stack([_transform(laws.grid + m, s, power) for m, s in zip(laws.means, laws.deviations, strict=True)])
+def _transforms(laws: _Laws, powers: Sequence[int]) -> np.ndarray:
+    """G_p on the grid for each of the powers p: powers, laws, points."""
+    rows = [_transform(laws.grid + m, s, powers) for m, s in zip(laws.means, laws.deviations, strict=True)]
+    return np.stack(rows, axis=1)
 
 
-def _transform(x: np.ndarray, deviation: float, power: int) -> np.ndarray:
-    """G_p(x; s), by whichever rule has a bump of width one or more under it."""
+def _transform(x: np.ndarray, deviation: float, powers: Sequence[int]) -> np.ndarray:
+    """G_p(x; s) for each of the powers p, by whichever rule has a bump of width one or more under it."""
     if deviation == 0:
-        return _bump(x, power)
+        return _bumps(x, powers)
     if deviation < 1:
         noise = np.arange(-NORMAL_REACH, NORMAL_REACH + STEP, STEP)
-        return _bump(x[:, None] + deviation * noise, power) @ (STEP * _normal_density(noise))
+        return _bumps(x[:, None] + deviation * noise, powers) @ (STEP * _normal_density(noise))
     # Here the noise is wider than f_p: integrate over f_p's bump. f_0 is a step and no bump, but 1 - f_0 is
     # the distribution function with density f_1, so that G_0(x) = E[Phi((w - x) / s)] with w drawn from f_1.
     bump = np.arange(LEFT, RIGHT + STEP, STEP)
-    weights = STEP * _bump(bump, max(power, 1))
-    result = np.empty_like(x)
+    weights = STEP * _bumps(bump, [max(power, 1) for power in powers])
+    result = np.empty((len(powers), x.size))
     for start in range(0, x.size, 4096):  # bounds the memory at 6 MB
         scaled = (bump - x[start : start + 4096, None]) / deviation
-        smooth = scipy.special.ndtr(scaled) if power == 0 else _normal_density(scaled) / deviation
-        result[start : start + 4096] = smooth @ weights
+        density = _normal_density(scaled) / deviation
+        for row, power, weight in zip(result, powers, weights, strict=True):
+            smooth = scipy.special.ndtr(scaled) if power == 0 else density
+            row[start : start + 4096] = smooth @ weight
     return result
 
 
-def _bump(w: np.ndarray, power: int) -> np.ndarray:
-    """f_p(w) = e^{pw} exp(-e^w)."""
+def _bumps(w: np.ndarray, powers: Sequence[int]) -> np.ndarray:
+    """f_p(w) = e^{pw} exp(-e^w) for each of the powers p."""
     w = np.minimum(w, 700.0)  # beyond, e^w overflows and f_p is zero anyway
-    return np.exp(power * w - np.exp(w))
+    raised = np.exp(w)
+    return np.stack([np.exp(power * w - raised) for power in powers])
 
 
 def _normal_density(x: np.ndarray) -> np.ndarray:

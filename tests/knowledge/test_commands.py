@@ -229,7 +229,20 @@ def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypa
     for name, source, count in (("few.tsv", "birth_places_train.tsv", 64), ("asked.tsv", "birth_dev.tsv", 32)):
         lines = (real / source).read_text().splitlines(keepends=True)
         (tmp_path / name).write_text("".join(lines[:count]))
-    small = ["--layers", "1", "--heads", "2", "--width", "8", "--epochs", "1", "--batch-size", "1024"]
+    small = [
+        "--layers",
+        "1",
+        "--heads",
+        "2",
+        "--width",
+        "8",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "1024",
+        "--dropout",
+        "0",
+    ]
     pretrain = with_(PRETRAIN, "wiki.txt", str(wiki))
     assert run(capsys, *pretrain, *small, "--rows", "1024")[0] == 0
     finetune = with_(with_(FINETUNE, "wiki.txt", str(wiki)), "--finetune_corpus_path", "few.tsv")
