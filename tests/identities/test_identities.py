@@ -32,7 +32,6 @@ def test_no_case_is_a_counterexample(identity, data):
 
 
 @pytest.mark.parametrize("subject", KEPT_BY_MIXER)
-@hypothesis.settings(max_examples=20)
 @hypothesis.given(data=st.data())
 def test_no_case_is_a_counterexample_to_a_whole_mixer(subject, data):
     """All that a mixer keeps, on the same cases: they share its compilation."""
