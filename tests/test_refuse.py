@@ -42,14 +42,20 @@ def test_a_bad_value_is_named_with_what_it_is(check, said):
         check()
 
 
-def test_good_values_pass():
-    refuse.non_finite(q=Q, number=1.0, integers=np.arange(3))
-    refuse.not_positive(scale=1e-30, beta=jnp.asarray(2.0))
-    refuse.not_whole(n=0, route=np.int32(-2), position=jnp.asarray(3))
-    refuse.negative(variance=0.0)
-    refuse.different_axes("width", q=3, k=3)
-    refuse.wrong_rank(2, q=Q, k=np.zeros((4, 3)))
-    refuse.not_floating(q=Q, k=np.zeros(3), number=1.0, half=jnp.zeros(2, jnp.bfloat16))
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda: refuse.non_finite(q=Q, number=1.0, integers=np.arange(3)),
+        lambda: refuse.not_positive(scale=1e-30, beta=jnp.asarray(2.0)),
+        lambda: refuse.not_whole(n=0, route=np.int32(-2), position=jnp.asarray(3)),
+        lambda: refuse.negative(variance=0.0),
+        lambda: refuse.different_axes("width", q=3, k=3),
+        lambda: refuse.wrong_rank(2, q=Q, k=np.zeros((4, 3))),
+        lambda: refuse.not_floating(q=Q, k=np.zeros(3), number=1.0, half=jnp.zeros(2, jnp.bfloat16)),
+    ],
+)
+def test_good_values_pass(check):
+    assert check() is None
 
 
 @pytest.mark.parametrize("value", [1.0, np.float64(2.0), np.zeros(2), jnp.zeros(2)], ids=lambda v: type(v).__name__)

@@ -16,55 +16,24 @@ from jaxtyping import Array, Float, Int, PyTree
 from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models import gpt2
-from attnlab_theory.language.models.config import Gelu, GPTConfig
-from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, first_weights, gelu, product, rows_of
-from attnlab_theory.language.models.mixing import Kept, MixingLayer, Slot, in_slots
+from attnlab_theory.language.models.block import Block
+from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.models.layers import (
+    LayerNorm,
+    Linear,
+    dropout,
+    first_weights,
+    keys_of,
+    product,
+    rows_of,
+)
+from attnlab_theory.language.models.mixing import Kept, Slot, in_slots
 from attnlab_theory.language.models.weighing import Place, place
 
 __all__ = ["GPT", "Cache", "GPTConfig", "decayed", "load_gpt2", "parameter_count"]
 
 Cache = tuple[Kept, ...]
 """One entry per layer, each with a slot per position."""
-
-
-class Block(eqx.Module):
-    """Normalise, mix and add; normalise, transform each token and add."""
-
-    ln_1: LayerNorm
-    mixing: MixingLayer
-    ln_2: LayerNorm
-    into: Linear
-    back: Linear
-    rate: float = eqx.field(static=True)
-    gelu: Gelu = eqx.field(static=True)
-
-    def __init__(self, config: GPTConfig, key: PRNGKeyArray):
-        mixing, into, back = jax.random.split(key, 3)
-        self.ln_1 = LayerNorm(config.width, epsilon=config.epsilon)
-        self.mixing = config.mixer.layer(mixing, config.shape)
-        self.ln_2 = LayerNorm(config.width, epsilon=config.epsilon)
-        self.into = Linear(into, config.width, config.hidden_width)
-        self.back = Linear(back, config.hidden_width, config.width)
-        self.rate, self.gelu = config.residual_dropout, config.gelu
-
-    def whole(
-        self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, "b t c"], Kept | None]:
-        """The next layer's tokens, and what a cache would keep."""
-        weights, mixed, transformed = _keys(key, 3)
-        more, kept = self.mixing.whole(self.ln_1(x), where, weights)
-        x = x + dropout(mixed, more, self.rate)
-        return x + dropout(transformed, self._transformed(x), self.rate), kept
-
-    def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
-        """The next layer's token of every row, and the longer cache."""
-        more, kept = self.mixing.step(self.ln_1(x), slot, kept)
-        x = x + more
-        return x + self._transformed(x), kept
-
-    def _transformed(self, x: Array) -> Array:
-        x = self.into(self.ln_2(x))
-        return self.back(gelu(x) if self.gelu == "exact" else jax.nn.gelu(x))
 
 
 class GPT(eqx.Module):
@@ -210,7 +179,7 @@ class GPT(eqx.Module):
 
     def _through(self, tokens: Array, where: Place, key: PRNGKeyArray | None) -> tuple[Array, tuple[Any, ...]]:
         """The last layer's tokens, and what each layer would keep. Layers are unrolled: faster than a scan."""
-        embedding, *layers = _keys(key, 1 + len(self.blocks))
+        embedding, *layers = keys_of(key, 1 + len(self.blocks))
         x = dropout(embedding, self.embedded(tokens, where.at), self.config.embedding_dropout)
         cache = []
         for block, layer in zip(self.blocks, layers, strict=True):
@@ -289,10 +258,6 @@ def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None) -> GPT:
     flat, structure = jax.tree.flatten_with_path(empty)
     weights = [jnp.asarray(checkpoint.weights[jax.tree_util.keystr(at)], jnp.float32) for at, _ in flat]
     return jax.tree.unflatten(structure, weights)
-
-
-def _keys(key: PRNGKeyArray | None, count: int) -> list[PRNGKeyArray | None]:
-    return [None] * count if key is None else list(jax.random.split(key, count))
 
 
 def _name(path: tuple[Any, ...]) -> str:

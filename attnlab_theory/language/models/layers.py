@@ -115,6 +115,11 @@ def dropout(key: PRNGKeyArray | None, x: Float[Array, "..."], rate: float) -> Fl
     return jnp.where(kept(key, x.shape, rate), x / (1 - rate), 0)
 
 
+def keys_of(key: PRNGKeyArray | None, count: int) -> list[PRNGKeyArray | None]:
+    """A key for each of several dropouts; no key, none for any."""
+    return [None] * count if key is None else list(jax.random.split(key, count))
+
+
 def kept(key: PRNGKeyArray, shape: tuple[int, ...], rate: float) -> Array:
     """Which numbers survive dropout: a hash of their places, keyed by `key`, is at least rate * 2**32."""
     return hashed_bits(key, shape) >= jnp.uint32(round(rate * 2**32))

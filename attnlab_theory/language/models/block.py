@@ -1,0 +1,51 @@
+"""One layer of the GPT: what mixes the tokens, and what transforms each of them."""
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models.config import Gelu, GPTConfig
+from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, gelu, keys_of
+from attnlab_theory.language.models.mixing import Kept, MixingLayer, Slot
+from attnlab_theory.language.models.weighing import Place
+
+
+class Block(eqx.Module):
+    """Normalise, mix and add; normalise, transform each token and add."""
+
+    ln_1: LayerNorm
+    mixing: MixingLayer
+    ln_2: LayerNorm
+    into: Linear
+    back: Linear
+    rate: float = eqx.field(static=True)
+    gelu: Gelu = eqx.field(static=True)
+
+    def __init__(self, config: GPTConfig, key: PRNGKeyArray):
+        mixing, into, back = jax.random.split(key, 3)
+        self.ln_1 = LayerNorm(config.width, epsilon=config.epsilon)
+        self.mixing = config.mixer.layer(mixing, config.shape)
+        self.ln_2 = LayerNorm(config.width, epsilon=config.epsilon)
+        self.into = Linear(into, config.width, config.hidden_width)
+        self.back = Linear(back, config.hidden_width, config.width)
+        self.rate, self.gelu = config.residual_dropout, config.gelu
+
+    def whole(
+        self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "b t c"], Kept | None]:
+        """The next layer's tokens, and what a cache would keep."""
+        weights, mixed, transformed = keys_of(key, 3)
+        more, kept = self.mixing.whole(self.ln_1(x), where, weights)
+        x = x + dropout(mixed, more, self.rate)
+        return x + dropout(transformed, self._transformed(x), self.rate), kept
+
+    def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
+        """The next layer's token of every row, and the longer cache."""
+        more, kept = self.mixing.step(self.ln_1(x), slot, kept)
+        x = x + more
+        return x + self._transformed(x), kept
+
+    def _transformed(self, x: Array) -> Array:
+        x = self.into(self.ln_2(x))
+        return self.back(gelu(x) if self.gelu == "exact" else jax.nn.gelu(x))
