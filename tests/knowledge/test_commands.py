@@ -230,18 +230,8 @@ def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypa
         lines = (real / source).read_text().splitlines(keepends=True)
         (tmp_path / name).write_text("".join(lines[:count]))
     small = [
-        "--layers",
-        "1",
-        "--heads",
-        "2",
-        "--width",
-        "8",
-        "--epochs",
-        "1",
-        "--batch-size",
-        "1024",
-        "--dropout",
-        "0",
+        *("--layers", "1", "--heads", "2", "--width", "8"),
+        *("--epochs", "1", "--batch-size", "1024", "--dropout", "0"),
     ]
     pretrain = with_(PRETRAIN, "wiki.txt", str(wiki))
     assert run(capsys, *pretrain, *small, "--rows", "1024")[0] == 0
