@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from attnlab_theory import files
 from attnlab_theory.estimators.advice import Advice
 from attnlab_theory.report import style
 from attnlab_theory.theory import feature_covariance as theory
@@ -45,13 +44,9 @@ def write_map(advice: Advice, path: Path) -> None:
     """Draw the pairs of a problem on the phase diagram, and predicted against measured errors.
 
     Raises:
-        ValueError: if the path ends neither in .svg nor in .png.
-        OSError: if it cannot be written.
+        ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.
     """
-    if path.suffix not in (".svg", ".png"):
-        raise ValueError(f"a figure is written as .svg or .png, not as {path.name!r}")
-    with files.replacing(path) as temporary:
-        style.save(lambda: _map(advice), [temporary])
+    style.write(lambda: _map(advice), path)
 
 
 def _map(advice: Advice) -> Figure:

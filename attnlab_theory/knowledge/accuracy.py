@@ -2,8 +2,10 @@
 
 import dataclasses
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 
 from attnlab_theory.knowledge.answered import UNTRAINED, Answers, in_pairs
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, mean, share
@@ -91,12 +93,25 @@ def compared(answers: Answers, first: str, second: str, group: str, error_rate: 
     one, other = (chosen.right for chosen in pair)
     by_seed = np.array([_gain(*(chosen.of(seed=seed) for chosen in pair)) for seed in pair[0].seeds])
     setting = {"first": first, "second": second, "group": group}
-    gained = mean("mean accuracy gained", by_seed, OVER_SEEDS, error_rate, **setting)
+    over = mean("mean accuracy gained", by_seed, OVER_SEEDS, error_rate, **setting)
+    over = dataclasses.replace(over, interval=_within(over.interval, -1.0, 1.0))
+    return Estimates((over, *gained(one, other, error_rate, **setting)))
+
+
+def gained(
+    one: Bool[np.ndarray, "questions"], other: Bool[np.ndarray, "questions"], error_rate: float, **setting: Any
+) -> Estimates:
+    """`accuracy gained`, `mcnemar p` and, if there is one, `discordant odds`, as in `compared`.
+
+    Args:
+        one, other: which answers of the first and of the second are right.
+        error_rate: of each interval.
+        setting: of the estimates.
+    """
     p = mcnemar(one, other)
     only_first, only_second = int(np.sum(one & ~other)), int(np.sum(other & ~one))
     found = [
         mean("accuracy gained", other.astype(float) - one, paired(), error_rate, **setting),
-        dataclasses.replace(gained, interval=_within(gained.interval, -1.0, 1.0)),
         Estimate(
             quantity="mcnemar p",
             setting={**setting, "only_first": only_first, "only_second": only_second},

@@ -50,6 +50,36 @@ def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure
     return figure
 
 
+def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Figure:
+    """The accuracy of each file of predictions with its interval, in their order.
+
+    Args:
+        estimates: from `predicted.scored`.
+        published: the variant whose published range is drawn behind.
+    """
+    found = estimates.of("accuracy")
+    labels = [e.setting["label"] for e in found]
+    ends = found[:1] + found[1:][-1:]
+    said = ", ".join(f"{e.value:.1%} ({e.setting['label']})" for e in ends)
+    title = f"{found[0].draws} questions answered right: {said}"
+    figure, (ax,) = style.panels(title, size=(max(5.6, 0.9 * len(found) + 1.6), 4.4))
+    if published:
+        range_of = PUBLISHED[published]
+        label = f"published, {published}: range and median of {range_of.models} models"
+        ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
+        ax.axhline(range_of.median, color="#555555", linewidth=1.2)
+    places = [float(x) for x in range(len(found))]
+    _bars(ax, found, places, series=0, label=f"{_level(found[0])} Clopper-Pearson interval")
+    crowded = max(map(len, labels)) * len(labels) > 60
+    ax.set_xticks(places, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
+    ax.grid(visible=False, axis="x")
+    ax.set(xlabel="predictions", ylabel="right answers", xlim=(-0.5, len(found) - 0.5))
+    ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    figure.legend(loc="outside lower left", ncols=1, fontsize=8)
+    return figure
+
+
 def reliability(estimates: Estimates) -> Figure:
     """Accuracy against confidence, in bins of equally many answers."""
     variants = _variants(estimates.of("accuracy at confidence"))

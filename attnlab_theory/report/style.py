@@ -12,6 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attnlab_theory import files
 from attnlab_theory.claims import Findings
 
 if TYPE_CHECKING:
@@ -127,6 +128,19 @@ def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
         figure = draw()
         for path in paths:
             figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
+
+
+def write(draw: Callable[[], Figure], path: Path) -> None:
+    """Draw in this style into one file, which is whole or absent.
+
+    Raises:
+        ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.
+    """
+    if path.suffix not in METADATA:
+        raise ValueError(f"a figure is written as .svg or .png, not as {path.name!r}")
+    files.refuse_unwritable(path)
+    with files.replacing(path) as temporary:
+        save(draw, [temporary])
 
 
 def series_of(findings: Findings, field: str) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from tyro.conf import subcommand
 from attnlab_theory.cli.knowledge.asking import Baseline, Evaluate
 from attnlab_theory.cli.knowledge.data import Data
 from attnlab_theory.cli.knowledge.lab import RunLab
+from attnlab_theory.cli.knowledge.scoring import Score
 from attnlab_theory.cli.knowledge.training import Finetune, Pretrain, Store
 
 
@@ -19,6 +20,7 @@ class Knowledge:
         Annotated[Pretrain, subcommand("pretrain")]
         | Annotated[Finetune, subcommand("finetune")]
         | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Score, subcommand("score")]
         | Annotated[Store, subcommand("store")]
         | Annotated[Baseline, subcommand("baseline")]
         | Annotated[RunLab, subcommand("run")]

@@ -115,6 +115,21 @@ def parse_questions(text: str, *, source: str = "the questions") -> Questions:
     return Questions(tuple(asked), tuple(places) if with_places else None, source)
 
 
+def read_predictions(path: Path, questions: Questions) -> tuple[str, ...]:
+    """What a model answered to the questions, one answer per line; an empty line is an empty answer.
+
+    Raises:
+        ValueError: if the file is missing, empty or not UTF-8, or has not as many lines as there are questions.
+    """
+    predictions = tuple(read_text(path).removesuffix("\n").split("\n"))
+    if len(predictions) != len(questions):
+        raise ValueError(
+            f"{path} has {len(predictions)} lines for the {len(questions)} questions of {questions.source}; "
+            "it needs one prediction for each, in their order"
+        )
+    return predictions
+
+
 class NameDataset:
     """Questions to finetune on: "Where was X born?⁇place⁇", of which only "⁇place⁇" is a target.
 
