@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlab_theory.files import replacing
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.museum.catalogue import cells, columns
 from attnlab_theory.museum.exhibit import Exhibit
@@ -43,8 +42,7 @@ def _write(draw, out: Path, name: str) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{name}.svg", out / f"{name}.png"]
     for path in paths:
-        with replacing(path) as temporary:
-            style.save(draw, [temporary])
+        style.write(draw, path)
     return paths
 
 
@@ -76,10 +74,10 @@ def _draw_matrices(figure: Figure, left: Axes, right: Axes, shown: Exhibit) -> N
     for ax, matrix, name in zip((left, right), pair, ("as it should be", "with the bug"), strict=True):
         ax.set_title(name)
         ax.set_xlabel(shown.columns)
-        ax.set_ylabel(shown.rows)
         ax.grid(visible=False)
         for setter, size in ((ax.set_xticks, matrix.shape[1]), (ax.set_yticks, matrix.shape[0])):
             setter(range(0, size, max(1, size // 6)))
+    left.set_ylabel(shown.rows)
     bar = figure.colorbar(images[0], ax=[left, right], location="bottom", fraction=0.06, aspect=40)
     bar.set_label(shown.title, fontsize=9)
 
