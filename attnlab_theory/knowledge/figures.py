@@ -24,7 +24,8 @@ def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure
     """A point per seed, the mean over seeds with its interval, and the published range behind."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
-    title = f"{group.capitalize()} persons answered right: " + ", ".join(f"{e.setting['variant']} {e.value:.0%}" for e in means)
+    said = ", ".join(f"{e.setting['variant']} {e.value:.0%}" for e in means)
+    title = f"{group.capitalize()} persons answered right: {said}"
     figure, (ax,) = style.panels(title, size=(6.8, 4.4))
     for x, each in enumerate(means):
         published = PUBLISHED.get(each.setting["variant"])
