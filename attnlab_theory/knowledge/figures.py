@@ -19,6 +19,9 @@ from attnlab_theory.report import style
 SMOOTHED = 100
 """Points of a learning curve: each is the mean over as many steps as it takes."""
 
+LONGEST_LABEL = 24
+"""Characters of a name below a point."""
+
 
 def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure:
     """A point per seed, the mean over seeds with its interval, and the published range behind."""
@@ -59,14 +62,14 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Fig
         published: the variant whose published range is drawn behind.
     """
     found = estimates.of("accuracy")
-    labels = [e.setting["label"] for e in found]
-    ends = found[:1] + found[1:][-1:]
-    said = ", ".join(f"{e.value:.1%} ({e.setting['label']})" for e in ends)
+    labels = [_as_written(e.setting["label"]) for e in found]
+    pairs = [*zip(labels, found, strict=True)]
+    said = ", ".join(f"{e.value:.1%} ({label})" for label, e in pairs[:1] + pairs[1:][-1:])
     title = f"{found[0].draws} questions answered right: {said}"
     figure, (ax,) = style.panels(title, size=(max(5.6, 0.9 * len(found) + 1.6), 4.4))
     if published:
         range_of = PUBLISHED[published]
-        label = f"published, {published}: range and median of {range_of.models} models"
+        label = f"published, {published}: range, and median of {range_of.models} models"
         ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
         ax.axhline(range_of.median, color="#555555", linewidth=1.2)
     places = [float(x) for x in range(len(found))]
@@ -75,7 +78,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Fig
     ax.set_xticks(places, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="predictions", ylabel="right answers", xlim=(-0.5, len(found) - 0.5))
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-0.02 * ax.get_ylim()[1])
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     figure.legend(loc="outside lower left", ncols=1, fontsize=8)
     return figure
@@ -253,6 +256,12 @@ def _bars(
         linestyle=style.DASHES[series % 7] if line else "",
         linewidth=1.2,
     )
+
+
+def _as_written(label: str) -> str:
+    """A label without the meaning that matplotlib gives to dollars, and cut where it would cover its neighbours."""
+    short = label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+    return short.replace("$", r"\$")
 
 
 def _variants(estimates: Estimates) -> list[str]:

@@ -51,7 +51,12 @@ class Lab:
         for variant in self.variants:
             if self.variants.count(variant) > 1:
                 raise ValueError(f"variant {variant} is named twice; once is enough")
-            self.preset.config(_architecture(variant), vocabulary=2)
+            config = self.preset.config(_architecture(variant), vocabulary=2)
+            if variant != UNTRAINED and self.preset.pretraining.packed and not config.mixer.scored:
+                raise ValueError(
+                    f"{variant} cannot keep apart the documents that this preset packs into a row; take the "
+                    "homework's preset, which packs none"
+                )
 
     def pretrained(self, variant: str, seed: int) -> Path:
         """The file of a pretrained model."""
@@ -69,6 +74,9 @@ class Lab:
         """
         for seed in self.seeds:
             material = self.material(seed)
+            for questions in material.asked.values():
+                # Before hours of training.
+                evaluate.prompts(questions, material.corpus.characters, self.preset.block)
             self.finetuned("", seed).parent.mkdir(parents=True, exist_ok=True)
             for variant in self.variants:
                 yield from self._stages(variant, seed, material)

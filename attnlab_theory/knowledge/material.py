@@ -8,7 +8,7 @@ from typing import get_args
 
 from attnlab_theory.knowledge.stages import Corpus
 from attnlab_theory.language.corpora.biographies import Group, Person, Plan, biographies
-from attnlab_theory.language.corpora.birthplaces import Questions, read_questions
+from attnlab_theory.language.corpora.birthplaces import Questions, name_in, read_questions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,10 +63,12 @@ def read(pretrain: Path, finetune: Path, evaluate: Path) -> Material:
     """The homework's files; nobody in them is known to be unknown.
 
     Raises:
-        ValueError: if a file is missing or not as `Corpus.read` and `read_questions` want it, or has no places.
+        ValueError: if a file is missing or not as `Corpus.read` and `read_questions` want it, has no places, or
+            asks something else than where somebody was born.
     """
-    material = Material(
-        Corpus.read(pretrain), {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
-    )
-    _ = material.places  # Complains before hours of training of questions without places.
-    return material
+    asked: dict[Group, Questions] = {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
+    for questions in asked.values():
+        for number, question in enumerate(questions.asked, 1):
+            name_in(question, where=f"line {number} of {questions.source}")
+        _ = questions.answers
+    return Material(Corpus.read(pretrain), asked)

@@ -22,8 +22,8 @@ def scored(paths: Sequence[Path], labels: Sequence[str], questions: Questions, e
     Raises:
         ValueError: if the questions have no places, or as `read_predictions`.
     """
-    golds = np.array(questions.answers)
-    rights = [np.array(read_predictions(path, questions)) == golds for path in paths]
+    said = [read_predictions(path, questions) for path in paths]
+    rights = [np.array([*map(str.__eq__, predictions, questions.answers)]) for predictions in said]
     found = [share("accuracy", right, error_rate, label=label) for label, right in zip(labels, rights, strict=True)]
     for label, right in zip(labels[1:], rights[1:], strict=True):
         found += gained(rights[0], right, error_rate, first=labels[0], label=label)

@@ -6,6 +6,7 @@ nothing is pretrained.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -172,6 +173,8 @@ def _run(
 ) -> Run:
     refuse.not_a_size(epochs=recipe.epochs, batch=recipe.batch, rows=_rows(recipe))
     refuse.not_positive(rate=recipe.rate)
+    if recipe.rate == math.inf:
+        raise ValueError("the learning rate must be finite, not inf; the homework's is 6e-3")
     config = _config(start)
     epochs = _packed(dataset, config.block, recipe) if recipe.packed else _one_per_row(dataset, recipe)
     training = _training(recipe, corpus.documents * config.block, epochs.steps)

@@ -73,29 +73,25 @@ def answers(
             question is too long for the block, holds a mark or a padding character or is no "Where was X born?"
             where its name is wanted, with its line; or as `greedy`.
     """
-    if not len(questions):
-        raise ValueError(f"{questions.source}: there are no questions")
     if model.config.vocabulary != len(characters):
         raise ValueError(
             f"the model has {model.config.vocabulary} tokens and the vocabulary {len(characters)} characters: "
             "take the vocabulary of the corpus on which the model was trained"
         )
-    rows = _prompts(questions, characters, prompt)
+    rows = prompts(questions, characters, model.config.block, prompt)
     lengths = np.array([len(row) for row in rows])
-    too_long = np.flatnonzero(lengths > model.config.block)
-    if too_long.size:
-        number = too_long[0]
-        raise ValueError(
-            f"line {number + 1} of {questions.source} takes {lengths[number]} characters with its mark, more than "
-            f"the block of the model, {model.config.block}; take a model with a longer block"
-        )
     padded = np.zeros((len(rows), lengths.max()), np.int32)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row
     return _answered(model, questions, characters, padded, lengths, steps)
 
 
-def _prompts(questions: Questions, characters: Characters, prompt: Prompt) -> list[np.ndarray]:
+def prompts(
+    questions: Questions, characters: Characters, block: int, prompt: Prompt = "question"
+) -> list[np.ndarray]:
+    """What a model with such a block is given, question by question; args, raises as `answers`."""
+    if not len(questions):
+        raise ValueError(f"{questions.source}: there are no questions")
     if prompt not in ("question", "name"):
         raise ValueError(f"prompt must be 'question' or 'name', not {prompt!r}")
     asked = []
@@ -105,7 +101,14 @@ def _prompts(questions: Questions, characters: Characters, prompt: Prompt) -> li
             if mark in question:
                 raise ValueError(f"{where} holds {mark!r}, which belongs behind a question; take it out")
         asked.append((question if prompt == "question" else name_in(question, where=where)) + MASK)
-    return characters.encode_lines(asked, where=questions.source)
+    rows = characters.encode_lines(asked, where=questions.source)
+    for number, row in enumerate(rows, 1):
+        if len(row) > block:
+            raise ValueError(
+                f"line {number} of {questions.source} takes {len(row)} characters with its mark, more than the "
+                f"block of the model, {block}; take a model with a longer block"
+            )
+    return rows
 
 
 def _answered(

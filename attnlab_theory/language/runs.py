@@ -9,6 +9,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+
 from attnlab_theory import files
 from attnlab_theory.language.checkpoint import load_model, load_state, save_model, save_state
 from attnlab_theory.language.models.config import GPTConfig
@@ -97,24 +100,30 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
         run: what is wanted.
         path: the file for the model, with the run's origin and the loss of every step in it.
         begin: from `standing`.
-        save_every: seconds between checkpoints; 0 writes one after every step.
+        save_every: seconds between checkpoints; 0 writes one after every step. Each is written behind the next
+            step, whose loss shows that its parameters are good.
 
     Yields:
         What each step did.
 
     Raises:
-        Diverged: if the loss is no longer a number; the last checkpoint is kept, and named.
+        Diverged: as `train`; the last checkpoint whose parameters gave a loss is kept, and named.
         OSError: if a file cannot be written.
     """
     partial, losses = partial_path(path), list(begin.losses)
     saved_step, saved_at = begin.state.step, time.monotonic()
     state, steps = begin.state, train(begin.state, run.epochs, run.training)
+    due: State | None = None
     try:
         for state, metrics in steps:
+            if due is not None:
+                save_state(partial, due, run.characters, run.about(losses))
+                saved_step, saved_at, due = due.step, time.monotonic(), None
             losses.append(metrics.loss)
             if time.monotonic() - saved_at >= save_every:
-                save_state(partial, state, run.characters, run.about(losses))
-                saved_step, saved_at = state.step, time.monotonic()
+                # Whether these parameters give a loss, the next step knows, which takes their memory.
+                model, moments = jax.tree.map(jnp.copy, (state.model, state.moments))
+                due = state._replace(model=model, moments=moments)
             yield metrics
     except GeneratorExit:
         save_state(partial, state, run.characters, run.about(losses))

@@ -35,6 +35,9 @@ from attnlab_theory.seeds import key_for
 Epochs = Callable[[int], Iterable[Batch]]
 """From the number of an epoch to its batches; the same number always gives the same batches."""
 
+LONGEST = 1e9
+"""Parameters of such a Euclidean length are no model: where two layers follow one another, float32 overflows."""
+
 Split = Callable[[Batch], Sequence[Batch]]
 """A batch as micro-batches that hold the same documents."""
 
@@ -126,7 +129,7 @@ class Metrics:
 
 
 class Diverged(ValueError):
-    """The loss or its gradient is no longer a number."""
+    """The loss or its gradient is no longer a number, or the parameters are beyond all numbers that are of use."""
 
 
 def started(model: GPT, training: Training) -> State:
@@ -169,12 +172,13 @@ def train(
             model, moments, total, report = _update(
                 model, moments, total, np.float32(rate), optimizer=training.optimizer
             )
-            loss, length = (float(x) for x in report)
+            loss, length, reach = (float(x) for x in report)
             step, tokens = step + 1, tokens + batch.y.size
-            if not math.isfinite(loss + length):
+            if not (math.isfinite(loss + length) and reach <= LONGEST):
                 raise Diverged(
-                    f"loss {loss} with a gradient of length {length} at step {step}, in epoch {epoch}, at learning "
-                    f"rate {rate:.3g}: train with a lower rate"
+                    f"loss {loss:.6g} with a gradient of length {length:.3g}, and parameters of length {reach:.3g} "
+                    f"after it, at step {step}, in epoch {epoch}, at learning rate {rate:.3g}: train with a lower "
+                    "rate"
                 )
             now = time.perf_counter()
             metrics = Metrics(step, epoch, loss, rate, length, targets, batch.documents, now - before)
@@ -249,14 +253,14 @@ def _accumulate(
 @functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments", "total"))
 def _update(
     model: GPT, moments: PyTree, total: Total, rate: Array, *, optimizer: Optimizer
-) -> tuple[GPT, PyTree, Total, tuple[Array, Array]]:
-    """The next model and moments, a total of nothing, and the loss with the gradient's length."""
+) -> tuple[GPT, PyTree, Total, tuple[Array, Array, Array]]:
+    """The next model and moments, a total of nothing; the loss, and the lengths of gradient and next parameters."""
     gradient, loss = total
     # optax raises a float to the power of a whole number; our tests, or a strict caller, forbid that.
     with jax.numpy_dtype_promotion("standard"):
         steps, moments = optimizer.transformation(model).update(gradient, moments, cast(optax.Params, model))
     model = jax.tree.map(lambda x, step: x - rate.astype(x.dtype) * step, model, steps)
-    return model, moments, _nothing(model), (loss, optax.tree.norm(gradient))
+    return model, moments, _nothing(model), (loss, optax.tree.norm(gradient), optax.tree.norm(model))
 
 
 def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Batch], Batch]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.stats import Interval
@@ -78,8 +79,10 @@ def style_of(tally: Tally) -> str:
 
 
 def show(renderable: RenderableType) -> None:
-    """Print on standard output; where that is no terminal, without the spaces that fill a line."""
+    """Print on standard output, strings as they are; where it is no terminal, without the spaces that fill a line."""
     console = Console(highlight=False)
+    if isinstance(renderable, str):
+        renderable = Text(renderable)
     if console.is_terminal:
         console.print(renderable)
         return

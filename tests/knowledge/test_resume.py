@@ -1,7 +1,9 @@
 """A run that is killed at any moment comes to the same bytes as one that is not, and goes on with nothing else."""
 
 import contextlib
+import dataclasses
 import itertools
+import math
 import os
 import random
 import signal
@@ -17,6 +19,7 @@ from attnlab_theory.knowledge.recipes import Recipe
 from attnlab_theory.knowledge.stages import Corpus, pretraining
 from attnlab_theory.knowledge.variants import configured
 from attnlab_theory.language import runs
+from attnlab_theory.language import train as training_loop
 from attnlab_theory.language.checkpoint import load_state
 from attnlab_theory.language.train import Diverged
 from tests.knowledge.people import BRIEF, SMALL, run, write_people
@@ -131,12 +134,30 @@ def test_a_checkpoint_is_not_overwritten_unasked(small, tmp_path):
         runs.standing(small, tmp_path / "closed", resume=False)
 
 
-def test_a_loss_that_is_no_number_leaves_the_last_checkpoint(folder):
-    wild = small_run(folder, epochs=3, rate=1e30)
-    with pytest.raises(Diverged, match=r"at step 2, .* at learning rate .*wild\.partial keeps .* after step 1"):
+class Leap:
+    """Good rates, and from the third step on, one that is too high for anything."""
+
+    def rate(self, step, tokens):
+        return 1e-3 if step < 3 else 1e20
+
+
+def test_a_diverged_run_leaves_the_last_checkpoint_that_gave_a_loss(folder):
+    run = small_run(folder, epochs=3)
+    wild = dataclasses.replace(run, training=dataclasses.replace(run.training, schedule=Leap()))
+    with pytest.raises(Diverged, match=r"at step 4, .* at learning rate .*wild\.partial keeps .* after step 2"):
         finish(wild, folder / "wild", resume=False)
+    state, saved = load_state(folder / "wild.partial", wild.training)
+    assert (state.step, len(saved.about["losses"])) == (2, 2)
     with pytest.raises(Diverged, match="no checkpoint was written before it"):
         list(runs.checkpointed(wild, folder / "never", runs.standing(wild, folder / "never", resume=False)))
+
+
+def test_parameters_that_give_no_loss_are_not_kept(folder, monkeypatch):
+    monkeypatch.setattr(training_loop, "LONGEST", math.inf)
+    run = small_run(folder, epochs=3)
+    wild = dataclasses.replace(run, training=dataclasses.replace(run.training, schedule=Leap()))
+    with pytest.raises(Diverged, match=r"loss nan .* at step 5, .*wild\.partial keeps .* after step 3"):
+        finish(wild, folder / "wild", resume=False)
 
 
 PRETRAIN = ["pretrain", "vanilla", "wiki.txt", "--writing_params_path", "stopped", *SMALL, *BRIEF]

@@ -77,7 +77,7 @@ def test_the_figure_says_how_many_are_right(folder, published):
     assert figure.get_suptitle() == "4 questions answered right: 25.0% (A), 75.0% (B)"
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()][:-1] == (
-        ["published, rope: range and median of 6 models"] if published else []
+        ["published, rope: range, and median of 6 models"] if published else []
     )
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
 
@@ -97,6 +97,34 @@ def test_files_of_one_name_are_called_by_their_paths(folder, capsys):
 
 
 @pytest.mark.usefixtures("folder")
+def test_labels_are_printed_and_drawn_as_they_are_written(capsys):
+    arguments = ["dev.tsv", "one.predictions", "three.predictions", "--labels", "[/red] US$ 5", "US$ 10"]
+    code, out, err = run(capsys, *arguments, "--figure", "found.png")
+    assert (code, err) == (0, "")
+    assert out.count("[/red] US$ 5") == 2
+
+
+def test_long_labels_are_cut_in_the_figure(folder):
+    questions = parse_questions((folder / "dev.tsv").read_text())
+    labels = ["x" * 200 + end for end in "ab"]
+    paths = [folder / f"{name}.predictions" for name in ("one", "three")]
+    figure = figures.accuracy_of_files(scored(paths, labels, questions, 0.05))
+    assert figure.get_suptitle() == "4 questions answered right: 25.0% ({0}), 75.0% ({0})".format("x" * 23 + "…")
+
+
+def test_empty_answers_are_wrong_answers(folder, capsys):
+    (folder / "blank.predictions").write_text("\n" * 4)
+    (estimate,) = json.loads(run(capsys, "dev.tsv", "blank.predictions", "--json")[1])
+    assert (estimate["value"], estimate["draws"]) == (0, 4)
+
+
+def test_an_answer_with_more_behind_it_is_wrong(folder, capsys):
+    (folder / "nul.predictions").write_text("London\0\nBonn\nx\nx\n")
+    (estimate,) = json.loads(run(capsys, "dev.tsv", "nul.predictions", "--json")[1])
+    assert estimate["value"] == 0.25
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -105,6 +133,8 @@ def test_files_of_one_name_are_called_by_their_paths(folder, capsys):
         (["dev.tsv", "nowhere"], "there is no file nowhere"),
         (["dev.tsv", "dev.tsv", "--labels", "a", "b"], "2 --labels for 1 files"),
         (["dev.tsv", "one.predictions", "one.predictions"], "are called 'one.predictions'"),
+        (["dev.tsv", "one.predictions", "--labels", " "], "needs a name, not ' '"),
+        (["dev.tsv", "dev.tsv/one"], "dev.tsv/one cannot be read: Not a directory"),
         (["dev.tsv", "short"], "short has 2 lines for the 4 questions of dev.tsv"),
         (["one.predictions", "one.predictions"], "one.predictions"),
         (["dev.tsv", "one.predictions", "--published", "rope"], "--figure"),

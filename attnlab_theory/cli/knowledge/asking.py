@@ -75,7 +75,7 @@ class Evaluate:
         score = None if found.questions.places is None else found.score()
         if self.json:
             written = None if self.outputs_path is None else str(self.outputs_path)
-            result = {"variant": self.variant, "questions": len(found.questions), **_as_json(score)}
+            result = {"variant": self.variant, "questions": len(found.questions), **as_json(score)}
             print(json.dumps({**result, "outputs_path": written}, indent=1, ensure_ascii=False))
             return
         if score is None:
@@ -103,13 +103,14 @@ class Baseline:
 
         found = always(self.place, read_questions(self.eval_corpus))
         if self.json:
-            print(json.dumps({"place": self.place, **_as_json(found)}, indent=1, ensure_ascii=False))
+            print(json.dumps({"place": self.place, **as_json(found)}, indent=1, ensure_ascii=False))
         else:
             print(in_words(self.place, found))
         return 0
 
 
-def _as_json(score: "Score | None") -> dict[str, Any]:
+def as_json(score: "Score | None") -> dict[str, Any]:
+    """How many are right, the share and its interval; all None where there is no score."""
     if score is None:
         return dict.fromkeys(("correct", "total", "accuracy", "interval", "error_rate"))
     interval = score.interval(ERROR_RATE)

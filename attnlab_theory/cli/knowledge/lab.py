@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -174,7 +175,9 @@ class RunLab:
             raise ValueError(
                 f"--{min(told).replace('_', '-')} is for generated persons; leave it or the files away"
             )
-        return read(*(path for path in files.values() if path is not None))
+        material = read(*(path for path in files.values() if path is not None))
+        _say_what_is_asked_twice(material)
+        return material
 
     def _about(self, seconds: float) -> dict[str, Any]:
         from attnlab_theory.knowledge.results import ERROR_RATE
@@ -205,6 +208,19 @@ class RunLab:
         show(
             f"\n{len(found.findings)} findings, each verdict errs with probability at most "
             f"{about['error_rate']:g}; {about['seconds']:.0f} s. Figures and data: {self.out}/"
+        )
+
+
+def _say_what_is_asked_twice(material: "Material") -> None:
+    """Persons of the evaluation who are asked for in finetuning too are not held out."""
+    held_out = material.asked["held-out"].asked
+    learned = set(material.finetuning.asked)
+    twice = [question for question in held_out if question in learned]
+    if twice:
+        print(
+            f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for finetuning "
+            f"too, {twice[0]!r} first: their persons are not held out",
+            file=sys.stderr,
         )
 
 

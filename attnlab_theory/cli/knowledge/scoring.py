@@ -49,12 +49,14 @@ class Score:
         if self.json:
             print(record.to_text([estimate.as_json() for estimate in found]), end="")
             return 0
-        show(f"{found[0].draws} questions of {self.eval_corpus}\n")
+        count = found[0].draws
+        show(f"{count} question{'s' * (count != 1)} of {self.eval_corpus}\n")
         show(_table(found, labels))
         if len(labels) > 1:
             show(
                 f"\nGains are over {labels[0]}, for these very models and more such questions; p is exact, for "
-                f"both being right equally often. Each interval errs with probability {ERROR_RATE:g}."
+                f"both being right equally often. Each interval errs with probability {ERROR_RATE:g}; that of a "
+                "gain bounds what is won and what is lost apart, and may hold 0 where p is small."
             )
         return 0
 
@@ -67,6 +69,10 @@ class Score:
             labels = tuple(map(str, self.predictions))
         if len(labels) != files:
             raise ValueError(f"{len(labels)} --labels for {files} files of predictions; give one each")
+        if not all(map(str.strip, labels)):
+            raise ValueError(
+                f"a file of predictions needs a name, not {min(labels, key=str.strip)!r}; see --labels"
+            )
         twice = [label for label in labels if labels.count(label) > 1]
         if twice:
             raise ValueError(f"two files of predictions are called {twice[0]!r}; tell them apart with --labels")

@@ -15,6 +15,7 @@ from attnlab_theory.knowledge.recipes import RuleName
 from attnlab_theory.language.corpora.corruption import Corruption
 
 if TYPE_CHECKING:
+    from attnlab_theory.language.corpora.birthplaces import Questions
     from attnlab_theory.language.runs import Run, Standing
 
 
@@ -112,31 +113,24 @@ class Store:
 
     def run(self) -> int:
         """Train, write, and ask what was held back."""
-        from attnlab_theory.cli.knowledge.asking import in_words
         from attnlab_theory.knowledge.recipes import STORING
         from attnlab_theory.knowledge.stages import Corpus, storing
-        from attnlab_theory.language.checkpoint import load_model
         from attnlab_theory.language.corpora.birthplaces import read_questions
-        from attnlab_theory.language.evaluate import answers
 
         corpus = Corpus.read(self.pretrain_corpus)
         given, kept = read_questions(self.finetune_corpus_path).split(self.hold_back, seed=self.changes.seed)
         dry = self.sizes if self.sizes.dropout is not None else dataclasses.replace(self.sizes, dropout=0.0)
         start = dry.start(self.variant, corpus, self.reading_params_path)
-        recipe = dataclasses.replace(self.changes.of(STORING), fall=None)
+        recipe = self.changes.of(STORING)
         run = storing(corpus, given, start, recipe, self.rule, questions_too=self.questions_too)
-        code = _train_and_tell(run, self.keeping)
-        if code == 0 and len(kept) and not self.keeping.json:
-            model = load_model(self.keeping.writing_params_path).model
-            print(f"held back, {in_words(self.variant, answers(model, kept, corpus.characters).score())}")
-        return code
+        return _train_and_tell(run, self.keeping, kept if len(kept) else None)
 
 
-def _train_and_tell(run: "Run", keeping: Keeping) -> int:
+def _train_and_tell(run: "Run", keeping: Keeping, held_back: "Questions | None" = None) -> int:
     seconds = train(run, keeping)
     if seconds is None:
         return 130
-    _report(run, keeping, "is written" if seconds else "is finished: nothing to do", seconds=seconds)
+    _report(run, keeping, "is written" if seconds else "is finished: nothing to do", held_back, seconds=seconds)
     return 0
 
 
@@ -216,16 +210,21 @@ def _beginning(run: "Run", begin: "Standing") -> str:
     )
 
 
-def _report(run: "Run", keeping: Keeping, said: str, *, seconds: float) -> None:
+def _report(run: "Run", keeping: Keeping, said: str, held_back: "Questions | None", *, seconds: float) -> None:
+    from attnlab_theory.cli.knowledge.asking import as_json, in_words
     from attnlab_theory.language.checkpoint import load_model
+    from attnlab_theory.language.evaluate import answers
     from attnlab_theory.language.models.gpt import parameter_count
 
     saved = load_model(keeping.writing_params_path)
     losses = saved.about["losses"]
     per_epoch = run.steps // run.training.epochs
     last = sum(losses[-per_epoch:]) / per_epoch
+    score = None if held_back is None else answers(saved.model, held_back, run.characters).score()
     if not keeping.json:
         print(f"{keeping.writing_params_path} {said}; loss {last:.4f} in the last epoch")
+        if score is not None:
+            print(f"held back, {in_words(run.origin['variant'], score)}")
         return
     result = {
         "origin": run.origin,
@@ -234,5 +233,6 @@ def _report(run: "Run", keeping: Keeping, said: str, *, seconds: float) -> None:
         "losses": [sum(losses[i : i + per_epoch]) / per_epoch for i in range(0, len(losses), per_epoch)],
         "seconds": seconds,
         "writing_params_path": str(keeping.writing_params_path),
+        **({} if score is None else {"held_back": as_json(score)}),
     }
     print(json.dumps(result, indent=1, ensure_ascii=False))

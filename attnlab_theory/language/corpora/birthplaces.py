@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int32
 
 from attnlab_theory import refuse
 from attnlab_theory.language.corpora.batches import Batch
-from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.corpora.reading import decoded, read_text
 from attnlab_theory.language.text.characters import MASK, PAD_ID, Characters
 from attnlab_theory.stats import Interval, proportion
 
@@ -119,9 +119,10 @@ def read_predictions(path: Path, questions: Questions) -> tuple[str, ...]:
     """What a model answered to the questions, one answer per line; an empty line is an empty answer.
 
     Raises:
-        ValueError: if the file is missing, empty or not UTF-8, or has not as many lines as there are questions.
+        ValueError: if the file is missing or not UTF-8, or has not as many lines as there are questions.
     """
-    predictions = tuple(read_text(path).removesuffix("\n").split("\n"))
+    text = decoded(path)
+    predictions = tuple(text.removesuffix("\n").split("\n")) if text else ()
     if len(predictions) != len(questions):
         raise ValueError(
             f"{path} has {len(predictions)} lines for the {len(questions)} questions of {questions.source}; "

@@ -9,17 +9,25 @@ def read_text(path: Path) -> str:
     Raises:
         ValueError: if the file is missing, a folder, empty, or not UTF-8 (naming the line).
     """
+    text = decoded(path)
+    if not text.strip():
+        raise ValueError(f"{path} is empty; it needs at least one line of text")
+    return text
+
+
+def decoded(path: Path) -> str:
+    """As `read_text`, but lines may be empty, all of them too."""
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except IsADirectoryError:
         raise ValueError(f"{path} is a folder; name a text file in it") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}; name another file") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path} is not UTF-8: line {line} holds the byte 0x{content[error.start]:02x}") from None
-    if not text.strip():
-        raise ValueError(f"{path} is empty; it needs at least one line of text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
