@@ -79,7 +79,7 @@ def style_of(tally: Tally) -> str:
 
 
 def show(renderable: RenderableType) -> None:
-    """Print on standard output, strings as they are; where it is no terminal, without the spaces that fill a line."""
+    """Print on standard output, strings as they are; without a terminal, no spaces fill the lines."""
     console = Console(highlight=False)
     if isinstance(renderable, str):
         renderable = Text(renderable)
