@@ -109,15 +109,20 @@ def storing(
         questions_too: whether the questions are targets as well as the answers; less is recalled then.
 
     Raises:
-        ValueError: if there is no such rule, or as `finetuning`.
+        ValueError: if there is no such rule, it finds nobody's place, or as `finetuning`.
     """
     if rule not in get_args(RuleName):
         raise ValueError(f"rule is one of {', '.join(get_args(RuleName))}, not {rule!r}")
     found = labels.capitalised if rule == "capitalised" else labels.known(questions.answers)
     asked = labels.labelled(corpus.text, found, questions)
-    dataset = NameDataset(
-        asked, _config(start).block, characters=corpus.characters, ascii_only=False, whole=questions_too
-    )
+    if len(asked) == len(set(questions.asked)):
+        raise ValueError(
+            f"the rule {rule!r} finds nobody's place in {corpus.source}; a line needs a name, a full stop and "
+            "sentences about its bearer"
+        )
+    as_data = functools.partial(NameDataset, characters=corpus.characters, ascii_only=False, whole=questions_too)
+    as_data(questions, _config(start).block)  # Complains of a line of the file by its number there.
+    dataset = as_data(asked, _config(start).block)
     told = {
         "rule": rule,
         "questions_too": questions_too,
@@ -155,6 +160,10 @@ def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
         raise ValueError(
             f"{path} was trained with another vocabulary than that of {corpus.source}: {one!r} (U+{ord(one):04X}) "
             f"is only in {'that' if one in ours else 'the former'}; name the corpus of its pretraining"
+        )
+    if saved.characters.symbols != corpus.characters.symbols:
+        raise ValueError(
+            f"{path} has the characters of {corpus.source} in another order: it was written by no attnlab"
         )
     return saved
 
@@ -231,6 +240,12 @@ def _training(recipe: Recipe, places: int, steps: int) -> Training:
     """The recipe's numbers, made absolute by the places of one pass over the pretraining corpus."""
     if recipe.fall is None:
         schedule: Schedule = Cosine(peak=recipe.rate, steps=steps, warmup=steps // 100)
+    elif recipe.fall * places <= HomeworkCosine.warmup_tokens:
+        raise ValueError(
+            f"the homework's learning rate warms up for {HomeworkCosine.warmup_tokens:,} characters, PAD included, "
+            f"and {recipe.fall} passes over this corpus are only {recipe.fall * places:,}: take a longer corpus or "
+            "the schedule cosine"
+        )
     else:
         schedule = HomeworkCosine(peak=recipe.rate, final_tokens=recipe.fall * places)
     return Training(

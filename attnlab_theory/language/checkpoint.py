@@ -31,6 +31,12 @@ VERSION = 1
 KEY = "attnlab"
 """Of the JSON text among the file's metadata."""
 
+FIELDS = {"kind": str, "config": dict, "characters": str, "about": dict}
+"""Of that text, beside the version."""
+
+PROGRESS = ("step", "epoch", "batch", "tokens")
+"""Of a run that can go on."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Saved:
@@ -53,7 +59,7 @@ def save_model(path: Path, model: GPT, characters: Characters, about: Mapping[st
 
 def save_state(path: Path, state: State, characters: Characters, about: Mapping[str, Any]) -> None:
     """Write all that a run needs to go on; args, raises as `save_model`."""
-    progress = {name: getattr(state, name) for name in ("step", "epoch", "batch", "tokens")}
+    progress = {name: getattr(state, name) for name in PROGRESS}
     parts = {"model": state.model, "moments": state.moments}
     _write(path, "state", state.model, characters, {"progress": progress, **about}, parts)
 
@@ -78,7 +84,9 @@ def load_state(path: Path, training: Training) -> tuple[State, Saved]:
     empty = _empty(path, header)
     moments = eqx.filter_eval_shape(lambda model: started(model, training).moments, empty)
     about = dict(header["about"])
-    progress = about.pop("progress")
+    progress = about.pop("progress", None)
+    if not isinstance(progress, dict) or [type(progress.get(name)) for name in PROGRESS] != [int] * len(PROGRESS):
+        raise ValueError(f"{path} does not say how far its run has come, its header is damaged; train anew")
     model = _filled(path, "model", empty, arrays)
     state = State(model, _filled(path, "moments", moments, arrays), **progress)
     return state, Saved(model, _characters(path, header), about)
@@ -121,10 +129,23 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise ValueError(f"{path} is no whole checkpoint of attnlab: {error}") from None
     if KEY not in metadata:
         raise ValueError(f"{path} is a safetensors file of somebody else's: it does not say how attnlab wrote it")
-    header = json.loads(metadata[KEY])
+    return _header(path, metadata[KEY]), arrays
+
+
+def _header(path: Path, text: str) -> dict[str, Any]:
+    """What a file says of itself, every field of the kind that it must be."""
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} does not say what it holds, its header is damaged: {error}") from None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} does not say what it holds, its header is damaged: no fields; train anew")
     if header.get("version") != VERSION:
         raise ValueError(f"{path} has version {header.get('version')}, this attnlab reads {VERSION}; train anew")
-    return header, arrays
+    for name, kind in FIELDS.items():
+        if not isinstance(header.get(name), kind):
+            raise ValueError(f"{path} does not say its {name}, its header is damaged; train anew")
+    return header
 
 
 def _empty(path: Path, header: Mapping[str, Any]) -> GPT:

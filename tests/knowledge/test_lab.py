@@ -170,6 +170,21 @@ def test_files_of_ones_own_take_the_place_of_generated_persons(tmp_path, capsys,
     assert (tmp_path / "lab" / "knowledge" / "models" / "seed-0" / "none.finetuned").exists()
 
 
+def test_who_is_learned_and_asked_is_told(tmp_path, capsys, monkeypatch):
+    write_people(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "both.tsv").write_text("Where was Ada born?\tRome\nWhere was Lou born?\tBonn\n")
+    code, _, err = run(capsys, "run", *FILES, "both.tsv", "--variants", "vanila")
+    assert code == 2
+    monkeypatch.setattr("attnlab_theory.cli.knowledge.lab.train", lambda *_, **__: None)
+    code, _, err = run(capsys, "run", *FILES, "both.tsv", "--variants", "none")
+    assert code == 130
+    assert (
+        "of 2 questions for evaluation, 1 stand in the file for finetuning too, 'Where was Ada born?' first" in err
+    )
+
+
+FILES = [*("wiki.txt", "--finetune_corpus_path", "train.tsv"), *SMALL, "--eval_corpus_path"]
 BAD = {
     "an unknown variant": (["--variants", "vanila"], "did you mean vanilla?"),
     "a variant twice": (["--variants", "rope", "rope"], "rope is named twice"),
@@ -190,6 +205,10 @@ BAD = {
         ["wiki.txt", "--finetune_corpus_path", "train.tsv", "--eval_corpus_path", "test.tsv"],
         "test.tsv has no places",
     ),
+    "a stranger to ask for": ([*FILES, "strange.tsv"], "line 2 of strange.tsv holds 'X' (U+0058)"),
+    "no question of the kind": ([*FILES, "other.tsv"], "line 1 of other.tsv is 'Who was Ada?'"),
+    "a long question": ([*FILES, "dev.tsv", "--block-size", "16"], "line 1 of train.tsv takes 20 characters"),
+    "sums over packed rows": (["--variants", "vanilla", "features"], "features cannot keep apart the documents"),
     "no interval": (["--save-every", "nan", *FEW, *SMALL], "--save-every"),
     "a folder that is a file": (["--out", "wiki.txt", *FEW], "wiki.txt"),
 }
@@ -198,7 +217,10 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_line_and_exit_code_2(name, tmp_path, capsys, monkeypatch):
     write_people(tmp_path)
+    (tmp_path / "strange.tsv").write_text("Where was Lou born?\tBonn\nWhere was Xa born?\tBonn\n")
+    (tmp_path / "other.tsv").write_text("Who was Ada?\tBonn\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Progress, "advance", None)  # Nothing is trained before it is refused.
     arguments, said = BAD[name]
     code, out, err = run(capsys, "run", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)

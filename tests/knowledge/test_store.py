@@ -1,5 +1,6 @@
 """attnlab knowledge store: everybody's question at once, answers read off by rule."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from attnlab_theory.knowledge.recipes import STORING
 from attnlab_theory.knowledge.stages import Corpus, storing
-from attnlab_theory.language.corpora.birthplaces import read_questions
+from attnlab_theory.language.corpora.birthplaces import Questions, read_questions
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.text.characters import MASK_ID, PAD_ID
 from tests.knowledge.people import BORN, BRIEF, SMALL, run
@@ -79,6 +80,37 @@ def test_what_cannot_be_is_refused_in_one_line(capsys, folder, more, said):
     assert code == 2
     assert said in err
     assert err.count("\n") == 1
+
+
+def test_a_rule_that_finds_nobody_is_refused(folder):
+    corpus = Corpus.read(folder / "wiki.txt")
+    start = GPTConfig(block=48, vocabulary=len(corpus.characters.symbols))
+    nobody = dataclasses.replace(corpus, text="nobody is named here\n")
+    with pytest.raises(ValueError, match=r"the rule 'capitalised' finds nobody's place in .*wiki\.txt"):
+        storing(nobody, read_questions(folder / "train.tsv"), start, STORING, "capitalised")
+
+
+def test_what_is_held_back_is_not_learned_under_another_answer():
+    twice = Questions(("a?", "b?", "a?", "c?"), ("Rome", "Bonn", "Lima", "Oslo"))
+    for seed in range(20):
+        given, kept = twice.split(1, seed=seed)
+        assert not set(given.asked) & set(kept.asked)
+    with pytest.raises(ValueError, match="seed must not be negative, but is -1"):
+        twice.split(1, seed=-1)
+
+
+def test_a_schedule_that_is_asked_for_is_taken(capsys, folder):
+    plain, other = (
+        json.loads(run(capsys, *STORE, *schedule, "--writing_params_path", name, "--json")[1])
+        for name, schedule in (("plain", []), ("2024", ["--schedule", "2024"]))
+    )
+    assert (plain["origin"]["recipe"]["fall"], other["origin"]["recipe"]["fall"]) == (None, 650)
+
+
+def test_what_is_held_back_stands_in_the_json_too(capsys, folder):
+    code, out, _ = run(capsys, *STORE, "--hold_back", "3", "--json")
+    assert code == 0
+    assert json.loads(out)["held_back"]["total"] == 3
 
 
 def test_questions_are_split_at_random_and_stay_in_order(folder):

@@ -91,6 +91,9 @@ def rewritten(path, change_header=lambda header: None, change_arrays=lambda arra
     ("header", "arrays", "said"),
     [
         (lambda h: h.update(version=2), lambda a: None, "version 2"),
+        (lambda h: h.pop("about"), lambda a: None, "does not say its about, its header is damaged"),
+        (lambda h: h.update(characters=5), lambda a: None, "does not say its characters"),
+        (lambda h: h.pop("config"), lambda a: None, "does not say its config"),
         (lambda h: h["config"].update(layers=2), lambda a: None, r"blocks\[1\].* the file lacks it"),
         (lambda h: h["config"].update(width=12), lambda a: None, r"model\.tokens must be .*12"),
         (lambda h: h["config"].update(colour=1), lambda a: None, "no model of this attnlab: .*colour"),
@@ -103,6 +106,21 @@ def test_a_file_that_does_not_fit_itself_is_refused(saved, header, arrays, said)
     rewritten(saved, header, arrays)
     with pytest.raises(ValueError, match=said):
         checkpoint.load_model(saved)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '"model"', "null"])
+def test_a_damaged_header_is_refused(saved, text):
+    safetensors.numpy.save_file(safetensors.numpy.load_file(saved), saved, metadata={"attnlab": text})
+    with pytest.raises(ValueError, match=r"vanilla\.model\.params does not say .*, its header is damaged"):
+        checkpoint.load_model(saved)
+
+
+def test_a_run_that_does_not_say_how_far_it_came_is_refused(tmp_path):
+    path = tmp_path / "state"
+    checkpoint.save_state(path, started(MODEL, TRAINING), CHARACTERS, {})
+    rewritten(path, lambda header: header["about"]["progress"].pop("step"))
+    with pytest.raises(ValueError, match="does not say how far its run has come"):
+        checkpoint.load_state(path, TRAINING)
 
 
 def test_files_of_others_are_refused(saved, tmp_path):

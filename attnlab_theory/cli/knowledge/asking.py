@@ -45,6 +45,10 @@ class Evaluate:
 
         if self.outputs_path is not None:
             files.refuse_unwritable(self.outputs_path)
+        if self.finetune_corpus_path is not None and self.out is None:
+            raise ValueError(
+                f"--finetune_corpus_path {self.finetune_corpus_path} is for --out: name a folder with it"
+            )
         corpus = Corpus.read(self.pretrain_corpus)
         saved = read_model(self.reading_params_path, self.variant, corpus)
         questions = read_questions(self.eval_corpus_path)

@@ -40,6 +40,10 @@ class Data:
         """Read, and print the first examples."""
         if self.examples < 1:
             raise ValueError(f"--examples must be at least 1, not {self.examples}")
+        if self.kind == "charcorruption" and self.pretrain_corpus is not None:
+            raise ValueError(
+                "--pretrain-corpus is for namedata: a text that is corrupted has characters of its own"
+            )
         dataset = self._questions() if self.kind == "namedata" else self._documents()
         batch = dataset.epoch(self.epoch)
         decode = dataset.characters.decode

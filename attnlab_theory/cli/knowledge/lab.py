@@ -219,7 +219,7 @@ def _say_what_is_asked_twice(material: "Material") -> None:
     if twice:
         print(
             f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for finetuning "
-            f"too, {twice[0]!r} first: their persons are not held out",
+            f"too, {twice[0]!r} first: who is learned is not held out",
             file=sys.stderr,
         )
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int32
 from attnlab_theory import refuse
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.reading import decoded, read_text
-from attnlab_theory.language.text.characters import MASK, PAD_ID, Characters
+from attnlab_theory.language.text.characters import MASK, PAD, PAD_ID, Characters
 from attnlab_theory.stats import Interval, proportion
 
 QUESTION = "Where was {name} born?"
@@ -54,13 +54,19 @@ class Questions:
     def split(self, size: int, *, seed: int) -> tuple["Questions", "Questions"]:
         """All but `size` of the questions, and those, drawn at random; both in the order of the file.
 
+        What is among those and asked a second time is in neither part then: nothing that is held back is learned.
+
         Raises:
-            ValueError: if there are not more questions than that, or the size is negative.
+            ValueError: if there are not more questions than that, or size or seed is negative.
         """
+        if seed < 0:
+            raise ValueError(f"seed must not be negative, but is {seed}")
         if not 0 <= size < len(self):
             raise ValueError(f"of the {len(self)} questions of {self.source}, {size} cannot be held back")
         back = np.isin(np.arange(len(self)), np.random.default_rng(seed).permutation(len(self))[:size])
-        given, kept = (self._where(chosen) for chosen in (~back, back))
+        kept = self._where(back)
+        held_back = set(kept.asked)
+        given = self._where(np.array([question not in held_back for question in self.asked], bool))
         return given, dataclasses.replace(kept, source=f"{size} questions of {self.source}")
 
     def _where(self, chosen: Bool[np.ndarray, "n"]) -> "Questions":
@@ -155,7 +161,7 @@ class NameDataset:
         ascii_only: bool = True,
         whole: bool = False,
     ):
-        refuse.not_whole(block_size=block_size)
+        refuse.not_a_size(block_size=block_size)
         self.characters = characters
         self.block_size = block_size
         self.questions = questions
@@ -163,8 +169,13 @@ class NameDataset:
         self._ignored = np.zeros((len(questions), block_size), bool)
         for row, (question, place) in enumerate(zip(questions.asked, questions.answers, strict=True)):
             where = f"line {row + 1} of {questions.source}"
+            for mark in (MASK, PAD):
+                if mark in question + place:
+                    raise ValueError(f"{where} holds {mark!r}, which stands for no text; take it out")
             if ascii_only:
                 question, place = _ascii(question), _ascii(place)
+            if not place.strip():
+                raise ValueError(f"{where} has a place without a character of ASCII: nothing is left to learn")
             full = f"{question}{MASK}{place}{MASK}"
             if len(full) > block_size:
                 raise ValueError(

@@ -69,7 +69,7 @@ def labelled(text: str, rule: Rule, given: Questions) -> Questions:
     Args:
         text: one person per line.
         rule: finds a place; persons for whom it finds none are left out.
-        given: the training questions, all of which are kept.
+        given: the training questions, all of which are kept; of two answers to one question, the last.
 
     Raises:
         ValueError: if the training questions have no places.

@@ -84,6 +84,19 @@ def test_a_character_outside_the_vocabulary_is_named_with_its_line():
         NameDataset(TWO, 64, characters=vocabulary("Ada Rome"))
 
 
+@pytest.mark.parametrize(
+    ("question", "place", "said"),
+    [
+        ("Where was ⁇ born?", "Rome", "line 1 of the questions holds '⁇'"),
+        ("Where was Ada born?", "Ro□e", "line 1 of the questions holds '□'"),
+        ("Where was Ada born?", "é", "line 1 of the questions has a place without a character of ASCII"),
+    ],
+)
+def test_marks_and_places_of_which_nothing_is_left_are_refused(question, place, said):
+    with pytest.raises(ValueError, match=f"^{said}"):
+        NameDataset(Questions((question,), (place,)), 64, characters=vocabulary("Ada Rome é"))
+
+
 def test_questions_without_places_are_refused_where_places_are_needed():
     without = Questions(TWO.asked, None, "test.tsv")
     for need in (
