@@ -155,3 +155,15 @@ def not_floating(**arrays: ArrayLike) -> None:
         kind = jnp.result_type(array)
         if not jnp.issubdtype(kind, jnp.floating):
             raise ValueError(f"{name} must hold floating-point numbers, not {kind}")
+
+
+def not_real(**arrays: ArrayLike) -> None:
+    """Refuse arrays that hold neither floating-point nor whole numbers: a cast would drop an imaginary part.
+
+    Raises:
+        ValueError: naming the array and its type.
+    """
+    for name, array in arrays.items():
+        kind = jnp.result_type(array)
+        if not (jnp.issubdtype(kind, jnp.floating) or jnp.issubdtype(kind, jnp.integer)):
+            raise ValueError(f"{name} must hold real numbers, not {kind}")

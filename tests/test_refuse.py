@@ -35,6 +35,8 @@ Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
         ),
         (lambda: refuse.not_floating(q=jnp.zeros(3, int)), "q must hold floating-point numbers, not int"),
         (lambda: refuse.not_floating(mask=jnp.zeros(3, bool)), "mask must hold floating-point numbers, not bool"),
+        (lambda: refuse.not_real(at=jnp.zeros(3, jnp.complex64)), "at must hold real numbers, not complex64"),
+        (lambda: refuse.not_real(at=jnp.zeros(3, bool)), "at must hold real numbers, not bool"),
     ],
 )
 def test_a_bad_value_is_named_with_what_it_is(check, said):
@@ -51,6 +53,7 @@ def test_a_bad_value_is_named_with_what_it_is(check, said):
         lambda: refuse.negative(variance=0.0),
         lambda: refuse.different_axes("width", q=3, k=3),
         lambda: refuse.wrong_rank(2, q=Q, k=np.zeros((4, 3))),
+        lambda: refuse.not_real(at=jnp.arange(3), k=np.zeros(3), number=1.0, half=jnp.zeros(2, jnp.bfloat16)),
         lambda: refuse.not_floating(q=Q, k=np.zeros(3), number=1.0, half=jnp.zeros(2, jnp.bfloat16)),
     ],
 )

@@ -43,7 +43,8 @@ def rotary(
 
     Raises:
         ValueError: if the width is odd, there is not one position per row, the layout is unknown, `base`
-            is not positive, or an array is not finite or has the wrong number of axes.
+            is not a positive number of the floating type, an array is not finite or has the wrong number of
+            axes, x is not of a floating type, or the positions are not real.
 
     Source: Su et al. 2021 (RoFormer), eq. (34); the blog's equations (6) and (7).
     """
@@ -92,14 +93,14 @@ def rotation_matrix(
         dtype: of the result; by default JAX's float.
 
     Raises:
-        ValueError: if `width` is odd or not positive, or `base` is not positive.
+        ValueError: if `width` is odd or not positive, or `base` is not a positive number of the floating type.
 
     Source: Su et al. 2021 (RoFormer), eq. (15); the blog's equation (6).
     """
     _check_width(width)
-    refuse.not_positive(base=base)
-    refuse.non_finite(position=position)
     dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    _check_base(base, dtype)
+    refuse.non_finite(position=position)
     position, base = jnp.asarray(position, dtype), jnp.asarray(base, dtype)
     matrix = jnp.zeros((width, width), dtype)
     for pair in range(width // 2):
@@ -136,12 +137,13 @@ def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000
         One row per position, in the dtype of the positions if that is a float, else in JAX's float.
 
     Raises:
-        ValueError: if the width is odd or not positive, `base` is not positive, or the positions are not
-            finite or not a vector.
+        ValueError: if the width is odd or not positive, `base` is not a positive number of the floating type,
+            or the positions are not real, not finite or not a vector.
 
     Source: Vaswani et al. 2017, section 3.5.
     """
     refuse.wrong_rank(1, positions=positions)
+    refuse.not_real(positions=positions)
     refuse.non_finite(positions=positions)
     is_float = jnp.issubdtype(positions.dtype, jnp.floating)
     dtype = positions.dtype if is_float else jax.dtypes.canonicalize_dtype(float)
@@ -153,8 +155,8 @@ def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000
 def _angles(positions: Array, width: int, base: Scalar, dtype: DTypeLike) -> Float[Array, "t half"]:
     """positions[t] * base**(-2j/width), in at least float32: half precision cannot count beyond 2048."""
     _check_width(width)
-    refuse.not_positive(base=base)
     dtype = dtype if np.dtype(dtype).itemsize >= 4 else np.dtype(np.float32)
+    _check_base(base, dtype)
     exponents = jnp.asarray(-2 * np.arange(width // 2) / width, dtype)
     base = jnp.asarray(base, dtype)
     # Not `refuse.nan_unless_positive`: NaN to the power zero is one.
@@ -165,6 +167,8 @@ def _angles(positions: Array, width: int, base: Scalar, dtype: DTypeLike) -> Flo
 def _checked_angles(x: Array, positions: Array, base: Scalar) -> Float[Array, "t half"]:
     refuse.wrong_rank(2, x=x)
     refuse.wrong_rank(1, positions=positions)
+    refuse.not_floating(x=x)
+    refuse.not_real(positions=positions)
     refuse.different_axes("positions", x=x.shape[0], positions=positions.shape[0])
     refuse.non_finite(x=x, positions=positions)
     return _angles(positions, x.shape[1], base, x.dtype)
@@ -173,3 +177,12 @@ def _checked_angles(x: Array, positions: Array, base: Scalar) -> Float[Array, "t
 def _check_width(width: int) -> None:
     if not (width > 0 and width % 2 == 0):
         raise ValueError(f"the width must be even and positive, not {width}: coordinates turn in pairs")
+
+
+def _check_base(base: Scalar, dtype: DTypeLike) -> None:
+    """Refuse a base that is no positive number, or that the floating type would round to zero or infinity."""
+    refuse.not_positive(base=base)
+    refuse.non_finite(base=base)
+    info = jnp.finfo(dtype)
+    if refuse.is_concrete(base) and not float(info.tiny) <= float(base) <= float(info.max):
+        raise ValueError(f"base must lie between {info.tiny:.3g} and {info.max:.3g} in {info.dtype}, not {base}")

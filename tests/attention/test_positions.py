@@ -99,11 +99,33 @@ def test_traced_base_that_is_not_positive_gives_nan():
         (X, AT, float("nan"), "base must be positive, not nan"),
         (X.at[1, 2].set(jnp.nan), AT, 1e4, r"x must be finite, but holds nan at index \(1, 2\)"),
         (X, jnp.array([0.0, jnp.inf, 1.0]), 1e4, "positions must be finite, but holds inf"),
+        (X.astype(int), AT, 1e4, "x must hold floating-point numbers, not int"),
+        (X, AT.astype(complex), 1e4, "positions must hold real numbers, not complex"),
+        (X, AT > 0, 1e4, "positions must hold real numbers, not bool"),
+        (X, AT, float("inf"), "base must be finite, but holds inf"),
+        (X, AT, True, "base must be one real number, not True"),
     ],
 )
 def test_bad_rotations_are_refused(turn, x, at, base, message):
     with pytest.raises(ValueError, match=message):
         turn(x, at, base=base)
+
+
+@pytest.mark.parametrize(("base", "named"), [(1e-50, "1e-50"), (1e50, r"1e\+50")])
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda base: rotary(X.astype(jnp.float32), AT, base=base),
+        lambda base: rotary(X.astype(jnp.float16), AT, base=base),
+        lambda base: rotary_by_complex(X.astype(jnp.float32), AT, base=base),
+        lambda base: rotation_matrix(1, 4, base=base, dtype=jnp.float32),
+        lambda base: sinusoidal(AT.astype(jnp.float32), 4, base=base),
+    ],
+    ids=["rotary", "half precision", "by complex", "matrix", "sinusoids"],
+)
+def test_a_base_that_the_floating_type_cannot_hold_is_refused(turn, base, named):
+    with pytest.raises(ValueError, match=rf"base must lie between 1.18e-38 and 3.4e\+38 in float32, not {named}"):
+        turn(base)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
@@ -124,8 +146,17 @@ def test_bad_sinusoids_and_matrices_are_refused(width, base):
             half_layout_order(width)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("at", [AT.astype(complex), AT > 0], ids=["complex", "boolean"])
+def test_sinusoids_of_positions_that_are_not_real_are_refused(at):
+    with pytest.raises(ValueError, match="positions must hold real numbers"):
+        sinusoidal(at, 4)
+
+
 def test_positions_that_are_not_finite_are_refused():
     with pytest.raises(ValueError, match="positions must be finite"):
         sinusoidal(jnp.array([jnp.nan]), 4)
+    with pytest.raises(ValueError, match="base must be finite"):
+        sinusoidal(AT, 4, base=float("inf"))
     with pytest.raises(ValueError, match="position must be finite"):
         rotation_matrix(float("inf"), 4)
