@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
+from attnlab_theory.attention.precision import of_one_type
 
 BLOCK = 128
 """Queries whose scores are made together."""
@@ -48,12 +49,12 @@ def additive_weights(
     _refuse_inputs(q, k, w_q, w_k, w_out)
     refuse_blind(mask, q.shape[0], k.shape[0])
 
-    b = k @ w_k
+    b, a, w_out = of_one_type(k @ w_k, q @ w_q, w_out)
 
     def weights(a: Array, seen: Array | None) -> Array:
         return _softmax(_scores(a, b, w_out), seen)
 
-    return _over_blocks(weights, q @ w_q, mask)
+    return _over_blocks(weights, a, mask)
 
 
 def additive_attention(
@@ -78,12 +79,12 @@ def additive_attention(
     refuse.non_finite(v=v)
     refuse_blind(mask, q.shape[0], k.shape[0])
 
-    b = k @ w_k
+    b, a, w_out = of_one_type(k @ w_k, q @ w_q, w_out)
 
     def outputs(a: Array, seen: Array | None) -> Array:
         return jnp.einsum("ts,sv->tv", _softmax(_scores(a, b, w_out), seen), v)
 
-    return _over_blocks(outputs, q @ w_q, mask)
+    return _over_blocks(outputs, a, mask)
 
 
 def additive_scores(
@@ -104,7 +105,7 @@ def additive_scores(
     refuse.not_floating(a=a, b=b, w_out=w_out)
     refuse.different_axes("hidden width", a=a.shape[1], b=b.shape[1], w_out=w_out.shape[0])
     refuse.non_finite(a=a, b=b, w_out=w_out)
-    return _scores(a, b, w_out)
+    return _scores(*of_one_type(a, b, w_out))
 
 
 @jax.custom_vjp

@@ -17,6 +17,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
+from attnlab_theory.attention.precision import of_one_type
 from attnlab_theory.attention.softmax import refuse_inputs
 from attnlab_theory.axes import Scalar
 
@@ -56,8 +57,8 @@ def blocked_attention(
         causal: position t sees positions 0..t only.
 
     Returns:
-        One row per query. A row with a score that overflows is NaN; under `jit`, where values cannot be read, so
-        is one with a bad scale or one that sees a key that is not finite.
+        One row per query, in the common type of q, k and v. A row with a score that overflows is NaN; under `jit`,
+        where values cannot be read, so is one with a bad scale or one that sees a key that is not finite.
 
     Raises:
         ValueError: as `attention`; also if `block` is not a positive whole number, or `causal` is asked for
@@ -76,6 +77,7 @@ def blocked_attention(
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
     longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS
     plan = _Plan(operator.index(block), causal, k.shape[0] <= longest)
+    q, k, v = of_one_type(q, k, v)
     return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
 
 

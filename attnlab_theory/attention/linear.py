@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.features import log_positive_features
+from attnlab_theory.attention.precision import of_one_type
 from attnlab_theory.axes import Scalar
 
 CHUNK = 64
@@ -127,7 +128,7 @@ def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array 
     # The normaliser is the output for a value of one.
     values = jnp.concatenate([v, jnp.ones_like(v[:, :1])], axis=1)
     if causal:
-        sums = _causal_product(phi_q, phi_k, values, growth)
+        sums = _causal_product(*of_one_type(phi_q, phi_k, values, growth))
     else:
         sums = jnp.einsum("tm,vm->tv", phi_q, jnp.einsum("sv,sm->vm", values, phi_k))
     o, normaliser = sums[:, :-1], sums[:, -1]

@@ -59,6 +59,26 @@ def test_additive_weights_are_their_definition():
     assert np.abs(found - direct(q, k, v, *w, MASK)[0]).max() <= additive_atol(S, 3, WIDTH, FLOAT)
 
 
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("narrow", [{"q", "w_q"}, {"k", "w_k"}, {"w_out"}, {"v"}], ids="-".join)
+def test_arrays_of_a_narrower_type_give_what_they_give_by_definition(narrow):
+    """Queries and keys are each projected in their own type, and hidden units are summed in the common one."""
+    names = ("q", "k", "v", "w_q", "w_k", "w_out")
+    *wide, cotangent = inputs(T, S)
+    x = [y.astype(jnp.bfloat16) if name in narrow else y for name, y in zip(names, wide, strict=True)]
+    with jax.numpy_dtype_promotion("standard"):
+        (found, pull), expected = jax.vjp(additive_attention, *x), direct(*x)
+        weights = additive_weights(*(y for name, y in zip(names, x, strict=True) if name != "v"))
+        scores = additive.additive_scores(x[0] @ x[3], x[1] @ x[4], x[5])
+        gradients = pull(cotangent)
+    assert [y.dtype for y in (found, weights)] == [y.dtype for y in expected[::-1]]
+    assert [y.dtype for y in gradients] == [y.dtype for y in x]
+    atol = additive_atol(S, 3, WIDTH, FLOAT)
+    assert np.abs(found - expected[1]).max() <= atol
+    assert np.abs(weights - expected[0]).max() <= atol
+    assert np.abs(jax.nn.softmax(scores, axis=-1) - weights).max() <= atol
+
+
 def test_additive_gradient_is_the_slope():
     """Along a random direction in all arguments at once, in float64."""
     with jax.enable_x64(True):

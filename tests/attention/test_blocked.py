@@ -145,6 +145,27 @@ def test_long_inputs_agree_too(t, s, causal):
 
 
 @IN_ONE_TILE
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("narrow", [0, 1, 2], ids=["q", "k", "v"])
+def test_one_array_of_a_narrower_type_is_attended_to_as_by_plain_attention(narrow, causal, whole_rows):
+    """Values and gradients, each gradient in its own array's type; users' JAX promotes, strict tests do not."""
+    *given_, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
+    given_[narrow] = given_[narrow].astype(jnp.bfloat16)
+    with jax.numpy_dtype_promotion("standard"), keys_in_one_tile(whole_rows):
+        ours, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=BLOCK, causal=causal), *given_)
+        theirs, pull_plain = jax.vjp(lambda *x: plain(*x, SCALE, causal), *given_)
+        found, expected = pull(cotangent), pull_plain(cotangent)
+    assert ours.dtype == theirs.dtype == FLOAT
+    assert close(ours, theirs, blocked_atol(D, 10, tiles(10), SCALE * D, 1.0, FLOAT))
+    assert [x.dtype for x in found] == [x.dtype for x in given_]
+    atol = blocked_gradient_atol(10, 10, D, V, tiles(10), scale=SCALE, peak=1.0, dtype=FLOAT)
+    for a, b in zip(found, expected, strict=True):
+        # Both sides round their gradient in the narrow array to its type, half an eps each.
+        rounded = float(jnp.finfo(a.dtype).eps) * float(jnp.abs(b).max())
+        assert close(a, b, atol + rounded)
+
+
+@IN_ONE_TILE
 @pytest.mark.parametrize("later", [1.0, -1e4, 1e30])
 def test_blocked_never_looks_ahead(whole_rows, later):
     """Everything after position t is replaced: not one bit of rows 0..t moves."""

@@ -56,6 +56,23 @@ def test_shifts_cancel_in_the_ratio(log_features, features, causal):
 
 
 @pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("narrow", [0, 1, 2], ids=["q", "k", "v"])
+def test_one_array_of_a_narrower_type_has_a_gradient_of_that_type(narrow, causal):
+    *given, w = (jnp.asarray(x, FLOAT) for x in points(10, 10))
+    given[narrow] = given[narrow].astype(jnp.bfloat16)
+    with jax.numpy_dtype_promotion("standard"), chunks_of(4):
+        ours, pull = jax.vjp(lambda *x: feature_attention(*x, w, scale=1.0, causal=causal), *given)
+        gradients = pull(ours)
+    assert ours.dtype == FLOAT
+    assert [x.dtype for x in gradients] == [x.dtype for x in given]
+    # Scaled by one, the narrow array enters as it is: its rounding is no part of the difference.
+    wide = feature_attention(*(x.astype(FLOAT) for x in given), w, scale=1.0, causal=causal)
+    size = 4 * max(float(jnp.sum(x.astype(FLOAT) ** 2, axis=1).max()) for x in (*given[:2], w))
+    atol = linear_attention_atol(M, 10, float(jnp.abs(given[2]).max()), peak_log=size, dtype=FLOAT)
+    assert distance(ours, wide) <= atol
+
+
+@pytest.mark.parametrize("causal", [True, False])
 def test_norms_that_overflow_raw_features_do_no_harm(causal):
     """Float32 at log features of a hundred and more, against float64 by the definition."""
     q, k, v, w = points(10, 10, seed=1)

@@ -43,6 +43,21 @@ def test_prefix_sums_are_the_masked_quadratic_form(t, s, causal):
 
 
 @pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("narrow", [0, 1, 2], ids=["phi_q", "phi_k", "v"])
+def test_one_array_of_a_narrower_type_changes_only_its_own_rounding(narrow, causal):
+    """The rounded array widened again gives the same rows; gradients come back in each array's own type."""
+    *given_, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
+    given_[narrow] = given_[narrow].astype(jnp.bfloat16)
+    with jax.numpy_dtype_promotion("standard"), chunks_of(4):
+        ours, pull = jax.vjp(lambda *x: linear_attention(*x, causal=causal), *given_)
+        gradients = pull(cotangent)
+    assert ours.dtype == FLOAT
+    assert [x.dtype for x in gradients] == [x.dtype for x in given_]
+    wide = [np.asarray(x, np.float64) for x in given_]
+    assert distance(ours, quadratic(*wide, causal)) <= linear_attention_atol(M, 10, 1.0, dtype=FLOAT)
+
+
+@pytest.mark.parametrize("causal", [True, False])
 def test_features_of_either_sign_are_taken_as_they_are(causal):
     """Trigonometric features: no clipping, no eps, a negative normaliser included."""
     with jax.enable_x64(True), chunks_of(4):

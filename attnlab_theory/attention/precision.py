@@ -1,0 +1,19 @@
+"""Arrays of several floating types in programs that carry a state: a loop's state cannot change its type."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+
+def of_one_type(*arrays: Array | None) -> tuple[Any, ...]:
+    """The arrays in the type that their product would have; as they are where their types agree, None included.
+
+    Derivatives come back in each array's own type, as those of any conversion do.
+    """
+    given = [x for x in arrays if x is not None]
+    if len({jax.dtypes.canonicalize_dtype(x.dtype) for x in given}) == 1:
+        return arrays
+    common = jnp.result_type(*given)
+    return tuple(None if x is None else x.astype(common) for x in arrays)
