@@ -1,6 +1,5 @@
 """Linformer: keys and values are sketched along the sequence before softmax attention looks at them."""
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
@@ -41,11 +40,14 @@ def linformer_attention(
     Source: Wang et al. 2020, "Linformer", equation 7.
     """
     refuse.wrong_rank(2, k=k, v=v, e=e, f=f)
-    refuse.not_floating(e=e, f=f)
+    refuse.not_floating(k=k, v=v, e=e, f=f)
     refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
     refuse.different_axes("sketched positions", e=e.shape[0], f=f.shape[0])
     if not e.shape[0]:
         raise ValueError("e and f need at least one row: there is nothing to attend to in a sketch of 0 positions")
+    # Sketched, no keys at all would be zeros that `attention` could not tell from keys.
+    if not k.shape[0]:
+        raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
     refuse.non_finite(k=k, v=v, e=e, f=f)
     s = k.shape[0]
     for name, projection in (("e", e), ("f", f)):
@@ -54,4 +56,4 @@ def linformer_attention(
                 f"the sequence has {s} positions, but {name} projects {projection.shape[1]}: "
                 "cut the sequence or make a longer projection"
             )
-    return attention(q, e[:, :s] @ k, f[:, :s] @ v, scale=jnp.asarray(scale, q.dtype))
+    return attention(q, e[:, :s] @ k, f[:, :s] @ v, scale=scale)

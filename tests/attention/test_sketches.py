@@ -34,6 +34,12 @@ def test_a_short_sequence_is_one_padded_with_zeros():
     assert np.abs(long - short).max() <= 2 * attention_atol(3, 4, 7.5, 5.0, FLOAT)
 
 
+def test_a_scale_below_the_smallest_number_weighs_all_mixtures_alike():
+    """As in `attention`: scores that round to zero are what they are."""
+    found = linformer_attention(X, X, V, E, F, scale=1e-50)
+    assert np.array_equal(found, attention(X, E @ X, F @ V, scale=1e-50))
+
+
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -44,7 +50,14 @@ def test_a_short_sequence_is_one_padded_with_zeros():
         ({"e": E.at[1, 2].set(jnp.nan)}, "e must be finite"),
         ({"e": E[0]}, "e must have 2 axes"),
         ({"v": V[:4]}, "source positions must agree"),
+        ({"k": X[:0], "v": V[:0]}, r"at least one key, but k has shape \(0, 3\)"),
+        ({"k": jnp.ones((5, 3), int)}, "k must hold floating-point numbers"),
+        ({"v": jnp.ones((5, 2), int)}, "v must hold floating-point numbers"),
         ({"scale": 0.0}, "scale must be positive"),
+        ({"scale": True}, "scale must be one real number, not True"),
+        ({"scale": "a"}, "scale must be one real number, not 'a'"),
+        ({"scale": None}, "scale must be one real number, not None"),
+        ({"scale": -1e-50}, "scale must be positive, not -1e-50"),
     ],
 )
 def test_bad_input_to_linformer_is_refused(change, message):
