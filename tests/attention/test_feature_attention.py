@@ -168,6 +168,16 @@ def test_bad_input_to_feature_attention_is_refused(changed, message):
         feature_attention(**({"q": q, "k": k, "v": v, "projection": w, "scale": SCALE} | changed))
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_features_too_far_apart_are_not_sent_to_feature_attention(causal):
+    q = jnp.full((2, D), 1e3, FLOAT)
+    w = jnp.concatenate([jnp.ones((1, D), FLOAT), -jnp.ones((1, D), FLOAT)])
+    with pytest.raises(
+        ValueError, match=r"query 0 is 0.0: .* multiplied; use attention, .* or scale queries and keys down"
+    ):
+        feature_attention(q, -q, jnp.ones((2, V), FLOAT), w, scale=1.0, causal=causal)
+
+
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("inf")])
 def test_traced_bad_scale_gives_nan(wrong):
     q, k, v, w = (jnp.asarray(x, FLOAT) for x in points(4, 4))
