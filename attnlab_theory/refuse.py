@@ -46,10 +46,20 @@ def not_positive(**given: Scalar) -> None:
         ValueError: naming the number and its value.
     """
     for name, number in given.items():
-        if not _is_real(number):
-            raise ValueError(f"{name} must be one real number, not {number!r}")
+        not_one_real(**{name: number})
         if is_concrete(number) and not number > 0:
             raise ValueError(f"{name} must be positive, not {number}")
+
+
+def not_one_real(**given: Any) -> None:
+    """Refuse what is no single real number, plain or traced; True and False count as none.
+
+    Raises:
+        ValueError: naming what was given.
+    """
+    for name, number in given.items():
+        if not _is_real(number):
+            raise ValueError(f"{name} must be one real number, not {number!r}")
 
 
 def _is_real(number: object) -> bool:

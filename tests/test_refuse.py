@@ -23,6 +23,7 @@ Q, K, V = jnp.ones((2, 3)), jnp.eye(4, 3), jnp.arange(8.0).reshape(4, 2)
         (lambda: refuse.not_positive(scale=-2.0), "not -2.0"),
         (lambda: refuse.not_positive(scale=math.nan), "not nan"),
         (lambda: refuse.not_positive(beta=1.0, scale=jnp.asarray(-1.5)), "scale must be positive, not -1.5"),
+        (lambda: refuse.not_one_real(a=0.0, b="x"), "b must be one real number, not 'x'"),
         (lambda: refuse.not_whole(n=2.0), "n must be a whole number, not 2.0"),
         (lambda: refuse.not_whole(n=True), "n must be a whole number, not True"),
         (lambda: refuse.not_whole(n="2"), "n must be a whole number, not '2'"),

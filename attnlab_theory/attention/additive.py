@@ -41,8 +41,8 @@ def additive_weights(
         Rows are probability vectors over source positions. A traced row that sees nothing gives NaN.
 
     Raises:
-        ValueError: if widths do not fit, there is no key, an array is not finite or not of a floating type,
-            or the mask has the wrong shape or hides a whole row.
+        ValueError: if widths do not fit, there is no hidden unit or no key, an array is not finite or not of a
+            floating type, or the mask has the wrong shape or hides a whole row.
 
     Source: Bahdanau et al. 2015, "Neural machine translation by jointly learning to align and translate", A.1.2.
     """
@@ -164,6 +164,8 @@ def _refuse_inputs(q: Array, k: Array, w_q: Array, w_k: Array, w_out: Array) -> 
     refuse.different_axes("query width", q=q.shape[1], w_q=w_q.shape[0])
     refuse.different_axes("key width", k=k.shape[1], w_k=w_k.shape[0])
     refuse.different_axes("hidden width", w_q=w_q.shape[1], w_k=w_k.shape[1], w_out=w_out.shape[0])
+    if not w_out.shape[0]:
+        raise ValueError(f"the hidden layer needs at least one unit, but w_out has shape {w_out.shape}")
     if not k.shape[0]:
         raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
     refuse.non_finite(q=q, k=k, w_q=w_q, w_k=w_k, w_out=w_out)

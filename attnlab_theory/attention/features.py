@@ -102,6 +102,7 @@ def log_generalized_exponential_features(
     Args, raises: as there.
     """
     _refuse_inputs(x, projection)
+    refuse.not_one_real(a=a)
     return _log_quadratic(x, projection, jnp.broadcast_to(_below_an_eighth(a, x), (x.shape[1],)))
 
 

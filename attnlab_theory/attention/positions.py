@@ -175,6 +175,7 @@ def _checked_angles(x: Array, positions: Array, base: Scalar) -> Float[Array, "t
 
 
 def _check_width(width: int) -> None:
+    refuse.not_whole(width=width)
     if not (width > 0 and width % 2 == 0):
         raise ValueError(f"the width must be even and positive, not {width}: coordinates turn in pairs")
 

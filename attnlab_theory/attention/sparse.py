@@ -245,6 +245,7 @@ def _length(q: Array, k: Array, v: Array, scale: Scalar) -> int:
 
 def _blocks(n: int, block: int, window: int, global_blocks: int) -> int:
     """How many blocks there are, if they fit."""
+    refuse.not_whole(positions=n)
     refuse.not_a_size(block=block, window=window)
     if not n > 0 or n % block:
         raise ValueError(

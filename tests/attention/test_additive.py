@@ -125,6 +125,10 @@ Q, K, VALUES, W_Q, W_K, W_OUT, _ = inputs(T, S)
         ({"w_q": W_Q[:2]}, "query width must agree: q has 3, w_q has 2"),
         ({"w_k": W_K[:1]}, "key width must agree"),
         ({"w_out": W_OUT[:2]}, "hidden width must agree: w_q has 4, w_k has 4, w_out has 2"),
+        (
+            {"w_q": W_Q[:, :0], "w_k": W_K[:, :0], "w_out": W_OUT[:0]},
+            r"at least one unit, but w_out has shape \(0,\)",
+        ),
         ({"w_out": W_OUT[:, None]}, "w_out must have 1 axes"),
         ({"k": K[:0], "v": VALUES[:0]}, "at least one key"),
         ({"v": VALUES[:4]}, "source positions must agree"),

@@ -173,6 +173,9 @@ def test_overflow_is_reported_with_the_norm_that_did_it(features):
         ({"a": 0.2}, "a must be less than 1/8, not 0.2"),
         ({"a": float("nan")}, "a must be less than 1/8, not nan"),
         ({"a": -float("inf")}, "a must be finite"),
+        ({"a": "x"}, "a must be one real number, not 'x'"),
+        ({"a": None}, "a must be one real number, not None"),
+        ({"a": 0.1j}, "a must be one real number, not 0.1j"),
     ],
 )
 def test_bad_parameters_of_generalised_features_are_refused(options, message):

@@ -147,6 +147,18 @@ def test_bad_sinusoids_and_matrices_are_refused(width, base):
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("width", [4.0, True, None])
+def test_a_width_that_is_not_whole_is_refused(width):
+    for build in (
+        lambda: sinusoidal(AT, width),
+        lambda: rotation_matrix(1, width),
+        lambda: half_layout_order(width),
+    ):
+        with pytest.raises(ValueError, match=f"width must be a whole number, not {width}"):
+            build()
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize("at", [AT.astype(complex), AT > 0], ids=["complex", "boolean"])
 def test_sinusoids_of_positions_that_are_not_real_are_refused(at):
     with pytest.raises(ValueError, match="positions must hold real numbers"):

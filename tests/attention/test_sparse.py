@@ -186,6 +186,13 @@ def test_bad_input_to_bigbird_is_refused(change, message):
         bigbird_attention(**given)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("n", [24.0, True, "24"])
+def test_a_number_of_positions_that_is_not_whole_is_refused(n):
+    with pytest.raises(ValueError, match=f"positions must be a whole number, not {n!r}"):
+        bigbird_mask(key_for(0, "mask"), n, random_blocks=1, **LAYOUT)
+
+
 @pytest.mark.parametrize("random_blocks", [-1, 13])
 def test_more_links_than_blocks_are_refused(random_blocks):
     with pytest.raises(ValueError, match=f"random_blocks must lie between 0 and the 12 .* not {random_blocks}"):
