@@ -1,8 +1,8 @@
 """The child process that runs somebody's function; started by `submission`, by path and not as a module.
 
 It imports nothing of this package and numpy only when an array arrives, so it starts in a few hundredths of
-a second. One JSON value per line goes each way; the submitted code never sees the pipe: what it prints is
-discarded, and what it reads is empty.
+a second. One JSON value per line goes each way, a reply with the number of its request; the submitted code
+never sees the pipe: what it prints is discarded, and what it reads is empty.
 """
 
 import base64
@@ -30,20 +30,24 @@ def main(path: str, function: str) -> None:
     for descriptor in (0, 1, 2):
         os.dup2(silence, descriptor)
     threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    process = os.getpid()
 
-    def reply(compute: Callable[[], list[dict[str, Any]]]) -> None:
+    def reply(number: int, compute: Callable[[], list[dict[str, Any]]]) -> None:
         try:
             message: dict[str, Any] = {"arrays": compute()}
         except Broken as broken:
             message = {"broken": str(broken)}
-        replies.write(json.dumps(message) + "\n")
+        # The submitted code may have forked: a copy of this process has the pipe too, and one answer is enough.
+        if os.getpid() != process:
+            os._exit(0)
+        replies.write(json.dumps({"number": number, **message}) + "\n")
         replies.flush()
 
     loaded: list[Callable[..., Any]] = []
-    reply(lambda: loaded.append(_load(path, function)) or [])
+    reply(0, lambda: loaded.append(_load(path, function)) or [])
     for line in requests:
         request = json.loads(line)
-        reply(lambda request=request: _call(loaded[0], path, request))
+        reply(request["number"], lambda request=request: _call(loaded[0], path, request))
 
 
 def _leave_with_parent(parent: int) -> None:

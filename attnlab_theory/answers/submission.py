@@ -65,7 +65,7 @@ class Submission:
     Raises:
         BrokenAnswer: from the constructor as `split`; from entering the block and from every call if the
             file cannot be loaded, the function is missing, raises, ends the process, returns no numbers,
-            or the time is up.
+            writes where only replies belong, or the time is up.
     """
 
     def __init__(self, where: str, *, time_limit: float = TIME_LIMIT, any_framework: bool = False) -> None:
@@ -74,6 +74,7 @@ class Submission:
         self._replies: queue.Queue[str | None] = queue.Queue()
         self._process: subprocess.Popen[str] | None = None
         self._deadline = 0.0
+        self._number = 0
 
     @property
     def seconds_left(self) -> float:
@@ -89,12 +90,14 @@ class Submission:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            # Whatever bytes come: what is no reply is refused when it is read.
+            errors="replace",
             start_new_session=True,
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         try:
-            self._receive("loading it takes")
+            self._receive("loading it takes", parts=0)
         except BaseException:
             self._end()
             raise
@@ -111,7 +114,9 @@ class Submission:
 
     def call(self, *arguments: Any, parts: int = 1) -> tuple[Reply, ...]:
         """The function at these arguments, which must return `parts` arrays."""
+        self._number += 1
         request = {
+            "number": self._number,
             "arguments": [_encoded(np.asarray(a)) if hasattr(a, "shape") else a for a in arguments],
             "parts": parts,
             "any_framework": self.any_framework,
@@ -122,7 +127,7 @@ class Submission:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
-        return tuple(_decoded(array) for array in self._receive("it takes"))
+        return self._receive("it takes", parts=parts)
 
     def _listen(self) -> None:
         process = self._process
@@ -133,7 +138,7 @@ class Submission:
                 self._replies.put(line)
         self._replies.put(None)
 
-    def _receive(self, slow: str) -> list[dict[str, Any]]:
+    def _receive(self, slow: str, *, parts: int) -> tuple[Reply, ...]:
         try:
             line = self._replies.get(timeout=max(self.seconds_left, 0))
         except queue.Empty:
@@ -142,10 +147,22 @@ class Submission:
             ) from None
         if line is None:
             raise BrokenAnswer(f"{self.where} {self._death()}")
-        message = json.loads(line)
+        try:
+            message = json.loads(line)
+            # A reply without a number, or with that of another request, is not the child's own.
+            mine = message["number"] == self._number
+            arrays = tuple(_decoded(array) for array in message.get("arrays", ()))
+            mine = mine and ("broken" in message or len(arrays) == parts)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            mine, message, arrays = False, {}, ()
+        if not mine:
+            raise BrokenAnswer(
+                f"{self.where} writes into the pipe to the lab; it must leave file descriptors alone that it has "
+                "not opened"
+            )
         if "broken" in message:
             raise BrokenAnswer(f"{self.where} {message['broken']}")
-        return message["arrays"]
+        return arrays
 
     def _death(self) -> str:
         assert self._process is not None

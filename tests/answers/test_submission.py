@@ -133,6 +133,38 @@ def test_a_crash_names_its_signal(file):
     assert "SIGSEGV" in refused(file("import os, signal\ndef f(): os.kill(os.getpid(), signal.SIGSEGV)"))
 
 
+@pytest.mark.parametrize("source", ["os.fork()\ndef f(x): return x", "def f(x):\n os.fork()\n return x"])
+def test_a_submission_that_forks_answers_every_call_once(file, source):
+    with Submission(file(f"import os\n{source}")) as submission:
+        assert [submission(np.float64(i)) for i in range(20)] == list(range(20))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b'{"arrays": 3}\n',
+        b'{"arrays": []}\n',
+        b'{"number": 1, "arrays": []}\n',
+        b'{"number": 1, "arrays": [{"shape": [2], "kind": "float64", "data": ""}]}\n',
+        b"3\n",
+        b"noise\n",
+        b"\xff\n",
+        b"[" * 9999 + b"\n",
+    ],
+)
+def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
+    where = file(
+        "import contextlib, os\n"
+        "def f():\n"
+        " for descriptor in range(3, 20):\n"
+        f"  with contextlib.suppress(OSError): os.write(descriptor, {written!r})\n"
+        " return 1"
+    )
+    assert refused(where) == (
+        f"{where} writes into the pipe to the lab; it must leave file descriptors alone that it has not opened"
+    )
+
+
 @pytest.mark.parametrize("source", ["while True: pass\ndef f(): pass", "def f():\n while True: pass"])
 def test_an_endless_loop_meets_the_time_limit(file, source):
     begin = time.monotonic()
