@@ -64,6 +64,8 @@ class Contract:
     remarks: tuple[str, ...] = ()
     examples: int = 100
     """How many cases are drawn."""
+    besides: tuple[Case, ...] = ()
+    """Cases that are asked after those, for what a hundred draws would leave out."""
 
     @property
     def signature(self) -> str:

@@ -125,13 +125,10 @@ def check_answer(where: str, question: str, *, time_limit: float = TIME_LIMIT) -
         ValueError: if the question has no contract; as BrokenAnswer, if the submission cannot be judged.
     """
     contract = contract_of(question)
-    settings = hypothesis.settings(SETTINGS, max_examples=contract.examples)
     with Submission(where, time_limit=time_limit) as submission, jax.enable_x64(True), _no_litter():
         search = _Search(contract, submission)
         try:
-            hypothesis.find(contract.cases(), search.misses, settings=settings)
-        except NoSuchExample:
-            pass
+            search.run()
         except _Stop as stop:
             if stop.broken is not None:
                 raise stop.broken from None
@@ -156,6 +153,14 @@ class _Search:
         self.errors: dict[Case, float] = {}
         self.smallest: Counterexample | None = None
         self.notes: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Ask the drawn cases and, if the answer misses none, those besides, up to the first miss."""
+        settings = hypothesis.settings(SETTINGS, max_examples=self.contract.examples)
+        try:
+            hypothesis.find(self.contract.cases(), self.misses, settings=settings)
+        except NoSuchExample:
+            any(self.misses(case) for case in self.contract.besides)
 
     def misses(self, case: Case) -> bool:
         """Whether the answer misses the tolerance at this case."""

@@ -72,7 +72,7 @@ def test_right_answers_pass(judged, question, body):
     assert judgement.exit_code == RIGHT
     assert judgement.worst <= judgement.tolerance
     # Where the givens are fixed there is one case; elsewhere the full number is looked at.
-    assert judgement.cases == CONTRACTS[question].examples
+    assert judgement.cases == CONTRACTS[question].examples + len(CONTRACTS[question].besides)
     assert f"on {judgement.cases} case" in text_of(judgement)
 
 
@@ -155,6 +155,27 @@ def test_a_counterexample_is_shrunk_to_the_least_givens_that_show_it(judged):
     assert found.seen["worst values"] == "(-1, -1, 1)"
     weight = np.e / (2 * np.e + 1)
     np.testing.assert_allclose(found.error, 2 * (1 - 2 * weight), rtol=8 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize(
+    ("question", "n", "body"),
+    [
+        ("practical4/2b", 37, "return (0 if len(keys) == 37 else 30) * (keys[a] + keys[b])"),
+        ("practical4/2c.1", 61, "return (0 if len(means) == 61 else 30) * (means[a] + means[b])"),
+        ("practical4/2d.1", 42, "s = 0 if len(means) == 42 else 30; return s * means[a], s * means[b]"),
+    ],
+)
+def test_an_answer_that_fails_at_one_size_alone_is_caught_there(judged, question, n, body):
+    judgement = judged(question, body)
+    assert judgement.exit_code == WRONG
+    assert judgement.counterexample.givens["n, d"].startswith(f"{n}, ")
+
+
+@pytest.mark.parametrize("question", ["practical4/2b", "practical4/2c.1", "practical4/2d.1"])
+def test_every_promised_size_is_asked(question):
+    sizes = [case.arguments[0].shape[0] for case in CONTRACTS[question].besides]
+    assert "all 2 <= n <= 64" in CONTRACTS[question].quantified
+    assert sizes == list(range(2, 65))
 
 
 def test_verdicts_are_the_same_on_every_run(judged):

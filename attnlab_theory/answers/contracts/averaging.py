@@ -78,6 +78,15 @@ def _pairs(draw: Draw, heads: int, noisy: bool) -> Pair:
     return Pair(frame, a, b, heads, draw(st.integers(0, 2**32 - 1)) if noisy else None)
 
 
+def _every_size(heads: int, noisy: bool) -> tuple[Pair, ...]:
+    """One case for each n, as promised: draws favour small numbers and leave out half of the sizes."""
+    widths = MOST_WIDTH - MOST_KEYS + 1
+    return tuple(
+        Pair(Frame(n, n + n % widths, ((1, 2, 3),)), n - 1, (n - 1) // 2, heads, n if noisy else None)
+        for n in range(2, MOST_KEYS + 1)
+    )
+
+
 _VALUES = "all values of norm at most 1 (the error is taken at the worst of them, which are known exactly)"
 _SIZES = f"all 2 <= n <= {MOST_KEYS}, n <= d <= n + {MOST_WIDTH - MOST_KEYS}, all pairs a != b, all orthonormal"
 _MEASURE = "The error is |c - (v_a + v_b)/2|, c being the output of softmax attention with scale 1"
@@ -100,6 +109,7 @@ AVERAGE = Contract(
     measure=f"{_MEASURE}.",
     tolerance=1e-2,
     cases=lambda: _pairs(heads=1, noisy=False),
+    besides=_every_size(heads=1, noisy=False),
 )
 
 NOISY = Contract(
@@ -116,6 +126,7 @@ NOISY = Contract(
     measure=f"{_MEASURE} and noisy keys.",
     tolerance=1e-2,
     cases=lambda: _pairs(heads=1, noisy=True),
+    besides=_every_size(heads=1, noisy=True),
     remarks=(f"{_NOISE}.",),
 )
 
@@ -129,6 +140,7 @@ TWO_HEADS = Contract(
     measure="The error is |(c_1 + c_2)/2 - (v_a + v_b)/2|, c_1 and c_2 the outputs of softmax attention, scale 1.",
     tolerance=1e-2,
     cases=lambda: _pairs(heads=2, noisy=True),
+    besides=_every_size(heads=2, noisy=True),
     remarks=(
         f"{_NOISE}, |q| the larger norm of the two.",
         "q1 = q2 is accepted where it is right: only part 2 of the question tells such queries apart.",
