@@ -154,17 +154,22 @@ def test_movement_to_infinity_is_null_in_json():
     assert as_json(leaks(explodes, X))["worst"]["movement"] is None
 
 
-CALLS = itertools.count()
+CALLS, LATE_CALLS = itertools.count(), itertools.count()
 
 
 def ticking(x):
     return x + next(CALLS)
 
 
+def ticking_after_a_while(x):
+    return x + (next(LATE_CALLS) >= 5)
+
+
 @pytest.mark.parametrize(
     ("mixer", "message"),
     [
         (ticking, "not deterministic"),
+        (ticking_after_a_while, "not deterministic"),
         (lambda x: x[:3], r"must give shape \(5, v\), one row per position, not \(3, 4\)"),
         (lambda x: x.sum(), r"must give shape \(5, v\)"),
         (lambda x: x[:, :0], r"must give shape \(5, v\)"),
