@@ -105,6 +105,15 @@ def test_a_route_to_nowhere_is_refused_in_the_command_lines_own_words(capsys, tm
     assert "--routes: no input is numbered 2, only 0 to 1; - leaves a row free" in err
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e10", "1e300"])
+@pytest.mark.parametrize("command", [["check", "--question", "uw/1.2.1"], ["leaks"]], ids=lambda c: c[0])
+def test_a_time_limit_is_at_most_a_day(capsys, tmp_path, command, seconds):
+    (tmp_path / "mine.py").write_text("def f(x):\n    return x\n")
+    code, out, err = run(capsys, *command, f"{tmp_path}/mine.py::f", f"--time-limit={seconds}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--time-limit must be positive and at most 86400 (a day), not " in err
+
+
 def test_doctor_prints_one_json_value(capsys):
     code, out, _ = run(capsys, "doctor", "--json")
     assert code == 0

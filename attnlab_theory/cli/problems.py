@@ -11,6 +11,9 @@ import tyro
 if TYPE_CHECKING:
     import numpy as np
 
+LONGEST = 24 * 60 * 60
+"""The longest time limit in seconds: clocks do not take any number."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Check:
@@ -213,8 +216,8 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
 
 
 def _refuse_time_limit(seconds: float) -> None:
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"--time-limit must be positive, not {seconds}")
+    if not 0 < seconds <= LONGEST:
+        raise ValueError(f"--time-limit must be positive and at most {LONGEST} (a day), not {seconds:g}")
 
 
 def _index(text: str, option: str) -> int:
