@@ -53,6 +53,22 @@ def refuse_unwritable(path: Path) -> None:
         raise ValueError(f"{path} cannot be written: {error.strerror}; name a file in another folder") from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, where there is none, before minutes go into what shall be in it.
+
+    Raises:
+        ValueError: if it cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
+        ) from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     with replacing(path) as temporary:

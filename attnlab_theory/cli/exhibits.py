@@ -29,6 +29,7 @@ class Museum:
 
     def run(self) -> int:
         """Plant, catch, print and draw."""
+        from attnlab_theory import files
         from attnlab_theory.cli import library
         from attnlab_theory.museum import BUGS, catalogue, figures, kill_matrix
         from attnlab_theory.report.table import show
@@ -36,6 +37,7 @@ class Museum:
         by_name = {bug.name: bug for bug in BUGS}
         if self.name and self.name not in by_name:
             raise library.unknown("bug", self.name, by_name, "attnlab museum")
+        files.make_folder(self.out)
         bugs = [by_name[self.name]] if self.name else BUGS
         per_family = None if self.name else PER_FAMILY[self.budget]
         found = kill_matrix(bugs, per_family=per_family, say=lambda line: print(line, file=sys.stderr))

@@ -107,6 +107,14 @@ def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder
     assert "knowledge.json" not in names  # Nothing is judged.
 
 
+def test_a_folder_that_is_a_file_is_refused_before_anybody_is_asked(capsys, folder, monkeypatch):
+    monkeypatch.setattr("attnlab_theory.language.evaluate.answers", lambda *asked: pytest.fail("has begun"))
+    code, out, err = run(capsys, *EVALUATE, "--out", "dev.tsv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "cannot write into dev.tsv: File exists; choose another folder with --out" in err
+    assert not (folder / "vanilla.pretrain.dev.predictions").exists()
+
+
 def test_help_names_every_variant(capsys):
     with pytest.raises(SystemExit):
         main(["knowledge", "pretrain", "-h"])

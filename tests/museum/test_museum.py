@@ -107,6 +107,15 @@ def test_an_unknown_bug_names_the_nearest(capsys, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_folder_that_is_a_file_is_refused_before_anything_is_planted(capsys, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setattr("attnlab_theory.museum.kill_matrix", lambda *bugs, **how: pytest.fail("has begun"))
+    code = main(["museum", "--out", str(tmp_path / "file")])
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"cannot write into {tmp_path / 'file'}: File exists; choose another folder with --out" in err
+
+
 def test_claims_and_identities_are_both_at_work():
     kinds = {isinstance(check_, Claim) for bug in BUGS for check_ in bug.checks}
     assert kinds == {True, False}

@@ -57,6 +57,8 @@ class Evaluate:
                 f"{self.eval_corpus_path} has no places, so that there is no accuracy to print: name a file for "
                 "the predictions with --outputs_path"
             )
+        if self.out is not None:
+            files.make_folder(self.out)
         found = answers(saved.model, questions, corpus.characters)
         if self.outputs_path is not None:
             found.write(self.outputs_path)
@@ -72,7 +74,6 @@ class Evaluate:
         places = set(found.questions.answers)
         if self.finetune_corpus_path is not None:
             places.update(read_questions(self.finetune_corpus_path).answers)
-        folder.mkdir(parents=True, exist_ok=True)
         results.write(results.of_one(found, places, variant=self.variant), folder)
 
     def _report(self, found: "Answers") -> None:
