@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from attnlab_theory import files
+from attnlab_theory import files, interrupts
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
 from attnlab_theory.report import provenance, record
@@ -53,11 +53,19 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
     )
 
 
-def findings_of(experiment: Experiment, *, seed: int, budget: Budget, board: Board | None = None) -> Findings:
+def findings_of(
+    experiment: Experiment,
+    *,
+    seed: int,
+    budget: Budget,
+    board: Board | None = None,
+    pressed: Sequence[int] = (),
+) -> Findings:
     """Judge every claim of an experiment.
 
     Raises:
         ValueError: as `check`.
+        KeyboardInterrupt: after a claim during which Ctrl-C was `pressed`, even if its own exception was lost.
     """
     found: list[Finding] = []
     for claim in experiment.claims:
@@ -67,11 +75,17 @@ def findings_of(experiment: Experiment, *, seed: int, budget: Budget, board: Boa
         found += judged
         if board:
             board.end(judged)
+        _stop_if(pressed)
     return Findings(found)
 
 
-def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
+def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequence[int] = ()) -> int:
     """Run experiments one after another and write what each found as soon as it is found.
+
+    Args:
+        experiments: what is run.
+        options: how, and where to.
+        pressed: as `interrupts.remembered` gives it.
 
     Returns:
         The exit code: 0 if every verdict is as expected, 1 if not, 2 if the seed is no seed, the folder
@@ -94,10 +108,11 @@ def run(experiments: Sequence[Experiment], options: RunOptions) -> int:
         with board.shown():
             for experiment in experiments:
                 started = time.perf_counter()
-                found = _judged(experiment, options, board)
+                found = _judged(experiment, options, board, pressed)
                 _write(experiment, found, options, time.perf_counter() - started)
                 findings = Findings((*findings, *found))
                 done.append(experiment)
+                _stop_if(pressed)
     except KeyboardInterrupt:
         _write_book_of(done, options.out)
         print(f"attnlab: interrupted; {_left(experiments, done, options)}", file=sys.stderr)
@@ -130,7 +145,8 @@ def main(experiment: Experiment) -> int:
         )
     except ValueError as error:
         return refuse(str(error))
-    return run([experiment], options)
+    with interrupts.remembered() as pressed:
+        return run([experiment], options, pressed)
 
 
 def refuse(message: str) -> int:
@@ -143,16 +159,21 @@ class _Unjudged(Exception):
     """A claim that could not be judged: the message names the experiment."""
 
 
-def _judged(experiment: Experiment, options: RunOptions, board: Board) -> Findings:
+def _stop_if(pressed: Sequence[int]) -> None:
+    if pressed:
+        raise KeyboardInterrupt
+
+
+def _judged(experiment: Experiment, options: RunOptions, board: Board, pressed: Sequence[int]) -> Findings:
     try:
-        return findings_of(experiment, seed=options.seed, budget=options.budget, board=board)
+        return findings_of(experiment, seed=options.seed, budget=options.budget, board=board, pressed=pressed)
     except ValueError as error:
         # Only what judging refuses is bad input; a mistake while drawing a figure is ours and keeps its traceback.
         raise _Unjudged(f"{experiment.name}: {' '.join(str(error).split())}") from error
 
 
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:
-    left = ", ".join(e.name for e in experiments if e not in done)
+    left = ", ".join(e.name for e in experiments if e not in done) or "none"
     return f"{len(done)} finished and kept in {options.out}; not run: {left}"
 
 

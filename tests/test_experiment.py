@@ -1,7 +1,9 @@
 """What a run writes, says and returns, on toy experiments."""
 
+import contextlib
 import dataclasses
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
+from attnlab_theory.interrupts import remembered
 from attnlab_theory.options import RunOptions
 from attnlab_theory.report import provenance
 from attnlab_theory.stats import Interval, exact
@@ -193,6 +196,51 @@ def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path,
     assert f"1 finished and kept in {tmp_path}; not run: second, third" in said.err
     assert names(tmp_path) == files_of("first") | {"index.html"}
     assert "first" in (tmp_path / "index.html").read_text("utf-8")
+
+
+def lost_interrupt():
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_is_lost_in_a_claim_stops_the_run_behind_it(tmp_path, capsys):
+    def predict(coin):
+        lost_interrupt()
+        return Interval.point(coin.chance)
+
+    unreached = coin_claim(name="unreached", predict=lambda coin: pytest.fail("goes on"))
+    experiments = [toy("first"), toy("second", coin_claim(predict=predict), unreached), toy("third")]
+    with remembered() as pressed:
+        assert run(experiments, options(tmp_path), pressed) == 130
+    assert f"1 finished and kept in {tmp_path}; not run: second, third" in capsys.readouterr().err
+    assert names(tmp_path) == files_of("first") | {"index.html"}
+
+
+def test_an_interrupt_that_is_lost_while_drawing_stops_the_run_behind_the_experiment(tmp_path, capsys):
+    def draw(findings):
+        lost_interrupt()
+        return draw_figure(findings)
+
+    with remembered() as pressed:
+        assert run([toy("first", draw_figure=draw), toy("second")], options(tmp_path), pressed) == 130
+    assert "1 finished and kept" in capsys.readouterr().err
+    assert names(tmp_path) == files_of("first") | {"index.html"}
+
+
+def test_interrupts_are_remembered_inside_the_block_alone():
+    before = signal.getsignal(signal.SIGINT)
+    with remembered() as pressed:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert pressed == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is before
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with remembered() as pressed:
+            signal.raise_signal(signal.SIGINT)
+        assert pressed == []
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):

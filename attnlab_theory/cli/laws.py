@@ -65,10 +65,14 @@ class Run(RunOptions):
 
     def run(self) -> int:
         """Run the experiments."""
-        from attnlab_theory import experiment
-        from attnlab_theory.cli import library
+        from attnlab_theory import interrupts
 
-        return experiment.run(library.chosen(self.names), self)
+        # From before jax is imported: it is then that an interrupt can be lost.
+        with interrupts.remembered() as pressed:
+            from attnlab_theory import experiment
+            from attnlab_theory.cli import library
+
+            return experiment.run(library.chosen(self.names), self, pressed)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
