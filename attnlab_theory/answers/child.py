@@ -113,7 +113,9 @@ def _explained(path: str) -> Iterator[None]:
         yield
     except SyntaxError as error:
         where = f"line {error.lineno}" if error.filename == path else f"{error.filename}, line {error.lineno}"
-        raise Broken(f"cannot be read: {type(error).__name__}: {error.msg} ({where})") from None
+        # Python does not say in which line, or even in which file, a NUL byte is.
+        where = "" if error.lineno is None else f" ({where})"
+        raise Broken(f"cannot be read: {type(error).__name__}: {error.msg}{where}") from None
     except NotImplementedError as error:
         said = f": {_one_line(error)}" if str(error) else ""
         raise Broken(f"is not filled in yet: it raises NotImplementedError{said}") from None

@@ -85,7 +85,8 @@ class Submission:
         self._deadline = time.monotonic() + self.time_limit
         self._process = subprocess.Popen(
             # -P keeps this package's folder off the child's path: a submission may import a file of its own.
-            [sys.executable, "-P", str(CHILD), str(self.path), self.function],
+            # Absolute, as Python names the file in a traceback: the child finds its lines by that name.
+            [sys.executable, "-P", str(CHILD), str(self.path.absolute()), self.function],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

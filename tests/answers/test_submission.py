@@ -129,6 +129,27 @@ def test_every_broken_file_gets_one_clear_line(file, source, line):
     assert line in said
 
 
+@pytest.mark.parametrize("name", ["mine.py", "./mine.py", "here/../mine.py"])
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("\ndef f(): return {}[1]", "raised KeyError: 1 (line 2)"),
+        ("def f(:", "SyntaxError: invalid syntax (line 1)"),
+        ("\ndef f(): exit(3)", "called exit(3) (line 2)"),
+    ],
+)
+def test_lines_are_named_for_a_relative_path_too(file, monkeypatch, tmp_path, name, source, line):
+    file(source)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert f"{name}::f " in (said := refused(f"{name}::f"))
+    assert line in said
+
+
+def test_a_nul_byte_is_refused_without_a_line(file):
+    assert refused(file("def f(): return 1\n\0")).endswith("null bytes")
+
+
 def test_a_crash_names_its_signal(file):
     assert "SIGSEGV" in refused(file("import os, signal\ndef f(): os.kill(os.getpid(), signal.SIGSEGV)"))
 
