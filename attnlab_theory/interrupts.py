@@ -12,8 +12,9 @@ def remembered() -> Iterator[list[int]]:
     """Every Ctrl-C raises KeyboardInterrupt as always, and also adds to a list.
 
     Python prints and drops whatever is raised in a callback of the garbage collector, and jax has one: whoever
-    works for long looks at the list now and then. It stays empty outside the main thread, and where Ctrl-C is
-    ignored or handled by somebody else.
+    works for long looks at the list now and then. Some extensions turn it into an ImportError while they are
+    imported: any exception that leaves the block behind a Ctrl-C is a KeyboardInterrupt again. The list stays
+    empty outside the main thread, and where Ctrl-C is ignored or handled by somebody else.
     """
     pressed: list[int] = []
 
@@ -28,5 +29,9 @@ def remembered() -> Iterator[list[int]]:
     signal.signal(signal.SIGINT, press)
     try:
         yield pressed
+    except Exception:
+        if pressed:
+            raise KeyboardInterrupt from None
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)

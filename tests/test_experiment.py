@@ -243,6 +243,17 @@ def test_interrupts_are_remembered_inside_the_block_alone():
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.parametrize(("happens", "expected"), [(lost_interrupt, KeyboardInterrupt), (list, ImportError)])
+def test_an_interrupt_that_an_import_turns_into_another_error_is_one_again(happens, expected):
+    def fail():
+        with remembered():
+            happens()
+            raise ImportError("while initializing the extension")
+
+    with pytest.raises(expected):
+        fail()
+
+
 def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
     save = Figure.savefig
 
