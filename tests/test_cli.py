@@ -114,6 +114,23 @@ def test_a_time_limit_is_at_most_a_day(capsys, tmp_path, command, seconds):
     assert "--time-limit must be positive and at most 86400 (a day), not " in err
 
 
+def test_what_no_memory_holds_is_one_line_and_exit_code_2(capsys):
+    code, out, err = run(capsys, "leaks", "absent.py::f", "--length", f"{10**8}", "--width", f"{10**7}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "are too large: Unable to allocate 7.11 PiB" in err
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OverflowError("int too large\nto convert")])
+def test_memory_and_range_are_refused_in_one_line(capsys, monkeypatch, error):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("attnlab_theory.cli._parse", fail)
+    code, out, err = run(capsys, "list")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "the numbers asked for are too large: " in err
+
+
 def test_doctor_prints_one_json_value(capsys):
     code, out, _ = run(capsys, "doctor", "--json")
     assert code == 0

@@ -54,6 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
         text = " ".join(str(error).split())
         print(f"attnlab: {text}", file=sys.stderr)
         return 2
+    except (MemoryError, OverflowError) as error:
+        # numpy says how much was wanted; Python itself says nothing.
+        text = " ".join(str(error).split()) or type(error).__name__
+        print(f"attnlab: the numbers asked for are too large: {text}; ask for smaller ones", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return 130
