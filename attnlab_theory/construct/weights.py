@@ -50,7 +50,8 @@ def query_for_weights(
 
     Raises:
         ValueError: if the weights are negative, do not add up to 1 or are not one per key; if their mean key lies
-            on a face of the hull, naming the face; if an array is not finite or has the wrong number of axes.
+            on a face of the hull, naming the face; if the weights span so many orders of magnitude that double
+            precision does not tell where the optimum is; if an array is not finite or has the wrong number of axes.
 
     Source: claims B.3; Barndorff-Nielsen 1978, "Information and exponential families", section 9.3.
     """
@@ -87,10 +88,12 @@ def _project(
 
     Returns:
         The shortest minimiser, the minimum, and how far log(wanted) is from range[keys, 1].
+
+    Raises:
+        ValueError: if double precision does not tell where the minimum is.
     """
     n = len(keys)
-    # Centred at the mean key wanted, the divergence is logsumexp(scores) up to a constant; in the
-    # coordinates of the singular vectors neither the keys' scale nor their shape matters.
+    # In the coordinates of the singular vectors neither the keys' scale nor their shape matters.
     left, sizes, right = np.linalg.svd(keys - (wanted @ keys)[None, :], full_matrices=False)
     kept = sizes > max(keys.shape) * float(np.finfo(float).eps) * max(float(sizes[0]), 1.0)
     left, sizes, right = left[:, kept], sizes[kept], right[kept]
@@ -98,31 +101,101 @@ def _project(
     design = np.hstack([left, np.ones((n, 1))])
     nearest = np.linalg.lstsq(design, logs, rcond=None)[0]
     distance = float(np.max(np.abs(design @ nearest - logs)))
-    point = nearest[:-1] if np.all(wanted > 0) else np.zeros(left.shape[1])
-    value = _logsumexp(left @ point)
+    # Seen from the key with the largest weight, that weight's own rounding counts for nothing.
+    # Differences of the keys themselves, as those of the singular vectors would tell its copies apart.
+    rows = (keys - keys[np.argmax(wanted)][None, :]) @ right.T / sizes
+    # The nearest logarithms are a good start, often the optimum itself; but from far out on a wrong side, where all
+    # weight is on one key, no slope leads back. No query at all is a start from where one always does.
+    none = np.zeros(len(sizes))
+    for start in [nearest[:-1], none] if np.all(wanted > 0) else [none]:
+        point = _descended(rows, wanted, start)
+        if _is_minimum(rows, wanted, point):
+            entropy = -float(np.sum(wanted * np.where(wanted > 0, logs, 0.0)))
+            return right.T @ (point / sizes), max(0.0, _excess(rows, wanted, point) - entropy), distance
+    raise ValueError(
+        f"the query closest to these weights cannot be found in double precision: they span {_decades(wanted):.0f} "
+        "orders of magnitude; raise the smallest weights, or make those that nearly vanish zero"
+    )
+
+
+def _descended(
+    rows: Float[np.ndarray, "s r"], wanted: Float[np.ndarray, " s"], point: Float[np.ndarray, " r"]
+) -> Float[np.ndarray, " r"]:
+    """Where Newton's method ends, damped as long as the divergence falls."""
+    value, reach = _excess(rows, wanted, point), 4.0
     for _ in range(500):
-        reached = np.exp(left @ point - value)
-        # The mean key of what is reached minus the one wanted; the second term is zero but for rounding.
-        gradient = left.T @ (reached - wanted)
-        spread = left - (reached @ left)[None, :]
-        hessian = spread.T @ (reached[:, None] * spread)
-        step = -np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        gradient, step = _newton(rows, wanted, point)
         slope = float(gradient @ step)
-        if not slope < 0:
-            break
-        length = 1.0
-        while (lower := _logsumexp(left @ (point + length * step))) > value + length * slope / 4 and length > 1e-9:
+        # No step changes a score by more than `reach`: a leap off the quadratic model may end where all is flat.
+        change = float(np.max(np.abs(rows @ step)))
+        length = first = min(1.0, reach / max(change, 1.0))
+        while (
+            not (lower := _excess(rows, wanted, point + length * step)) <= value + length * slope / 4
+            and length > 1e-9 * first
+        ):
             length /= 2
-        # Convergence is quadratic at the end: once the value cannot fall, one more full step polishes the point.
-        point = point + (step if lower >= value else length * step)
-        if lower >= value:
+        if not lower < value:
             break
-        value = lower
-    value = _logsumexp(left @ point)
-    entropy = -float(np.sum(wanted * np.where(wanted > 0, logs, 0.0)))
-    return right.T @ (point / sizes), max(0.0, value - float(wanted @ (left @ point)) - entropy), distance
+        point, value = point + length * step, lower
+        reach = 2 * reach if length == first else max(4.0, length * change)
+    # Convergence is quadratic at the end: where the value cannot fall, full steps still polish the point. From
+    # anywhere else one leads to where nothing is known, so the gradient must agree.
+    for _ in range(500):
+        gradient, step = _newton(rows, wanted, point)
+        after, _ = _newton(rows, wanted, point + step)
+        if not np.max(np.abs(after), initial=0.0) < np.max(np.abs(gradient), initial=0.0) / 2:
+            break
+        point = point + step
+    return point
 
 
-def _logsumexp(scores: np.ndarray) -> float:
-    peak = float(np.max(scores))
-    return peak + math.log(float(np.sum(np.exp(scores - peak))))
+def _is_minimum(
+    rows: Float[np.ndarray, "s r"], wanted: Float[np.ndarray, " s"], point: Float[np.ndarray, " r"]
+) -> bool:
+    """Whether the divergence is, to the rounding of float64, the least one here, and not above that of no query."""
+    n, eps = len(rows), float(np.finfo(float).eps)
+    scores = np.abs(rows) @ np.abs(point)
+    if not float(np.max(scores)) * math.sqrt(eps) <= 1:
+        return False  # The scores have lost half of their digits.
+    gradient, step = _newton(rows, wanted, point)
+    # A weight is a quotient of exponentials of scores, which are sums.
+    blur = 8 * eps * np.abs(rows).T @ (_reached(rows, point) * (scores + float(np.max(scores)) + n) + wanted)
+    # A slope within rounding says little where the way down is long: then a full step would still gain.
+    gain = -float(gradient @ step)
+    is_flat = bool(np.all(np.abs(gradient) <= blur)) and gain <= n**2 * eps
+    return is_flat and _excess(rows, wanted, point) <= math.log(n) * (1 + 8 * eps)
+
+
+def _newton(
+    rows: Float[np.ndarray, "s r"], wanted: Float[np.ndarray, " s"], point: Float[np.ndarray, " r"]
+) -> tuple[Float[np.ndarray, " r"], Float[np.ndarray, " r"]]:
+    """The gradient of the divergence, and the step to where its quadratic model is least."""
+    reached = _reached(rows, point)
+    # The mean key of what is reached minus the one wanted.
+    gradient = rows.T @ (reached - wanted)
+    # The Hessian is root^T root: by the singular values of the root it keeps twice the digits.
+    root = np.sqrt(reached)[:, None] * (rows - (reached @ rows)[None, :])
+    _, sizes, axes = np.linalg.svd(root, full_matrices=False)
+    kept = sizes > max(root.shape) * float(np.finfo(float).eps) * np.max(sizes, initial=0.0)
+    along = (axes[kept] @ gradient) / sizes[kept] / sizes[kept]
+    return gradient, -along @ axes[kept]
+
+
+def _reached(rows: Float[np.ndarray, "s r"], point: Float[np.ndarray, " r"]) -> Float[np.ndarray, " s"]:
+    scores = rows @ point
+    raw = np.exp(scores - np.max(scores))
+    return raw / np.sum(raw)
+
+
+def _excess(
+    rows: Float[np.ndarray, "s r"], wanted: Float[np.ndarray, " s"], point: Float[np.ndarray, " r"]
+) -> float:
+    """The divergence without the entropy of the wanted weights, which no query changes."""
+    scores = rows @ point
+    peak = int(np.argmax(scores))
+    others = np.delete(np.exp(scores - scores[peak]), peak)
+    return float(scores[peak] - wanted @ scores) + math.log1p(float(np.sum(others)))
+
+
+def _decades(wanted: Float[np.ndarray, " s"]) -> float:
+    return math.log10(float(np.max(wanted)) / float(np.min(wanted[wanted > 0])))

@@ -98,6 +98,37 @@ def test_tiny_weights_are_met(least):
     assert np.max(np.abs(logs - np.log(wanted))) <= best_weights_atol(4) * abs(np.log(least))
 
 
+def test_keys_out_of_reach_do_not_throw_the_query_away():
+    """Newton's last full step left for a query of length 1e10 here, with a divergence of 4e10."""
+    keys = np.array([[0.0, -1], [-3, 2], [-2, 3], [3, 3], [-3, 2]])
+    wanted = 10.0 ** -np.array([3.0, 11, 0, 2, 9])
+    wanted /= np.sum(wanted)
+    found = query_for_weights(keys, wanted)
+    assert abs(found.divergence - divergence(wanted, keys, found.query)) <= best_weights_atol(5)
+    assert np.max(np.abs((weights_at(keys, found.query) - wanted) @ keys)) <= best_weights_atol(5) * 3
+    assert found.divergence < divergence(wanted, keys, np.zeros(2))
+
+
+@hypothesis.given(keys_wide, hnp.arrays(np.float64, (6,), elements=st.floats(-50, 0, width=32)))
+def test_weights_of_many_magnitudes_are_approached_or_refused(keys, logs):
+    keys, wanted = keys.astype(np.float64), scipy.special.softmax(logs)
+    try:
+        found = query_for_weights(keys, wanted)
+    except ValueError:
+        return
+    assert abs(found.divergence - divergence(wanted, keys, found.query)) <= best_weights_atol(6)
+    assert found.divergence <= divergence(wanted, keys, np.zeros(3)) + best_weights_atol(6)
+    moved = (weights_at(keys, found.query) - wanted) @ keys
+    assert np.max(np.abs(moved)) <= best_weights_atol(6) * np.max(np.abs(keys), initial=1)
+
+
+def test_weights_beyond_double_precision_are_refused():
+    keys = np.array([[-3.0, -3], [3, 1], [-3, 1], [0, 1]])
+    wanted = 10.0 ** -np.array([57.0, 33, 5, 20])
+    with pytest.raises(ValueError, match="double precision: they span 52 orders of magnitude"):
+        query_for_weights(keys, wanted / np.sum(wanted))
+
+
 def test_weights_on_a_face_are_refused_by_its_name():
     with pytest.raises(ValueError, match=r"on the face of keys \{0, 1\}.*query_for_subset"):
         query_for_weights(SQUARE, np.array([0.3, 0.7, 0, 0]))
