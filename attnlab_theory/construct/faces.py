@@ -90,6 +90,9 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
     Key j is on it exactly if some mixture of keys that equals `point` uses key j. One linear programme asks
     for all j at once: maximise sum_j min(1, lambda_j) over lambda >= 0 with sum lambda k = (sum lambda)
     point. Nothing bounds lambda, so at the optimum every term is 0 or 1, whatever the scale of the keys.
+
+    Raises:
+        ValueError: if the sizes of keys differ too much for the programme to be solved in double precision.
     """
     n, d = keys.shape
     centred = keys - point[None, :]
@@ -99,18 +102,30 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
     balance = np.hstack([(centred / size).T, np.zeros((d, n))])
     # Variables lambda, then t; t_j - lambda_j <= 0.
     below = np.hstack([-np.eye(n), np.eye(n)])
-    solved = scipy.optimize.linprog(
-        np.append(np.zeros(n), -np.ones(n)),
-        A_ub=below,
-        b_ub=np.zeros(n),
-        A_eq=balance,
-        b_eq=np.zeros(d),
-        bounds=[(0, None)] * n + [(0, 1)] * n,
-        method="highs",
+    # HiGHS's presolve, which saves little here, gives up on some columns of very different sizes.
+    for presolve in (True, False):
+        solved = scipy.optimize.linprog(
+            np.append(np.zeros(n), -np.ones(n)),
+            A_ub=below,
+            b_ub=np.zeros(n),
+            A_eq=balance,
+            b_eq=np.zeros(d),
+            bounds=[(0, None)] * n + [(0, 1)] * n,
+            method="highs",
+            options={"presolve": presolve},
+        )
+        if solved.x is not None:
+            return tuple(int(j) for j in np.flatnonzero(solved.x[n:] > 0.5))
+    raise ValueError(
+        "double precision does not tell which face of the keys' hull this is: their distances from the point asked "
+        f"for differ by a factor of {_disparity(centred):.3g}; bring the keys to like sizes, or drop weights that nearly vanish"
     )
-    if solved.x is None:
-        raise ArithmeticError(f"the linear programme for a face of the keys failed: {solved.message}")
-    return tuple(int(j) for j in np.flatnonzero(solved.x[n:] > 0.5))
+
+
+def _disparity(rows: Float[np.ndarray, "s d"]) -> float:
+    """The longest row over the shortest one that is not zero."""
+    lengths = np.linalg.norm(rows, axis=1)
+    return float(np.max(lengths) / np.min(lengths[lengths > 0]))
 
 
 def nearest_mixture(

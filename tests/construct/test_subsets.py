@@ -181,6 +181,13 @@ def test_a_refusal_names_the_reason_and_the_smallest_selectable_set(keys, subset
         query_for_subset(keys, subset)
 
 
+def test_a_face_is_named_where_the_presolve_of_the_linear_programme_gives_up():
+    keys = np.array([[7e7, 3.6e8], [-4e-3, 3e-2], [2.7e8, -1.3e9], [-8.5e-8, -7.7e-8], [2.8, -8.6], [6.6e-13, 0]])
+    keys = np.vstack([keys, [[-2e-8, 8.2e-9], [-8.5e-10, 9.7e-10]]])
+    with pytest.raises(ValueError, match="no query selects exactly|does not tell which face"):
+        query_for_subset(keys, [2, 3])
+
+
 def test_a_margin_below_the_keys_own_rounding_is_none():
     # Two units in the last place of float32, which a linear programme still tells apart.
     bent = np.array([[0.0, 1.0], [0.5, 1.0 + 2.0**-22], [1.0, 1.0]], dtype=np.float32)
