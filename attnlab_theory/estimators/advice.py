@@ -13,6 +13,8 @@ from attnlab_theory.estimators.errors import COUPLINGS, Measured
 from attnlab_theory.estimators.problem import Problem
 from attnlab_theory.seeds import key_for
 
+LEAST_ERROR = 1e-150
+
 REASONS = {
     "trigonometric": "trigonometric features err as cosh D - 1, all others with L",
     "positive": "positive features err as exp(L) - 1, with one feature per projection",
@@ -112,8 +114,8 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
         seed: of the projections.
 
     Raises:
-        ValueError: if features are odd or fewer than two, draws are fewer than two, or the error is not positive
-            and finite.
+        ValueError: if features are odd or fewer than two, draws are fewer than two, or the error is not finite
+            or below 1e-150.
     """
     if not features >= 2 or features % 2:
         raise ValueError(
@@ -121,6 +123,11 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
         )
     if not 0 < error < math.inf:
         raise ValueError(f"error must be positive and finite, not {error}")
+    if not error >= LEAST_ERROR:
+        raise ValueError(
+            f"error must be at least {LEAST_ERROR:g}, not {error}: the features needed, which go with one over its "
+            "square, would leave double precision"
+        )
     if not draws >= 2:
         raise ValueError(f"draws must be at least 2, for a standard error, not {draws}")
     key = key_for(seed, "estimators")
@@ -156,7 +163,7 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
 def _line(estimator: Estimator, problem: Problem, measured: dict[str, Measured], m: int, error: float) -> Line:
     predicted = errors.predicted(estimator, problem)
     orthogonal = errors.orthogonal_kernel(estimator, problem, m)
-    needed = estimator.features_per_projection * predicted.weights / error**2
+    needed = estimator.features_per_projection * predicted.weights / error / error
     return Line(
         estimator=estimator.name,
         parameter=estimator.parameter,

@@ -129,6 +129,12 @@ def test_keys_that_are_all_alike_need_no_features():
     assert advice.amount == "Any number of features will do: the predicted error of a row is zero."
 
 
+def test_an_error_whose_square_is_lost_is_refused():
+    q = np.ones((2, 3))
+    with pytest.raises(ValueError, match="error must be at least 1e-150, not 1e-300"):
+        advise(pose(q, q, scale=1.0), error=1e-300)
+
+
 def test_an_odd_number_of_features_cannot_be_shared_equally():
     q = np.ones((2, 3))
     with pytest.raises(ValueError, match=r"features must be even, .* and at least 2, not 3"):
