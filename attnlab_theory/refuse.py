@@ -155,6 +155,18 @@ def wrong_rank(rank: int, **arrays: ArrayLike) -> None:
             raise ValueError(f"{name} must have {rank} axes, but has shape {np.shape(array)}")
 
 
+def not_real(**arrays: ArrayLike) -> None:
+    """Refuse arrays that do not hold real numbers: a cast would drop the imaginary part of complex ones.
+
+    Raises:
+        ValueError: naming the array and its type.
+    """
+    for name, array in arrays.items():
+        kind = array.dtype if isinstance(array, jax.Array) else np.asarray(array).dtype
+        if not any(jnp.issubdtype(kind, real) for real in (jnp.floating, jnp.integer, jnp.bool_)):
+            raise ValueError(f"{name} must hold real numbers, not {kind}")
+
+
 def not_floating(**arrays: ArrayLike) -> None:
     """Refuse arrays that do not hold floating-point numbers: a scale cast to integers would become zero.
 

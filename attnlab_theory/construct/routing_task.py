@@ -51,6 +51,7 @@ def checked(
     refuse.different_axes("inputs", x=n, routes=len(routes), outputs=np.shape(outputs)[0])
     if 0 in (n, d, np.shape(outputs)[1]):
         raise ValueError(f"x of shape {(n, d)} and outputs of shape {np.shape(outputs)} must not be empty")
+    refuse.not_real(x=x, outputs=outputs)
     refuse.non_finite(x=x)
     if not 0 < tolerance < math.inf:
         raise ValueError(f"tolerance must be positive and finite, not {tolerance}")

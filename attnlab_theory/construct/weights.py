@@ -58,6 +58,7 @@ def query_for_weights(
     unit, exact, size = faces.normalised(keys)
     refuse.wrong_rank(1, weights=weights)
     refuse.different_axes("keys", keys=len(exact), weights=len(weights))
+    refuse.not_real(weights=weights)
     refuse.non_finite(weights=weights)
     given = np.asarray(weights)
     wanted = np.asarray(given, dtype=np.float64)

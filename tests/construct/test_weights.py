@@ -142,6 +142,8 @@ def test_weights_on_a_face_are_refused_by_its_name():
         ([0.5, 0.5], "agree"),
         ([[0.25] * 4], "1 axes"),
         ([np.nan, 0.5, 0.5, 0], "nan"),
+        ([0.25 + 0j] * 4, "weights must hold real numbers, not complex128"),
+        (np.array([0.25] * 4, dtype=object), "weights must hold real numbers, not object"),
     ],
 )
 @pytest.mark.usefixtures("unchecked_shapes")
