@@ -118,7 +118,8 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
             return tuple(int(j) for j in np.flatnonzero(solved.x[n:] > 0.5))
     raise ValueError(
         "double precision does not tell which face of the keys' hull this is: their distances from the point asked "
-        f"for differ by a factor of {_disparity(centred):.3g}; bring the keys to like sizes, or drop weights that nearly vanish"
+        f"for differ by a factor of {_disparity(centred):.3g}; bring the keys to like sizes, "
+        "or drop weights that nearly vanish"
     )
 
 
@@ -151,6 +152,7 @@ def normalised(keys: np.ndarray | Array) -> tuple[np.ndarray, np.ndarray, float]
     refuse.wrong_rank(2, keys=keys)
     if 0 in np.shape(keys):
         raise ValueError(f"keys must hold at least one key of at least one number, but have shape {np.shape(keys)}")
+    refuse.not_real(keys=keys)
     refuse.non_finite(keys=keys)
     exact = np.asarray(keys, dtype=np.float64)
     size = float(np.max(np.abs(exact))) or 1.0

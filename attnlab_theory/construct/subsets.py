@@ -48,6 +48,11 @@ class SubsetQuery:
         # Half of the tolerance for the weight that leaks, the other half for rounding, which grows with strength.
         rivals = (len(self.keys) - len(self.subset)) / len(self.subset)
         strength = max(0.0, math.log(rivals * (2 - tolerance) / tolerance) / self.margin)
+        if math.isinf(strength):
+            raise ValueError(
+                f"keys are too small or too close together: their margin {self.margin:.3g} needs a query longer "
+                "than double precision holds; scale the keys up"
+            )
         certified = self.error_bound(strength)
         if not certified <= tolerance:
             raise ValueError(
@@ -150,7 +155,7 @@ def _why_not(keys: Float[np.ndarray, "s d"], chosen: tuple[int, ...], rounding: 
         if distance <= max(rounding, 1e-12):
             same = len(chosen) == 1 or np.max(mixture) > 1 - 1e-9
             what = (
-                f"key {j} is a copy of key {chosen[int(np.argmax(mixture))]}"
+                _alike(keys, j, chosen[int(np.argmax(mixture))], rounding)
                 if same
                 else f"key {j} is the mixture {_mixed(mixture, chosen)}: what favours these favours it"
             )
@@ -169,6 +174,16 @@ def _why_not(keys: Float[np.ndarray, "s d"], chosen: tuple[int, ...], rounding: 
             what = f"their mean lies {where}, which a query cannot favour without favouring {faces.listed(extra)}"
     larger = "all the keys" if len(face) == len(keys) else faces.listed(face)
     return f"{head}{what}; the smallest selectable set that holds them is {larger}"
+
+
+def _alike(keys: Float[np.ndarray, "s d"], j: int, i: int, rounding: float) -> str:
+    apart = float(np.linalg.norm(keys[j] - keys[i]))
+    if apart == 0:
+        return f"key {j} is a copy of key {i}"
+    return (
+        f"key {j} differs from key {i} by no more than {apart:.3g} times the largest entry of all keys, whose own "
+        f"rounding is {rounding:.3g} of it"
+    )
 
 
 def _mixed(mixture: np.ndarray, indices: Sequence[int]) -> str:

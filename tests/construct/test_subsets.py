@@ -161,6 +161,17 @@ def test_coinciding_keys_can_only_be_selected_together():
         query_for_subset(np.zeros((3, 2)), [0])
 
 
+def test_keys_that_only_rounding_makes_alike_are_not_called_copies():
+    keys = np.array([[0.0, 0], [1, 0], [0, 1], [1e15, 1e15]])
+    with pytest.raises(ValueError, match=r"key 0 differs from key 1 by no more than 1e-15 .* rounding is 1.26e-15"):
+        query_for_subset(keys, [1])
+
+
+def test_keys_too_small_for_any_strength_are_refused_by_their_margin():
+    with pytest.raises(ValueError, match=r"keys are too small.*scale the keys up"):
+        query_for_subset(SQUARE * 1e-320, [0]).strength(1e-2)
+
+
 def test_the_uw_pair_is_selected_by_the_known_query():
     keys = np.array([[0.47, 0.65, 0.60], [0.64, 0.50, -0.59], [-0.03, -0.48, -0.88], [0.43, -0.83, 0.35]])
     assert np.round(query_for_subset(keys, [0, 1]).query, 4).tolist() == [0.6042, 0.7967, -0.0141]
@@ -184,7 +195,7 @@ def test_a_refusal_names_the_reason_and_the_smallest_selectable_set(keys, subset
 def test_a_face_is_named_where_the_presolve_of_the_linear_programme_gives_up():
     keys = np.array([[7e7, 3.6e8], [-4e-3, 3e-2], [2.7e8, -1.3e9], [-8.5e-8, -7.7e-8], [2.8, -8.6], [6.6e-13, 0]])
     keys = np.vstack([keys, [[-2e-8, 8.2e-9], [-8.5e-10, 9.7e-10]]])
-    with pytest.raises(ValueError, match="no query selects exactly|does not tell which face"):
+    with pytest.raises(ValueError, match=r"no query selects exactly|does not tell which face"):
         query_for_subset(keys, [2, 3])
 
 
@@ -211,6 +222,8 @@ def test_keys_in_float32_on_a_line_are_selected_together():
         (SQUARE, [False, True], r"not \[False, True\]; numpy.flatnonzero"),
         (SQUARE, np.array([True, False]), "numpy.flatnonzero"),
         (SQUARE[0], [0], "2 axes"),
+        (SQUARE + 1j, [0], "keys must hold real numbers, not complex128"),
+        (SQUARE.astype(object), [0], "keys must hold real numbers, not object"),
         (np.zeros((0, 2)), [0], "at least one key"),
         (np.array([[0.0, np.nan]]), [0], "nan"),
         (np.array([[0.0, np.inf]]), [0], "inf"),
