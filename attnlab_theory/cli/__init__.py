@@ -59,6 +59,12 @@ def main(arguments: list[str] | None = None) -> int:
         text = " ".join(str(error).split()) or type(error).__name__
         print(f"attnlab: the numbers asked for are too large: {text}; ask for smaller ones", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        # So jax says that there is no memory; anything else is a mistake of ours and keeps its traceback.
+        if not str(error).startswith("RESOURCE_EXHAUSTED"):
+            raise
+        print(f"attnlab: the sizes asked for are too large: {error}; ask for smaller ones", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return 130
