@@ -138,6 +138,12 @@ def test_memory_and_range_are_refused_in_one_line(capsys, monkeypatch, error):
     assert "asked for are too large: " in err
 
 
+def test_a_template_is_one_json_value_too(capsys):
+    code, source, _ = run(capsys, "check", "--template", "practical4/2b")
+    found = json.loads(run(capsys, "check", "--template", "practical4/2b", "--json")[1])
+    assert (code, found) == (0, {"question": "practical4/2b", "template": source})
+
+
 def test_doctor_prints_one_json_value(capsys):
     code, out, _ = run(capsys, "doctor", "--json")
     assert code == 0

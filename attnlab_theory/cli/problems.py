@@ -38,7 +38,9 @@ class Check:
         if self.template:
             if self.answer or self.question:
                 raise ValueError("--template stands alone: attnlab check --template HOMEWORK/QUESTION > mine.py")
-            print(grading.template_of(self.template), end="")
+            source = grading.template_of(self.template)
+            in_json = json.dumps({"question": self.template, "template": source}, indent=1, ensure_ascii=False)
+            print(in_json + "\n" if self.json else source, end="")
             return 0
         if not self.answer or not self.question:
             missing = "a FILE.py::FUNCTION" if not self.answer else "--question HOMEWORK/QUESTION"

@@ -26,7 +26,7 @@ def gaussian_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Array, "m d"
 
 
 def orthogonal_projection(
-    key: PRNGKeyArray, m: int, d: int, *, norms: Literal["chi", "sqrt"]
+    key: PRNGKeyArray, m: int, d: int, *, norms: Literal["chi", "sqrt"] = "chi"
 ) -> Float[Array, "m d"]:
     """Rows that are orthogonal in blocks of d, the blocks independent, their directions Haar distributed.
 
