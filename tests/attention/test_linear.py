@@ -42,8 +42,7 @@ def test_prefix_sums_are_the_masked_quadratic_form(t, s, causal):
     agrees()
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("narrow", [0, 1, 2], ids=["phi_q", "phi_k", "v"])
+@pytest.mark.parametrize(("narrow", "causal"), [(0, True), (1, True), (2, True), (2, False)])
 def test_one_array_of_a_narrower_type_changes_only_its_own_rounding(narrow, causal):
     """The rounded array widened again gives the same rows; gradients come back in each array's own type."""
     *given_, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
