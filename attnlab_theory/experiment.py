@@ -7,7 +7,6 @@ not in its JSON.
 
 import dataclasses
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -94,12 +93,12 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
     """
     try:
         key_for(options.seed)
-        options.out.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=options.out).close()
     except ValueError as error:
         return refuse(f"--seed: {error}")
-    except OSError as error:
-        return refuse(_unwritable(options.out, error))
+    try:
+        files.make_folder(options.out)
+    except ValueError as error:
+        return refuse(str(error))
     done: list[Experiment] = []
     findings = Findings()
     begin = time.perf_counter()

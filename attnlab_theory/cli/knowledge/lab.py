@@ -106,7 +106,7 @@ class RunLab:
 
         began = time.monotonic()
         lab = self._lab()
-        _make(self.out)
+        files.make_folder(self.out)
         if not self.resume:
             lab.refuse_left_over()
         for stage in lab.stages():
@@ -226,10 +226,3 @@ def _say_what_is_asked_twice(material: "Material") -> None:
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"cannot make the folder {folder}: {error.strerror}; choose another with --out") from None

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from attnlab_theory.cli.knowledge.asking import ERROR_RATE
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from attnlab_theory.knowledge.estimate import Estimate, Estimates
-
-ERROR_RATE = 0.05
-"""Of each interval."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
