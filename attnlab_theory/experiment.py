@@ -3,12 +3,18 @@
 The runner owns the command line, the keys, the error budget, the JSON, the provenance, the progress
 bar and the file names. `draw_figure` receives findings only, so no figure can show a number that is
 not in its JSON.
+
+Threads of their own judge the experiments, `JUDGES` at a time, while the main thread draws and writes what
+they have found, in the order asked for. Keys come from names, so no number depends on what runs beside it.
 """
 
+import contextlib
 import dataclasses
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +27,10 @@ from attnlab_theory.seeds import key_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+JUDGES = 2
+"""Experiments judged side by side. Most of a quick run is XLA compiling, on one processor and without Python's
+lock; what holds the lock, tracing and drawing, is too much for a third to gain anything."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,13 +68,13 @@ def findings_of(
     seed: int,
     budget: Budget,
     board: Board | None = None,
-    pressed: Sequence[int] = (),
+    stopped: Callable[[], object] = bool,
 ) -> Findings:
     """Judge every claim of an experiment.
 
     Raises:
         ValueError: as `check`.
-        KeyboardInterrupt: after a claim during which Ctrl-C was `pressed`, even if its own exception was lost.
+        KeyboardInterrupt: after a claim during which the run was `stopped`.
     """
     found: list[Finding] = []
     for claim in experiment.claims:
@@ -74,7 +84,8 @@ def findings_of(
         found += judged
         if board:
             board.end(judged)
-        _stop_if(pressed)
+        if stopped():
+            raise KeyboardInterrupt
     return Findings(found)
 
 
@@ -104,14 +115,13 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
     begin = time.perf_counter()
     board = Board(sum(len(e.claims) for e in experiments), quiet=options.json)
     try:
-        with board.shown():
-            for experiment in experiments:
-                started = time.perf_counter()
-                found = _judged(experiment, options, board, pressed)
-                _write(experiment, found, options, time.perf_counter() - started)
+        with board.shown(), _judging(experiments, options, board, pressed) as judged:
+            for experiment, found, seconds in judged:
+                _write(experiment, found, options, seconds)
                 findings = Findings((*findings, *found))
                 done.append(experiment)
-                _stop_if(pressed)
+                if pressed:
+                    raise KeyboardInterrupt
     except KeyboardInterrupt:
         _write_book_of(done, options.out)
         print(f"attnlab: interrupted; {_left(experiments, done, options)}", file=sys.stderr)
@@ -158,17 +168,38 @@ class _Unjudged(Exception):
     """A claim that could not be judged: the message names the experiment."""
 
 
-def _stop_if(pressed: Sequence[int]) -> None:
-    if pressed:
-        raise KeyboardInterrupt
+@contextlib.contextmanager
+def _judging(
+    experiments: Sequence[Experiment], options: RunOptions, board: Board, pressed: Sequence[int]
+) -> Iterator[Iterator[tuple[Experiment, Findings, float]]]:
+    """What each experiment found and the seconds it took, in order, judged ahead until the block is left.
 
+    Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost: the judges look
+    behind every claim whether they are still asked.
+    """
+    left = threading.Event()
 
-def _judged(experiment: Experiment, options: RunOptions, board: Board, pressed: Sequence[int]) -> Findings:
+    def judged(experiment: Experiment) -> tuple[Experiment, Findings, float]:
+        started = time.perf_counter()
+        try:
+            found = findings_of(
+                experiment,
+                seed=options.seed,
+                budget=options.budget,
+                board=board,
+                stopped=lambda: pressed or left.is_set(),
+            )
+        except ValueError as error:
+            # Only what judging refuses is bad input; a mistake in drawing is ours and keeps its traceback.
+            raise _Unjudged(f"{experiment.name}: {' '.join(str(error).split())}") from error
+        return experiment, found, time.perf_counter() - started
+
+    judges = ThreadPoolExecutor(JUDGES)
     try:
-        return findings_of(experiment, seed=options.seed, budget=options.budget, board=board, pressed=pressed)
-    except ValueError as error:
-        # Only what judging refuses is bad input; a mistake while drawing a figure is ours and keeps its traceback.
-        raise _Unjudged(f"{experiment.name}: {' '.join(str(error).split())}") from error
+        yield judges.map(judged, experiments)
+    finally:
+        left.set()
+        judges.shutdown(cancel_futures=True)
 
 
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:

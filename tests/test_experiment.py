@@ -1,49 +1,25 @@
 """What a run writes, says and returns, on toy experiments."""
 
-import contextlib
 import dataclasses
 import json
-import signal
 import subprocess
-from pathlib import Path
+import threading
 
 import pytest
-from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
-from attnlab_theory.interrupts import remembered
-from attnlab_theory.options import RunOptions
 from attnlab_theory.report import provenance
-from attnlab_theory.stats import Interval, exact
-from tests.toy_experiments import draw_figure, toy
+from attnlab_theory.stats import Interval
+from tests.toy_experiments import draw_figure, files_of, names, options, toy
 from tests.toys import Coin, coin_claim
 
-SUFFIXES = (".json", ".run.json", ".svg", ".png")
 FINDING_KEYS = [
     "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
     "error_rate", "resolution", "bound", "verdict", "expect",
 ]  # fmt: skip
 RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "seconds", "family_error_rate"]
 
-
-def options(out: Path, **changes) -> RunOptions:
-    return RunOptions(**{"out": out} | changes)
-
-
-def stop_here(key, coin):
-    raise KeyboardInterrupt
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def files_of(*experiments: str) -> set[str]:
-    return {name + suffix for name in experiments for suffix in SUFFIXES}
-
-
-INTERRUPTED = coin_claim(name="interrupted", draw=stop_here, bound=lambda coin: exact(0.0))
 UNDECIDED = coin_claim(name="undecided", resolution=lambda coin: 1e-6)
 
 
@@ -188,83 +164,17 @@ def test_a_seed_that_is_no_seed_is_refused_before_anything_is_made(tmp_path, cap
     assert names(tmp_path) == set()
 
 
-def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path, capsys):
-    experiments = [toy("first"), toy("second", coin_claim(), INTERRUPTED), toy("third")]
-    assert run(experiments, options(tmp_path, json=True)) == 130
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert f"1 finished and kept in {tmp_path}; not run: second, third" in said.err
-    assert names(tmp_path) == files_of("first") | {"index.html"}
-    assert "first" in (tmp_path / "index.html").read_text("utf-8")
+def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(tmp_path, capsys):
+    meet = threading.Barrier(2, timeout=20)
 
-
-def lost_interrupt():
-    with contextlib.suppress(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_an_interrupt_that_is_lost_in_a_claim_stops_the_run_behind_it(tmp_path, capsys):
     def predict(coin):
-        lost_interrupt()
+        meet.wait()
         return Interval.point(coin.chance)
 
-    unreached = coin_claim(name="unreached", predict=lambda coin: pytest.fail("goes on"))
-    experiments = [toy("first"), toy("second", coin_claim(predict=predict), unreached), toy("third")]
-    with remembered() as pressed:
-        assert run(experiments, options(tmp_path), pressed) == 130
-    assert f"1 finished and kept in {tmp_path}; not run: second, third" in capsys.readouterr().err
-    assert names(tmp_path) == files_of("first") | {"index.html"}
-
-
-def test_an_interrupt_that_is_lost_while_drawing_stops_the_run_behind_the_experiment(tmp_path, capsys):
-    def draw(findings):
-        lost_interrupt()
-        return draw_figure(findings)
-
-    with remembered() as pressed:
-        assert run([toy("first", draw_figure=draw), toy("second")], options(tmp_path), pressed) == 130
-    assert "1 finished and kept" in capsys.readouterr().err
-    assert names(tmp_path) == files_of("first") | {"index.html"}
-
-
-def test_interrupts_are_remembered_inside_the_block_alone():
-    before = signal.getsignal(signal.SIGINT)
-    with remembered() as pressed:
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        assert pressed == [signal.SIGINT]
-    assert signal.getsignal(signal.SIGINT) is before
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with remembered() as pressed:
-            signal.raise_signal(signal.SIGINT)
-        assert pressed == []
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize(("happens", "expected"), [(lost_interrupt, KeyboardInterrupt), (list, ImportError)])
-def test_an_interrupt_that_an_import_turns_into_another_error_is_one_again(happens, expected):
-    def fail():
-        with remembered():
-            happens()
-            raise ImportError("while initializing the extension")
-
-    with pytest.raises(expected):
-        fail()
-
-
-def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
-    save = Figure.savefig
-
-    def interrupted_at_the_last_file(figure, path, **how):
-        save(figure, path, **how)
-        if how["format"] == "png":
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Figure, "savefig", interrupted_at_the_last_file)
-    assert run([toy("coins")], options(tmp_path)) == 130
-    assert names(tmp_path) == set()
+    alone = coin_claim(settings=(Coin(0.5),), predict=predict)
+    assert run([toy("late", alone), toy("early", alone)], options(tmp_path, json=True)) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [finding["experiment"] for finding in found] == ["late", "early"]
 
 
 @pytest.mark.parametrize(

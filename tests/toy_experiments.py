@@ -1,8 +1,13 @@
 """Experiments on coins, to test the runner with."""
 
+from pathlib import Path
+
 from attnlab_theory.experiment import Experiment
+from attnlab_theory.options import RunOptions
 from attnlab_theory.report import style
 from tests.toys import coin_claim
+
+SUFFIXES = (".json", ".run.json", ".svg", ".png")
 
 
 def draw_figure(findings):
@@ -22,3 +27,15 @@ def toy(name: str, *claims, **changes) -> Experiment:
         "max_draws": {"quick": 2**12, "full": 2**13},
     }
     return Experiment(**declared | changes)
+
+
+def options(out: Path, **changes) -> RunOptions:
+    return RunOptions(**{"out": out} | changes)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def files_of(*experiments: str) -> set[str]:
+    return {name + suffix for name in experiments for suffix in SUFFIXES}

@@ -1,5 +1,7 @@
 """Random orthonormal frames."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -18,6 +20,11 @@ def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     refuse.not_whole(n=n, d=d)
     if not 0 < n <= d:
         raise ValueError(f"{n} orthonormal vectors do not fit in {d} dimensions: need 0 < n <= d")
+    return _haar(key, n, d)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _haar(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     q, r = jnp.linalg.qr(jax.random.normal(key, (d, n)))
     # QR alone is not Haar: Householder fixes the signs of R's diagonal, and Q inherits that choice.
     return (q * jnp.sign(jnp.diagonal(r))[None, :]).T

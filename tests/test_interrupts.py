@@ -1,0 +1,123 @@
+"""Ctrl-C in a run, wherever it strikes, and Ctrl-C that is remembered."""
+
+import contextlib
+import signal
+import threading
+import time
+
+import pytest
+from matplotlib.figure import Figure
+
+from attnlab_theory.experiment import run
+from attnlab_theory.interrupts import remembered
+from attnlab_theory.stats import Interval, exact
+from tests.toy_experiments import draw_figure, files_of, names, options, toy
+from tests.toys import Coin, coin_claim
+
+
+def stop_here(key, coin):
+    raise KeyboardInterrupt
+
+
+INTERRUPTED = coin_claim(name="interrupted", draw=stop_here, bound=lambda coin: exact(0.0))
+
+
+def test_interruption_keeps_what_is_finished_and_says_what_was_not_run(tmp_path, capsys):
+    experiments = [toy("first"), toy("second", coin_claim(), INTERRUPTED), toy("third")]
+    assert run(experiments, options(tmp_path, json=True)) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"1 finished and kept in {tmp_path}; not run: second, third" in said.err
+    assert names(tmp_path) == files_of("first") | {"index.html"}
+    assert "first" in (tmp_path / "index.html").read_text("utf-8")
+
+
+def lost_interrupt():
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_is_lost_stops_the_run_behind_the_claim_that_is_judged(tmp_path, capsys):
+    pressed = []
+
+    def predict(coin):
+        pressed.append(signal.SIGINT)
+        return Interval.point(coin.chance)
+
+    unreached = coin_claim(name="unreached", predict=lambda coin: pytest.fail("goes on"))
+    experiments = [toy("first", coin_claim(predict=predict), unreached), toy("second")]
+    assert run(experiments, options(tmp_path), pressed) == 130
+    assert f"0 finished and kept in {tmp_path}; not run: first, second" in capsys.readouterr().err
+    assert names(tmp_path) == set()
+
+
+def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys):
+    drawing = threading.Event()
+
+    def draw(findings):
+        drawing.set()
+        time.sleep(20)  # cut short by Ctrl-C, which strikes the thread that draws
+
+    def predict(coin):
+        assert drawing.wait(20)
+        signal.raise_signal(signal.SIGINT)
+        return Interval.point(coin.chance)
+
+    reached = []
+    unreached = coin_claim(name="unreached", predict=reached.append)
+    judged = toy("judged", coin_claim(settings=(Coin(0.5),), predict=predict), unreached)
+    assert run([toy("first"), toy("drawn", draw_figure=draw), judged], options(tmp_path)) == 130
+    assert f"1 finished and kept in {tmp_path}; not run: drawn, judged" in capsys.readouterr().err
+    assert names(tmp_path) == files_of("first") | {"index.html"}
+    assert not reached
+
+
+def test_an_interrupt_that_is_lost_while_drawing_stops_the_run_behind_the_experiment(tmp_path, capsys):
+    def draw(findings):
+        lost_interrupt()
+        return draw_figure(findings)
+
+    with remembered() as pressed:
+        assert run([toy("first", draw_figure=draw), toy("second")], options(tmp_path), pressed) == 130
+    assert "1 finished and kept" in capsys.readouterr().err
+    assert names(tmp_path) == files_of("first") | {"index.html"}
+
+
+def test_interrupts_are_remembered_inside_the_block_alone():
+    before = signal.getsignal(signal.SIGINT)
+    with remembered() as pressed:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert pressed == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is before
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with remembered() as pressed:
+            signal.raise_signal(signal.SIGINT)
+        assert pressed == []
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("happens", "expected"), [(lost_interrupt, KeyboardInterrupt), (list, ImportError)])
+def test_an_interrupt_that_an_import_turns_into_another_error_is_one_again(happens, expected):
+    def fail():
+        with remembered():
+            happens()
+            raise ImportError("while initializing the extension")
+
+    with pytest.raises(expected):
+        fail()
+
+
+def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):
+    save = Figure.savefig
+
+    def interrupted_at_the_last_file(figure, path, **how):
+        save(figure, path, **how)
+        if how["format"] == "png":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Figure, "savefig", interrupted_at_the_last_file)
+    assert run([toy("coins")], options(tmp_path)) == 130
+    assert names(tmp_path) == set()
