@@ -76,9 +76,9 @@ def sorted_by_length(whole: "Batch") -> list["Batch"]:
 
 def of_packed_rows(whole: "Batch") -> list["Batch"]:
     """Micro-batches whose rows hold several documents."""
-    from attnlab_theory.language.corpora.batches import in_file_order, pack
+    from attnlab_theory.language.corpora.batches import by_packing
 
-    return list(in_file_order(pack(whole, width=WIDTH), 2 * MICRO, fill=True))
+    return by_packing(whole, rows=2 * MICRO)
 
 
 def peer(name: str, rows: int, rate: float) -> Callable[[], float]:

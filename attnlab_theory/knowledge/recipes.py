@@ -11,6 +11,9 @@ from attnlab_theory.language.precision import Precision
 RuleName = Literal["capitalised", "known"]
 """How an answer is read off a line: by its capital letters, or by the training file's answers."""
 
+MicroBatches = Literal["sorted", "packed"]
+"""How a batch is cut: documents of similar length side by side, or several in a row. The gradient is the same."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -31,6 +34,8 @@ class Recipe:
     """Whether every epoch has an order of its own."""
     rows: int | None = None
     """Of a micro-batch; None: 8 on a processor, whose caches hold them, and the whole batch elsewhere."""
+    micro_batches: MicroBatches = "sorted"
+    """How the documents of a batch are laid; packed, a step takes a third less time, and dropout hits otherwise."""
     packed: bool = False
     """Whether rows, as long as the block, hold several documents each: fewer places for short ones. Then a batch
     is not cut into micro-batches."""

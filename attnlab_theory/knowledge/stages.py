@@ -18,7 +18,7 @@ from attnlab_theory.knowledge.recipes import Recipe, RuleName
 from attnlab_theory.knowledge.variants import name_of, variant
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
 from attnlab_theory.language.corpora import labels
-from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order, pack, shuffled
+from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing, in_file_order, pack, shuffled
 from attnlab_theory.language.corpora.birthplaces import NameDataset, Questions, vocabulary
 from attnlab_theory.language.corpora.corruption import Corruption
 from attnlab_theory.language.corpora.reading import read_text
@@ -30,6 +30,9 @@ from attnlab_theory.language.schedules import Cosine, HomeworkCosine, Schedule
 from attnlab_theory.language.text.characters import Characters
 from attnlab_theory.language.train import Epochs, Training
 from attnlab_theory.seeds import key_for
+
+CUTS = {"sorted": by_length, "packed": by_packing}
+"""By `Recipe.micro_batches`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,6 +188,10 @@ def _run(
     if recipe.rate == math.inf:
         raise ValueError("the learning rate must be finite, not inf; the homework's is 6e-3")
     config = _config(start)
+    if recipe.micro_batches == "packed" and not config.mixer.scored:
+        raise ValueError(
+            f"{name_of(config)} cannot keep apart the documents of a packed row; sort its micro-batches instead"
+        )
     epochs = _packed(dataset, config.block, recipe) if recipe.packed else _one_per_row(dataset, recipe)
     training = _training(recipe, corpus.documents * config.block, epochs.steps)
     origin = {
@@ -251,7 +258,7 @@ def _training(recipe: Recipe, places: int, steps: int) -> Training:
     return Training(
         schedule=schedule,
         epochs=recipe.epochs,
-        split=_whole if recipe.packed else functools.partial(by_length, rows=_rows(recipe)),
+        split=_whole if recipe.packed else functools.partial(CUTS[recipe.micro_batches], rows=_rows(recipe)),
         seed=recipe.seed,
         precision=recipe.precision,
     )

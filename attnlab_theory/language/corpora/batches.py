@@ -115,6 +115,21 @@ def by_length(batch: Batch, *, rows: int, step: int = 16) -> list[Batch]:
     return parts
 
 
+def by_packing(batch: Batch, *, rows: int) -> list[Batch]:
+    """The batch as micro-batches whose rows hold several documents each (`pack`), as wide as the batch.
+
+    Their summed losses and gradients are those of the batch, as with `by_length`, in fewer places still.
+
+    Args:
+        batch: one document per row.
+        rows: rows of every micro-batch; the last one is filled with rows of PAD.
+
+    Raises:
+        ValueError: if `rows` is not a positive whole number, or the batch is packed already.
+    """
+    return list(in_file_order(pack(batch, width=batch.x.shape[1]), rows, fill=True))
+
+
 def pack(examples: Batch, *, width: int, rows: int = 1) -> Batch:
     """Several documents per row: the same targets behind the same tokens, in fewer places.
 
