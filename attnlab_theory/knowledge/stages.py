@@ -190,7 +190,7 @@ def _run(
     config = _config(start)
     if recipe.micro_batches == "packed" and not config.mixer.scored:
         raise ValueError(
-            f"{name_of(config)} cannot keep apart the documents of a packed row; sort its micro-batches instead"
+            f"{name_of(config)} cannot keep apart the documents of a packed row; take sorted micro-batches"
         )
     epochs = _packed(dataset, config.block, recipe) if recipe.packed else _one_per_row(dataset, recipe)
     training = _training(recipe, corpus.documents * config.block, epochs.steps)

@@ -71,6 +71,29 @@ def test_packed_rows_hold_every_document_once_and_batches_have_one_shape():
     assert (epochs[0][0].x != epochs[1][0].x).any()
 
 
+@pytest.mark.parametrize(("micro_batches", "rows"), [("sorted", 20), ("packed", 12)])
+def test_micro_batches_hold_the_documents_of_their_batch_in_as_few_rows_as_asked(micro_batches, rows):
+    # Twenty documents of 22 to 41 characters: the longest alone in rows of 64, the shortest two in one.
+    lines = [f"Ada was born in Bonn {'n' * number}" for number in range(20)]
+    recipe = dataclasses.replace(
+        PRETRAINING[2024], batch=20, rows=4, epochs=1, fall=None, micro_batches=micro_batches
+    )
+    how = Corruption(truncation="none")
+    run = pretraining(Corpus("\n".join(lines), vocabulary(TEXT)), configured("vanilla", block=64), recipe, how)
+    (batch,) = run.epochs(0)
+    parts = run.training.split(batch)
+    assert sum(part.documents for part in parts) == 20
+    assert sum(part.targets for part in parts) == batch.targets
+    assert {len(part.x) for part in parts} == {4}
+    assert sum(len(part.x) for part in parts) == rows
+
+
+def test_packed_micro_batches_are_refused_where_documents_cannot_be_kept_apart():
+    recipe = dataclasses.replace(PRETRAINING[2024], micro_batches="packed")
+    with pytest.raises(ValueError, match="features cannot keep apart the documents of a packed row"):
+        pretraining(CORPUS, configured("features"), recipe)
+
+
 def test_the_seed_draws_weights_and_corruption():
     small = dataclasses.replace(VANILLA, layers=1, heads=1, width=4)
     one, same, other = (

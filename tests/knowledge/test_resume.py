@@ -183,6 +183,7 @@ def stopped(tmp_path_factory):
         (["--closing"], "closing (False, not True)"),
         (["--mask-lengths", "half"], "mask_lengths (eighths, not half)"),
         (["--schedule", "cosine"], "fall (200, not None)"),
+        (["--micro-batches", "packed"], "micro_batches (sorted, not packed)"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

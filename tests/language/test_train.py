@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.language import train as loop
-from attnlab_theory.language.corpora.batches import Batch, by_length, in_file_order, pack
+from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing, in_file_order
 from attnlab_theory.language.models.gpt import decayed
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Rotary
@@ -58,7 +58,7 @@ def plain_losses() -> tuple[float, ...]:
 CUTS = {
     "two rows each": lambda batch: list(in_file_order(batch, 2)),
     "sorted by length": functools.partial(by_length, rows=2, step=4),
-    "packed": lambda batch: [pack(batch, width=BLOCK)],
+    "packed": functools.partial(by_packing, rows=2),
 }
 
 
