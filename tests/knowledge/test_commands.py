@@ -211,6 +211,22 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, folder, name):
     assert not {"new", "new.partial"} & {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--eval_corpus_path", "test.tsv"], "test.tsv has no places"),
+        (["--finetune_corpus_path", "nowhere.tsv"], "there is no file nowhere.tsv"),
+    ],
+    ids=["evaluation", "finetuning"],
+)
+def test_places_that_out_needs_are_looked_for_before_anybody_is_asked(capsys, folder, change, said):
+    files = ["--outputs_path", "early.predictions", "--out", "early"]
+    code, out, err = run(capsys, *EVALUATE, *files, *change)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert not {"early", "early.predictions"} & {path.name for path in folder.iterdir()}
+
+
 def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, folder):
     code, out, err = run(capsys, *NEW, "--lr", "1e30", "--save-every", "0")
     assert (code, out) == (2, "")

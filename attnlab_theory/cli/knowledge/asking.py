@@ -10,7 +10,7 @@ import tyro
 from attnlab_theory.cli.knowledge.models import PretrainCorpus, VariantName
 
 if TYPE_CHECKING:
-    from attnlab_theory.language.corpora.birthplaces import Score
+    from attnlab_theory.language.corpora.birthplaces import Questions, Score
     from attnlab_theory.language.evaluate import Answers
 
 ERROR_RATE = 0.05
@@ -39,6 +39,7 @@ class Evaluate:
     def run(self) -> int:
         """Ask, write, count."""
         from attnlab_theory import files
+        from attnlab_theory.knowledge import results
         from attnlab_theory.knowledge.stages import Corpus, read_model
         from attnlab_theory.language.corpora.birthplaces import read_questions
         from attnlab_theory.language.evaluate import answers
@@ -57,24 +58,23 @@ class Evaluate:
                 f"{self.eval_corpus_path} has no places, so that there is no accuracy to print: name a file for "
                 "the predictions with --outputs_path"
             )
+        known: set[str] = set()
         if self.out is not None:
+            known = self._known_places(questions)
             files.make_folder(self.out)
         found = answers(saved.model, questions, corpus.characters)
         if self.outputs_path is not None:
             found.write(self.outputs_path)
         if self.out is not None:
-            self._analyse(found, self.out)
+            results.write(results.of_one(found, known, variant=self.variant), self.out)
         self._report(found)
         return 0
 
-    def _analyse(self, found: "Answers", folder: Path) -> None:
-        from attnlab_theory.knowledge import results
+    def _known_places(self, questions: "Questions") -> set[str]:
         from attnlab_theory.language.corpora.birthplaces import read_questions
 
-        places = set(found.questions.answers)
-        if self.finetune_corpus_path is not None:
-            places.update(read_questions(self.finetune_corpus_path).answers)
-        results.write(results.of_one(found, places, variant=self.variant), folder)
+        others = () if self.finetune_corpus_path is None else read_questions(self.finetune_corpus_path).answers
+        return {*questions.answers, *others}
 
     def _report(self, found: "Answers") -> None:
         score = None if found.questions.places is None else found.score()
