@@ -35,7 +35,7 @@ class Recipe:
     rows: int | None = None
     """Of a micro-batch; None: 8 on a processor, whose caches hold them, and the whole batch elsewhere."""
     micro_batches: MicroBatches = "sorted"
-    """How the documents of a batch are laid; packed, a step takes a third less time, and dropout hits otherwise."""
+    """How the documents of a batch are laid; packed, a step takes less time, and dropout hits other numbers."""
     packed: bool = False
     """Whether rows, as long as the block, hold several documents each: fewer places for short ones. Then a batch
     is not cut into micro-batches."""
