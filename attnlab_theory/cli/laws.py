@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,6 +90,12 @@ class Answers:
 
     def run(self) -> int:
         """Judge the evidence and print the answers."""
+        from attnlab_theory import interrupts
+
+        with interrupts.remembered() as pressed:
+            return self._answer(pressed)
+
+    def _answer(self, pressed: Sequence[int]) -> int:
         from attnlab_theory.answers import sheet
         from attnlab_theory.claims import CLAIMS, Findings
         from attnlab_theory.cli import library
@@ -106,6 +113,8 @@ class Answers:
             board.begin(experiment.name, name)
             found = judge_claim(experiment, claim, seed=0, budget="quick")
             board.end(found)
+            if pressed:
+                raise KeyboardInterrupt
             return found
 
         with board.shown():

@@ -1,15 +1,18 @@
 """The answer sheet: every question is there, says little, and is carried by evidence that exists."""
 
+import contextlib
 import dataclasses
 import functools
 import io
 import json
 import math
 import re
+import signal
 
 import pytest
 from rich.console import Console
 
+from attnlab_theory import interrupts
 from attnlab_theory.answers import sheet
 from attnlab_theory.answers.contracts import CONTRACTS
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
@@ -146,6 +149,14 @@ def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
     ]
     assert answer.status == "supported"
     assert sheet.measured_text(trained().of("untrained-is-ignorant")[0].measured) in answer.answer
+
+
+def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsys):
+    monkeypatch.setattr(interrupts, "remembered", lambda: contextlib.nullcontext([signal.SIGINT]))
+    assert main(["answers", "cs224n/1a.ii"]) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert [line.split()[-1] for line in said.err.splitlines()] == ["SUPPORTED", "interrupted"]
 
 
 def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
