@@ -10,6 +10,7 @@ they have found, in the order asked for. Keys come from names, so no number depe
 
 import contextlib
 import dataclasses
+import gc
 import sys
 import threading
 import time
@@ -195,9 +196,13 @@ def _judging(
         return experiment, found, time.perf_counter() - started
 
     judges = ThreadPoolExecutor(JUDGES)
+    # Programs that are traced stay: looking through them again and again takes several seconds of a quick run.
+    youngest, *older = gc.get_threshold()
+    gc.set_threshold(100_000, *older)
     try:
         yield judges.map(judged, experiments)
     finally:
+        gc.set_threshold(youngest, *older)
         left.set()
         judges.shutdown(cancel_futures=True)
 
