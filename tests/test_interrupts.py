@@ -60,7 +60,7 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys
 
     def predict(coin):
         assert drawing.wait(20)
-        signal.raise_signal(signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         time.sleep(1)  # the main thread has nothing to do now but to leave
         return Interval.point(coin.chance)
 
