@@ -3,11 +3,12 @@
 import contextlib
 import signal
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from matplotlib.figure import Figure
 
+from attnlab_theory import experiment
 from attnlab_theory.experiment import run
 from attnlab_theory.interrupts import remembered
 from attnlab_theory.stats import Interval, exact
@@ -51,19 +52,25 @@ def test_an_interrupt_that_is_lost_stops_the_run_behind_the_claim_that_is_judged
     assert names(tmp_path) == set()
 
 
-def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys):
-    drawing = threading.Event()
+def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys, monkeypatch):
+    drawing, left = threading.Event(), threading.Event()
+
+    class Judges(ThreadPoolExecutor):
+        def shutdown(self, *arguments, **options):
+            left.set()
+            super().shutdown(*arguments, **options)
 
     def draw(findings):
         drawing.set()
-        time.sleep(20)  # cut short by Ctrl-C, which strikes the thread that draws
+        assert left.wait(20) or pytest.fail("Ctrl-C does not strike the thread that draws")
 
     def predict(coin):
         assert drawing.wait(20)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        time.sleep(1)  # the main thread has nothing to do now but to leave
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        assert left.wait(20)
         return Interval.point(coin.chance)
 
+    monkeypatch.setattr(experiment, "ThreadPoolExecutor", Judges)
     reached = []
     unreached = coin_claim(name="unreached", predict=reached.append)
     judged = toy("judged", coin_claim(settings=(Coin(0.5),), predict=predict), unreached)
