@@ -91,7 +91,7 @@ def findings_of(
 
 
 def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequence[int] = ()) -> int:
-    """Run experiments one after another and write what each found as soon as it is found.
+    """Run experiments and write what each found, in the order asked for, as soon as it is found.
 
     Args:
         experiments: what is run.
@@ -131,7 +131,7 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
         _write_book_of(done, options.out)
         return refuse(f"{error}; {_left(experiments, done, options)}")
     except OSError as error:
-        return refuse(f"{_unwritable(options.out, error)}; {_left(experiments, done, options)}")
+        return refuse(f"{files.unwritable_folder(options.out, error)}; {_left(experiments, done, options)}")
     _write_book_of(done, options.out)
     if options.json:
         about = _provenance(done, options, time.perf_counter() - begin)
@@ -210,10 +210,6 @@ def _judging(
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:
     left = ", ".join(e.name for e in experiments if e not in done) or "none"
     return f"{len(done)} finished and kept in {options.out}; not run: {left}"
-
-
-def _unwritable(folder: Path, error: OSError) -> str:
-    return f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
 
 
 def _write(experiment: Experiment, findings: Findings, options: RunOptions, seconds: float) -> None:

@@ -64,9 +64,12 @@ def make_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise ValueError(
-            f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
-        ) from None
+        raise ValueError(unwritable_folder(folder, error)) from None
+
+
+def unwritable_folder(folder: Path, error: OSError) -> str:
+    """What to say, in one line, of a folder that was given by --out and cannot be written."""
+    return f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
 
 
 def write_text(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,12 @@ class Museum:
 
     def run(self) -> int:
         """Plant, catch, print and draw."""
+        from attnlab_theory import interrupts
+
+        with interrupts.remembered() as pressed:
+            return self._plant(pressed)
+
+    def _plant(self, pressed: Sequence[int]) -> int:
         from attnlab_theory import files
         from attnlab_theory.cli import library
         from attnlab_theory.museum import BUGS, catalogue, figures, kill_matrix
@@ -40,7 +47,13 @@ class Museum:
         files.make_folder(self.out)
         bugs = [by_name[self.name]] if self.name else BUGS
         per_family = None if self.name else PER_FAMILY[self.budget]
-        found = kill_matrix(bugs, per_family=per_family, say=lambda line: print(line, file=sys.stderr))
+
+        def say(line: str) -> None:
+            print(line, file=sys.stderr)
+            if pressed:
+                raise KeyboardInterrupt
+
+        found = kill_matrix(bugs, per_family=per_family, say=say)
         paths = figures.write_bug(bugs[0], found, self.out) if self.name else figures.write_matrix(found, self.out)
         if self.json:
             print(json.dumps(catalogue.as_json(bugs, found), indent=1, ensure_ascii=False))

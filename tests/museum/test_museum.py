@@ -1,12 +1,15 @@
 """No bug survives, every identity has a bug planted under it that it kills, and right code is left alone."""
 
 import collections
+import contextlib
 import dataclasses
 import json
 import re
+import signal
 
 import pytest
 
+from attnlab_theory import interrupts
 from attnlab_theory.claims import CLAIMS, Claim, Verdict, check
 from attnlab_theory.cli import main
 from attnlab_theory.identities import IDENTITIES
@@ -114,6 +117,18 @@ def test_a_folder_that_is_a_file_is_refused_before_anything_is_planted(capsys, t
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"cannot write into {tmp_path / 'file'}: File exists; choose another folder with --out" in err
+
+
+def test_planting_stops_behind_a_bug_in_which_ctrl_c_was_lost(capsys, tmp_path, monkeypatch):
+    def planted(bugs, *, per_family, say):
+        say("first: caught")
+        pytest.fail("goes on")
+
+    monkeypatch.setattr("attnlab_theory.museum.kill_matrix", planted)
+    monkeypatch.setattr(interrupts, "remembered", lambda: contextlib.nullcontext([signal.SIGINT]))
+    assert main(["museum", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr() == ("", "first: caught\nattnlab: interrupted\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_claims_and_identities_are_both_at_work():
