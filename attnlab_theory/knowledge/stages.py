@@ -183,8 +183,8 @@ def _run(
     dataset: CharCorruptionDataset | NameDataset,
     data: Mapping[str, Any],
 ) -> Run:
-    refuse.not_a_size(epochs=recipe.epochs, batch=recipe.batch, rows=_rows(recipe))
-    refuse.not_positive(rate=recipe.rate)
+    refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch, rows=_rows(recipe))
+    refuse.not_positive(learning_rate=recipe.rate)
     if recipe.rate == math.inf:
         raise ValueError("the learning rate must be finite, not inf; the homework's is 6e-3")
     config = _config(start)
