@@ -1,6 +1,7 @@
 """Files that are either whole or absent."""
 
 import contextlib
+import glob
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         OSError: if the folder cannot be written.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".writing-{path.stem}.", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
@@ -23,6 +24,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what killed processes that were `replacing` a path have left beside it; nobody may be writing it."""
+    for left in path.parent.glob(f".writing-{glob.escape(path.stem)}.????????{glob.escape(path.suffix)}"):
+        left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

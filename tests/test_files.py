@@ -32,6 +32,18 @@ def test_a_replacement_appears_only_at_the_end_and_can_be_read_by_others(tmp_pat
     assert path.stat().st_mode & 0o777 == 0o644
 
 
+def test_what_a_killed_process_was_writing_is_removed_and_nothing_else(tmp_path):
+    path, others = tmp_path / "v[1].params", {".writing-v1.abcdefgh.params", ".v[1].settings.params", "v[1].params"}
+    for name in others:
+        (tmp_path / name).touch()
+    killed = [files.replacing(path), files.replacing(path)]
+    for writing in killed:
+        writing.__enter__()
+    assert len(list(tmp_path.iterdir())) == len(others) + 2
+    files.remove_abandoned(path)
+    assert {p.name for p in tmp_path.iterdir()} == others
+
+
 def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):
     suffixes = (".json", ".run.json", ".svg")
 

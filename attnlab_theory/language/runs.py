@@ -65,7 +65,7 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     Args:
         run: what is wanted.
         path: the file that it ends in.
-        resume: go on from a checkpoint, and do nothing if the file is whole already.
+        resume: go on from a checkpoint, whatever else a killed process left, and do nothing if the file is whole.
 
     Returns:
         How far the run has come; None if it is finished.
@@ -80,6 +80,8 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
         if partial.exists():
             raise ValueError(f"{partial} is left of a stopped run: go on with --resume, or delete it to start anew")
         return Standing(started(run.first(), run.training))
+    for unfinished in (path, partial):
+        files.remove_abandoned(unfinished)
     if partial.exists():
         state, saved = load_state(partial, run.training)
         _refuse_other_run(partial, run, saved.model.config, saved.characters, saved.about)
