@@ -160,9 +160,15 @@ def test_london_for_everybody_is_the_baseline(capsys, folder):
 
 def test_the_committed_predictions_are_as_good_as_is_said():
     dev = read_questions(shared_data("cs224n_birthplaces") / "birth_dev.tsv")
-    said = json.loads((FOLDER / "homework.json").read_text())["pretrained"]
-    paths = [FOLDER / "homework" / f"{row['whole_epochs']}.predictions" for row in said]
-    found = scored(paths, [path.stem for path in paths], dev, 0.05).of("accuracy")
-    assert [[round(e.value * e.draws), e.draws] for e in found] == [row["dev_right"] for row in said]
+    said = json.loads((FOLDER / "homework.json").read_text())
+    rows = (
+        {f"{row['whole_epochs']}": row for row in said["pretrained"]}
+        | {f"vanilla.{row['whole_epochs']}": row for row in said["learned_positions"]["pretrained"]}
+        | {f"none.seed-{row['seed']}": row for row in said["not_pretrained"]["seeds"]}
+    )
+    paths = [FOLDER / "homework" / f"{name}.predictions" for name in rows]
+    assert set(paths) == set((FOLDER / "homework").iterdir())
+    found = scored(paths, [*rows], dev, 0.05).of("accuracy")
+    assert [[round(e.value * e.draws), e.draws] for e in found] == [row["dev_right"] for row in rows.values()]
     ends = [[round(100 * e.interval.low, 1), round(100 * e.interval.high, 1)] for e in found]
-    assert ends == [row["interval_percent"] for row in said]
+    assert ends == [row["interval_percent"] for row in rows.values()]
