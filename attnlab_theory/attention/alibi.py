@@ -38,14 +38,17 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
         slope: of one head, in score per token (`alibi_slopes`).
 
     Raises:
-        ValueError: if the slope is not positive and finite, or the positions are not finite vectors.
+        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors.
 
     Source: Press et al. 2022, section 3; before a causal mask, where keys lie in the past.
     """
     refuse.wrong_rank(1, queries=queries, keys=keys)
+    refuse.not_real(queries=queries, keys=keys)
     refuse.not_positive(slope=slope)
     refuse.non_finite(queries=queries, keys=keys, slope=slope)
-    distance = jnp.abs(queries[:, None] - keys[None, :]).astype(jax.dtypes.canonicalize_dtype(float))
+    ends = queries[:, None], keys[None, :]
+    # Not the difference's absolute value: that of unsigned numbers wraps.
+    distance = (jnp.maximum(*ends) - jnp.minimum(*ends)).astype(jax.dtypes.canonicalize_dtype(float))
     return -jnp.asarray(refuse.nan_unless_positive(slope), distance.dtype) * distance
 
 

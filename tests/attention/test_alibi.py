@@ -36,8 +36,9 @@ def test_slopes_are_distinct_and_between_zero_and_one(h):
     assert np.all((slopes > 0) & (slopes < 1))
 
 
-def test_bias_is_minus_slope_times_distance():
-    found = alibi_bias(jnp.arange(2, 4), jnp.arange(5), slope=0.25)
+@pytest.mark.parametrize("kind", ["int32", "uint32", "uint8", "float32"])
+def test_bias_is_minus_slope_times_distance(kind):
+    found = alibi_bias(jnp.arange(2, 4, dtype=kind), jnp.arange(5, dtype=kind), slope=0.25)
     assert np.array_equal(found, [[-0.5, -0.25, 0.0, -0.25, -0.5], [-0.75, -0.5, -0.25, 0.0, -0.25]])
 
 
@@ -64,6 +65,15 @@ def test_attention_is_the_softmax_of_biased_scores():
 def test_bad_input_to_alibi_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         alibi_attention(**({"q": X, "k": X, "v": X, "scale": 1.0, "slope": 0.5} | change))
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("kind", [complex, bool])
+def test_positions_that_are_not_real_are_refused(kind):
+    at = jnp.arange(3)
+    for name, queries, keys in (("queries", at.astype(kind), at), ("keys", at, at.astype(kind))):
+        with pytest.raises(ValueError, match=f"{name} must hold real numbers, not {kind.__name__}"):
+            alibi_bias(queries, keys, slope=0.5)
 
 
 def test_no_heads_have_no_slopes():
