@@ -271,7 +271,10 @@ def _whole(batch: Batch) -> tuple[Batch, ...]:
 def _rows(recipe: Recipe) -> int:
     if recipe.rows is not None:
         return recipe.rows
-    return 8 if jax.default_backend() == "cpu" else recipe.batch
+    if jax.default_backend() == "cpu":
+        return 8
+    # A packed batch fills half of its rows or less, and the last micro-batch is filled up with PAD.
+    return recipe.batch if recipe.micro_batches == "sorted" else -(-recipe.batch // 4)
 
 
 def _first(start: GPTConfig | Saved, seed: int) -> GPT:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import pytest
 
 from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING, Recipe
@@ -71,17 +72,29 @@ def test_packed_rows_hold_every_document_once_and_batches_have_one_shape():
     assert (epochs[0][0].x != epochs[1][0].x).any()
 
 
-@pytest.mark.parametrize(("micro_batches", "rows"), [("sorted", 20), ("packed", 12)])
-def test_micro_batches_hold_the_documents_of_their_batch_in_as_few_rows_as_asked(micro_batches, rows):
-    # Twenty documents of 22 to 41 characters: the longest alone in rows of 64, the shortest two in one.
+def micro_batches_of_twenty(**changes):
+    """A batch of documents of 22 to 41 characters, the longest alone in a row of 64, and its micro-batches."""
     lines = [f"Ada was born in Bonn {'n' * number}" for number in range(20)]
-    recipe = dataclasses.replace(
-        PRETRAINING[2024], batch=20, rows=4, epochs=1, fall=None, micro_batches=micro_batches
-    )
+    recipe = dataclasses.replace(PRETRAINING[2024], batch=20, epochs=1, fall=None, **changes)
     how = Corruption(truncation="none")
     run = pretraining(Corpus("\n".join(lines), vocabulary(TEXT)), configured("vanilla", block=64), recipe, how)
     (batch,) = run.epochs(0)
-    parts = run.training.split(batch)
+    return batch, run.training.split(batch)
+
+
+@pytest.mark.parametrize(
+    ("backend", "micro_batches", "rows"),
+    [("cpu", "sorted", 8), ("cpu", "packed", 8), ("gpu", "sorted", 20), ("gpu", "packed", 5)],
+)
+def test_micro_batches_have_the_rows_that_suit_the_device(monkeypatch, backend, micro_batches, rows):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    _, parts = micro_batches_of_twenty(micro_batches=micro_batches)
+    assert {len(part.x) for part in parts} == {rows}
+
+
+@pytest.mark.parametrize(("micro_batches", "rows"), [("sorted", 20), ("packed", 12)])
+def test_micro_batches_hold_the_documents_of_their_batch_in_as_few_rows_as_asked(micro_batches, rows):
+    batch, parts = micro_batches_of_twenty(rows=4, micro_batches=micro_batches)
     assert sum(part.documents for part in parts) == 20
     assert sum(part.targets for part in parts) == batch.targets
     assert {len(part.x) for part in parts} == {4}
