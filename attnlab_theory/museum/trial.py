@@ -108,11 +108,15 @@ def kill_matrix(
     found: list[Evidence] = []
     work = functools.partial(evidence_of, cases=cases, per_family=per_family)
     # Most of the time goes into compiling, which leaves the interpreter free: two at once are faster.
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+    try:
         for evidence in pool.map(work, bugs):
             caught = sum(e.caught for e in evidence)
             say(f"{evidence[0].bug}: caught by {caught} of {len(evidence)}")
             found.extend(evidence)
+    finally:
+        # Whoever stops behind a bug, in `say`, waits for those that have begun and not for all the others.
+        pool.shutdown(cancel_futures=True)
     return tuple(found)
 
 

@@ -6,6 +6,8 @@ import dataclasses
 import json
 import re
 import signal
+import time
+import types
 
 import pytest
 
@@ -13,7 +15,7 @@ from attnlab_theory import interrupts
 from attnlab_theory.claims import CLAIMS, Claim, Verdict, check
 from attnlab_theory.cli import main
 from attnlab_theory.identities import IDENTITIES
-from attnlab_theory.museum import BUGS, FOLKLORE, catalogue, kill_matrix, survivors
+from attnlab_theory.museum import BUGS, FOLKLORE, catalogue, kill_matrix, survivors, trial
 from attnlab_theory.museum.bugs.samples import FAIR
 from attnlab_theory.museum.trial import ERROR_RATE, MAX_DRAWS, evidence_of, idle_families
 from attnlab_theory.seeds import key_for
@@ -117,6 +119,23 @@ def test_a_folder_that_is_a_file_is_refused_before_anything_is_planted(capsys, t
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"cannot write into {tmp_path / 'file'}: File exists; choose another folder with --out" in err
+
+
+def test_whoever_stops_behind_a_bug_does_not_wait_for_all_the_others(monkeypatch):
+    planted = []
+
+    def evidence_of(bug, **how):
+        planted.append(bug)
+        time.sleep(0.05)
+        return (types.SimpleNamespace(bug=bug.name, caught=True),)
+
+    def stop(line):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trial, "evidence_of", evidence_of)
+    with pytest.raises(KeyboardInterrupt):
+        kill_matrix([BUGS[0]] * 200, say=stop)
+    assert len(planted) < 200
 
 
 def test_planting_stops_behind_a_bug_in_which_ctrl_c_was_lost(capsys, tmp_path, monkeypatch):
