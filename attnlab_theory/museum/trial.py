@@ -108,15 +108,12 @@ def kill_matrix(
     found: list[Evidence] = []
     work = functools.partial(evidence_of, cases=cases, per_family=per_family)
     # Most of the time goes into compiling, which leaves the interpreter free: two at once are faster.
-    pool = concurrent.futures.ThreadPoolExecutor(2)
-    try:
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        # The results have no name: who stops behind a bug, in `say`, drops them, and with them what has not begun.
         for evidence in pool.map(work, bugs):
             caught = sum(e.caught for e in evidence)
             say(f"{evidence[0].bug}: caught by {caught} of {len(evidence)}")
             found.extend(evidence)
-    finally:
-        # Whoever stops behind a bug, in `say`, waits for those that have begun and not for all the others.
-        pool.shutdown(cancel_futures=True)
     return tuple(found)
 
 
