@@ -164,6 +164,7 @@ def test_the_committed_predictions_are_as_good_as_is_said():
     rows = (
         {f"{row['whole_epochs']}": row for row in said["pretrained"]}
         | {f"vanilla.{row['whole_epochs']}": row for row in said["learned_positions"]["pretrained"]}
+        | {f"rope.{row['whole_epochs']}": row for row in said["rotary_all_epochs"]["pretrained"]}
         | {f"none.seed-{row['seed']}": row for row in said["not_pretrained"]["seeds"]}
     )
     paths = [FOLDER / "homework" / f"{name}.predictions" for name in rows]
