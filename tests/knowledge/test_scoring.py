@@ -161,12 +161,11 @@ def test_london_for_everybody_is_the_baseline(capsys, folder):
 def test_the_committed_predictions_are_as_good_as_is_said():
     dev = read_questions(shared_data("cs224n_birthplaces") / "birth_dev.tsv")
     said = json.loads((FOLDER / "homework.json").read_text())
-    rows = (
-        {f"{row['whole_epochs']}": row for row in said["pretrained"]}
-        | {f"vanilla.{row['whole_epochs']}": row for row in said["learned_positions"]["pretrained"]}
-        | {f"rope.{row['whole_epochs']}": row for row in said["rotary_all_epochs"]["pretrained"]}
-        | {f"none.seed-{row['seed']}": row for row in said["not_pretrained"]["seeds"]}
-    )
+    rows = {
+        f"{prefix}{row['whole_epochs']}": row
+        for prefix, run in said["pretrained"].items()
+        for row in run["checkpoints"]
+    } | {f"none.seed-{row['seed']}": row for row in said["not_pretrained"]["seeds"]}
     paths = [FOLDER / "homework" / f"{name}.predictions" for name in rows]
     assert set(paths) == set((FOLDER / "homework").iterdir())
     found = scored(paths, [*rows], dev, 0.05).of("accuracy")
