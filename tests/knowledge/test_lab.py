@@ -7,7 +7,7 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.cli.progress import Progress
-from attnlab_theory.report import record, style
+from attnlab_theory.report import provenance, record, style
 from tests.knowledge.people import run, write_people
 
 FEW = [
@@ -30,10 +30,11 @@ def titled(draw, paths):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """The folder of a whole run."""
+    """The folder of a whole run, in a checkout that is clean as long as nothing is in the folder."""
     folder = tmp_path_factory.mktemp("lab")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", titled)
+        patch.setattr(provenance, "commit", lambda: "dirty" if list(folder.iterdir()) else "clean")
         assert main(["knowledge", *RUN, "--out", str(folder), "--json"]) == 1
     return folder
 
@@ -76,6 +77,7 @@ def test_its_findings_are_those_of_the_contract(done):
         ["none", "vanilla"],
     )
     assert set(about) >= {"commit", "versions", "processor", "command", "seconds", "error_rate"}
+    assert about["commit"] == "clean"
 
 
 def test_everybody_is_asked_by_every_model(done):

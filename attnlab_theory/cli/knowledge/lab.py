@@ -106,6 +106,7 @@ class RunLab:
 
         began = time.monotonic()
         lab = self._lab()
+        about = self._about()
         files.make_folder(self.out)
         if not self.resume:
             lab.refuse_left_over()
@@ -115,7 +116,7 @@ class RunLab:
                 return 130
         found = results.results(lab)
         results.write(found, self.out)
-        about = self._about(time.monotonic() - began)
+        about["seconds"] = round(time.monotonic() - began, 2)
         files.write_text(self.out / "knowledge.run.json", record.to_text(about))
         self._report(found, about)
         return 0 if found.as_expected else 1
@@ -179,7 +180,8 @@ class RunLab:
         _say_what_is_asked_twice(material)
         return material
 
-    def _about(self, seconds: float) -> dict[str, Any]:
+    def _about(self) -> dict[str, Any]:
+        """What was run; asked for before anything is written, which may be a change to the checkout."""
         from attnlab_theory.knowledge.results import ERROR_RATE
         from attnlab_theory.report import provenance
 
@@ -190,7 +192,6 @@ class RunLab:
             "seeds": self.seeds,
             "variants": list(self.variants),
             **provenance.of_this_process(),
-            "seconds": round(seconds, 2),
             "error_rate": ERROR_RATE,
         }
 
