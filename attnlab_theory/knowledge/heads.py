@@ -29,7 +29,7 @@ class Map:
     head: int
     name: str
     characters: str
-    """The question, its mark and the answer."""
+    """The question, its mark and the answer, as far as the model's block reaches."""
     weights: Float[np.ndarray, "t t"]
 
     def as_json(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def lookup(model: GPT, characters: Characters, answers: Answers, heads: Estimate
     """
     best: Estimate = max(heads, key=lambda estimate: estimate.value)
     person = next((answer for answer in answers if answer.is_right), answers[0])
-    text = f"{QUESTION.format(name=person.name)}{MASK}{person.predicted}"
+    text = f"{QUESTION.format(name=person.name)}{MASK}{person.predicted}"[: model.config.longest]
     layer, head = best.setting["layer"], best.setting["head"]
     weights = _weights(model, characters, [text])[0, layer - 1, head - 1]
     return Map(person.variant, person.seed, layer, head, person.name, text, weights)

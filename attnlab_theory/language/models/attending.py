@@ -16,6 +16,7 @@ def attending(model: GPT, tokens: Int[Array, "b t"]) -> Float[Array, "b layers h
     Raises:
         ValueError: if the mixer has no weights to look at, or as `GPT.rows`.
     """
+    model.refuse_unfit(tokens)
     b, t = tokens.shape
     where = place(b, t, None, None)
     x = model.embedded(tokens, where.at)

@@ -91,7 +91,7 @@ class GPT(eqx.Module):
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "b t c"]:
         """Logits of every row of a batch, all of one length; args, raises as `__call__`."""
-        self._refuse(tokens, segments, positions)
+        self.refuse_unfit(tokens, segments, positions)
         where = place(tokens.shape[0], tokens.shape[1], segments, positions)
         return self._logits(self._through(tokens, where, key)[0])
 
@@ -122,7 +122,7 @@ class GPT(eqx.Module):
         capacity = self.config.block if capacity is None else capacity
         self._refuse_capacity(capacity)
         refuse.wrong_rank(1, tokens=tokens)
-        self._refuse(tokens[None], None, None)
+        self.refuse_unfit(tokens[None])
         if tokens.shape[0] > capacity:
             raise ValueError(f"the prompt has {tokens.shape[0]} tokens, but the cache has room for {capacity}")
         x, kept = self._through(tokens[None], place(1, tokens.shape[0], None, None), None)
@@ -142,7 +142,7 @@ class GPT(eqx.Module):
         capacity = cache[0].v.shape[2]
         if refuse.is_concrete(position) and not 0 <= int(position) < capacity:
             raise ValueError(f"position {int(position)} has no slot: the cache has room for {capacity} positions")
-        self._refuse(token[None, None], None, None)
+        self.refuse_unfit(token[None, None])
         position = jnp.asarray(position, jnp.int32)
         slots = jnp.arange(capacity, dtype=jnp.int32)[None]
         slot = Slot(position, position[None, None], slots, (slots <= position)[:, None])
@@ -160,7 +160,7 @@ class GPT(eqx.Module):
         Raises:
             ValueError: as `rows`.
         """
-        self._refuse(tokens, None, None)
+        self.refuse_unfit(tokens)
         x, kept = self._through(tokens, place(tokens.shape[0], tokens.shape[1], None, None), None)
         last = jnp.take_along_axis(x, lengths[:, None, None] - 1, axis=1)
         return self._logits(last)[:, 0], kept
@@ -176,6 +176,24 @@ class GPT(eqx.Module):
             x, kept = block.step(x, slot, kept)
             longer.append(kept)
         return self._logits(x)[:, 0], tuple(longer)
+
+    def refuse_unfit(self, tokens: Array, segments: Array | None = None, positions: Array | None = None) -> None:
+        """Refuse rows that the model cannot take; what is traced is judged by its shape alone.
+
+        Raises:
+            ValueError: as `rows`.
+        """
+        t = tokens.shape[1]
+        longest = self.config.longest
+        if not t or (longest is not None and t > longest):
+            limit = "at least 1" if not t else f"at most {longest}, the block of this model"
+            raise ValueError(f"a row must have {limit} tokens, not {t}")
+        for name, array in (("segments", segments), ("positions", positions)):
+            if array is not None and array.shape != tokens.shape:
+                raise ValueError(f"{name} must have the tokens' shape {tokens.shape}, not {array.shape}")
+        _refuse_outside("token", tokens, self.config.vocabulary, "the vocabulary")
+        if positions is not None and longest is not None:
+            _refuse_outside("position", positions, longest, "the block")
 
     def _through(self, tokens: Array, where: Place, key: PRNGKeyArray | None) -> tuple[Array, tuple[Any, ...]]:
         """The last layer's tokens, and what each layer would keep. Layers are unrolled: faster than a scan."""
@@ -198,19 +216,6 @@ class GPT(eqx.Module):
         if self.head is not None:
             return self.head(x)
         return product(x.reshape(-1, x.shape[2]), self.tokens.T).reshape(*x.shape[:2], -1)
-
-    def _refuse(self, tokens: Array, segments: Array | None, positions: Array | None) -> None:
-        t = tokens.shape[1]
-        longest = self.config.longest
-        if not t or (longest is not None and t > longest):
-            limit = "at least 1" if not t else f"at most {longest}, the block of this model"
-            raise ValueError(f"a row must have {limit} tokens, not {t}")
-        for name, array in (("segments", segments), ("positions", positions)):
-            if array is not None and array.shape != tokens.shape:
-                raise ValueError(f"{name} must have the tokens' shape {tokens.shape}, not {array.shape}")
-        _refuse_outside("token", tokens, self.config.vocabulary, "the vocabulary")
-        if positions is not None and longest is not None:
-            _refuse_outside("position", positions, longest, "the block")
 
     def _refuse_capacity(self, capacity: int) -> None:
         mixer, longest = self.config.mixer, self.config.longest
