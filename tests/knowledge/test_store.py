@@ -8,6 +8,7 @@ import pytest
 
 from attnlab_theory.knowledge.recipes import STORING
 from attnlab_theory.knowledge.stages import Corpus, storing
+from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.corpora.birthplaces import Questions, read_questions
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.text.characters import MASK_ID, PAD_ID
@@ -45,6 +46,16 @@ def test_the_file_says_which_rule_made_the_answers(capsys, folder):
     assert json.loads(out)["steps"] == 4
     assert origin["recipe"]["fall"] is None
     assert origin["recipe"]["shuffled"]
+
+
+def test_it_goes_on_from_a_pretrained_model_with_its_dropout(capsys, folder):
+    pretrained = ["--writing_params_path", "pre.params", *SMALL, *BRIEF, "--schedule", "cosine"]
+    assert run(capsys, "pretrain", "rope", "wiki.txt", *pretrained)[0] == 0
+    without_sizes = [*STORE[: -len(SMALL + BRIEF)], *BRIEF]
+    code, out, err = run(capsys, *without_sizes, "--reading_params_path", "pre.params", "--json")
+    assert code == 0, err
+    assert json.loads(out)["origin"]["start"]["origin"]["stage"] == "pretrain"
+    assert load_model(folder / "rope.params").model.config.residual_dropout == 0.1
 
 
 def test_the_loss_is_taken_on_answers_unless_on_questions_too(folder):

@@ -109,7 +109,7 @@ class Store:
     changes: Changes = dataclasses.field(default_factory=Changes)
     """The recipe is another: 60 epochs, 48 documents behind a step, rate 1e-3, one cosine, shuffled."""
     sizes: Sizes = dataclasses.field(default_factory=Sizes)
-    """No dropout unless it is asked for."""
+    """A new model has no dropout unless it is asked for; one that is read keeps its own."""
 
     def run(self) -> int:
         """Train, write, and ask what was held back."""
@@ -119,8 +119,10 @@ class Store:
 
         corpus = Corpus.read(self.pretrain_corpus)
         given, kept = read_questions(self.finetune_corpus_path).split(self.hold_back, seed=self.changes.seed)
-        dry = self.sizes if self.sizes.dropout is not None else dataclasses.replace(self.sizes, dropout=0.0)
-        start = dry.start(self.variant, corpus, self.reading_params_path)
+        sizes = self.sizes
+        if self.reading_params_path is None and sizes.dropout is None:
+            sizes = dataclasses.replace(sizes, dropout=0.0)
+        start = sizes.start(self.variant, corpus, self.reading_params_path)
         recipe = self.changes.of(STORING)
         run = storing(corpus, given, start, recipe, self.rule, questions_too=self.questions_too)
         return _train_and_tell(run, self.keeping, kept if len(kept) else None)
