@@ -117,6 +117,11 @@ class Answers(tuple[Answered, ...]):
         return np.exp(np.minimum(self.log_probabilities, 0.0))
 
 
+def without_rote(answers: Answers) -> Answers:
+    """Those about persons whom the model was not finetuned on: the others are no test of knowing what one knows."""
+    return Answers(answer for answer in answers if answer.group != "finetuned")
+
+
 def in_pairs(answers: Answers, first: str, second: str, *groups: str) -> tuple[Answers, Answers]:
     """What two variants answered to the same questions, seed by seed.
 

@@ -74,7 +74,7 @@ def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Esti
     for variant in answers.variants:
         chosen = answers.of(variant=variant)
         sure, right = chosen.log_probabilities, chosen.right
-        ranks = np.ceil(np.arange(1, levels + 1) / levels * len(sure)).astype(int)
+        ranks = -(-np.arange(1, levels + 1) * len(sure) // levels)
         for threshold in np.unique(np.sort(sure)[::-1][ranks - 1])[::-1]:
             kept = sure >= threshold
             found.append(

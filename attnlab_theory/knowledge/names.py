@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory.knowledge.answered import UNTRAINED, Answers
+from attnlab_theory.knowledge.answered import UNTRAINED, Answers, without_rote
 from attnlab_theory.knowledge.confidence import sure_of_right
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, share
 from attnlab_theory.stats import proportion
@@ -24,14 +24,15 @@ SYLLABLE = 2
 def confident_places(answers: Answers, places: Collection[str], error_rate: float) -> Estimates:
     """`confident places` of each variant and seed: names never seen that get a place, and confidently.
 
-    Confidently: with more confidence than half of this model's right answers, a threshold taken as given. A model
-    that is never right has none.
+    Confidently: with more confidence than half of this model's right answers about persons whom it was not
+    finetuned on, a threshold taken as given. A model without such an answer has none.
     """
     known, found = frozenset(places), []
     for variant, seed, model in _models(answers):
-        if not model.right.any():
+        tested = without_rote(model)
+        if not tested.right.any():
             continue
-        unseen, threshold = model.of("never-seen"), sure_of_right(model)
+        unseen, threshold = model.of("never-seen"), sure_of_right(tested)
         is_place = np.array([answer.predicted in known for answer in unseen])
         setting = {"variant": variant, "seed": seed, "threshold": threshold}
         found.append(

@@ -47,6 +47,12 @@ def test_a_model_that_keeps_silent_when_unsure_is_judged_by_the_rest():
     assert [(e.setting["coverage"], e.value) for e in found] == [(0.25, 1), (0.5, 1), (0.75, 2 / 3), (1, 0.5)]
 
 
+def test_levels_of_coverage_are_steps_of_equal_size():
+    answers = sure(*((True, p) for p in np.linspace(0.001, 0.999, 100)))
+    found = confidence.abstention(answers, 0.05, levels=20)
+    assert [round(100 * e.setting["coverage"]) for e in found] == list(range(5, 101, 5))
+
+
 def test_answers_of_one_confidence_are_kept_or_dropped_together():
     answers = sure((True, 0.9), (False, 0.9), (False, 0.9), (True, 0.1))
     found = confidence.abstention(answers, 0.05, levels=4)

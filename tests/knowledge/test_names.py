@@ -54,6 +54,15 @@ def test_confident_places_are_places_above_the_median_of_right_answers():
     assert math.isclose(math.exp(found.setting["threshold"]), 0.6)
 
 
+def test_what_was_learned_by_rote_sets_no_threshold():
+    rote = [answered(log_probability=math.log(0.99), group="finetuned") for _ in range(5)]
+    never = unseen([("Bada", "Cairo")], log_probability=math.log(0.9))
+    assert not names.confident_places(Answers((*rote, *never)), PLACES, ERROR_RATE)
+    right = [answered(log_probability=math.log(0.5))]
+    (found,) = names.confident_places(Answers((*rote, *right, *never)), PLACES, ERROR_RATE)
+    assert found.value == 1
+
+
 def test_a_model_that_is_never_right_has_no_confident_places():
     assert not names.confident_places(row("ww", group="never-seen"), PLACES, ERROR_RATE)
 
