@@ -16,7 +16,7 @@ from attnlab_theory.knowledge.stages import finetuning, pretraining
 from attnlab_theory.language import evaluate
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.corpora.biographies import Group
-from attnlab_theory.language.corpora.birthplaces import name_in
+from attnlab_theory.language.corpora.birthplaces import NameDataset
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.runs import Run, partial_path
 
@@ -70,13 +70,14 @@ class Lab:
         """All that is to be trained; each stage must be, before the next is asked for.
 
         Raises:
-            ValueError: as `pretraining` and `finetuning`.
+            ValueError: as `pretraining` and `finetuning`; before the first stage if questions are at fault.
         """
         for seed in self.seeds:
             material = self.material(seed)
             for questions in material.asked.values():
                 # Before hours of training.
                 evaluate.prompts(questions, material.corpus.characters, self.preset.block)
+            NameDataset(material.finetuning, self.preset.block, characters=material.corpus.characters)
             self.finetuned("", seed).parent.mkdir(parents=True, exist_ok=True)
             for variant in self.variants:
                 yield from self._stages(variant, seed, material)
@@ -144,10 +145,10 @@ def answered(said: evaluate.Answers, groups: Sequence[Group], *, variant: str, s
         ValueError: if the questions have no places, or one is no "Where was X born?".
     """
     questions = said.questions
-    rows = zip(questions.asked, questions.answers, said.predictions, said.log_probability, groups, strict=True)
+    rows = zip(questions.names, questions.answers, said.predictions, said.log_probability, groups, strict=True)
     return Answers(
         Answered(
-            name=name_in(question, where=f"a line of {questions.source}"),
+            name=name,
             gold=gold,
             predicted=predicted,
             log_probability=float(log_probability),
@@ -155,7 +156,7 @@ def answered(said: evaluate.Answers, groups: Sequence[Group], *, variant: str, s
             variant=variant,
             seed=seed,
         )
-        for question, gold, predicted, log_probability, group in rows
+        for name, gold, predicted, log_probability, group in rows
     )
 
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 from attnlab_theory.knowledge.stages import Corpus
 from attnlab_theory.language.corpora.biographies import Group, Person, Plan, biographies
-from attnlab_theory.language.corpora.birthplaces import Questions, name_in, read_questions
+from attnlab_theory.language.corpora.birthplaces import Questions, read_questions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,5 @@ def read(pretrain: Path, finetune: Path, evaluate: Path) -> Material:
     """
     asked: dict[Group, Questions] = {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
     for questions in asked.values():
-        for number, question in enumerate(questions.asked, 1):
-            name_in(question, where=f"line {number} of {questions.source}")
-        _ = questions.answers
+        _ = questions.names, questions.answers
     return Material(Corpus.read(pretrain), asked)

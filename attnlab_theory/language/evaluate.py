@@ -6,19 +6,15 @@ Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `run.py 
 import dataclasses
 import re
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64
 
 from attnlab_theory import files
-from attnlab_theory.language.corpora.birthplaces import Questions, Score, name_in, score
+from attnlab_theory.language.corpora.birthplaces import Questions, Score, score
 from attnlab_theory.language.generate import Stop, greedy
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.text.characters import MASK, MASK_ID, PAD, Characters
-
-Prompt = Literal["question", "name"]
-"""The whole question before the first mark, as in the homework, or only the name that it asks about."""
 
 ROWS = 512
 """Questions in one program: the cache of all of them must fit into memory."""
@@ -53,9 +49,7 @@ class Answers:
         files.write_text(path, "".join(f"{_on_one_line(place)}\n" for place in self.predictions))
 
 
-def answers(
-    model: GPT, questions: Questions, characters: Characters, *, steps: int = 32, prompt: Prompt = "question"
-) -> Answers:
+def answers(model: GPT, questions: Questions, characters: Characters, *, steps: int = 32) -> Answers:
     """What the model goes on with after each prompt and a mark, greedily, up to the next mark.
 
     The predictions are those of the homework, which takes all steps whatever comes. As there, and unlike in
@@ -66,19 +60,18 @@ def answers(
         questions: with or without places.
         characters: the vocabulary, always that of pretraining.
         steps: the most characters that are generated.
-        prompt: "question", or "name" for the bare name in "Where was X born?".
 
     Raises:
         ValueError: if there are no questions, a character is not in the vocabulary, the model has another one, a
-            question is too long for the block, holds a mark or a padding character or is no "Where was X born?"
-            where its name is wanted, with its line; or as `greedy`.
+            question is too long for the block or holds a mark or a padding character, with its line; or as
+            `greedy`.
     """
     if model.config.vocabulary != len(characters):
         raise ValueError(
             f"the model has {model.config.vocabulary} tokens and the vocabulary {len(characters)} characters: "
             "take the vocabulary of the corpus on which the model was trained"
         )
-    rows = prompts(questions, characters, model.config.block, prompt)
+    rows = prompts(questions, characters, model.config.block)
     lengths = np.array([len(row) for row in rows])
     padded = np.zeros((len(rows), lengths.max()), np.int32)
     for number, row in enumerate(rows):
@@ -86,21 +79,17 @@ def answers(
     return _answered(model, questions, characters, padded, lengths, steps)
 
 
-def prompts(
-    questions: Questions, characters: Characters, block: int, prompt: Prompt = "question"
-) -> list[np.ndarray]:
+def prompts(questions: Questions, characters: Characters, block: int) -> list[np.ndarray]:
     """What a model with such a block is given, question by question; args, raises as `answers`."""
     if not len(questions):
         raise ValueError(f"{questions.source}: there are no questions")
-    if prompt not in ("question", "name"):
-        raise ValueError(f"prompt must be 'question' or 'name', not {prompt!r}")
     asked = []
     for number, question in enumerate(questions.asked, 1):
         where = f"line {number} of {questions.source}"
         for mark in (MASK, PAD):
             if mark in question:
                 raise ValueError(f"{where} holds {mark!r}, which belongs behind a question; take it out")
-        asked.append((question if prompt == "question" else name_in(question, where=where)) + MASK)
+        asked.append(question + MASK)
     rows = characters.encode_lines(asked, where=questions.source)
     for number, row in enumerate(rows, 1):
         if len(row) > block:

@@ -209,6 +209,13 @@ BAD = {
     ),
     "a stranger to ask for": ([*FILES, "strange.tsv"], "line 2 of strange.tsv holds 'X' (U+0058)"),
     "no question of the kind": ([*FILES, "other.tsv"], "line 1 of other.tsv is 'Who was Ada?'"),
+    "a stranger to learn": (
+        [
+            *("wiki.txt", "--finetune_corpus_path", "foreign.tsv"),
+            *("--eval_corpus_path", "dev.tsv", "--variants", "rope"),
+        ],
+        "line 2 of foreign.tsv holds 'Z' (U+005A)",
+    ),
     "a long question": ([*FILES, "dev.tsv", "--block-size", "16"], "line 1 of train.tsv takes 20 characters"),
     "sums over packed rows": (["--variants", "vanilla", "features"], "features cannot keep apart the documents"),
     "no interval": (["--save-every", "nan", *FEW, *SMALL], "--save-every"),
@@ -220,6 +227,7 @@ BAD = {
 def test_bad_input_is_one_line_and_exit_code_2(name, tmp_path, capsys, monkeypatch):
     write_people(tmp_path)
     (tmp_path / "strange.tsv").write_text("Where was Lou born?\tBonn\nWhere was Xa born?\tBonn\n")
+    (tmp_path / "foreign.tsv").write_text("Where was Ada born?\tBonn\nWhere was Bob born?\tZons\n")
     (tmp_path / "other.tsv").write_text("Who was Ada?\tBonn\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Progress, "advance", None)  # Nothing is trained before it is refused.

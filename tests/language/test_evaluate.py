@@ -93,12 +93,6 @@ def test_many_questions_are_asked_in_parts(answered, monkeypatch):
     assert answers(MODEL, QUESTIONS, CHARACTERS).predictions == answered.predictions
 
 
-def test_bare_names_may_be_asked(answered):
-    found = answers(MODEL, QUESTIONS, CHARACTERS, prompt="name")
-    assert list(found.predictions) == [text.split(MASK)[1] for text in texts(NAMES)]
-    assert found.predictions != answered.predictions
-
-
 def test_file_has_a_line_for_every_question(answered, tmp_path):
     broken = dataclasses.replace(answered, predictions=("Rome", "New\nYork\r\n", "", *answered.predictions[3:]))
     broken.write(tmp_path / "dev.predictions")
@@ -117,22 +111,27 @@ def test_names_are_found_in_their_frame():
             name_in(question, where="line 3 of dev.tsv")
 
 
+def test_who_names_nobody_is_found_by_the_line():
+    asked = parse_questions("Where was Ada born?\nWho was Bob?", source="dev.tsv")
+    with pytest.raises(ValueError, match=r"^line 2 of dev.tsv is 'Who was Bob.', not of the form"):
+        _ = asked.names
+    assert parse_questions("Where was Ada born?\nWhere was Bo born?").names == ("Ada", "Bo")
+
+
 @pytest.mark.parametrize(
     ("second", "options", "message"),
     [
         ("Where was Åsa born?", {}, r"^line 2 of dev.tsv holds 'Å' \(U\+00C5\), which is not among the"),
         ("Where was Ada⁇ born?", {}, "^line 2 of dev.tsv holds '⁇', which belongs behind a question"),
         ("Where was □ born?", {}, "^line 2 of dev.tsv holds '□'"),
-        ("Who was Ada?", {"prompt": "name"}, "^line 2 of dev.tsv is 'Who was Ada.', not of the form"),
         (
             "a" * MODEL.config.block,
             {},
             rf"^line 2 of dev.tsv takes {MODEL.config.block + 1} characters with its mark",
         ),
         ("Where was Bob born?", {"steps": 0}, "^steps must be positive, not 0"),
-        ("Where was Bob born?", {"prompt": "Name"}, "^prompt must be 'question' or 'name', not 'Name'"),
     ],
-    ids=["character", "mark", "padding", "frame", "long", "steps", "prompt"],
+    ids=["character", "mark", "padding", "long", "steps"],
 )
 def test_bad_requests_are_refused_in_one_line(second, options, message, unchecked_shapes):
     questions = parse_questions(f"Where was Ada born?\n{second}", source="dev.tsv")

@@ -62,6 +62,14 @@ def test_the_vocabulary_of_questions_is_that_of_the_corpus_for_pretraining(capsy
     assert found["vocabulary"] == len(set("Ada of London, Bob of Bonn; xyz" + "Where was  born?")) + 2
 
 
+def test_a_mark_in_a_question_is_found_by_its_line(capsys, tmp_path):
+    (tmp_path / "marked.tsv").write_text("Where was Ada born?\tBonn\nWhere was B⁇b born?\tBonn\n", "utf-8")
+    code, _, err = run(capsys, "data", "namedata", tmp_path / "marked.tsv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "line 2 of " in err
+    assert "marked.tsv holds '⁇', which stands for no text" in err
+
+
 def test_the_baseline_counts_exact_matches(capsys, dev):
     code, out, err = run(capsys, "baseline", dev)
     assert (code, err) == (0, "")

@@ -61,6 +61,7 @@ class Evaluate:
         known: set[str] = set()
         if self.out is not None:
             known = self._known_places(questions)
+            _ = questions.names
             files.make_folder(self.out)
         found = answers(saved.model, questions, corpus.characters)
         if self.outputs_path is not None:

@@ -62,6 +62,7 @@ class Data:
     def _questions(self) -> "NameDataset":
         from attnlab_theory.language.corpora import biographies, birthplaces
         from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.text.characters import MASK, PAD
 
         if self.corpus is None:
             plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)
@@ -69,7 +70,9 @@ class Data:
             questions, characters = generated.questions("finetuned"), generated.characters
         else:
             questions = birthplaces.read_questions(self.corpus)
-            characters = birthplaces.vocabulary("".join((*questions.asked, *questions.answers)))
+            # A mark among them is refused by the data set, which knows its line.
+            held = {*"".join((*questions.asked, *questions.answers))} - {MASK, PAD}
+            characters = birthplaces.vocabulary("".join(held))
         if self.pretrain_corpus is not None:
             text = read_text(self.pretrain_corpus)
             characters = birthplaces.vocabulary(text, source=str(self.pretrain_corpus))

@@ -87,6 +87,16 @@ class Questions:
             )
         return self.places
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who is asked about.
+
+        Raises:
+            ValueError: if a question is no "Where was X born?", naming its line.
+        """
+        lines = enumerate(self.asked, 1)
+        return tuple(name_in(question, where=f"line {number} of {self.source}") for number, question in lines)
+
 
 def read_questions(path: Path) -> Questions:
     """The questions of a file, one per line, each with a tab and its place behind it or none with one.
