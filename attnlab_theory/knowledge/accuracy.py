@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from attnlab_theory.knowledge.answered import UNTRAINED, Answers, in_pairs
+from attnlab_theory.knowledge.answered import UNTRAINED, Answers, in_pairs, independent
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, mean, share
 from attnlab_theory.stats import Interval, paired, student
 from attnlab_theory.stats.comparisons import discordant_odds, mcnemar
@@ -62,7 +62,7 @@ def over_seeds(answers: Answers, error_rate: float) -> Estimates:
 
 
 def pooled(answers: Answers, error_rate: float) -> Estimates:
-    """`pooled accuracy` of each variant and group: all seeds' answers together, for these very models."""
+    """`pooled accuracy` of each variant and group: all these answers together, for these very models."""
     groups = dict.fromkeys((variant, group) for variant, group, _, _ in _runs(answers))
     return Estimates(
         share("pooled accuracy", answers.of(group, variant=variant).right, error_rate, variant=variant, group=group)
@@ -82,7 +82,8 @@ def majority(answers: Answers) -> float:
 def compared(answers: Answers, first: str, second: str, group: str, error_rate: float) -> Estimates:
     """Two variants on the same questions, and what the second gained over the first.
 
-    `accuracy gained` is for these models and more questions, `mean accuracy gained` for more seeds (a t interval).
+    `accuracy gained` is for these models and more questions, `mean accuracy gained` for more seeds (a t interval);
+    all but the latter are of `independent` answers.
     `mcnemar p` is that both are right equally often; `discordant odds`, how many questions only the second gets
     right for each that only the first does, is missing where there is no such question.
 
@@ -90,7 +91,7 @@ def compared(answers: Answers, first: str, second: str, group: str, error_rate: 
         ValueError: as `in_pairs`.
     """
     pair = in_pairs(answers, first, second, group)
-    one, other = (chosen.right for chosen in pair)
+    one, other = (independent(chosen).right for chosen in pair)
     by_seed = np.array([_gain(*(chosen.of(seed=seed) for chosen in pair)) for seed in pair[0].seeds])
     setting = {"first": first, "second": second, "group": group}
     over = mean("mean accuracy gained", by_seed, OVER_SEEDS, error_rate, **setting)

@@ -122,6 +122,18 @@ def without_rote(answers: Answers) -> Answers:
     return Answers(answer for answer in answers if answer.group != "finetuned")
 
 
+def independent(answers: Answers) -> Answers:
+    """Those of seeds that were asked different questions: of seeds that share theirs, the first stands for all.
+
+    Models of one recipe answer one question much alike: counted once for each seed, it would narrow every interval.
+    """
+    first: dict[tuple[tuple[str, str, str], ...], int] = {}
+    for seed in answers.seeds:
+        asked = dict.fromkeys((answer.group, answer.name, answer.gold) for answer in answers if answer.seed == seed)
+        first.setdefault(tuple(asked), seed)
+    return Answers(answer for answer in answers if answer.seed in first.values())
+
+
 def in_pairs(answers: Answers, first: str, second: str, *groups: str) -> tuple[Answers, Answers]:
     """What two variants answered to the same questions, seed by seed.
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.knowledge import accuracy, confidence, names
-from attnlab_theory.knowledge.answered import UNTRAINED, Answers, without_rote
+from attnlab_theory.knowledge.answered import UNTRAINED, Answers, independent, without_rote
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, judged
 from attnlab_theory.stats import Interval
 
@@ -42,12 +42,13 @@ def measure(
     """
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
-    tested = without_rote(answers) or answers
+    apart = independent(answers)
+    tested = without_rote(apart) or apart
     found = [
         *accuracy.by_seed(answers, error_rate),
         *accuracy.over_seeds(answers, error_rate),
-        *accuracy.pooled(answers, error_rate),
-        *accuracy.wrong_but_places(answers, places, error_rate),
+        *accuracy.pooled(apart, error_rate),
+        *accuracy.wrong_but_places(apart, places, error_rate),
         *confidence.discrimination(tested, error_rate),
         *confidence.reliability(tested, error_rate, bins=min(8, len(tested) // len(tested.variants))),
         *confidence.abstention(tested, error_rate),

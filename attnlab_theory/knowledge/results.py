@@ -40,15 +40,16 @@ class Results:
     """Of every pretrained variant whose mixer has weights, for the first seed."""
 
     def table(self) -> Table:
-        """Right answers by variant and group, all seeds together."""
+        """Right answers by variant and group, the mean over all seeds."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         groups = list(dict.fromkeys(answer.group for answer in self.answers))
         table.add_column("right answers")
         for group in groups:
             table.add_column(group, justify="right", no_wrap=True)
         for variant in self.answers.variants:
-            each = [self.estimates.of("pooled accuracy", variant=variant, group=group)[0] for group in groups]
-            table.add_row(variant, *(f"{e.value:.1%} of {e.draws}" for e in each))
+            each = [self.estimates.of("mean accuracy", variant=variant, group=group)[0] for group in groups]
+            counts = [len(self.answers.of(group, variant=variant)) for group in groups]
+            table.add_row(variant, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
         return table
 
     @property

@@ -16,9 +16,11 @@ def answered(**fields) -> Answered:
 
 
 def row(rights: str, **fields) -> Answers:
-    """Answers about persons of one group: right at an r, else the wrong place (w) or no place (x)."""
-    said = {"r": "Bern", "w": "Cairo", "x": "Berm"}
-    return Answers(answered(name=f"N{i}", predicted=said[letter], **fields) for i, letter in enumerate(rights))
+    """Answers about persons of one group and seed: right at an r, else the wrong place (w) or no place (x)."""
+    said, seed = {"r": "Bern", "w": "Cairo", "x": "Berm"}, fields.get("seed", 0)
+    return Answers(
+        answered(name=f"N{seed} {i}", predicted=said[letter], **fields) for i, letter in enumerate(rights)
+    )
 
 
 def models(accuracies: dict[str, float], *, seeds: int = 1, persons: int = 30) -> Answers:

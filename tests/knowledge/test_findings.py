@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -107,6 +108,21 @@ def test_real_data_without_never_seen_persons_is_measured_as_far_as_it_goes():
     quantities = {e.quantity for e in measure(only, PLACES, shuffles=SHUFFLES)}
     assert {"mean accuracy", "mcnemar p", "auroc"} <= quantities
     assert not quantities & {"confident places", "p of same part", "p of nearest name"}
+
+
+def test_a_question_that_all_seeds_were_asked_counts_once():
+    different = models({"none": 0.0, "vanilla": 0.9}, seeds=3)
+    same = Answers(dataclasses.replace(a, name=a.name.replace(f" {a.seed} ", " ")) for a in different)
+    alone = Answers(answer for answer in same if answer.seed == 0)
+    both = [measure(answers, PLACES, shuffles=9) for answers in (same, alone)]
+    for quantity in (
+        *("pooled accuracy", "wrong answers that are places", "auroc", "accuracy at confidence"),
+        *("accuracy of the surest", "share at confidence", "accuracy gained", "mcnemar p"),
+    ):
+        assert both[0].of(quantity) == both[1].of(quantity)
+    (three,), (one,) = (each.of("mean accuracy", variant="vanilla", group="held-out") for each in both)
+    assert (three.draws, one.draws) == (3, 1)
+    assert measure(different, PLACES, shuffles=9).of("pooled accuracy")[0].draws == 90
 
 
 def test_no_answers_are_refused():

@@ -127,8 +127,8 @@ class RunLab:
         if self.seeds < 1:
             raise ValueError(f"--seeds is how many seeds there are, at least 1, not {self.seeds}")
         seeds = tuple(range(self.seed, self.seed + self.seeds))
-        material = functools.cache(self._material)
-        material(self.seed)  # Complains of bad input before anything is written.
+        first = self._material(self.seed)  # Complains of bad input before anything is written.
+        material = (lambda _: first) if self.pretrain_corpus else functools.cache(self._material)
         return Lab(
             preset=self._preset(),
             variants=self.variants,
@@ -142,6 +142,8 @@ class RunLab:
         from attnlab_theory.knowledge.recipes import PRETRAINING
 
         preset, given = PRESETS[self.preset], self.adjustments
+        if given.epochs is not None and given.epochs < 1:
+            raise ValueError(f"--epochs must be at least 1, not {given.epochs}")
         sizes = {"layers": given.layers, "heads": given.heads, "width": given.width, "block": given.block_size}
         pretraining = preset.pretraining
         if given.year is not None:
@@ -152,8 +154,6 @@ class RunLab:
             preset = dataclasses.replace(preset, corruption=corruption)
         stages = {"finetuning": preset.finetuning, "from_scratch": preset.from_scratch}
         stages["pretraining"] = dataclasses.replace(pretraining, epochs=given.epochs or pretraining.epochs)
-        if given.epochs is not None and given.epochs < 1:
-            raise ValueError(f"--epochs must be at least 1, not {given.epochs}")
         stages = {n: dataclasses.replace(recipe, precision=given.precision) for n, recipe in stages.items()}
         return dataclasses.replace(preset, **_given(sizes), **stages)
 
