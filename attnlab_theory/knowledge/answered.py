@@ -117,11 +117,6 @@ class Answers(tuple[Answered, ...]):
         return np.exp(np.minimum(self.log_probabilities, 0.0))
 
 
-def without_rote(answers: Answers) -> Answers:
-    """Those about persons whom the model was not finetuned on: the others are no test of knowing what one knows."""
-    return Answers(answer for answer in answers if answer.group != "finetuned")
-
-
 def independent(answers: Answers) -> Answers:
     """Those of seeds that were asked different questions: of seeds that share theirs, the first stands for all.
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.knowledge import accuracy, confidence, names
-from attnlab_theory.knowledge.answered import UNTRAINED, Answers, independent, without_rote
+from attnlab_theory.knowledge.answered import UNTRAINED, Answers, independent
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, judged
 from attnlab_theory.stats import Interval
 
@@ -43,7 +43,8 @@ def measure(
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
     apart = independent(answers)
-    tested = without_rote(apart) or apart
+    # Whoever was finetuned on a question answers it by rote: that is no test of knowing what one knows.
+    tested = Answers(a for a in apart if a.group != "finetuned") or apart
     found = [
         *accuracy.by_seed(answers, error_rate),
         *accuracy.over_seeds(answers, error_rate),

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory.knowledge.answered import UNTRAINED, Answers, without_rote
+from attnlab_theory.knowledge.answered import UNTRAINED, Answers
 from attnlab_theory.knowledge.confidence import sure_of_right
 from attnlab_theory.knowledge.estimate import Estimate, Estimates, share
 from attnlab_theory.stats import proportion
@@ -24,15 +24,15 @@ SYLLABLE = 2
 def confident_places(answers: Answers, places: Collection[str], error_rate: float) -> Estimates:
     """`confident places` of each variant and seed: names never seen that get a place, and confidently.
 
-    Confidently: with more confidence than half of this model's right answers about persons whom it was not
-    finetuned on, a threshold taken as given. A model without such an answer has none.
+    Confidently: with more confidence than half of this model's right answers about held-out persons, a threshold
+    taken as given: answers learned by rote are surer. A model without such an answer has none.
     """
     known, found = frozenset(places), []
     for variant, seed, model in _models(answers):
-        tested = without_rote(model)
-        if not tested.right.any():
+        held_out = Answers(answer for answer in model if answer.group == "held-out")
+        if not held_out.right.any():
             continue
-        unseen, threshold = model.of("never-seen"), sure_of_right(tested)
+        unseen, threshold = model.of("never-seen"), sure_of_right(held_out)
         is_place = np.array([answer.predicted in known for answer in unseen])
         setting = {"variant": variant, "seed": seed, "threshold": threshold}
         found.append(
