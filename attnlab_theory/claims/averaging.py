@@ -52,10 +52,6 @@ def _least_share(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
     return jnp.min(weights[: setting.size])
 
 
-def _leak(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
-    return jnp.sum(attention_weights(*_query_and_keys(key, setting), scale=setting.beta)[0, setting.size :])
-
-
 STRENGTHS = tuple(float(beta) for beta in range(1, 13))
 
 AVERAGE_SHARE = Claim(
@@ -84,7 +80,7 @@ def _gap_between_means(key: PRNGKeyArray, setting: Setting) -> tuple[Float[Array
 
 def _error_coefficient(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
     error, others = _gap_between_means(key, setting)
-    return jnp.linalg.norm(error) / jnp.linalg.norm(others)
+    return jnp.dot(error, others) / jnp.dot(others, others)
 
 
 def _sideways(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
@@ -95,14 +91,15 @@ def _sideways(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
 
 def _error_rounding(setting: Setting) -> float:
     # Weights on S differ by their rounding, and values there are longer than the mean of the others
-    # by up to sqrt(n) for normal values, twice that to be safe.
-    return _rounding(setting) * 2 * setting.n**0.5
+    # by up to sqrt(n) for normal values, twice that to be safe; along the others no more of it counts, and two
+    # sums of d products add d eps.
+    return _rounding(setting) * 2 * setting.n**0.5 + setting.d * EPS
 
 
 AVERAGE_ERROR = Claim(
     name="average-error",
-    statement=r"The output misses the mean of the wanted values by $\frac{n-|S|}{|S|e^\beta+n-|S|}$ times "
-    r"the distance from there to the mean of the other values: an equality, for any values.",
+    statement=r"The output goes $\frac{n-|S|}{|S|e^\beta+n-|S|}$ of the way from the mean of the wanted values "
+    r"to the mean of the others: an equality, for any values.",
     source="claims B.2; practical4 2b; cs224n 1b.ii; blog two",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(theory.error_coefficient(s.n, s.size, s.beta)),
