@@ -17,6 +17,7 @@ from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Verdict
 from attnlab_theory.construct import query_for_subset
 from attnlab_theory.stats import Interval, exact
+from attnlab_theory.theory import copying
 from attnlab_theory.theory import four_keys as theory
 
 KEYS = np.array([[0.47, 0.65, 0.60], [0.64, 0.50, -0.59], [-0.03, -0.48, -0.88], [0.43, -0.83, 0.35]])
@@ -40,6 +41,15 @@ class Strength:
 
     answer: str
     strength: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Shortened:
+    """The key whose own query is asked, cut to `length` times its length, and the strength S of the query."""
+
+    strength: float
+    key: int
+    length: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,10 +86,10 @@ def _predicted_direction(answer: str) -> np.ndarray:
     return _direction(answer)
 
 
-def _weights(query: np.ndarray, strength: float) -> np.ndarray:
+def _weights(query: np.ndarray, strength: float, keys: np.ndarray = KEYS) -> np.ndarray:
     """What attention returns in float64."""
     with jax.enable_x64(True):
-        return np.asarray(attention_weights(jnp.asarray(query[None, :]), jnp.asarray(KEYS), scale=strength)[0])
+        return np.asarray(attention_weights(jnp.asarray(query[None, :]), jnp.asarray(keys), scale=strength)[0])
 
 
 def _rounding(strength: float) -> float:
@@ -214,26 +224,53 @@ def _equal_bound(setting: Strength) -> float:
     return math.exp(-lead) / (1 + math.exp(-lead))
 
 
-def _leak(key: PRNGKeyArray, setting: Answer) -> Scalar:
-    del key
-    return float(np.sum(np.delete(_weights(KEYS[setting.key], setting.strength), setting.key)))
+def _shortened(setting: Shortened) -> np.ndarray:
+    keys = KEYS.copy()
+    keys[setting.key] *= setting.length
+    return keys
+
+
+def _leak(keys: np.ndarray, setting: Answer | Shortened) -> Scalar:
+    """The weight off a key under its own query."""
+    weights = _weights(keys[setting.key], setting.strength, keys)
+    return float(np.sum(np.delete(weights, setting.key)))
+
+
+def _lead(setting: Answer) -> float:
+    """By how much a key scores higher with itself than any other does, at strength 1."""
+    return theory.margin(KEYS, KEYS[setting.key], (setting.key,))
 
 
 SCALED_KEYS = Claim(
     name="scaled-keys-copy-every-value",
-    statement=r"$Q = S K$ copies every value: the diagonal dominates every row of $K K^T$, so each row leaks "
-    r"exponentially little in $S$.",
-    source="claims B.4; uw 1.2.1, 1.2.2",
-    hypotheses={},
-    predict=lambda s: Interval.point(
-        float(np.sum(np.delete(theory.weights(KEYS, s.strength * KEYS[s.key]), s.key)))
+    statement=r"$Q = S K$ copies every value: the diagonal of $K K^T$ leads row $i$ by $\Delta_i > 0$, so the row "
+    r"leaks at most $3 e^{-S \Delta_i}/(1 + 3 e^{-S \Delta_i})$.",
+    source="claims B.1, B.4; uw 1.2.1, 1.2.2",
+    hypotheses={"the diagonal dominates the row": lambda s: _lead(s) > 0},
+    # Rounding comes on top of the bound where it vanishes.
+    predict=lambda s: Interval.at_most(
+        copying.leak_bound(len(KEYS), s.strength * _lead(s)) + 2 * _rounding(s.strength)
     ),
-    draw=_leak,
+    draw=lambda key, s: _leak(KEYS, s),
     bound=lambda s: exact(_rounding(s.strength)),
     resolution=lambda s: 4 * _rounding(s.strength),
     settings=tuple(
         Answer("the key itself", strength, key) for strength in (1.0, 10.0, 30.0, 1e5) for key in range(4)
     ),
+)
+
+SHORT_KEY = Claim(
+    name="a-short-key-is-copied-by-itself",
+    statement=r"$Q = S K$ copies every value whatever the lengths of the keys: a key a twentieth as long as given "
+    r"still loses less than half of the weight.",
+    source="a foil: uw 1.2.2 without the condition that the diagonal dominates",
+    hypotheses={"the key is shortened": lambda s: 0 < s.length < 1},
+    predict=lambda s: Interval.at_most(0.5),
+    draw=lambda key, s: _leak(_shortened(s), s),
+    bound=lambda s: exact(_rounding(s.strength)),
+    resolution=lambda s: 4 * _rounding(s.strength),
+    settings=tuple(Shortened(strength, key, 0.05) for strength in (10.0, 1e5) for key in range(4)),
+    expect=Verdict.REFUTED,
 )
 
 
@@ -272,5 +309,6 @@ CLAIMS = (
     EQUAL_SCORES,
     FOUR_DIGITS,
     SCALED_KEYS,
+    SHORT_KEY,
     MARGINS,
 )
