@@ -37,16 +37,16 @@ def draw_figure(findings: Findings):
     price.set_title("alike inputs are dear to tell apart")
     price.legend()
 
-    for series, (claim, label) in enumerate(
-        (("free-heads-route-cycles", "$Q$ and $K$ apart"), ("shared-heads-route-no-cycle", "$Q = K$"))
-    ):
-        finding = findings.of(claim)
-        style.draw_measured(cycles, finding, "kind", label=f"{label}, measured", series=series)
-        cycles.plot(finding.values("kind"), [finding[0].predicted.low], "k_", markersize=40)
-    cycles.plot([], [], "k_", markersize=12, label="predicted: 1/27 and 0")
-    cycles.set(xlim=(-0.6, 1.6), ylim=(-0.005, 0.06), xlabel="random head on three orthonormal inputs")
-    cycles.set_ylabel(r"share that routes $1\to2\to3\to1$")
-    cycles.set_title("symmetric scores have no cycle")
+    either = [f for name in ("free-heads-route-cycles", "shared-heads-route-no-cycle") for f in findings.of(name)]
+    for series, (length, label) in enumerate(((3.0, r"$1\to2\to3\to1$"), (2.0, r"$1\to2\to1$"))):
+        chosen = Findings(f for f in either if f.setting["length"] == length)
+        style.draw_measured(cycles, chosen, "kind", label=f"{label}, measured", series=series)
+        cycles.plot(chosen.values("kind"), [f.predicted.low for f in chosen], "k_", markersize=40)
+    cycles.plot([], [], "k_", markersize=12, label="predicted: 1/27, 1/9 and 0")
+    cycles.set_xticks([0, 1], ["$Q$ and $K$ apart", "$Q = K$"])
+    cycles.set(xlim=(-0.6, 1.6), ylim=(-0.01, 0.16), xlabel="random head on three orthonormal inputs")
+    cycles.set_ylabel("share that routes the cycle")
+    cycles.set_title("positive semidefinite scores have no cycle")
     cycles.legend(loc="upper right")
     return figure
 

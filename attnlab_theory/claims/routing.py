@@ -115,6 +115,13 @@ def _frame(key: PRNGKeyArray, n: int, d: int) -> Float[np.ndarray, "n d"]:
         return np.asarray(orthonormal(key, n, d))
 
 
+def tokens(key: PRNGKeyArray, beta: float) -> Asked:
+    """The homework's three tokens, every u of norm beta, and what it wants of them: u_b - u_c, u_b, anything."""
+    u_a, u_b, u_c, u_d = beta * _frame(key, 4, 8)
+    inputs = np.stack([u_d + u_b, u_a, u_c + u_b])
+    return Asked(inputs, [2, 0, None], np.stack([u_b - u_c, u_b, np.full_like(u_b, np.nan)]))
+
+
 def _gram(setting: Inputs) -> np.ndarray:
     return setting.correlation + (1 - setting.correlation) * np.eye(setting.n)
 
@@ -145,8 +152,8 @@ def _least_for_tokens(setting: Tokens) -> float:
 
 
 def _token_norm(key: PRNGKeyArray, setting: Tokens) -> float:
-    u_a, u_b, u_c, u_d = setting.beta * _frame(key, 4, 8)
-    return _norm_per_margin(np.stack([u_d + u_b, u_a, u_c + u_b]), [2, 0, None])
+    asked = tokens(key, setting.beta)
+    return _norm_per_margin(asked.inputs, asked.routes)
 
 
 def _cell(key: PRNGKeyArray, setting: Cell) -> float:

@@ -154,10 +154,10 @@ def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: fl
     raise ValueError("no active set satisfies the conditions: the Gram matrix is too close to singular")
 
 
-def random_cycle_share() -> float:
-    """Probability that a random head routes three orthonormal inputs in a given cycle.
+def random_cycle_share(rows: int) -> float:
+    """Probability that a random head routes so many of three orthonormal inputs in a given cycle.
 
     With a Gaussian W = K^T Q the nine scores are independent: each row's largest is where it is wanted with
-    probability 1/3. With Q = K it is impossible (claims A.11).
+    probability 1/3. With Q = K it is impossible from two rows on (claims A.11).
     """
-    return 1 / 27
+    return 3.0**-rows
