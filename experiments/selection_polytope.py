@@ -12,14 +12,16 @@ def draw_figure(findings: Findings):
     figure, (left, right) = style.panels(
         "A query can average the keys on a face of their hull, and no other set", columns=2, size=(11.5, 4.6)
     )
-    faces, others = findings.of("faces-can-be-averaged"), findings.of("other-sets-fall-short")
+    # The keys as they are, without the settings that copy one of them.
+    faces, others = (findings.of(name, copies=()) for name in ("faces-can-be-averaged", "other-sets-fall-short"))
     for kind, look in (
         (others, {"color": "#999999", "linestyle": (0, (4, 3)), "linewidth": 0.8}),
         (faces, {"color": style.COLOURS[0], "linestyle": "-", "linewidth": 2.4}),
     ):
         for finding in kind:
             places = finding.setting["places"]
-            if len(places) > 1:
+            # Neither a triangle nor all the keys are a line.
+            if len(places) == 2 or (finding in faces and len(places) == 3):
                 left.plot([x for x, _ in places], [y for _, y in places], zorder=1, **look)
     for finding in (*faces, *others):
         members, places = finding.setting["members"], finding.setting["places"]
@@ -42,7 +44,8 @@ def draw_figure(findings: Findings):
         right.plot(finding.measured.centre, row, "s" if face else "o", color=colour, markerfacecolor="white")
         predicted = finding.predicted
         right.plot([predicted.low, predicted.high], [row, row], "|", color=style.COLOURS[1], markersize=9)
-    names = ["–".join(map(str, f.setting["members"])) for f in pairs]
+    sets = [f.setting["members"] for f in pairs]
+    names = ["all" if len(members) == len(claims.KEYS) else "–".join(map(str, members)) for members in sets]
     right.set_yticks(range(len(pairs)), names, fontsize=6.5)
     right.set(
         xlim=(0, 1.03), xlabel=r"geometric mean of $|S|\,\alpha_i$ over the set (a face: least $|S|\,\alpha_i$)"

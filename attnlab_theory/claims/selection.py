@@ -1,5 +1,6 @@
 """Which sets of keys a query can select (claims B.3)."""
 
+import contextlib
 import dataclasses
 import itertools
 
@@ -20,22 +21,42 @@ EPS = float(np.finfo(np.float32).eps)
 KEYS = ((-2.0, -1.0), (-0.4, -1.0), (2.0, -1.0), (2.6, 0.8), (0.9, 2.0), (-1.7, 1.5), (0.3, 0.5), (1.4, 0.2))
 """Eight keys in the plane: five corners, key 1 on the edge from 0 to 2, keys 6 and 7 inside."""
 
-FACES = ((0,), (2,), (3,), (4,), (5,), (0, 1, 2), (2, 3), (3, 4), (4, 5), (0, 5))
-"""All the keys on a corner or an edge of their hull: what can be selected."""
+FACES = ((0,), (2,), (3,), (4,), (5,), (0, 1, 2), (2, 3), (3, 4), (4, 5), (0, 5), tuple(range(len(KEYS))))
+"""All the keys on a corner or an edge of their hull, and all there are: what can be selected."""
 
-OTHERS = tuple(s for size in (1, 2) for s in itertools.combinations(range(len(KEYS)), size) if s not in FACES)
+TRIPLES = ((2, 3, 4), (0, 2, 4), (5, 6, 7))
+"""Corners in a row, corners not in a row, and a corner with two keys inside: no face holds just these."""
+
+OTHERS = (
+    *(s for size in (1, 2) for s in itertools.combinations(range(len(KEYS)), size) if s not in FACES),
+    *TRIPLES,
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Subset:
-    """Some of the eight keys, and where they lie."""
+    """Some of the eight keys and of copies of them, numbered from 8, and where they lie."""
 
     members: tuple[int, ...]
+    copies: tuple[int, ...]
     places: tuple[tuple[float, ...], ...]
 
+    @property
+    def keys(self) -> np.ndarray:
+        """All the keys, the copies last."""
+        return np.array((*KEYS, *(KEYS[i] for i in self.copies)))
 
-def _subset(members: tuple[int, ...]) -> Subset:
-    return Subset(members, tuple(KEYS[i] for i in members))
+    @property
+    def face(self) -> tuple[int, ...]:
+        """All the keys, copies too, on the smallest face that holds these."""
+        twins = [(len(KEYS) + place, i) for place, i in enumerate(self.copies)]
+        faces = [(*face, *(twin for twin, i in twins if i in face)) for face in FACES]
+        return min((face for face in faces if set(self.members) <= set(face)), key=len)
+
+
+def _subset(members: tuple[int, ...], copies: tuple[int, ...] = ()) -> Subset:
+    places = (*KEYS, *(KEYS[i] for i in copies))
+    return Subset(members, copies, tuple(places[i] for i in members))
 
 
 TOLERANCE = 1e-3
@@ -52,7 +73,7 @@ def measured_weights(query: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 def _least_share(key: PRNGKeyArray, setting: Subset) -> Scalar:
     del key
-    keys, members = np.array(KEYS), list(setting.members)
+    keys, members = setting.keys, list(setting.members)
     found = query_for_subset(keys, members)
     weights = measured_weights(found.scaled(found.strength(TOLERANCE)), keys)
     return float(len(members) * np.min(weights[members]))
@@ -60,36 +81,33 @@ def _least_share(key: PRNGKeyArray, setting: Subset) -> Scalar:
 
 FACES_SELECTABLE = Claim(
     name="faces-can-be-averaged",
-    statement=r"All the keys on a face of the hull can be averaged by one query, as closely as one likes.",
+    statement=r"All the keys on a face of the hull, copies too, and all there are can be averaged by one query, as "
+    r"closely as one likes.",
     source="claims B.3",
-    hypotheses={"the subset is a face": lambda s: s.members in FACES},
+    hypotheses={"the subset is a face": lambda s: s.members == s.face},
     # Total variation at most TOLERANCE: each weight is off by no more.
     predict=lambda s: Interval(1 - len(s.members) * TOLERANCE, 1.0),
     draw=_least_share,
     bound=lambda s: exact(64 * EPS),
     resolution=lambda s: 256 * EPS,
-    settings=tuple(map(_subset, FACES)),
+    settings=(*map(_subset, FACES), *(_subset(members, (2,)) for members in ((2, 8), (2, 3, 8), (0, 1, 2, 8)))),
 )
 
 
-def _best_query(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _best_query(setting: Subset, wanted: np.ndarray) -> np.ndarray:
     """The query with the least divergence, or one far out on the ray along which that is approached."""
-    try:
-        return query_for_weights(keys, wanted).query
-    except ValueError:
-        # The mean key lies on a face: only the edge 0-1-2 has keys that are no corner.
-        edge = [0, 1, 2]
-        out = query_for_subset(keys, edge)
-        # Along the edge the query is shorter than 8, its scores below 32: the ray overrules it from 64 on.
-        return query_for_weights(keys[edge], wanted[edge]).query + 64 / out.margin * out.query
+    keys, face = setting.keys, list(setting.face)
+    out = query_for_subset(keys, face)
+    # Along an edge the query is shorter than 8, its scores below 32: the ray overrules it from 64 on.
+    return query_for_weights(keys[face], wanted[face]).query + 64 / out.margin * out.query
 
 
 def _fidelity(key: PRNGKeyArray, setting: Subset) -> Scalar:
     del key
-    keys, members = np.array(KEYS), list(setting.members)
+    keys, members = setting.keys, list(setting.members)
     wanted = np.zeros(len(keys))
     wanted[members] = 1 / len(members)
-    weights = measured_weights(_best_query(keys, wanted), keys)
+    weights = measured_weights(_best_query(setting, wanted), keys)
     return float(np.exp(np.mean(np.log(len(members) * weights[members]))))
 
 
@@ -101,12 +119,44 @@ OTHERS_NOT = Claim(
     statement=r"A set that is not all of a face is averaged by no query: the geometric mean of its weights stays "
     r"below $1/|S|$ by the factor $e^{-(H_{\max} - \ln |S|)}$, $H_{\max}$ the most entropy with the same mean key.",
     source="claims B.3",
-    hypotheses={"the subset is not a face": lambda s: s.members not in FACES},
-    predict=lambda s: Interval.point(theory.subset_fidelity(np.array(KEYS), s.members)),
+    hypotheses={"the subset is not a face": lambda s: s.members != s.face},
+    predict=lambda s: Interval.point(theory.subset_fidelity(s.keys, s.members)),
     draw=_fidelity,
     bound=lambda s: exact(ROUNDING),
     resolution=lambda s: 4 * ROUNDING,
-    settings=tuple(map(_subset, OTHERS)),
+    settings=(*map(_subset, OTHERS), *(_subset(members, (2,)) for members in ((2,), (3, 8), (0, 1, 2)))),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """All sets of so many of the eight keys."""
+
+    size: int
+
+
+def _answered(key: PRNGKeyArray, setting: Size) -> Scalar:
+    """How many of the sets get a query and are not refused."""
+    del key
+    answered = 0
+    for members in itertools.combinations(range(len(KEYS)), setting.size):
+        with contextlib.suppress(ValueError):
+            query_for_subset(np.array(KEYS), members)
+            answered += 1
+    return float(answered)
+
+
+FACES_ONLY = Claim(
+    name="only-faces-get-a-query",
+    statement="Of all sets of so many of the eight keys as many get a query as are faces; the rest are refused.",
+    source="claims B.3",
+    hypotheses={},
+    predict=lambda s: Interval.point(float(sum(len(face) == s.size for face in FACES))),
+    draw=_answered,
+    bound=lambda s: exact(0.0),
+    # A count.
+    resolution=lambda s: 0.5,
+    settings=tuple(Size(size) for size in (1, 2, 3, len(KEYS))),
 )
 
 BETWEEN = Claim(
@@ -125,24 +175,29 @@ BETWEEN = Claim(
 
 @dataclasses.dataclass(frozen=True)
 class Mixture:
-    """A key that lies between two others, `share` of the way from the second to the first; `others` more keys."""
+    """A key that is a mixture of the first three of 2 + `others` keys, of two of them if `third` is 0."""
 
     others: int
     d: int
     share: float
+    third: float = 0.0
 
     @property
-    def shares(self) -> tuple[float, float]:
-        """The two weights of the mixture."""
-        return self.share, 1 - self.share
+    def shares(self) -> tuple[float, float, float]:
+        """The three weights of the mixture."""
+        return self.share, 1 - self.share - self.third, self.third
+
+
+def _traced_shares(setting: Mixture) -> Float[Array, " 3"]:
+    first, third = jnp.asarray(setting.share), jnp.asarray(setting.third)
+    return jnp.stack([first, 1 - first - third, third])
 
 
 def _weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
     """Its weight under a random query of a random strength, near the best one or far from it."""
     for_keys, for_query, for_strength = jax.random.split(key, 3)
     others = jax.random.normal(for_keys, (2 + setting.others, setting.d))
-    first = jnp.asarray(setting.share, others.dtype)
-    mixed = first * others[0] + (1 - first) * others[1]
+    mixed = jnp.einsum("s,sd->d", _traced_shares(setting).astype(others.dtype), others[:3])
     q = jax.random.normal(for_query, (1, setting.d))
     strength = jnp.exp(3 * jax.random.normal(for_strength))
     weights = attention_weights(q, jnp.concatenate([others, mixed[None, :]]), scale=strength)
@@ -150,49 +205,53 @@ def _weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
 
 
 def _cap_broken(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
-    first = jnp.asarray(setting.share)
-    cap = 1 / (1 + jnp.exp(-first * jnp.log(first) - (1 - first) * jnp.log(1 - first)))
+    cap = 1 / (1 + jnp.exp(jnp.sum(jax.scipy.special.entr(_traced_shares(setting)))))
     # One part in a hundred above the cap is far beyond rounding and far below what a wrong cap would show.
     return jnp.where(_weight_of_mixture(key, setting) > 1.01 * cap, 1.0, 0.0)
 
 
-PROPER = {"0 < share < 1": lambda s: 0 < s.share < 1}
+PROPER = {"a mixture of two or three keys": lambda s: min(s.shares[:2]) > 0 and s.shares[2] >= 0}
+THREE = (Mixture(2, 4, 1 / 3, 1 / 3), Mixture(2, 4, 0.2, 0.3))
+"""The middle of three keys, and a mixture of unequal shares."""
 
 CAP_NEVER_BROKEN = Claim(
     name="no-query-lifts-a-mixture-over-its-cap",
-    statement=r"No query gives the key $\lambda k_1 + (1-\lambda) k_2$ more weight than $1/(1+e^{H(\lambda)})$.",
+    statement=r"No query gives the key $\sum_i \lambda_i k_i$, a mixture of two or three others, more weight than "
+    r"$1/(1+e^{H(\lambda)})$.",
     source="claims B.3",
     hypotheses=PROPER,
     predict=lambda s: Interval.point(0.0),
     draw=_cap_broken,
     bound=lambda s: proportion(),
     resolution=lambda s: 2e-3,
-    settings=tuple(Mixture(2, 4, share) for share in (0.05, 0.2, 0.5)),
+    settings=(*(Mixture(2, 4, share) for share in (0.05, 0.2, 0.5)), *THREE),
 )
 
 
 def _most_weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Scalar:
-    """Its weight under the best query: ends weighted by the mixture, the other keys pushed away."""
+    """Its weight under the best query: what is mixed weighted by the mixture, the other keys pushed away."""
     del key
     keys = np.eye(2 + setting.others, setting.d)
-    with_mixture = np.vstack([keys, setting.share * keys[0] + (1 - setting.share) * keys[1]])
-    query = query_for_weights(keys[:2], np.array(setting.shares)).query
-    line = [0, 1, len(keys)]
-    away = query_for_subset(with_mixture, line)
+    mixed = [i for i, share in enumerate(setting.shares) if share]
+    shares = np.array(setting.shares)[mixed]
+    with_mixture = np.vstack([keys, shares @ keys[mixed]])
+    query = query_for_weights(keys[mixed], shares).query
+    away = query_for_subset(with_mixture, [*mixed, len(keys)])
     query = query + 64 / away.margin * away.query
     return float(measured_weights(query, with_mixture)[-1])
 
 
 CAP_REACHED = Claim(
     name="best-query-reaches-the-mixture-cap",
-    statement=r"The cap $1/(1+e^{H(\lambda)})$ on a mixture's weight is reached: a midpoint gets 1/3.",
+    statement=r"The cap $1/(1+e^{H(\lambda)})$ on a mixture's weight is reached: the middle of two keys gets 1/3, "
+    r"of three 1/4.",
     source="claims B.3",
     hypotheses=PROPER,
     predict=lambda s: Interval.point(theory.mixture_cap(s.shares)),
     draw=_most_weight_of_mixture,
     bound=lambda s: exact(ROUNDING),
     resolution=lambda s: 4 * ROUNDING,
-    settings=tuple(Mixture(2, 4, share) for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
+    settings=(*(Mixture(2, 4, share) for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)), *THREE),
 )
 
 ANY_KEY = Claim(
@@ -212,6 +271,7 @@ ANY_KEY = Claim(
 CLAIMS = (
     FACES_SELECTABLE,
     OTHERS_NOT,
+    FACES_ONLY,
     BETWEEN,
     CAP_NEVER_BROKEN,
     CAP_REACHED,
