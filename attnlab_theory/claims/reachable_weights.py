@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 import numpy as np
+import scipy.special
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
@@ -100,4 +101,38 @@ BEST_WEIGHTS = Claim(
     settings=tuple(Tilt(power) for power in (-4.0, -2.0, -1.0, 1.0, 2.0, 4.0)),
 )
 
-CLAIMS = (EXACT_WEIGHTS, ONE_WIDTH_LESS, BEST_WEIGHTS)
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """The weights that the eight keys in the plane get from the query (x, y)."""
+
+    x: float
+    y: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights, adding up to one."""
+        return scipy.special.softmax(np.array(KEYS) @ np.array([self.x, self.y]))
+
+
+def _missed_weight(key: PRNGKeyArray, setting: Given) -> Scalar:
+    """The largest error of a weight under the query that is made for all of them."""
+    del key
+    keys = np.array(KEYS)
+    query = query_for_weights(keys, setting.weights).query
+    return float(np.max(np.abs(measured_weights(query, keys) - setting.weights)))
+
+
+GIVEN_WEIGHTS = Claim(
+    name="weights-in-the-range-of-the-keys-are-met",
+    statement=r"Weights $p$ with $\ln p$ in the range of $[K, 1]$ are met exactly, by more keys than $d + 1$ too.",
+    source="claims B.3",
+    hypotheses={},
+    predict=lambda s: Interval.point(0.0),
+    draw=_missed_weight,
+    bound=lambda s: exact(ROUNDING),
+    resolution=lambda s: 4 * ROUNDING,
+    settings=(Given(0.0, 0.0), Given(1.0, -2.0), Given(-3.0, 0.5), Given(0.2, 4.0)),
+)
+
+CLAIMS = (EXACT_WEIGHTS, ONE_WIDTH_LESS, BEST_WEIGHTS, GIVEN_WEIGHTS)
