@@ -176,11 +176,11 @@ def _error_bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
     The other values lie around one point; how far it is from the wanted value, and how far they are from it,
     spans orders of magnitude. Where they all but agree, all but nothing is left of the bound.
     """
-    for_problem, for_values, for_sizes = jax.random.split(key, 3)
+    for_problem, for_values = jax.random.split(key)
     q, keys = _led(for_problem, setting.n, setting.d, setting.gap)
-    apart, spread = jnp.exp(3 * jax.random.normal(for_sizes, (2,)))
-    normals = jax.random.normal(for_values, (setting.n + 1, setting.d))
-    values = (spread * normals[1:]).at[1:].add(apart * normals[0])
+    normals = jax.random.normal(for_values, (2 + setting.n, setting.d))
+    apart, spread = jnp.exp(3 * normals[0, 0]), jnp.exp(3 * normals[0, 1])
+    values = (spread * normals[2:]).at[1:].add(apart * normals[1])
     lost = _leak(attention_weights(q, keys, scale=1.0))
     furthest = jnp.max(jnp.linalg.norm(values - values[:1], axis=1))
     error = jnp.linalg.norm(attention(q, keys, values, scale=1.0)[0] - values[0])
