@@ -100,11 +100,6 @@ ROTARY_MEAN = Claim(
 )
 
 
-def _rise(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
-    x = _unit(key, setting.d)
-    return _score(x, setting.start, setting.distance + 1) - _score(x, setting.start, setting.distance)
-
-
 ROTARY_MONOTONE = Claim(
     name="rotary-score-never-rises",
     statement="The mean rotary score of a random unit q = k never rises from one distance to the next.",
@@ -188,8 +183,8 @@ ENVELOPE_FALLS = Claim(
     statement=r"At $d = 128$ the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
     source="claims F.2; Su et al. 2021, section 3.4.3",
     hypotheses={
-        "d >> 2": lambda s: s.d >= 128,
-        "distances below base / 4": lambda s: 2 ** (s.octave + 2) < BASE / 2,
+        "d >= 128": lambda s: s.d >= 128,
+        "distances below base / 4": lambda s: 2 ** (s.octave + 2) <= BASE / 4,
     },
     predict=lambda s: Interval.at_least(0.0),
     draw=lambda key, s: _envelope(s) - _envelope(s, later=1),
