@@ -23,7 +23,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Two heads hedge: head 2 always brings its half, and head 1 loses its key in one problem of ten",
+        r"Two heads hedge: head 2 brings its half; at $\beta = 30$ head 1 loses its key in one problem of ten",
         rows=2,
         columns=2,
     )

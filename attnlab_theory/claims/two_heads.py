@@ -1,18 +1,23 @@
 """Two heads and one key of uncertain length: the hedge (claims D.3, D.4), on the keys of `one_head`."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
+from attnlab_theory.axes import Scalar
 from attnlab_theory.claims import one_head
 from attnlab_theory.claims import stretched_key as problem
 from attnlab_theory.claims.claim import Claim, Verdict
 from attnlab_theory.claims.stretched_key import Heads, Setting
-from attnlab_theory.stats import Interval, proportion
+from attnlab_theory.stats import Interval, exact, proportion
+from attnlab_theory.theory import copying
 from attnlab_theory.theory import heads as theory
+
+EPS = float(jnp.finfo(jnp.float32).eps)
 
 SOURCE = "claims D.3; cs224n 1d.ii; practical4 2d.2; blog multi"
 
@@ -25,6 +30,16 @@ class Starved:
     d: int
     beta: float
     share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Extreme:
+    """The least weight or the greatest that head 2 gives its key, over stretched keys without isotropic noise."""
+
+    n: int
+    d: int
+    beta: float
+    end: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,6 +148,42 @@ POINTS_AWAY = dataclasses.replace(
     settings=tuple(Starved(16, 16, beta, 1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)),
 )
 
+FARTHEST = 6.0
+"""In standard deviations: all stretched keys but two in a thousand million are no farther from their mean."""
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _weights_of_head_2(n: int, d: int, beta: Scalar) -> Float[Array, " lengths"]:
+    """On its own key, over the lengths that key a may have."""
+    means = problem.means_of(n, d)
+    asked = problem.ask_for_each(means, beta)[1:]
+    lengths = 1 + problem.STRETCH**0.5 * jnp.linspace(-FARTHEST, FARTHEST, 25, dtype=means.dtype)
+    return jax.vmap(lambda length: problem.output(asked, means.at[0].multiply(length))[1])(lengths)
+
+
+def _head_2_at_its_extreme(key: PRNGKeyArray, setting: Extreme) -> Float[Array, ""]:
+    del key  # nothing here is random
+    on_b = _weights_of_head_2(setting.n, setting.d, setting.beta)
+    return jnp.min(on_b) if setting.end == "least" else jnp.max(on_b)
+
+
+def _score_rounding(setting: Extreme) -> float:
+    """Of a score in float32: orthonormal to d eps, products of d terms, a key of six means' length at most."""
+    return 4 * setting.d * EPS * setting.beta * (1 + problem.STRETCH**0.5 * FARTHEST)
+
+
+HEAD_2 = Claim(
+    name="head-2-is-untouched",
+    statement=r"At $a = 0$ head 2 gives $v_b$ the weight $e^\beta/(e^\beta+n-1)$, however long the stretched key.",
+    source=SOURCE,
+    hypotheses={"n <= d": lambda s: s.n <= s.d, "least or greatest": lambda s: s.end in ("least", "greatest")},
+    predict=lambda s: Interval.point(1 - copying.leak_bound(s.n, s.beta)),
+    draw=_head_2_at_its_extreme,
+    bound=lambda s: exact(_score_rounding(s)),
+    resolution=lambda s: 2.5 * _score_rounding(s),
+    settings=tuple(Extreme(16, 16, beta, end) for beta in (1.0, 3.0, 5.0, 30.0) for end in ("least", "greatest")),
+)
+
 IDENTICAL = dataclasses.replace(
     one_head.WEIGHT_VARIANCE,
     name="identical-heads-keep-the-variance",
@@ -147,7 +198,7 @@ IDENTICAL_HALVE = dataclasses.replace(
     IDENTICAL,
     name="identical-heads-halve-the-variance",
     statement="Averaging two heads with the same query halves the variance, as two measurements would.",
-    source='the reading of cs224n 1d that "more heads reduce the variance"',
+    source="the reading of cs224n 1d that more heads reduce the variance",
     predict=lambda s: Interval.at_most(theory.one_head_variance(s.n, s.beta, s.variance) / 2),
     expect=Verdict.REFUTED,
 )
@@ -191,6 +242,7 @@ CLAIMS = (
     LOST,
     NEVER_LOST,
     POINTS_AWAY,
+    HEAD_2,
     IDENTICAL,
     IDENTICAL_HALVE,
     LANDING,
