@@ -134,6 +134,16 @@ EVERY_QUERY_LOSES = dataclasses.replace(
     expect=Verdict.REFUTED,
 )
 
+LOSES_UNDER_NOISE = dataclasses.replace(
+    BEST_QUERY,
+    name="best-query-loses-under-noise",
+    statement=r"From $a = 10^{-3}$ to $10^{-1}$ the best of all single queries errs at least one and a half times "
+    r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
+    hypotheses={"n <= d": lambda s: s.n <= s.d, "1e-3 <= a <= 1e-1": lambda s: 1e-3 <= s.variance <= 1e-1},
+    predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
+    settings=tuple(_setting(variance, best) for variance, (best, _) in BEST.items() if variance >= 1e-3),
+)
+
 PLANE = dataclasses.replace(
     BEST_FOR_THE_PAIR,
     name="no-query-for-the-pair-beats-the-best",
@@ -181,4 +191,4 @@ TWO_HEADS = Claim(
     chunk=problem.CHUNK,
 )
 
-CLAIMS = (BEST_QUERY, BEST_FOR_THE_PAIR, PAIR_LOSES, EVERY_QUERY_LOSES, PLANE, SPACE, TWO_HEADS)
+CLAIMS = (BEST_QUERY, BEST_FOR_THE_PAIR, PAIR_LOSES, EVERY_QUERY_LOSES, LOSES_UNDER_NOISE, PLANE, SPACE, TWO_HEADS)
