@@ -93,7 +93,10 @@ ALWAYS_HARMLESS = dataclasses.replace(
 
 
 def _share_of_delta(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
-    """The error over the delta method's a beta^2/2, which is E X^2/8 for X = z_a - z_b: X^2/8 is taken off it."""
+    """The error over the delta method's a beta^2/2, X^2/8 replaced by its mean, which that is; X = z_a - z_b.
+
+    The variance of the scores is taken as given here; `small-noise-error` measures it too, to a fifth.
+    """
     query, keys = _asked(key, setting)
     scores = attention_scores(query, keys, scale=1.0)[0]
     remainder = problem.squared_error(problem.output(query, keys)) - (scores[0] - scores[1]) ** 2 / 8

@@ -58,24 +58,43 @@ def two_heads_error_when_heard(n: int, beta: float, variance: float) -> float:
     integral with structure of width one, poles at distance pi, up to where nothing can compete with
     e^{z_a}: 12 Gauss-Legendre nodes on panels of width 4 err by less than 1e-12.
     """
-    deviation = beta * math.sqrt(STRETCH + variance)
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    panels = np.arange(0.0, 40.0 + 2 * beta * math.sqrt(variance), 4.0)
-    scores = (panels[:, None] + 2 * (nodes + 1)).reshape(-1)
-    density = np.exp(-(((scores - beta) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
-    chances = np.append(np.tile(2 * weights, panels.size) * density, _above(panels[-1] + 4, beta, deviation))
+    scores, chances = _heard_scores(beta, variance, up_to=40.0 + 2 * beta * math.sqrt(variance))
     others = np.full(n - 1, beta**2 * variance)
-    given = [
-        key_noise.weight_moments(np.append(z, np.zeros(n - 1)), np.append(0.0, others))
-        for z in np.append(scores, panels[-1] + 4)
-    ]
-    chances /= _above(0.0, beta, deviation)
+    given = [key_noise.weight_moments(np.append(z, np.zeros(n - 1)), np.append(0.0, others)) for z in scores]
     first = Moments(
         np.tensordot(chances, [moments.first for moments in given], axes=1),
         np.tensordot(chances, [moments.second for moments in given], axes=1),
     )
     second = head_asking_for(n, beta, variance, 1, 1)
     return key_noise.mean_of_heads_squared_error([first, second], _mean_of_first(n, 2))
+
+
+@functools.cache
+def noise_when_heard_square(n: int, beta: float, variance: float) -> float:
+    r"""An upper bound on E[(two heads' error - `error_without_noise`(z_a))^2 given z_a = k_a . q_1 >= 0].
+
+    These are ||u||^2 and ||w||^2: 2u is what head 1 misses v_a by and head 2 misses v_b by, together, and 2w the
+    former without noise. ||u||^2 - ||w||^2 = (u - w) . (u + w), and by Cauchy, Schwarz and Minkowski the square's
+    expectation is at most e^2 (2 (E ||w||^4)^{1/4} + e)^2, e = (E ||u - w||^4)^{1/4}, where e is at most a sum over
+    the heads. Given z_a each head's part is a moment of its weights; beyond z_a = 16 the one of head 1 falls like
+    e^{-4 z_a}, and its value at 16 is taken.
+    """
+    means, variances = np.zeros(n), np.append(0.0, np.full(n - 1, beta**2 * variance))
+    without_noise = noise = 0.0
+    for score, chance in zip(*_heard_scores(beta, variance, up_to=16.0), strict=True):
+        means[0] = score
+        target = scipy.special.softmax(means)
+        without_noise += chance * error_without_noise(n, score) ** 2
+        noise += chance * _fourth_moment(means, variances, target) / 16
+    second = np.eye(n)[1]
+    noise = noise**0.25 + (_fourth_moment(beta * second, np.full(n, beta**2 * variance), second) / 16) ** 0.25
+    return noise**2 * (2 * without_noise**0.25 + noise) ** 2
+
+
+def error_without_noise(n: int, score: float) -> float:
+    """||alpha_1 - v_a||^2 / 4, head 1's part of the error, where v_a's score is this and all others are 0."""
+    missed = float(scipy.special.expit(math.log(n - 1) - score))
+    return missed**2 * n / (n - 1) / 4
 
 
 def ratio_deviation(beta: float, variance: float) -> float:
@@ -144,6 +163,24 @@ def landing_probability(
     scores = scipy.special.logit(np.array([low, high])) + log_rest
     below = scipy.special.ndtr((scores / beta - 1) / math.sqrt(STRETCH))
     return float(below[1] - below[0])
+
+
+def _heard_scores(beta: float, variance: float, *, up_to: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and chances of the law of z_a given z_a >= 0: panels of width 4, and the last node for all beyond."""
+    deviation = beta * math.sqrt(STRETCH + variance)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    panels = np.arange(0.0, up_to, 4.0)
+    scores = (panels[:, None] + 2 * (nodes + 1)).reshape(-1)
+    density = np.exp(-(((scores - beta) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
+    last = panels[-1] + 4
+    chances = np.append(np.tile(2 * weights, panels.size) * density, _above(last, beta, deviation))
+    return np.append(scores, last), chances / _above(0.0, beta, deviation)
+
+
+def _fourth_moment(means: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
+    """E||alpha - target||^4."""
+    squared = key_noise.squared_error(key_noise.weight_moments(means, variances), target)
+    return key_noise.squared_error_variance(means, variances, target) + squared**2
 
 
 def _head(n: int, coordinates: tuple[float, ...], variance: float, stretched: int) -> Moments:
