@@ -78,6 +78,23 @@ SHARE_SELECTABLE = Claim(
     chunk=64,
 )
 
+FIRST_TABLE = {2.0: 0.07, 3.0: 0.14, 4.0: 0.44, 8.0: 0.97}
+"""By dimension: the share of the pairs of 16 keys as first tabled, where 2**14 draws can tell."""
+
+AS_FIRST_TABLED = dataclasses.replace(
+    SHARE_SELECTABLE,
+    name="share-of-selectable-pairs-as-first-tabled",
+    statement="Of the pairs of 16 normal keys 7 % are selectable in two dimensions, 14 % in three, 44 % in four "
+    "and 97 % in eight.",
+    source="claims B.3 as first tabled",
+    hypotheses={"a pair of 16 keys": lambda s: (s.size, s.n) == (2, 16), "tabled": lambda s: s.d in FIRST_TABLE},
+    predict=lambda s: Interval.point(FIRST_TABLE[s.d]),
+    resolution=lambda s: 0.02,
+    # As many settings as the claim below: the compiled draw is shared.
+    settings=tuple(Cloud(2, 16.0, d) for d in FIRST_TABLE),
+    expect=Verdict.REFUTED,
+)
+
 ANY_PAIR = Claim(
     name="any-random-pair-can-be-averaged",
     statement="Any two of n > d + 1 normal keys in two or three dimensions can be averaged.",
@@ -148,4 +165,4 @@ NEIGHBOURLY = Claim(
     settings=(Curve(9, 2), Curve(7, 4), Curve(9, 4), Curve(9, 6)),
 )
 
-CLAIMS = (SHARE_SELECTABLE, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)
+CLAIMS = (SHARE_SELECTABLE, AS_FIRST_TABLED, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)
