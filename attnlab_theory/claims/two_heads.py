@@ -2,11 +2,9 @@
 
 import dataclasses
 import functools
-import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
@@ -80,29 +78,27 @@ TEN_TIMES = dataclasses.replace(
 )
 
 
-NODES = np.polynomial.legendre.leggauss(40)
-"""For scores from 0 to 20, above which nothing is missed: from beta = 5 on the integral is exact to 1e-12."""
-
-
-def _without_noise(n: int, score: Float[Array, "..."]) -> Float[Array, "..."]:
-    """What head 1 adds to the squared error where key a has this score and all others have 0."""
-    return jax.nn.sigmoid(math.log(n - 1) - score) ** 2 * (n / (n - 1) / 4)
+PROBLEMS = 4
+"""In one draw, for a variance that 2**16 draws can bear."""
 
 
 def _error_when_heard(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
-    keys = problem.keys_around(key, means, setting.variance)
     queries = problem.ask_for_each(means, setting.beta)
-    score = attention_scores(queries[:1], keys, scale=1.0)[0, 0]
-    # What the stretch alone does to the error is replaced by its mean: noise is left to vary. That mean takes the
-    # law of the score as given; `head-loses-its-key` and `stretched-key-points-away` judge it.
-    noise = problem.squared_error(problem.output(queries, keys)) - _without_noise(setting.n, score)
-    deviation = jnp.sqrt(jnp.asarray(problem.STRETCH + setting.variance))
-    scores, panels = 10.0 * (1 + jnp.asarray(NODES[0], means.dtype)), 10.0 * jnp.asarray(NODES[1], means.dtype)
-    density = jax.scipy.stats.norm.pdf(scores / setting.beta, 1.0, deviation) / setting.beta
-    mean = jnp.sum(panels * density * _without_noise(setting.n, scores))
+
+    def counted(key: PRNGKeyArray) -> Float[Array, ""]:
+        keys = problem.keys_around(key, means, setting.variance)
+        heard = attention_scores(queries[:1], keys, scale=1.0)[0, 0] >= 0
+        return jnp.where(heard, problem.squared_error(problem.output(queries, keys)), 0.0)
+
     # Dividing by the chance of being heard makes the expectation of this draw the conditional expectation.
-    return (jnp.where(score >= 0, noise, 0.0) + mean) / jax.scipy.stats.norm.cdf(1 / deviation)
+    chance = jax.scipy.stats.norm.cdf(1 / jnp.sqrt(jnp.asarray(problem.STRETCH + setting.variance)))
+    return jnp.mean(jax.vmap(counted)(jax.random.split(key, PROBLEMS))) / chance
+
+
+def _variance_when_heard(setting: Setting) -> float:
+    square = theory.error_when_heard_square(setting.n, setting.beta, setting.variance)
+    return square / (1 - theory.ignored_key_probability(setting.variance)) / PROBLEMS
 
 
 ERROR_WHEN_HEARD = Claim(
@@ -110,20 +106,15 @@ ERROR_WHEN_HEARD = Claim(
     statement=r"Given $k_a \cdot q_1 \geq 0$ the two heads' error falls further: to 0.0041 at $\beta = 30$, a "
     "hundredth of one head's.",
     source=SOURCE,
-    hypotheses={**problem.HYPOTHESES, "beta >= 5": lambda s: s.beta >= 5},
+    hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(theory.two_heads_error_when_heard(s.n, s.beta, s.variance)),
     draw=_error_when_heard,
+    # The float32 draws round a little above the variance of exact ones.
     bound=lambda s: known_variance(1.01 * _variance_when_heard(s)),
-    resolution=lambda s: 0.15 * theory.two_heads_error_when_heard(s.n, s.beta, s.variance),
+    resolution=lambda s: 0.25 * theory.two_heads_error_when_heard(s.n, s.beta, s.variance),
     settings=tuple(Setting(16, 16, beta, 1e-4) for beta in (12.0, 20.0, 30.0, 50.0)),
-    stream=problem.STREAM,
     chunk=problem.CHUNK,
 )
-
-
-def _variance_when_heard(setting: Setting) -> float:
-    square = theory.noise_when_heard_square(setting.n, setting.beta, setting.variance)
-    return square / (1 - theory.ignored_key_probability(setting.variance))
 
 
 def _starved(key: PRNGKeyArray, setting: Starved) -> Float[Array, ""]:

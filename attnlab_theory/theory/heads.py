@@ -70,31 +70,20 @@ def two_heads_error_when_heard(n: int, beta: float, variance: float) -> float:
 
 
 @functools.cache
-def noise_when_heard_square(n: int, beta: float, variance: float) -> float:
-    r"""An upper bound on E[(two heads' error - `error_without_noise`(z_a))^2 given z_a = k_a . q_1 >= 0].
+def error_when_heard_square(n: int, beta: float, variance: float) -> float:
+    r"""An upper bound on E[||c - (v_a + v_b)/2||^4 given k_a . q_1 >= 0] for two heads, key a stretched.
 
-    These are ||u||^2 and ||w||^2: 2u is what head 1 misses v_a by and head 2 misses v_b by, together, and 2w the
-    former without noise. ||u||^2 - ||w||^2 = (u - w) . (u + w), and by Cauchy, Schwarz and Minkowski the square's
-    expectation is at most e^2 (2 (E ||w||^4)^{1/4} + e)^2, e = (E ||u - w||^4)^{1/4}, where e is at most a sum over
-    the heads. Given z_a each head's part is a moment of its weights; beyond z_a = 16 the one of head 1 falls like
-    e^{-4 z_a}, and its value at 16 is taken.
+    By Minkowski (E||.||^4)^{1/4} is at most the sum of what head 1 misses v_a by and head 2 misses v_b by, halved.
+    Given its score z_a head 1's part is a moment of its weights; beyond z_a = 16 it only falls, and its value there
+    is taken.
     """
     means, variances = np.zeros(n), np.append(0.0, np.full(n - 1, beta**2 * variance))
-    without_noise = noise = 0.0
+    first = 0.0
     for score, chance in zip(*_heard_scores(beta, variance, up_to=16.0), strict=True):
         means[0] = score
-        target = scipy.special.softmax(means)
-        without_noise += chance * error_without_noise(n, score) ** 2
-        noise += chance * _fourth_moment(means, variances, target) / 16
-    second = np.eye(n)[1]
-    noise = noise**0.25 + (_fourth_moment(beta * second, np.full(n, beta**2 * variance), second) / 16) ** 0.25
-    return noise**2 * (2 * without_noise**0.25 + noise) ** 2
-
-
-def error_without_noise(n: int, score: float) -> float:
-    """||alpha_1 - v_a||^2 / 4, head 1's part of the error, where v_a's score is this and all others are 0."""
-    missed = float(scipy.special.expit(math.log(n - 1) - score))
-    return missed**2 * n / (n - 1) / 4
+        first += chance * _fourth_moment(means, variances, np.eye(n)[0])
+    second = _fourth_moment(beta * np.eye(n)[1], np.full(n, beta**2 * variance), np.eye(n)[1])
+    return (first**0.25 + second**0.25) ** 4 / 16
 
 
 def ratio_deviation(beta: float, variance: float) -> float:
