@@ -216,7 +216,8 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
     from attnlab_theory.report import style
 
     about = {"question": experiment.question, **_provenance([experiment], options, seconds)}
-    with files.replacing_all(options.out / experiment.name, (".json", ".run.json", ".svg", ".png")) as written:
+    # The lab book looks for .run.json: it comes last.
+    with files.replacing_all(options.out / experiment.name, (".json", ".svg", ".png", ".run.json")) as written:
         style.save(lambda: experiment.draw_figure(findings), [written[".svg"], written[".png"]])
         written[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
         written[".run.json"].write_text(record.to_text(about), "utf-8")

@@ -1,6 +1,7 @@
 """Files that are either whole or absent."""
 
 import contextlib
+import errno
 import glob
 import os
 import tempfile
@@ -13,17 +14,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its name when the block ends well, and vanishes otherwise.
 
     Raises:
-        OSError: if the folder cannot be written.
+        OSError: if the folder cannot be written, or `path` is a folder.
     """
-    handle, name = tempfile.mkstemp(prefix=f".writing-{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _temporary(path) as temporary:
         yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        _rename({temporary: path})
 
 
 def remove_abandoned(path: Path) -> None:
@@ -34,13 +29,40 @@ def remove_abandoned(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Temporary paths that become STEM + suffix together when the block ends well, and all vanish otherwise.
+    """Temporary paths that take the names STEM + suffix, in this order, when the block ends well, else vanish.
+
+    They are renamed one behind the other: only what stops the process in between leaves some renamed.
 
     Raises:
-        OSError: if the folder cannot be written.
+        OSError: if the folder cannot be written, or one of the names is a folder's.
     """
+    paths = {suffix: stem.with_name(stem.name + suffix) for suffix in suffixes}
     with contextlib.ExitStack() as files:
-        yield {suffix: files.enter_context(replacing(stem.with_name(stem.name + suffix))) for suffix in suffixes}
+        temporary = {suffix: files.enter_context(_temporary(path)) for suffix, path in paths.items()}
+        yield temporary
+        _rename({temporary[suffix]: path for suffix, path in paths.items()})
+
+
+@contextlib.contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """A new file beside `path` that is gone behind the block, unless it has another name by then."""
+    handle, name = tempfile.mkstemp(prefix=f".writing-{path.stem}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _rename(names: dict[Path, Path]) -> None:
+    """Give every file its name, or none where a folder has one of the names."""
+    for path in names.values():
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder", str(path))
+    for temporary, path in names.items():
+        temporary.chmod(0o644)
+        temporary.replace(path)
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -11,7 +11,7 @@ from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
 from attnlab_theory.report import provenance
 from attnlab_theory.stats import Interval
-from tests.toy_experiments import draw_figure, files_of, names, options, toy
+from tests.toy_experiments import SUFFIXES, draw_figure, files_of, names, options, toy
 from tests.toys import Coin, coin_claim
 
 FINDING_KEYS = [
@@ -148,11 +148,14 @@ def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path, capsys
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys):
-    (tmp_path / "coins.png").mkdir()
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path, capsys, suffix):
+    (tmp_path / f"coins{suffix}").mkdir()
     assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
-    assert "not run: coins" in capsys.readouterr().err.splitlines()[-1]
-    assert names(tmp_path) == {"coins.png"} | files_of("good")
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"cannot write into {tmp_path}: coins{suffix} is a folder; " in said
+    assert "not run: coins" in said
+    assert names(tmp_path) == {f"coins{suffix}"} | files_of("good")
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])

@@ -62,6 +62,17 @@ def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {f"result{s}": s for s in suffixes}
 
 
+@pytest.mark.parametrize("taken", [".json", ".run.json", ".svg"])
+def test_where_a_folder_has_one_name_no_file_of_a_result_takes_its_own(tmp_path, taken):
+    (tmp_path / f"result{taken}").mkdir()
+    with (
+        pytest.raises(IsADirectoryError, match=f"result{taken} is a folder"),
+        files.replacing_all(tmp_path / "result", (".json", ".run.json", ".svg")),
+    ):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == [f"result{taken}"]
+
+
 def test_a_folder_that_cannot_be_written_is_an_os_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
