@@ -116,7 +116,7 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
     begin = time.perf_counter()
     board = Board(sum(len(e.claims) for e in experiments), quiet=options.json)
     try:
-        with board.shown(), _judging(experiments, options, board, pressed) as judged:
+        with _booked(done, options.out), board.shown(), _judging(experiments, options, board, pressed) as judged:
             for experiment, found, seconds in judged:
                 _write(experiment, found, options, seconds)
                 findings = Findings((*findings, *found))
@@ -124,15 +124,10 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
                 if pressed:
                     raise KeyboardInterrupt
     except KeyboardInterrupt:
-        _write_book_of(done, options.out)
         print(f"attnlab: interrupted; {_left(experiments, done, options)}", file=sys.stderr)
         return 130
-    except _Unjudged as error:
-        _write_book_of(done, options.out)
+    except _Stopped as error:
         return refuse(f"{error}; {_left(experiments, done, options)}")
-    except OSError as error:
-        return refuse(f"{files.unwritable_folder(options.out, error)}; {_left(experiments, done, options)}")
-    _write_book_of(done, options.out)
     if options.json:
         about = _provenance(done, options, time.perf_counter() - begin)
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": about}), end="")
@@ -165,8 +160,8 @@ def refuse(message: str) -> int:
     return 2
 
 
-class _Unjudged(Exception):
-    """A claim that could not be judged: the message names the experiment."""
+class _Stopped(Exception):
+    """A claim that could not be judged, or a folder that could not be written: the message names it."""
 
 
 @contextlib.contextmanager
@@ -192,7 +187,7 @@ def _judging(
             )
         except ValueError as error:
             # Only what judging refuses is bad input; a mistake in drawing is ours and keeps its traceback.
-            raise _Unjudged(f"{experiment.name}: {' '.join(str(error).split())}") from error
+            raise _Stopped(f"{experiment.name}: {' '.join(str(error).split())}") from error
         return experiment, found, time.perf_counter() - started
 
     judges = ThreadPoolExecutor(JUDGES)
@@ -216,11 +211,14 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
     from attnlab_theory.report import style
 
     about = {"question": experiment.question, **_provenance([experiment], options, seconds)}
-    # The lab book looks for .run.json: it comes last.
-    with files.replacing_all(options.out / experiment.name, (".json", ".svg", ".png", ".run.json")) as written:
-        style.save(lambda: experiment.draw_figure(findings), [written[".svg"], written[".png"]])
-        written[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
-        written[".run.json"].write_text(record.to_text(about), "utf-8")
+    try:
+        # The lab book looks for .run.json: it comes last.
+        with files.replacing_all(options.out / experiment.name, (".json", ".svg", ".png", ".run.json")) as written:
+            style.save(lambda: experiment.draw_figure(findings), [written[".svg"], written[".png"]])
+            written[".json"].write_text(record.to_text([record.as_json(f) for f in findings]), "utf-8")
+            written[".run.json"].write_text(record.to_text(about), "utf-8")
+    except OSError as error:
+        raise _Stopped(files.unwritable_folder(options.out, error)) from error
 
 
 def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
@@ -233,16 +231,27 @@ def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
     )
 
 
-def _write_book_of(done: Sequence[Experiment], folder: Path) -> None:
-    """Write the lab book of a folder to which a run has added experiments, if it has."""
+@contextlib.contextmanager
+def _booked(done: Sequence[Experiment], folder: Path) -> Iterator[None]:
+    """Write the lab book of a folder behind the block, however it ends, if experiments were done in it."""
+    try:
+        yield
+    finally:
+        if done:
+            _write_book(folder)
+
+
+def _write_book(folder: Path) -> None:
     from attnlab_theory.report import book
 
-    if not done:
-        return
     try:
         book.write(folder)
     except ImportError:
         print("no lab book: pip install 'attnlab[report]' for one", file=sys.stderr)
+    except ValueError as error:
+        print(f"no lab book: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"no lab book: {error}; choose another folder with --out", file=sys.stderr)
 
 
 def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds: float) -> dict[str, Any]:

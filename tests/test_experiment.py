@@ -155,7 +155,41 @@ def test_a_file_that_cannot_be_replaced_is_refused_and_leaves_no_other(tmp_path,
     said = capsys.readouterr().err.splitlines()[-1]
     assert f"cannot write into {tmp_path}: coins{suffix} is a folder; " in said
     assert "not run: coins" in said
-    assert names(tmp_path) == {f"coins{suffix}"} | files_of("good")
+    assert names(tmp_path) - {"index.html"} == {f"coins{suffix}"} | files_of("good")
+
+
+def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(tmp_path):
+    (tmp_path / "coins.json").mkdir()
+    assert run([toy("good"), toy("coins")], options(tmp_path)) == 2
+    assert 'id="good"' in (tmp_path / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("old.run.json", '{"half', "old.run.json does not say how it was run: "),
+        ("old.run.json", '{"budget": "quick"}', "old.run.json does not say how it was run: 'question'; "),
+        ("index.html", None, "index.html is a folder"),
+    ],
+    ids=["half a file", "a field is missing", "a folder has its name"],
+)
+def test_a_lab_book_that_cannot_be_written_is_said_and_costs_no_verdict(tmp_path, capsys, name, text, said):
+    path = tmp_path / name
+    path.mkdir() if text is None else path.write_text(text)
+    assert run([toy("coins")], options(tmp_path)) == 0
+    spoken = capsys.readouterr()
+    assert "SUPPORTED" in spoken.out
+    last = spoken.err.splitlines()[-1]
+    assert last.startswith("no lab book: ")
+    assert said in last
+    assert files_of("coins") <= names(tmp_path)
+
+
+def test_the_lab_book_leaves_out_a_run_of_training(tmp_path):
+    (tmp_path / "knowledge.run.json").write_text('{"question": "?", "preset": "tiny", "seed": 0}')
+    (tmp_path / "knowledge.json").write_text("[]")
+    assert run([toy("coins")], options(tmp_path)) == 0
+    assert "knowledge" not in (tmp_path / "index.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63])

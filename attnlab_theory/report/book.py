@@ -18,6 +18,8 @@ def write(folder: Path) -> Path:
 
     Raises:
         ImportError: if the extra `report` (jinja2, latex2mathml) is not installed.
+        ValueError: if a file in the folder does not hold what its name says.
+        OSError: if one cannot be read, or the page cannot be written.
     """
     import jinja2
 
@@ -26,11 +28,12 @@ def write(folder: Path) -> Path:
     every: list[Finding] = []
     chapters = []
     for path in sorted(folder.glob("*.run.json")):
-        run = json.loads(path.read_text("utf-8"))
         stem = path.name.removesuffix(".run.json")
+        if (run := _run_of(path)) is None or not (folder / f"{stem}.json").exists():
+            continue
         findings = record.read_findings(folder / f"{stem}.json")
         every += findings
-        chapters.append({"name": stem, "question": stem, "claims": _claims(findings), **run})
+        chapters.append({"name": stem, "claims": _claims(findings), **run})
     counts = collections.Counter(str(finding.verdict) for finding in every)
     page = environment.from_string(source).render(
         experiments=chapters,
@@ -39,6 +42,15 @@ def write(folder: Path) -> Path:
     )
     files.write_text(folder / "index.html", page)
     return folder / "index.html"
+
+
+def _run_of(path: Path) -> dict[str, Any] | None:
+    """The question of a run and how to repeat it; None for one of training, which has no budget."""
+    try:
+        run = json.loads(path.read_text("utf-8"))
+        return {name: run[name] for name in ("question", "budget", "seed")} if "budget" in run else None
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} does not say how it was run: {error}; run it again or delete it") from None
 
 
 def _claims(findings: Findings) -> list[dict[str, Any]]:
