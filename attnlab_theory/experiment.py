@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from attnlab_theory import files, interrupts
+from attnlab_theory import exits, files, interrupts
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
 from attnlab_theory.report import provenance, record
@@ -106,11 +106,11 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
     try:
         key_for(options.seed)
     except ValueError as error:
-        return refuse(f"--seed: {error}")
+        return exits.refuse(f"--seed: {error}")
     try:
         files.make_folder(options.out)
     except ValueError as error:
-        return refuse(str(error))
+        return exits.refuse(str(error))
     done: list[Experiment] = []
     findings = Findings()
     begin = time.perf_counter()
@@ -127,7 +127,7 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
         print(f"attnlab: interrupted; {_left(experiments, done, options)}", file=sys.stderr)
         return 130
     except _Stopped as error:
-        return refuse(f"{error}; {_left(experiments, done, options)}")
+        return exits.refuse(f"{error}; {_left(experiments, done, options)}")
     if options.json:
         about = _provenance(done, options, time.perf_counter() - begin)
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": about}), end="")
@@ -140,7 +140,7 @@ def main(experiment: Experiment) -> int:
     """The command line of one experiment, for `python experiments/NAME.py`."""
     import tyro
 
-    try:
+    def command() -> int:
         options = parsed_in_one_line(
             lambda: tyro.cli(
                 Annotated[RunOptions, tyro.conf.FlagCreatePairsOff],
@@ -148,16 +148,10 @@ def main(experiment: Experiment) -> int:
                 prog=f"{experiment.name}.py",
             )
         )
-    except ValueError as error:
-        return refuse(str(error))
-    with interrupts.remembered() as pressed:
-        return run([experiment], options, pressed)
+        with interrupts.remembered() as pressed:
+            return run([experiment], options, pressed)
 
-
-def refuse(message: str) -> int:
-    """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
-    print(f"attnlab: {message}", file=sys.stderr)
-    return 2
+    return exits.exit_code(command)
 
 
 class _Stopped(Exception):
@@ -187,7 +181,7 @@ def _judging(
             )
         except ValueError as error:
             # Only what judging refuses is bad input; a mistake in drawing is ours and keeps its traceback.
-            raise _Stopped(f"{experiment.name}: {' '.join(str(error).split())}") from error
+            raise _Stopped(f"{experiment.name}: {error}") from error
         return experiment, found, time.perf_counter() - started
 
     judges = ThreadPoolExecutor(JUDGES)

@@ -61,3 +61,16 @@ def test_a_script_refuses_a_mistaken_command_line_in_one_line(monkeypatch, capsy
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert arguments[-1] in said.err
+
+
+@pytest.mark.parametrize("error", [OSError("No space left"), MemoryError(), OverflowError("int too large")])
+def test_what_a_script_cannot_do_is_one_line_as_at_the_front_door(monkeypatch, capsys, error):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["coins.py"])
+    monkeypatch.setattr(runner, "run", fail)
+    assert runner.main(toy("coins")) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert (str(error) or "MemoryError") in said.err
