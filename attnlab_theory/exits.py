@@ -1,22 +1,34 @@
 """How a command ends: with an exit code, and one line on standard error where it could not be done."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 
 def exit_code(command: Callable[[], int]) -> int:
-    """Run a command and say in one line what it refuses.
+    """Run a command, whether or not anybody reads what it prints, and say in one line what it refuses.
 
     Returns:
         Its exit code; 2 for bad input, or more than the machine can hold; 130 after Ctrl-C.
     """
+    with contextlib.redirect_stdout(_unread(sys.stdout)), contextlib.redirect_stderr(_unread(sys.stderr)):
+        return _in_one_line(command)
+
+
+def refuse(message: str) -> int:
+    """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
+    print(f"attnlab: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _in_one_line(command: Callable[[], int]) -> int:
     try:
-        return command()
-    except BrokenPipeError:
-        # `attnlab list | head` closes our output early; that is no error of ours, nor will the last flush be one.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        try:
+            return command()
+        finally:
+            print(end="", flush=True)
     except (ValueError, OSError) as error:
         return refuse(str(error))
     except (MemoryError, OverflowError) as error:
@@ -33,7 +45,35 @@ def exit_code(command: Callable[[], int]) -> int:
         return 130
 
 
-def refuse(message: str) -> int:
-    """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
-    print(f"attnlab: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+def _unread(stream: Any) -> Any:
+    """The same stream, for readers that may leave; Python has none where it was closed from the start."""
+    return stream and _Unread(stream)
+
+
+class _Unread:
+    """A stream whose reader may leave, as in `attnlab list | head`: the rest is lost, and the work goes on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._until_the_reader_leaves():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._until_the_reader_leaves():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @contextlib.contextmanager
+    def _until_the_reader_leaves(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            # What lies in the buffer is lost, too: else Python's own last flush would fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            if not isinstance(error, BrokenPipeError):
+                raise

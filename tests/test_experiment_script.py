@@ -9,31 +9,37 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory import experiment as runner
-from tests.toy_experiments import toy
+from tests.toy_experiments import files_of, names, toy
 
 SCRIPT = """
+from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import main
 from tests.toy_experiments import toy
+from tests.toys import coin_claim
 
-raise SystemExit(main(toy("coins")))
+raise SystemExit(main(toy("coins"{})))
 """
+UNEXPECTED = ", coin_claim(expect=Verdict.REFUTED)"
+
+
+def start(script: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(script), *arguments],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 @pytest.fixture(scope="module")
 def script_runs(tmp_path_factory):
     """An experiment run as a script, twice at once, in processes that hash strings differently."""
-    root = Path(__file__).parents[1]
     script = tmp_path_factory.mktemp("experiments") / "coins.py"
-    script.write_text(SCRIPT)
+    script.write_text(SCRIPT.format(""))
     folders = [tmp_path_factory.mktemp("script") for _ in range(2)]
     running = [
-        subprocess.Popen(
-            [sys.executable, str(script), "--out", str(folder), *more],
-            env=os.environ | {"PYTHONPATH": str(root), "PYTHONHASHSEED": str(seed)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        start(script, "--out", str(folder), *more, PYTHONHASHSEED=str(seed))
         for seed, (folder, more) in enumerate(zip(folders, ([], ["--json"]), strict=True))
     ]
     said = [process.communicate(timeout=240) for process in running]
@@ -52,6 +58,30 @@ def test_a_script_prints_results_to_standard_output_and_progress_to_standard_err
     assert "SUPPORTED" in table
     assert "coins: coin  SUPPORTED" in progress
     assert [*json.loads(value)] == ["findings", "run"]
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+@pytest.mark.parametrize(("claims", "code"), [("", 0), (UNEXPECTED, 1)], ids=["as expected", "not as expected"])
+def test_who_reads_no_further_changes_neither_the_work_nor_the_exit_code(tmp_path, closed, claims, code):
+    script = tmp_path / "coins.py"
+    script.write_text(SCRIPT.format(claims))
+    with start(script, "--out", str(tmp_path / "lab")) as process:
+        getattr(process, closed).close()
+        left = (process.stderr if closed == "stdout" else process.stdout).read()
+        assert process.wait(240) == code
+    assert names(tmp_path / "lab") == files_of("coins") | {"index.html"}
+    assert "coin" in left
+    assert "Broken pipe" not in left
+
+
+def test_what_a_full_disk_does_not_hold_is_one_line_and_exit_code_2(tmp_path):
+    script = tmp_path / "coins.py"
+    script.write_text(SCRIPT.format(""))
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, str(script), "--out", str(tmp_path / "lab"), "--json"]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, text=True, timeout=240)
+    assert (done.returncode, done.stderr) == (2, "attnlab: [Errno 28] No space left on device\n")
 
 
 @pytest.mark.parametrize("arguments", [["--seed", "x"], ["--budget", "huge"], ["--nonsense"]])
