@@ -65,11 +65,13 @@ class Evidence:
     verdict: Verdict | None
     """None if it has not been judged; of several settings the one that stands out."""
     as_expected: bool
+    quotable: bool = True
+    """Whether it has been judged at every setting at which the answer quotes it, if it has been judged."""
 
     @property
     def decided(self) -> bool:
-        """Whether there is a verdict and it is not INCONCLUSIVE."""
-        return self.verdict not in (None, Verdict.INCONCLUSIVE)
+        """Whether there is a verdict, of all that the answer quotes, and it is not INCONCLUSIVE."""
+        return self.quotable and self.verdict not in (None, Verdict.INCONCLUSIVE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -155,8 +157,7 @@ def answered(
         return None if claims is None or not _is_claim(name) else claims(name)
 
     def evidence(entry: Entry) -> tuple[Evidence, ...]:
-        trained = (_evidence(name, "finding", found(name)) for name in entry.findings)
-        return (*map(verdicts, entry.evidence), *trained)
+        return (*map(verdicts, entry.evidence), *(_trained(entry, name, found(name)) for name in entry.findings))
 
     return tuple(_answer(entry, evidence(entry), found) for entry in asked)
 
@@ -217,6 +218,13 @@ def _evidence(name: str, kind: str, found: Findings | None) -> Evidence:
     return Evidence(name=name, kind=kind, verdict=order[0].verdict, as_expected=all(f.as_expected for f in found))
 
 
+def _trained(entry: Entry, name: str, found: Findings | None) -> Evidence:
+    """A finding as evidence: a training run judges it for the variants that it was asked to train alone."""
+    quoted = [fields for claim, fields, *_ in PLACEHOLDER.findall(entry.answer) if claim == name]
+    quotable = found is None or all(at_setting(found, fields) for fields in quoted)
+    return dataclasses.replace(_evidence(name, "finding", found), quotable=quotable)
+
+
 def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found) -> Answer:
     carried = all(e.decided and e.as_expected for e in evidence)
     status = OPEN if not carried else REFUTED if entry.submitted else SUPPORTED
@@ -234,23 +242,23 @@ def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found) -> Answe
 def _filled(text: str, found: Found) -> str:
     def number(match: re.Match[str]) -> str:
         findings = found(match[1])
-        return "…" if findings is None else measured_text(at_setting(findings, match[2]).measured)
+        finding = None if findings is None else at_setting(findings, match[2])
+        return "…" if finding is None else measured_text(finding.measured)
 
     return PLACEHOLDER.sub(number, text)
 
 
-def at_setting(found: Findings, fields: str) -> Finding:
-    """The one finding whose setting has the given fields, written `name=value name='two words'`.
+def at_setting(found: Findings, fields: str) -> Finding | None:
+    """The finding whose setting has the given fields, written `name=value name='two words'`; None if none has.
 
     Raises:
-        ValueError: if there is not exactly one.
+        ValueError: if several have.
     """
-    matching = found.of(
-        found[0].claim, **{name: text or _value(word) for name, text, word in FIELD.findall(fields)}
-    )
-    if len(matching) != 1:
+    wanted = {name: text or _value(word) for name, text, word in FIELD.findall(fields)}
+    matching = [f for f in found if wanted.items() <= f.setting.items()]
+    if len(matching) > 1:
         raise ValueError(f"{found[0].claim} has {len(matching)} findings at '{fields.strip()}', not one")
-    return matching[0]
+    return matching[0] if matching else None
 
 
 def _value(text: str) -> float | str:
@@ -270,5 +278,6 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         foil = "  (a foil: it must be)" if e.verdict == Verdict.REFUTED else ""
         note = foil if e.as_expected else "  (not as expected)"
         remedy = "  (attnlab knowledge run judges it)" if e.kind == "finding" and e.verdict is None else ""
+        remedy = remedy if e.quotable else "  (attnlab knowledge run with more --variants judges the rest)"
         yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note, remedy), (0, 0, 0, 4))
     yield Text()

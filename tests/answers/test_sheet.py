@@ -47,9 +47,10 @@ def pretended(name: str, verdict: Verdict | None = None) -> Findings:
 
 
 @functools.cache
-def trained() -> Findings:
-    """Findings as a training run would make them, of made-up answers."""
-    answers = models({"none": 0.0, "vanilla": 0.9, "rope": 1.0}, seeds=2, persons=40)
+def trained(*variants: str) -> Findings:
+    """Findings as a training run would make them, of made-up answers; of all three variants by default."""
+    recalled = {"none": 0.0, "vanilla": 0.9, "rope": 1.0}
+    answers = models({name: recalled[name] for name in variants or recalled}, seeds=2, persons=40)
     return verdicts(answers, measure(answers, PLACES, shuffles=49))
 
 
@@ -84,7 +85,7 @@ def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
     for text in texts:
         for name, fields, *_ in sheet.PLACEHOLDER.findall(text):
             assert name in (*entry.evidence, *entry.findings)
-            sheet.at_setting(trained().of(name) if name in entry.findings else pretended(name), fields)
+            assert sheet.at_setting(trained().of(name) if name in entry.findings else pretended(name), fields)
         left = sheet.PLACEHOLDER.sub("", text)
         # What looks like a placeholder and is none would be printed as it stands; LaTeX-like index braces may.
         assert not re.search(r"(?<![_^])\{", left), left
@@ -164,6 +165,23 @@ def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
     assert answer.status == "open"
     assert "…" in answer.answer
     assert "not judged  (attnlab knowledge run judges it)" in text_of([answer])
+
+
+def test_where_a_variant_was_not_trained_what_is_quoted_of_it_is_open():
+    (answer,) = sheet.answered(sheet.chosen("practical4/3f"), pretended, recorded=trained("none", "rope"))
+    assert answer.status == "open"
+    assert "…" in answer.answer
+    assert "attnlab knowledge run with more --variants judges the rest" in " ".join(text_of([answer]).split())
+    assert sheet.exit_code([answer]) == 0
+
+
+def test_a_setting_is_found_by_its_fields_alone():
+    found = pretended("average-error")
+    assert sheet.at_setting(found, "n=64 size=2 beta=8") in found
+    assert sheet.at_setting(found, "n=64 size=2 beta=7") is None
+    assert sheet.at_setting(found, "unknown=64") is None
+    with pytest.raises(ValueError, match=r"average-error has \d+ findings at 'n=64', not one"):
+        sheet.at_setting(found, " n=64")
 
 
 def test_a_training_run_is_read_from_the_folder_that_is_named(capsys, tmp_path, monkeypatch):
