@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+import shutil
 import subprocess
 import threading
 
@@ -50,13 +52,32 @@ def unasked():
 def test_results_that_a_run_writes_into_its_checkout_do_not_mark_its_own_commit_as_changed(tmp_path, monkeypatch):
     said = iter(["c0ffee", "c0ffee-dirty"])
 
-    def git(*arguments, **how):
-        return subprocess.CompletedProcess(arguments, 0, stdout=f"{next(said)}\n")
+    def git(command, **how):
+        return subprocess.CompletedProcess(command, 0, stdout=next(said) if "describe" in command else "")
 
     monkeypatch.setattr(subprocess, "run", git)
     run([toy("first"), toy("second")], options(tmp_path))
     records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in ("first", "second")]
     assert [record["commit"] for record in records] == ["c0ffee", "c0ffee"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the checkout")
+@pytest.mark.usefixtures("unasked")
+def test_a_commit_is_that_of_this_code_and_of_no_project_into_which_it_is_installed(tmp_path, monkeypatch):
+    def git(*arguments):
+        who = ["-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=no"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    installed = tmp_path / "provenance.py"
+    installed.touch()
+    monkeypatch.setattr(provenance, "__file__", str(installed))
+    git("init")
+    git("commit", "--allow-empty", "--message", "Somebody else's")
+    assert provenance.commit() is None
+    git("add", "provenance.py")
+    git("commit", "--message", "Ours")
+    provenance.commit.cache_clear()
+    assert re.fullmatch("[0-9a-f]{12}", provenance.commit() or "")
 
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path):
