@@ -43,6 +43,10 @@ class Estimators:
         from attnlab_theory.estimators import advise, pose
         from attnlab_theory.estimators.advice import as_json
 
+        if self.figure is not None:
+            from attnlab_theory.report import style
+
+            style.refuse_path(self.figure)
         problem = pose(read_matrix(self.queries), read_matrix(self.keys), scale=self.scale, seed=self.seed)
         advice = advise(problem, features=self.features, error=self.error, seed=self.seed)
         if self.figure is not None:

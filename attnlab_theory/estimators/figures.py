@@ -44,7 +44,7 @@ def write_map(advice: Advice, path: Path) -> None:
     """Draw the pairs of a problem on the phase diagram, and predicted against measured errors.
 
     Raises:
-        ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.
+        ValueError: as `style.refuse_path`.
     """
     style.write(lambda: _map(advice), path)
 

@@ -134,13 +134,22 @@ def write(draw: Callable[[], Figure], path: Path) -> None:
     """Draw in this style into one file, which is whole or absent.
 
     Raises:
+        ValueError: as `refuse_path`.
+    """
+    refuse_path(path)
+    with files.replacing(path) as temporary:
+        save(draw, [temporary])
+
+
+def refuse_path(path: Path) -> None:
+    """Refuse a file that `write` could not write, before what it shall show is measured.
+
+    Raises:
         ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.
     """
     if path.suffix not in METADATA:
         raise ValueError(f"a figure is written as .svg or .png, not as {path.name!r}")
     files.refuse_unwritable(path)
-    with files.replacing(path) as temporary:
-        save(draw, [temporary])
 
 
 def series_of(findings: Findings, field: str) -> Sequence[Any]:

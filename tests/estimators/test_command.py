@@ -93,3 +93,10 @@ def test_a_figure_is_written_whole_in_either_format_and_in_no_other(capsys, file
         assert said in err
         assert err.count("\n") == 1
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_measured(capsys, files, monkeypatch):
+    monkeypatch.setattr("attnlab_theory.estimators.advise", lambda *problem, **how: pytest.fail("measures"))
+    code, out, err = run(capsys, files, "--figure", str(files / "map.pdf"))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "not as 'map.pdf'" in err

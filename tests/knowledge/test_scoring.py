@@ -139,6 +139,7 @@ def test_an_answer_with_more_behind_it_is_wrong(folder, capsys):
         (["one.predictions", "one.predictions"], "one.predictions"),
         (["dev.tsv", "one.predictions", "--published", "rope"], "--figure"),
         (["dev.tsv", "one.predictions", "--figure", "found.pdf"], "not as 'found.pdf'"),
+        (["dev.tsv", "never read", "--figure", "found.pdf"], "not as 'found.pdf'"),
         (["dev.tsv", "one.predictions", "--figure", "nowhere/found.svg"], "there is no folder nowhere"),
         (["dev.tsv", "one.predictions", "--published", "alibi"], "alibi"),
     ],
