@@ -87,7 +87,7 @@ def _call(function: Callable[..., Any], path: str, request: dict[str, Any]) -> l
         try:
             with _explained(path):
                 returned = function(*(convert(a) if hasattr(a, "shape") else a for a in arguments))
-            return [_encoded(part) for part in _parts(returned, request["parts"])]
+                return [_encoded(part) for part in _parts(returned, request["parts"])]
         except Broken as broken:
             # The first is the likeliest kind of array, so its failure is the one to read.
             first = first or broken
@@ -111,6 +111,8 @@ def _explained(path: str) -> Iterator[None]:
     """Turn whatever the submitted code raises, SystemExit included, into one line."""
     try:
         yield
+    except Broken:
+        raise
     except SyntaxError as error:
         where = f"line {error.lineno}" if error.filename == path else f"{error.filename}, line {error.lineno}"
         # Python does not say in which line, or even in which file, a NUL byte is.
@@ -158,12 +160,12 @@ def _parts(returned: Any, parts: int) -> list[Any]:
 def _encoded(value: Any) -> dict[str, Any]:
     import numpy as np
 
-    if hasattr(value, "detach"):  # a torch tensor, perhaps one that numpy has no type for
-        kind = str(value.dtype).removeprefix("torch.")
-        value = value.detach().cpu().double().numpy() if not value.is_complex() else value.detach().cpu().numpy()
-    else:
-        kind = ""
+    kind = ""
     try:
+        if hasattr(value, "detach"):  # a torch tensor, perhaps one that numpy has no type for
+            kind = str(value.dtype).removeprefix("torch.")
+            value = value.detach().cpu()
+            value = value.numpy() if value.is_complex() else value.double().numpy()
         array = np.asarray(value)
         # float() of None is an error, but numpy makes it NaN; a string that holds a number would pass, too.
         numeric = array.dtype.kind in "fiub" or array.dtype.name in ("bfloat16", "float16")

@@ -172,7 +172,9 @@ class Submission:
         except subprocess.TimeoutExpired:
             return "closed the pipe to the lab instead of answering"
         if code < 0:
-            return f"crashed: the process died of {signal.Signals(-code).name}"
+            # Real-time signals have numbers and no names.
+            names = {each.value: each.name for each in signal.Signals}
+            return f"crashed: the process died of {names.get(-code, f'signal {-code}')}"
         return f"ended the process (exit status {code}) instead of answering"
 
     def _end(self) -> None:

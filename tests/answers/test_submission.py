@@ -119,6 +119,10 @@ def test_a_submission_may_write_into_what_it_is_given(file):
         ("def f(): return 1j", "must return real numbers, but returned an array of complex128"),
         ("def f(): return [[1], [1, 2]]", "returned something that is no array of numbers"),
         ("def f(): return {1: 2}", "must return real numbers, but returned a value of type dict"),
+        (
+            "class A:\n def detach(self): raise OSError('gone')\ndef f(): return A()",
+            "returned something that is no array of numbers: 'A' object has no attribute 'dtype'",
+        ),
         ("async def f(): return 1", "must return real numbers, but returned a value of type coroutine"),
     ],
 )
@@ -150,8 +154,15 @@ def test_a_nul_byte_is_refused_without_a_line(file):
     assert refused(file("def f(): return 1\n\0")).endswith("null bytes")
 
 
-def test_a_crash_names_its_signal(file):
-    assert "SIGSEGV" in refused(file("import os, signal\ndef f(): os.kill(os.getpid(), signal.SIGSEGV)"))
+@pytest.mark.parametrize(("number", "name"), [(11, "SIGSEGV"), (40, "signal 40")])
+def test_a_crash_names_its_signal(file, number, name):
+    assert refused(file(f"import os\ndef f(): os.kill(os.getpid(), {number})")).endswith(f"died of {name}")
+
+
+def test_a_torch_tensor_that_is_no_array_is_refused(file):
+    pytest.importorskip("torch")
+    said = refused(file("import torch\ndef f(): return torch.eye(2).to_sparse()"))
+    assert "returned something that is no array of numbers" in said
 
 
 @pytest.mark.parametrize("source", ["os.fork()\ndef f(x): return x", "def f(x):\n os.fork()\n return x"])
@@ -227,6 +238,12 @@ def test_two_arrays_are_asked_for_and_counted(file):
             BrokenAnswer, match="must return 3 arrays, but returned a value of type tuple of length 2"
         ):
             submission.call(parts=3)
+
+
+def test_parts_that_cannot_be_told_apart_are_refused(file):
+    where = file("class A(list):\n def __iter__(self): return 1 / 0\ndef f(): return A()")
+    with Submission(where) as submission, pytest.raises(BrokenAnswer, match=r"raised ZeroDivisionError.* \(line 2"):
+        submission.call(parts=2)
 
 
 @pytest.mark.parametrize("where", ["mine.py", "::f", "mine.py::", "mine.py::f()", "mine.py:f"])
