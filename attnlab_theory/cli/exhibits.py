@@ -62,6 +62,6 @@ class Museum:
             print(catalogue.bug_text(bugs[0], found))
         else:
             show(catalogue.matrix_table(found))
-            print(catalogue.legend(found))
+            print(catalogue.legend(found, everywhere=per_family is None))
         print("\n" + "\n".join(str(path) for path in paths))
         return catalogue.exit_code(found)

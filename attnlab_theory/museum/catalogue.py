@@ -43,8 +43,13 @@ def matrix_table(found: Sequence[Evidence]) -> Table:
     return table
 
 
-def legend(found: Sequence[Evidence]) -> str:
-    """What the numbers and marks of the matrix are, and whether anything survived."""
+def legend(found: Sequence[Evidence], *, everywhere: bool) -> str:
+    """What the numbers and marks of the matrix are, and whether anything survived.
+
+    Args:
+        found: what every check says of every bug.
+        everywhere: whether every bug was planted wherever it can be.
+    """
     lines = [f"{CAUGHT} caught   {MISSED} planted, not seen   {ABSENT} does not apply", ""]
     sources = {evidence.column: evidence.source for evidence in reversed(found)}
     kills = {head: len({e.bug for e in found if e.column == head and e.caught}) for head in columns(found)}
@@ -52,15 +57,20 @@ def legend(found: Sequence[Evidence]) -> str:
         bugs = "1 bug" if kills[head] == 1 else f"{kills[head]} bugs"
         lines.append(f"{number:>2}  {head}: catches {bugs} ({sources[head].split(';')[0]})")
     alive, lazy = survivors(found), idle_families(found)
-    names, lazy_names = {evidence.check for evidence in found}, idle_checks(found)
+    names = {evidence.check for evidence in found}
+    beside = idle_checks(evidence for evidence in found if evidence.column not in lazy)
     lines.append("")
     lines.append(f"Alive: {', '.join(alive)}." if alive else f"No bug of {len(cells(found))} is alive.")
     lines.append(f"Caught nothing: {', '.join(lazy)}." if lazy else f"All {len(kills)} checks catch something.")
-    if lazy_names:
-        lines.append(f"Of {len(names)} identities and claims tried, these caught nothing: {', '.join(lazy_names)}.")
-        lines.append("Others of their family did; --budget full plants every bug wherever it can be.")
-    else:
+    if beside:
+        lines.append(
+            f"Of {len(names)} identities and claims tried, these caught nothing, though others of their family did:"
+            f" {', '.join(beside)}."
+        )
+    elif not lazy:
         lines.append(f"So do all {len(names)} identities and claims behind them that were tried.")
+    if (lazy or beside) and not everywhere:
+        lines.append("--budget full plants every bug wherever it can be.")
     return "\n".join(lines)
 
 

@@ -89,8 +89,29 @@ def test_an_unplanted_check_does_not_catch(matrix):
     assert survivors(found) == [BUGS[0].name]
     assert idle_families(found) == ["kept-lengths"]
     assert catalogue.exit_code(found) == 1
-    assert "is alive" not in catalogue.legend(found)
+    assert "is alive" not in catalogue.legend(found, everywhere=True)
     assert catalogue.exit_code(matrix) == 0
+
+
+def test_the_legend_says_of_an_idle_check_only_what_was_seen():
+    def evidence(check, family, *, caught):
+        return trial.Evidence(
+            bug="b", check=check, column=family, statement="", source="", caught=caught, observed=0.0,
+            allowed=0.0, deviation=0.0, margin=0.0, cases=1, says="",
+        )  # fmt: skip
+
+    idle, busy = evidence("lone/one", "lone", caught=False), evidence("pair/one", "pair", caught=True)
+    sibling = evidence("pair/two", "pair", caught=False)
+    said = catalogue.legend([idle, busy], everywhere=True)
+    assert "Caught nothing: lone." in said
+    assert not re.search("others of their family|So do all|--budget full", said)
+    said = catalogue.legend([busy, sibling], everywhere=False)
+    assert (
+        "Of 2 identities and claims tried, these caught nothing, though others of their family did: pair/two."
+        in said
+    )
+    assert "--budget full" in said
+    assert "So do all 1 identities" in catalogue.legend([busy], everywhere=False)
 
 
 def test_one_bug_in_full(capsys, tmp_path):
