@@ -26,7 +26,8 @@ HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
 """In the order of the sheet; each has a TOML file of its name."""
 
 SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"
-"""A status: carried by its evidence; a submitted answer falls and what is right is said; not decided."""
+"""A status: carried by its evidence; a submitted answer falls and what is right is said; not decided, or
+contradicted by its evidence, which the sheet then says: an answer and its evidence are both suspects."""
 
 FIELD = re.compile(r"(\w+)=(?:'([^']*)'|([^\s{}']+))")
 PLACEHOLDER = re.compile(rf"\{{([\w-]+)((?:\s+{FIELD.pattern})*)\}}")
@@ -84,6 +85,11 @@ class Answer:
     evidence: tuple[Evidence, ...]
     status: str
     submitted: dict[str, str] | None = None
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether evidence has come out otherwise than the answer says, not merely undecided."""
+        return any(e.decided and not e.as_expected for e in self.evidence)
 
     def as_json(self) -> dict[str, Any]:
         """The contract's fields; `submitted` only where a submitted answer falls."""
@@ -269,7 +275,8 @@ def _value(text: str) -> float | str:
 
 
 def _answer_text(answer: Answer) -> Iterable[RenderableType]:
-    yield Text.assemble((answer.id, "bold"), "  ", (answer.status, STATUS_STYLES[answer.status]))
+    against = ("  (its evidence contradicts it)" if answer.contradicted else "", "red")
+    yield Text.assemble((answer.id, "bold"), "  ", (answer.status, STATUS_STYLES[answer.status]), against)
     yield Padding(Text(answer.question, style="italic"), (0, 0, 0, 2))
     for label, text in (answer.submitted or {"": answer.answer}).items():
         yield Padding(Text(f"{label}: {text}" if label else text), (0, 0, 0, 2))

@@ -197,7 +197,7 @@ def test_a_training_run_is_read_from_the_folder_that_is_named(capsys, tmp_path, 
     assert json.loads(capsys.readouterr().out)[0]["status"] == "supported"
 
 
-def test_evidence_that_fails_opens_the_answer_and_is_named():
+def test_evidence_that_fails_opens_the_answer_and_is_said_to_contradict_it():
     def judge(name: str) -> Findings:
         return pretended(name, Verdict.REFUTED if name == "average-share" else None)
 
@@ -205,6 +205,7 @@ def test_evidence_that_fails_opens_the_answer_and_is_named():
     assert answer.status == "open"
     assert sheet.exit_code([answer]) == 1
     assert "claim average-share  REFUTED  (not as expected)" in text_of([answer])
+    assert text_of([answer]).startswith("blog/two  open  (its evidence contradicts it)")
 
 
 def test_inconclusive_evidence_leaves_the_answer_open():
@@ -215,6 +216,7 @@ def test_inconclusive_evidence_leaves_the_answer_open():
     (answer,) = sheet.answered(sheet.chosen("blog/two"), judge)
     assert {e.verdict for e in answer.evidence} == {Verdict.INCONCLUSIVE}
     assert answer.status == "open"
+    assert "contradicts" not in text_of([answer])
     assert sheet.exit_code([answer]) == 1
 
 
