@@ -53,27 +53,28 @@ class Coordinate:
 
 
 def _constructed_error(key: PRNGKeyArray, setting: Row) -> Float[Array, ""]:
-    u, _, _, c = attended(key, setting.beta, middle="a", head="constructed")
-    wanted = {1: u[1] - u[2], 2: u[1]}[setting.row]
-    return jnp.linalg.norm(c[setting.row - 1] - wanted)
+    found = attended(key, setting.beta, middle="a", head="constructed")
+    wanted = {1: found.u[1] - found.u[2], 2: found.u[1]}[setting.row]
+    return jnp.linalg.norm(found.outputs[setting.row - 1] - wanted)
 
 
 def _identity_output(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
-    return jnp.linalg.norm(attended(key, setting.beta, middle="a", head="values")[3][1])
+    return jnp.linalg.norm(attended(key, setting.beta, middle="a", head="values").outputs[1])
 
 
 def _identity_miss(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
-    u, _, _, c = attended(key, setting.beta, middle="a", head="values")
-    return jnp.linalg.norm(c[1] - u[1])
+    found = attended(key, setting.beta, middle="a", head="values")
+    return jnp.linalg.norm(found.outputs[1] - found.u[1])
 
 
 def _weight(key: PRNGKeyArray, setting: Weight) -> Float[Array, ""]:
-    return attended(key, setting.beta, middle="a", head=setting.head)[2][setting.row - 1, setting.column - 1]
+    weights = attended(key, setting.beta, middle="a", head=setting.head).weights
+    return weights[setting.row - 1, setting.column - 1]
 
 
 def _coordinate(key: PRNGKeyArray, setting: Coordinate) -> Float[Array, ""]:
-    u, _, _, c = attended(key, setting.beta, middle="a", head=setting.head)
-    return c[setting.row - 1] @ u[theory.DIRECTIONS.index(setting.direction)] / setting.beta**2
+    found = attended(key, setting.beta, middle="a", head=setting.head)
+    return found.outputs[setting.row - 1] @ found.u[theory.DIRECTIONS.index(setting.direction)] / setting.beta**2
 
 
 def _copy_atol(setting: Token | Row) -> float:

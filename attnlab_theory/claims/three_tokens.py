@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -45,11 +46,18 @@ def output_atol(beta: float, leak: float) -> float:
     return beta * (4 * leak * leak_rtol(beta) + 32 * D * EPS)
 
 
+class Attended(NamedTuple):
+    """The four directions, the tokens made of them, and what one head does with the tokens."""
+
+    u: Float[Array, "4 d"]
+    x: Float[Array, "t d"]
+    weights: Float[Array, "t s"]
+    outputs: Float[Array, "t v"]
+
+
 @functools.partial(jax.jit, static_argnames=("middle", "head"))
-def attended(
-    key: PRNGKeyArray, beta: float | Float[Array, ""], *, middle: str, head: str
-) -> tuple[Float[Array, "4 d"], Float[Array, "t d"], Float[Array, "t s"], Float[Array, "t v"]]:
-    """The four directions, the tokens, and what one head does with them: its weights and outputs."""
+def attended(key: PRNGKeyArray, beta: float | Float[Array, ""], *, middle: str, head: str) -> Attended:
+    """One head over the three tokens: "plain" (Q = K = V = I), with "values" of its own, or "constructed"."""
     u = beta * orthonormal(key, 4, D)
     u_a, u_b, u_c, u_d = u
     x = jnp.stack([u_d + u_b, {"a": u_a, "a+d": u_a + u_d, "a+c": u_a + u_c}[middle], u_c + u_b])
@@ -59,18 +67,19 @@ def attended(
     if head != "plain":
         v = (jnp.outer(u_b, u_b) - jnp.outer(u_c, u_c)) / beta**2
     queries = x @ q.T
-    return u, x, attention_weights(queries, x, scale=1.0), attention(queries, x, x @ v.T, scale=1.0)
+    weights, outputs = attention_weights(queries, x, scale=1.0), attention(queries, x, x @ v.T, scale=1.0)
+    return Attended(u, x, weights, outputs)
 
 
 def _leak(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
-    weights = attended(key, setting.beta, middle=setting.middle, head="plain")[2]
+    weights = attended(key, setting.beta, middle=setting.middle, head="plain").weights
     # Not 1 - weight: beyond beta = 4 that difference is rounding alone.
     return weights[1, 0] + weights[1, 2]
 
 
 def _distance(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
-    u, _, _, c = attended(key, setting.beta, middle=setting.middle, head="plain")
-    return jnp.linalg.norm(c[1] - u[1])
+    found = attended(key, setting.beta, middle=setting.middle, head="plain")
+    return jnp.linalg.norm(found.outputs[1] - found.u[1])
 
 
 @functools.partial(jax.jit, static_argnames="middle")
