@@ -15,10 +15,12 @@ from attnlab_theory import interrupts
 from attnlab_theory.claims import CLAIMS, Claim, Verdict, check
 from attnlab_theory.cli import main
 from attnlab_theory.identities import IDENTITIES
-from attnlab_theory.museum import BUGS, FOLKLORE, catalogue, kill_matrix, survivors, trial
+from attnlab_theory.museum import BUGS, FOLKLORE, catalogue, exhibit, kill_matrix, survivors, trial
+from attnlab_theory.museum.bugs import weights
 from attnlab_theory.museum.bugs.samples import FAIR
 from attnlab_theory.museum.trial import ERROR_RATE, MAX_DRAWS, evidence_of, idle_families
 from attnlab_theory.seeds import key_for
+from tests.tolerances import attention_atol
 
 
 def few_checks():
@@ -112,6 +114,15 @@ def test_the_legend_says_of_an_idle_check_only_what_was_seen():
     )
     assert "--budget full" in said
     assert "So do all 1 identities" in catalogue.legend([busy], everywhere=False)
+
+
+def test_the_picture_of_the_forgotten_scale_is_drawn_by_the_bug(monkeypatch):
+    rounding = attention_atol(exhibit.WIDTH, exhibit.LENGTH, peak_score=30.0, peak_value=1.0)
+    shown = weights.UNSCALED.exhibit()
+    assert abs(shown.right - shown.wrong).max() > rounding
+    monkeypatch.setattr(weights, "scale_is_forgotten", lambda right: right)
+    mended = weights.UNSCALED.exhibit()
+    assert abs(mended.right - mended.wrong).max() <= rounding
 
 
 def test_one_bug_in_full(capsys, tmp_path):

@@ -106,7 +106,7 @@ UNSCALED = Bug(
     ),
     exhibit=lambda: exhibit.weights(
         lambda q, k, v, mask, *, scale: attention(q, k, v, mask, scale=scale / 2),
-        lambda q, k, v, mask, *, scale: attention(q, k, v, mask, scale=scale),
+        lambda q, k, v, mask, *, scale: scale_is_forgotten(attention_weights)(q, k, mask, scale=scale / 2) @ v,
     ),
 )
 
