@@ -105,6 +105,15 @@ def test_a_route_to_nowhere_is_refused_in_the_command_lines_own_words(capsys, tm
     assert "--routes: no input is numbered 2, only 0 to 1; - leaves a row free" in err
 
 
+def test_one_input_alone_has_no_score_to_lead(capsys, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((1, 2)))
+    files = ["--inputs", str(tmp_path / "x.npy"), "--outputs", str(tmp_path / "x.npy")]
+    code, out, _ = run(capsys, "construct", "routing", *files, "--routes", "0")
+    assert code == 0
+    assert "every wanted score has no other to lead\n" in out
+    assert "inf" not in out
+
+
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e10", "1e300"])
 @pytest.mark.parametrize("command", [["check", "--question", "uw/1.2.1"], ["leaks"]], ids=lambda c: c[0])
 def test_a_time_limit_is_at_most_a_day(capsys, tmp_path, command, seconds):

@@ -143,7 +143,8 @@ class ConstructRouting:
             print(f"{name.upper()} =")
             for row in getattr(found, name).tolist():
                 print(f"  {_vector(row)}")
-        print(f"every wanted score leads by at least {found.margin:.6g} (scale 1)")
+        lead = f"leads by at least {found.margin:.6g} (scale 1)"
+        print(f"every wanted score {'has no other to lead' if math.isinf(found.margin) else lead}")
         print(f"error of the outputs  certified ≤ {found.certified:.3g}, measured {found.measured:.3g}")
         return 0
 
