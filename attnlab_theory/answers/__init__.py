@@ -1,1 +1,1 @@
-"""Room 6: homework questions, their answers in prose, and the evidence that carries them."""
+"""Homework questions, their answers in prose, and the evidence that carries them."""

@@ -1,4 +1,4 @@
-"""Room 5: the only place where what is measured meets what is predicted."""
+"""Statements with a number in them: where what is measured meets what is predicted, and is judged."""
 
 from attnlab_theory.claims import (
     averaging,

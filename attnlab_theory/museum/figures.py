@@ -23,7 +23,7 @@ def write_bug(bug: Bug, found: Sequence[Evidence], out: Path) -> list[Path]:
     """The picture of one bug, as SVG and PNG.
 
     Raises:
-        OSError: if the folder cannot be written.
+        ValueError: if there is no such folder, or it cannot be written.
     """
     shown = bug.exhibit()
     return _write(lambda: _bug_figure(bug, shown, found), out, bug.name)
@@ -33,13 +33,12 @@ def write_matrix(found: Sequence[Evidence], out: Path) -> list[Path]:
     """The kill matrix, as SVG and PNG.
 
     Raises:
-        OSError: if the folder cannot be written.
+        ValueError: if there is no such folder, or it cannot be written.
     """
     return _write(lambda: _matrix_figure(found), out, "kill_matrix")
 
 
 def _write(draw, out: Path, name: str) -> list[Path]:
-    out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{name}.svg", out / f"{name}.png"]
     for path in paths:
         style.write(draw, path)

@@ -1,1 +1,1 @@
-"""Room 7: findings to JSON, terminal tables, the HTML lab book and one plot style."""
+"""Findings to JSON, terminal tables, the HTML lab book and one plot style."""
