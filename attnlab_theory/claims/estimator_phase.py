@@ -14,14 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.attention import (
-    generalized_exponential_features,
-    hyperbolic_features,
-    positive_features,
-    trigonometric_features,
-)
+from attnlab_theory.attention import generalized_exponential_features, positive_features
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.feature_maps import MAPS
 from attnlab_theory.sampling import gaussian_projection
 from attnlab_theory.stats import Bound, Interval, exact, known_variance
 from attnlab_theory.theory import feature_covariance as theory
@@ -63,12 +59,7 @@ def _features(
 ) -> Float[Array, "t f"]:
     if setting.estimator == "generalized exponential":
         return generalized_exponential_features(x, projection, a=setting.a)
-    features = {
-        "trigonometric": trigonometric_features,
-        "positive": positive_features,
-        "hyperbolic": hyperbolic_features,
-    }
-    return features[setting.estimator](x, projection)
+    return MAPS[setting.estimator](x, projection)
 
 
 def _ratio(setting: OneProjection, projection: Float[Array, "m d"]) -> Float[Array, ""]:

@@ -1,4 +1,4 @@
-"""What the claims about rows of random features share: the maps, and fewer projections in one program."""
+"""What all claims about random features share: the maps by name, and fewer projections in one program."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

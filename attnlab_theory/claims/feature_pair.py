@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory import attention, sampling
+from attnlab_theory.claims.feature_maps import MAPS
 from attnlab_theory.stats import Bound, known_variance
 from attnlab_theory.theory import dense_exponential, feature_covariance
 from attnlab_theory.theory import feature_error as theory
@@ -92,16 +93,12 @@ def points(setting: Pair) -> tuple[Float[Array, "1 d"], Float[Array, "1 d"]]:
 
 def features(setting: Pair, x: Float[Array, "t d"], w: Float[Array, "m d"]) -> Float[Array, "t f"]:
     """The estimator's features."""
-    if setting.estimator == "trigonometric":
-        return attention.trigonometric_features(x, w)
-    if setting.estimator == "hyperbolic":
-        return attention.hyperbolic_features(x, w)
     if setting.estimator == "generalized":
         return attention.generalized_exponential_features(x, w, a=setting.a)
     if setting.estimator == "dense":
         a, basis = (jnp.asarray(part, x.dtype) for part in dense_parameters(setting.d))
         return attention.dense_exponential_features(x, w, a=a, basis=basis)
-    return attention.positive_features(x, w)
+    return MAPS[setting.estimator](x, w)
 
 
 def projection(key: PRNGKeyArray, setting: Pair) -> Float[Array, "m d"]:
