@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.identities import symmetry
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.operators import full_pass
 from attnlab_theory.sampling import orthonormal
@@ -52,7 +53,7 @@ def _sentence(key: PRNGKeyArray) -> Tokens:
 
 def _mixed(case: Tokens, told: Told) -> Float[Array, "t v"]:
     if told == "learned, still zero":
-        return full_pass(dataclasses.replace(case, table=jnp.zeros_like(case.table)), "learned", causal=False)
+        return symmetry.learned_at_zero(case)
     if told in ("learned", "sinusoidal", "rotary"):
         return full_pass(case, told, causal=False)
     return full_pass(case, "none", causal=told == "causal mask")

@@ -95,7 +95,8 @@ def permuted_tokens(
     )
 
 
-def _learned_at_zero(case: Tokens) -> Array:
+def learned_at_zero(case: Tokens) -> Array:
+    """Self-attention with learned positions before training, and no mask."""
     return full_pass(dataclasses.replace(case, table=jnp.zeros_like(case.table)), "learned", causal=False)
 
 
@@ -110,7 +111,7 @@ IDENTITIES = (
     permuted_memory(ROTARY, broken=True),
     permuted_tokens("no positions, no mask", functools.partial(full_pass, scheme="none", causal=False)),
     permuted_tokens("heads, no positions, no mask", functools.partial(heads_pass, heads=2, causal=False)),
-    permuted_tokens("learned positions, still zero", _learned_at_zero),
+    permuted_tokens("learned positions, still zero", learned_at_zero),
     permuted_tokens("causal mask", functools.partial(full_pass, scheme="none", causal=True), broken=True),
     *(
         permuted_tokens(f"{s} positions", functools.partial(full_pass, scheme=s, causal=False), broken=True)

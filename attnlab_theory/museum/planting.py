@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable
 
-import jax.numpy as jnp
 from jaxtyping import Array
 
 from attnlab_theory.attention.mixers import Mixer
@@ -39,11 +38,6 @@ def planted_in_mixer(bug: Wrap, subject: Subject) -> Subject:
 def without_positions(case: Tokens) -> Array:
     """Self-attention with neither positions nor mask."""
     return full_pass(case, "none", causal=False)
-
-
-def with_positions_at_zero(case: Tokens) -> Array:
-    """Self-attention with learned positions before training, and no mask."""
-    return full_pass(dataclasses.replace(case, table=jnp.zeros_like(case.table)), "learned", causal=False)
 
 
 def masked(case: Tokens) -> Array:

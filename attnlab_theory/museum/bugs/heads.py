@@ -12,12 +12,7 @@ from attnlab_theory.identities.operators import OPERATORS, heads_pass, queries_k
 from attnlab_theory.identities.zoo import SUBJECTS
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bug import FOLKLORE, Bug
-from attnlab_theory.museum.planting import (
-    masked,
-    planted_in_mixer,
-    with_positions_at_zero,
-    without_positions,
-)
+from attnlab_theory.museum.planting import masked, planted_in_mixer, without_positions
 
 
 def maps_all_but_the_queries(mix):
@@ -82,7 +77,9 @@ RESHAPED = Bug(
             "heads, no positions, no mask", functools.partial(cuts_heads_with_a_reshape, heads=2, causal=False)
         ),
         symmetry.permuted_tokens("no positions, no mask", reshaped_for_transposed(without_positions)),
-        symmetry.permuted_tokens("learned positions, still zero", reshaped_for_transposed(with_positions_at_zero)),
+        symmetry.permuted_tokens(
+            "learned positions, still zero", reshaped_for_transposed(symmetry.learned_at_zero)
+        ),
         *(mixers.permuted_rows(planted_in_mixer(reshaped_before_mixing, s)) for s in SUBJECTS if s.permutes),
     ),
     exhibit=lambda: exhibit.moved(
