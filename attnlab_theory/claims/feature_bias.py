@@ -88,12 +88,16 @@ class Along:
     length: float
 
 
-def _estimate_by_plain_qr(key: PRNGKeyArray, setting: Along) -> Float[Array, ""]:
+def orthogonal_without_signs(key: PRNGKeyArray, d: int) -> Float[Array, "d d"]:
+    """Projections along the orthogonal factor of a Gaussian matrix as it comes."""
     directions, lengths = jax.random.split(key)
-    d = setting.d
     rows = jnp.linalg.qr(jax.random.normal(directions, (d, d)))[0].T
-    w = jnp.linalg.norm(jax.random.normal(lengths, (d, d)), axis=1, keepdims=True) * rows
-    x = jnp.zeros((1, d), w.dtype).at[0, 0].set(jnp.sqrt(jnp.asarray(setting.length, w.dtype)) / 2)
+    return jnp.linalg.norm(jax.random.normal(lengths, (d, d)), axis=1, keepdims=True) * rows
+
+
+def _estimate_by_plain_qr(key: PRNGKeyArray, setting: Along) -> Float[Array, ""]:
+    w = orthogonal_without_signs(key, setting.d)
+    x = jnp.zeros((1, setting.d), w.dtype).at[0, 0].set(jnp.sqrt(jnp.asarray(setting.length, w.dtype)) / 2)
     return jnp.sum(positive_features(x, w) ** 2) / jnp.exp(jnp.asarray(setting.length, w.dtype) / 4)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab_theory.attention import attention_weights, positive_features
 from attnlab_theory.claims import Claim
-from attnlab_theory.claims.feature_bias import ORTHOGONAL, PLAIN_QR, UNBIASED, Along
+from attnlab_theory.claims.feature_bias import ORTHOGONAL, PLAIN_QR, UNBIASED, Along, orthogonal_without_signs
 from attnlab_theory.claims.feature_pair import once, pair, points, projection
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bug import Bug
@@ -67,18 +67,6 @@ EPS = Bug(
 )
 
 
-def orthogonal_without_signs(key, d):
-    directions, lengths = jax.random.split(key)
-    rows = jnp.linalg.qr(jax.random.normal(directions, (d, d)))[0].T
-    return jnp.linalg.norm(jax.random.normal(lengths, (d, d)), axis=1, keepdims=True) * rows
-
-
-def _estimated_without_signs(key, setting):
-    w = orthogonal_without_signs(key, setting.d)
-    x = jnp.zeros((1, setting.d), w.dtype).at[0, 0].set(jnp.sqrt(jnp.asarray(setting.length, w.dtype)) / 2)
-    return jnp.sum(positive_features(x, w) ** 2) / jnp.exp(jnp.asarray(setting.length, w.dtype) / 4)
-
-
 SIGNS = Bug(
     name="orthogonal-without-sign-fix",
     story="A random orthogonal matrix is the Q of a QR decomposition. Householder's reflections choose the signs "
@@ -93,7 +81,6 @@ SIGNS = Bug(
             name=ORTHOGONAL.name,
             statement=ORTHOGONAL.statement,
             source=ORTHOGONAL.source,
-            draw=_estimated_without_signs,
             settings=(ALONG,),
             expect=ORTHOGONAL.expect,
         ),
