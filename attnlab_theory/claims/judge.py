@@ -215,6 +215,14 @@ def _check_rounds(
             return
 
 
+def with_fields(kind: type[P], fields: dict[str, Any]) -> P:
+    """A setting built without __init__: the types of its fields speak of plain numbers, and these may be traced."""
+    setting = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(setting, name, value)
+    return setting
+
+
 def _require_finite(claim: Claim[P], setting: P, draws: np.ndarray) -> None:
     if not np.all(np.isfinite(draws)):
         raise ValueError(f"{claim.name} drew {draws[~np.isfinite(draws)][0]} at {setting}")
@@ -251,11 +259,7 @@ def _sampler(draw: Callable, static: tuple[type, tuple[tuple[str, Any], ...]], c
     kind, shape = static
 
     def at(key: PRNGKeyArray, traced: dict[str, Array]) -> Array:
-        # Built without __init__: its fields' types speak of plain numbers, and these are tracers.
-        setting = object.__new__(kind)
-        for name, value in (*shape, *traced.items()):
-            if name:
-                object.__setattr__(setting, name, value)
+        setting = with_fields(kind, {name: value for name, value in (*shape, *traced.items()) if name})
         value = jnp.asarray(draw(key, setting), dtype=jax.dtypes.canonicalize_dtype(float))
         if value.shape:
             raise ValueError(f"{kind.__qualname__}: a draw must be one number, not an array of shape {value.shape}")

@@ -10,7 +10,8 @@ import numpy as np
 from attnlab_theory.attention import attention_weights, positive_features
 from attnlab_theory.claims import Claim
 from attnlab_theory.claims.feature_bias import ORTHOGONAL, PLAIN_QR, UNBIASED, Along, orthogonal_without_signs
-from attnlab_theory.claims.feature_pair import once, pair, points, projection
+from attnlab_theory.claims.feature_pair import Pair, once, pair, points, projection
+from attnlab_theory.claims.judge import with_fields
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.sampling import orthogonal_projection
@@ -94,7 +95,7 @@ def _ratios(wrong) -> exhibit.Exhibit:
 
     @functools.partial(jax.jit, static_argnames="draw")
     def mean(draw, difference):
-        setting = _traced(SMALL, difference)
+        setting = with_fields(Pair, {**vars(SMALL), "difference": difference})
         return jnp.mean(jax.vmap(lambda key: draw(key, setting))(jax.random.split(jax.random.key(0), 4096)))
 
     right, off = (np.log10([float(mean(f, x)) for x in differences]) for f in (UNBIASED.draw, wrong))
@@ -106,15 +107,6 @@ def _ratios(wrong) -> exhibit.Exhibit:
         wrong=off,
         over=(SMALL.length - differences) / 4 / np.log(10),
     )
-
-
-def _traced(setting, difference):
-    """The setting with a difference that may be traced: built without __init__, as the judge builds them."""
-    fields = {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
-    traced = object.__new__(type(setting))
-    for name, value in {**fields, "difference": difference}.items():
-        object.__setattr__(traced, name, value)
-    return traced
 
 
 def _mean_rows() -> exhibit.Exhibit:
