@@ -93,16 +93,26 @@ def feature_attention(
 
     Source: Choromanski et al. 2021, "Rethinking attention with performers", algorithm 1.
     """
-    refuse.not_positive(scale=scale)
-    refuse.non_finite(scale=scale)
-    half = jnp.sqrt(jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
-    log_q, log_k = log_features(half * q, projection), log_features(half * k, projection)
+    log_q, log_k = (log_features(x, projection) for x in share_scale(q, k, scale))
     _refuse_inputs(log_q, log_k, v, causal)
     phi_q = jnp.exp(log_q - query_shift(log_q)[:, None])
     if not causal:
         return _ratio(phi_q, jnp.exp(log_k - key_shift(log_k)), v, causal=False, growth=None, remedy=EXACT)
     growth = seen_key_shift(log_k)
     return _ratio(phi_q, jnp.exp(log_k - growth[:, None]), v, causal=True, growth=growth, remedy=EXACT)
+
+
+def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -> tuple[Array, Array]:
+    """Queries and keys multiplied by sqrt(scale) each.
+
+    Raises:
+        ValueError: if `scale` is not positive and finite, or an array is not of a floating type.
+    """
+    refuse.not_positive(scale=scale)
+    refuse.non_finite(scale=scale)
+    refuse.not_floating(q=q, k=k)
+    root = jnp.sqrt(jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
+    return root * q, root * k
 
 
 def query_shift(log_phi_q: Float[Array, "t m"]) -> Float[Array, " t"]:

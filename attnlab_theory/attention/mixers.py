@@ -17,7 +17,7 @@ from attnlab_theory.attention.additive import additive_attention
 from attnlab_theory.attention.alibi import alibi_attention
 from attnlab_theory.attention.blocked import blocked_attention
 from attnlab_theory.attention.caching import cached_attention
-from attnlab_theory.attention.linear import feature_attention, linear_attention
+from attnlab_theory.attention.linear import feature_attention, linear_attention, share_scale
 from attnlab_theory.attention.masks import causal_mask
 from attnlab_theory.attention.positions import rotary
 from attnlab_theory.attention.sketches import linformer_attention
@@ -214,10 +214,11 @@ def linear_mixer(
 
     def mix(x: Array) -> Array:
         q, k, v = weights.of(x)
-        half = jnp.sqrt(jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
-        return linear_attention(features(half * q), features(half * k), v, causal=causal)
+        q, k = share_scale(q, k, scale)
+        return linear_attention(features(q), features(k), v, causal=causal)
 
     refuse.not_positive(scale=scale)
+    refuse.non_finite(scale=scale)
     return _unmasked(name, mix, causal)
 
 

@@ -158,6 +158,8 @@ def test_jit_and_vmap_are_the_loop():
         ({"scale": float("inf")}, "scale must be finite"),
         ({"projection": jnp.zeros((0, D), FLOAT)}, "at least one projection"),
         ({"k": jnp.zeros((5, 3), FLOAT)}, "width must agree"),
+        ({"q": jnp.ones((4, D), int)}, "q must hold floating-point numbers"),
+        ({"k": jnp.ones((5, D), int)}, "k must hold floating-point numbers"),
         ({"q": jnp.full((4, D), jnp.nan, FLOAT)}, "x must be finite"),
     ],
 )

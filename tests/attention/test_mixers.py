@@ -123,6 +123,15 @@ def test_tokens_need_two_axes():
         mixers.softmax_mixer(W, scale=SCALE)(X[0])
 
 
-def test_a_scale_that_is_none_is_refused_by_linear_mixers():
-    with pytest.raises(ValueError, match="scale must be positive"):
-        mixers.linear_mixer(W, lambda x: x, scale=0.0)
+@pytest.mark.parametrize(("scale", "message"), [(0.0, "must be positive"), (float("inf"), "must be finite")])
+def test_a_scale_that_is_none_is_refused_by_linear_mixers(scale, message):
+    with pytest.raises(ValueError, match=f"scale {message}"):
+        mixers.linear_mixer(W, lambda x: x, scale=scale)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_whole_tokens_and_weights_are_refused_by_linear_mixers():
+    """In the type of whole queries the root of the scale would be zero."""
+    whole = mixers.linear_mixer(Projections(*(jnp.ones((4, 4), int),) * 3), lambda x: x.astype(FLOAT), scale=SCALE)
+    with pytest.raises(ValueError, match="q must hold floating-point numbers"):
+        whole(jnp.ones((4, 4), int))
