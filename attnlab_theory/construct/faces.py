@@ -141,10 +141,15 @@ def nearest_mixture(
     return weights, float(np.linalg.norm(weights @ centred))
 
 
+def eps_of(dtype: np.dtype) -> float:
+    """The relative rounding of numbers that were given in this type; whole numbers become float64."""
+    # Not numpy's `issubdtype`, to which bfloat16 is no floating type.
+    return float(jnp.finfo(dtype if jnp.issubdtype(dtype, jnp.floating) else np.float64).eps)
+
+
 def rounding_of(keys: np.ndarray) -> float:
     """How far a key may have moved when it was rounded to the type it is given in, in the keys' own unit."""
-    eps = float(np.finfo(keys.dtype).eps) if np.issubdtype(keys.dtype, np.floating) else float(np.finfo(float).eps)
-    return 4 * eps * math.sqrt(keys.shape[1]) * float(np.max(np.abs(keys), initial=0.0))
+    return 4 * eps_of(keys.dtype) * math.sqrt(keys.shape[1]) * float(np.max(np.abs(keys), initial=0.0))
 
 
 def normalised(keys: np.ndarray | Array) -> tuple[np.ndarray, np.ndarray, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array
 
 from attnlab_theory import refuse
-from attnlab_theory.construct.faces import listed
+from attnlab_theory.construct.faces import eps_of, listed
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -80,15 +80,9 @@ def checked(
     )
 
 
-def _eps_of(dtype: np.dtype) -> float:
-    return float(np.finfo(dtype).eps) if np.issubdtype(dtype, np.floating) else EPS
-
-
 def _require_independent(unit: np.ndarray, dtype: np.dtype) -> None:
     lengths = np.linalg.norm(unit, axis=1, keepdims=True)
-    rank = int(
-        np.linalg.matrix_rank(unit / np.where(lengths > 0, lengths, 1), tol=max(unit.shape) * _eps_of(dtype))
-    )
+    rank = int(np.linalg.matrix_rank(unit / np.where(lengths > 0, lengths, 1), tol=max(unit.shape) * eps_of(dtype)))
     if rank < len(unit):
         raise ValueError(
             f"inputs must be linearly independent, but {len(unit)} of them have rank {rank}: the scores and values "
@@ -101,7 +95,7 @@ def _require_agreement(routes: tuple[int | None, ...], wanted: np.ndarray, dtype
         rows = [i for i, to in enumerate(routes) if to == goal]
         gaps = np.max(np.abs(wanted[rows] - wanted[rows[:1]]), axis=1)
         far = rows[int(np.argmax(gaps))]
-        if np.max(gaps) > 8 * _eps_of(dtype) * np.max(np.abs(wanted[rows])):
+        if np.max(gaps) > 8 * eps_of(dtype) * np.max(np.abs(wanted[rows])):
             raise ValueError(
                 f"rows {listed([rows[0], far])} both attend to input {goal} but want outputs that differ by "
                 f"{np.max(gaps):.3g}: both receive the value of input {goal}"

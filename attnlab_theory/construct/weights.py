@@ -60,9 +60,8 @@ def query_for_weights(
     refuse.different_axes("keys", keys=len(exact), weights=len(weights))
     refuse.not_real(weights=weights)
     refuse.non_finite(weights=weights)
-    given = np.asarray(weights)
-    wanted = np.asarray(given, dtype=np.float64)
-    eps = float(np.finfo(given.dtype).eps) if np.issubdtype(given.dtype, np.floating) else 0.0
+    wanted = np.asarray(weights, dtype=np.float64)
+    eps = faces.eps_of(np.asarray(weights).dtype)
     refuse.negative(weights=float(np.min(wanted)))
     total = float(np.sum(wanted))
     if not abs(total - 1) <= 4 * len(wanted) * eps:
@@ -78,7 +77,7 @@ def query_for_weights(
             )
     query, divergence, distance = _project(unit, wanted)
     peak = 1 + float(np.max(np.abs(np.log(wanted[wanted > 0]))))
-    is_exact = bool(np.all(wanted > 0)) and distance <= 16 * len(wanted) * max(eps, 2.0**-52) * peak
+    is_exact = bool(np.all(wanted > 0)) and distance <= 16 * len(wanted) * eps * peak
     return WeightsQuery(keys=exact, wanted=wanted, query=query / size, divergence=divergence, is_exact=is_exact)
 
 

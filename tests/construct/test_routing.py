@@ -179,6 +179,13 @@ def test_float32_inputs_may_agree_and_be_independent_in_float32():
     assert route(x, [0, 0, None], nudged, tolerance=1e-3).certified <= 1e-3
 
 
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16, jnp.bfloat16])
+def test_inputs_on_a_line_but_for_rounding_are_dependent(dtype):
+    x = jnp.asarray([[1.0, 0.1], [0.3, 0.03]], dtype)
+    with pytest.raises(ValueError, match="rank 1"):
+        route(x, [0, None], np.ones((2, 1)), tolerance=0.1)
+
+
 def test_precision_outside_is_left_alone():
     before = jax.dtypes.canonicalize_dtype(float)
     route(HOMEWORK, [2, 0, None], WANTED, tolerance=1e-3)

@@ -206,9 +206,17 @@ def test_a_margin_below_the_keys_own_rounding_is_none():
         query_for_subset(bent, [1])
 
 
-def test_keys_in_float32_on_a_line_are_selected_together():
-    found = query_for_subset(jnp.asarray(LINE, dtype=jnp.float32), [0, 1, 2])
-    assert 0 < found.spread <= 4 * np.finfo(np.float32).eps
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16, jnp.bfloat16])
+def test_a_key_between_two_others_but_for_rounding_is_not_selected(dtype):
+    keys = jnp.asarray([[0.1, 0.9], [0.7, 0.3], [0.4, 0.6], [-1.0, -1.0]], dtype)
+    with pytest.raises(ValueError, match=r"no larger than the rounding|no query selects"):
+        query_for_subset(keys, [2])
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16, jnp.bfloat16])
+def test_rounded_keys_on_a_line_are_selected_together(dtype):
+    found = query_for_subset(jnp.asarray(LINE, dtype), [0, 1, 2])
+    assert 0 < found.spread <= 4 * float(jnp.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,7 @@ def test_keys_that_are_not_finite_are_refused():
         query_for_weights(np.array([[0.0, np.inf]]), np.array([1.0]))
 
 
-def test_weights_in_float32_may_add_up_to_one_in_float32():
-    wanted = jnp.asarray([0.1, 0.2, 0.3, 0.4], dtype=jnp.float32)
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float16, jnp.bfloat16])
+def test_weights_need_to_add_up_to_one_in_their_own_type_only(dtype):
+    wanted = jnp.asarray([0.1, 0.2, 0.3, 0.4], dtype)
     assert query_for_weights(SIMPLEX, wanted).is_exact
