@@ -47,8 +47,11 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
     refuse.not_positive(slope=slope)
     refuse.non_finite(queries=queries, keys=keys, slope=slope)
     ends = queries[:, None], keys[None, :]
-    # Not the difference's absolute value: that of unsigned numbers wraps.
-    distance = (jnp.maximum(*ends) - jnp.minimum(*ends)).astype(jax.dtypes.canonicalize_dtype(float))
+    further, nearer = jnp.maximum(*ends), jnp.minimum(*ends)
+    if jnp.issubdtype(further.dtype, jnp.integer):
+        # A distance between signed numbers may be out of their range; unsigned ones of the same width hold it.
+        further, nearer = (end.astype(f"uint{8 * end.dtype.itemsize}") for end in (further, nearer))
+    distance = (further - nearer).astype(jax.dtypes.canonicalize_dtype(float))
     return -jnp.asarray(refuse.nan_unless_positive(slope), distance.dtype) * distance
 
 

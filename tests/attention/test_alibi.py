@@ -1,9 +1,11 @@
 """Linear biases: the published slopes, and scores that fall with distance."""
 
+import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from attnlab_theory.attention import (
     alibi_attention,
@@ -40,6 +42,16 @@ def test_slopes_are_distinct_and_between_zero_and_one(h):
 def test_bias_is_minus_slope_times_distance(kind):
     found = alibi_bias(jnp.arange(2, 4, dtype=kind), jnp.arange(5, dtype=kind), slope=0.25)
     assert np.array_equal(found, [[-0.5, -0.25, 0.0, -0.25, -0.5], [-0.75, -0.5, -0.25, 0.0, -0.25]])
+
+
+@hypothesis.given(st.data())
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "uint8", "uint16", "uint32"])
+def test_no_distance_between_whole_positions_wraps(kind, data):
+    info = np.iinfo(kind)
+    ends = st.one_of(st.integers(info.min, info.max), st.sampled_from([info.min, info.max]))
+    queries, keys = (np.array(data.draw(st.lists(ends, min_size=3, max_size=3)), kind) for _ in range(2))
+    found = alibi_bias(jnp.asarray(queries), jnp.asarray(keys), slope=1.0)
+    assert np.array_equal(found, [[np.asarray(-abs(int(q) - int(k)), FLOAT) for k in keys] for q in queries])
 
 
 def test_attention_is_the_softmax_of_biased_scores():
