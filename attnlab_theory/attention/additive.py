@@ -5,6 +5,7 @@ a block's scores stays in the cache, and backward the hidden units are computed 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +39,8 @@ def additive_weights(
         mask: True where a query may look.
 
     Returns:
-        Rows are probability vectors over source positions. A traced row that sees nothing gives NaN.
+        Rows are probability vectors over source positions. A traced row that sees nothing, or anything
+        that is not finite, gives NaN.
 
     Raises:
         ValueError: if widths do not fit, there is no hidden unit or no key, an array is not finite or not of a
@@ -49,7 +51,7 @@ def additive_weights(
     _refuse_inputs(q, k, w_q, w_k, w_out)
     refuse_blind(mask, q.shape[0], k.shape[0])
 
-    b, a, w_out = of_one_type(k @ w_k, q @ w_q, w_out)
+    a, b, w_out = _ready(q @ w_q, k @ w_k, w_out)
 
     def weights(a: Array, seen: Array | None) -> Array:
         return _softmax(_scores(a, b, w_out), seen)
@@ -79,7 +81,7 @@ def additive_attention(
     refuse.non_finite(v=v)
     refuse_blind(mask, q.shape[0], k.shape[0])
 
-    b, a, w_out = of_one_type(k @ w_k, q @ w_q, w_out)
+    a, b, w_out = _ready(q @ w_q, k @ w_k, w_out)
 
     def outputs(a: Array, seen: Array | None) -> Array:
         return jnp.einsum("ts,sv->tv", _softmax(_scores(a, b, w_out), seen), v)
@@ -105,7 +107,12 @@ def additive_scores(
     refuse.not_floating(a=a, b=b, w_out=w_out)
     refuse.different_axes("hidden width", a=a.shape[1], b=b.shape[1], w_out=w_out.shape[0])
     refuse.non_finite(a=a, b=b, w_out=w_out)
-    return _scores(*of_one_type(a, b, w_out))
+    return _scores(*_ready(a, b, w_out))
+
+
+def _ready(a: Array, b: Array, w_out: Array) -> tuple[Any, ...]:
+    """In one type, and NaN in place of what is infinite, of which tanh would make one."""
+    return of_one_type(refuse.nan_unless_finite(a), refuse.nan_unless_finite(b), w_out)
 
 
 @jax.custom_vjp

@@ -39,7 +39,7 @@ def rotary(
         layout: which coordinates form a pair.
 
     Returns:
-        The rotated rows. Under `jit`, a base that is not positive gives NaN.
+        The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
 
     Raises:
         ValueError: if the width is odd, there is not one position per row, the layout is unknown, `base`
@@ -104,7 +104,7 @@ def rotation_matrix(
     position, base = jnp.asarray(position, dtype), jnp.asarray(base, dtype)
     matrix = jnp.zeros((width, width), dtype)
     for pair in range(width // 2):
-        angle = position * jnp.where(base > 0, base ** (-2 * pair / width), jnp.nan)
+        angle = position * jnp.where((base > 0) & (base < jnp.inf), base ** (-2 * pair / width), jnp.nan)
         block = jnp.array([[jnp.cos(angle), -jnp.sin(angle)], [jnp.sin(angle), jnp.cos(angle)]], dtype)
         matrix = matrix.at[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2].set(block)
     return matrix
@@ -160,7 +160,7 @@ def _angles(positions: Array, width: int, base: Scalar, dtype: DTypeLike) -> Flo
     exponents = jnp.asarray(-2 * np.arange(width // 2) / width, dtype)
     base = jnp.asarray(base, dtype)
     # Not `refuse.nan_unless_positive`: NaN to the power zero is one.
-    frequencies = jnp.where(base > 0, base**exponents, jnp.nan)
+    frequencies = jnp.where((base > 0) & (base < jnp.inf), base**exponents, jnp.nan)
     return positions.astype(dtype)[:, None] * frequencies[None, :]
 
 

@@ -39,13 +39,16 @@ def factorised_logits(left: Float[Array, "n m"], right: Float[Array, "n m"], len
         length: of the sequence.
 
     Raises:
-        ValueError: if the sequence is longer than the factors, or they differ in shape.
+        ValueError: if the sequence is longer than the factors, or they differ in shape, are not finite or not of a
+            floating type.
 
     Source: Tay et al. 2021, section 3.1.4.
     """
     refuse.wrong_rank(2, left=left, right=right)
     refuse.different_axes("rank", left=left.shape[1], right=right.shape[1])
     refuse.different_axes("positions", left=left.shape[0], right=right.shape[0])
+    refuse.not_floating(left=left, right=right)
+    refuse.non_finite(left=left, right=right)
     _refuse_longer(length, left.shape[0], "the factors")
     return jnp.einsum("tm,sm->ts", left[:length], right[:length])
 
@@ -67,7 +70,8 @@ def dense_logits(
         b_2: bias of the positions.
 
     Raises:
-        ValueError: if the sequence is longer than n, or the widths do not fit.
+        ValueError: if the sequence is longer than n, the widths do not fit, or an array is not finite or not of a
+            floating type.
 
     Source: Tay et al. 2021, section 3.1.1.
     """
@@ -76,9 +80,12 @@ def dense_logits(
     refuse.different_axes("token width", x=x.shape[1], w_1=w_1.shape[0])
     refuse.different_axes("hidden width", w_1=w_1.shape[1], b_1=b_1.shape[0], w_2=w_2.shape[0])
     refuse.different_axes("positions", w_2=w_2.shape[1], b_2=b_2.shape[0])
+    refuse.not_floating(x=x, w_1=w_1, b_1=b_1, w_2=w_2, b_2=b_2)
+    refuse.non_finite(x=x, w_1=w_1, b_1=b_1, w_2=w_2, b_2=b_2)
     t = x.shape[0]
     _refuse_longer(t, w_2.shape[1], "the last layer")
-    return jax.nn.relu(x @ w_1 + b_1[None, :]) @ w_2[:, :t] + b_2[None, :t]
+    # Rectified, minus infinity would be zero.
+    return jax.nn.relu(refuse.nan_unless_finite(x @ w_1 + b_1[None, :])) @ w_2[:, :t] + b_2[None, :t]
 
 
 def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None) -> Float[Array, "t s"]:
@@ -92,6 +99,7 @@ def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | 
     refuse.not_floating(logits=logits)
     refuse.non_finite(logits=logits)
     refuse_blind(mask, *logits.shape)
+    logits = refuse.nan_unless_finite(logits)
     return jax.nn.softmax(logits if mask is None else jnp.where(mask, logits, -jnp.inf), axis=-1)
 
 

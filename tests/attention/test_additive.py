@@ -117,6 +117,18 @@ def test_the_tensor_never_exists_in_the_gradient():
 Q, K, VALUES, W_Q, W_K, W_OUT, _ = inputs(T, S)
 
 
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
+def test_a_traced_infinity_gives_nan(wrong):
+    """tanh makes a one of it, and a plausible weight."""
+    weights = jax.jit(additive_weights)
+    assert np.isnan(weights(Q, K.at[0, 0].set(wrong), W_Q, W_K, W_OUT)).all()
+    assert np.isnan(weights(Q.at[2, 0].set(wrong), K, W_Q, W_K, W_OUT)[2]).all()
+    assert np.isfinite(weights(Q.at[2, 0].set(wrong), K, W_Q, W_K, W_OUT)[:2]).all()
+    a, b = Q @ W_Q, K @ W_K
+    assert np.isnan(jax.jit(additive.additive_scores)(a.at[1].set(wrong), b, W_OUT)[1]).all()
+    assert np.isnan(jax.jit(additive.additive_scores)(a, b.at[1].set(wrong), W_OUT)[:, 1]).all()
+
+
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("change", "message"),

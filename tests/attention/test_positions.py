@@ -83,8 +83,13 @@ def test_half_precision_counts_angles_in_single():
     assert np.max(np.abs(np.asarray(got, np.float64) - expected)) <= atol
 
 
-def test_traced_base_that_is_not_positive_gives_nan():
-    assert np.isnan(jax.jit(lambda base: rotary(X, AT, base=base))(-1.0)[1]).all()
+@pytest.mark.parametrize("base", [-1.0, 0.0, np.inf, np.nan])
+def test_traced_base_that_is_not_positive_and_finite_gives_nan(base):
+    """Its zeroth power is one, whatever it is, and the others are zero if it is infinite."""
+    assert np.isnan(jax.jit(lambda base: rotary(X, AT, base=base))(base)[1]).all()
+    assert np.isnan(jax.jit(lambda base: sinusoidal(AT, 4, base=base))(base)[1]).all()
+    # The zeros outside of the blocks are those of any base.
+    assert np.isnan(np.diag(jax.jit(lambda base: rotation_matrix(1, 4, base=base))(base))).all()
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

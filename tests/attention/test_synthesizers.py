@@ -66,6 +66,15 @@ def test_gradients_reach_the_table():
     assert not slope[:, 4:].any()
 
 
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
+def test_a_traced_infinity_gives_nan(wrong):
+    """A logit of minus infinity would get no weight; a rectified unit of minus infinity would be zero."""
+    assert np.isnan(jax.jit(synthesizer_weights)(TABLE.at[2, 0].set(wrong))[2]).all()
+    dense = jax.jit(lambda x, *layers: synthesizer_weights(dense_logits(x, *layers)))
+    assert np.isnan(dense(X.at[2, 0].set(wrong), *DENSE)[2]).all()
+    assert np.isnan(dense(X, W_1, B_1.at[0].set(wrong), W_2, B_2)).all()
+
+
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -79,6 +88,11 @@ def test_gradients_reach_the_table():
         (lambda: dense_logits(X, W_1, B_1, W_2[:, :3], B_2[:3]), "4 positions, but the last layer has 3"),
         (lambda: dense_logits(X[:, :2], *DENSE), "token width must agree"),
         (lambda: dense_logits(X, W_1, B_1[:4], W_2, B_2), "hidden width must agree"),
+        (lambda: dense_logits(X.at[1, 0].set(-jnp.inf), *DENSE), "x must be finite, but holds -inf"),
+        (lambda: dense_logits(X, W_1, B_1.at[0].set(jnp.nan), W_2, B_2), "b_1 must be finite, but holds nan"),
+        (lambda: dense_logits(X.astype(int), *DENSE), "x must hold floating-point numbers"),
+        (lambda: factorised_logits(LEFT.at[5, 0].set(-jnp.inf), RIGHT, 4), "left must be finite, but holds -inf"),
+        (lambda: factorised_logits(LEFT, RIGHT.astype(int), 4), "right must hold floating-point numbers"),
         (lambda: synthesizer_attention(TABLE, X), "source positions must agree: logits has 6, v has 4"),
         (lambda: synthesizer_weights(TABLE.at[0, 0].set(jnp.nan)), "logits must be finite"),
         (lambda: synthesizer_weights(TABLE, jnp.zeros((6, 6), bool)), "mask hides every key"),
