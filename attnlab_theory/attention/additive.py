@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
 from attnlab_theory.attention.precision import of_one_type
+from attnlab_theory.attention.softmax import refuse_values
 
 BLOCK = 128
 """Queries whose scores are made together."""
@@ -75,10 +76,7 @@ def additive_attention(
     Source: Bahdanau et al. 2015, A.1.2.
     """
     _refuse_inputs(q, k, w_q, w_k, w_out)
-    refuse.wrong_rank(2, v=v)
-    refuse.not_floating(v=v)
-    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
-    refuse.non_finite(v=v)
+    refuse_values(k, v)
     refuse_blind(mask, q.shape[0], k.shape[0])
 
     a, b, w_out = _ready(q @ w_q, k @ w_k, w_out)

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Real
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
-from attnlab_theory.attention.softmax import attention_scores
+from attnlab_theory.attention.softmax import attention_scores, refuse_values
 from attnlab_theory.axes import Scalar
 
 
@@ -71,10 +71,7 @@ def alibi_attention(
     Source: Press et al. 2022, "Train short, test long", section 3.
     """
     weights = alibi_weights(q, k, mask, scale=scale, slope=slope)
-    refuse.wrong_rank(2, v=v)
-    refuse.not_floating(v=v)
-    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
-    refuse.non_finite(v=v)
+    refuse_values(k, v)
     return jnp.einsum("ts,sv->tv", weights, v)
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.precision import of_one_type
-from attnlab_theory.attention.softmax import refuse_inputs
+from attnlab_theory.attention.softmax import refuse_inputs, refuse_values
 from attnlab_theory.axes import Scalar
 
 WHOLE_ROWS = 2048
@@ -67,11 +67,8 @@ def blocked_attention(
     Source: Dao et al. 2022, "FlashAttention", algorithms 1 and 4; Milakov and Gimelshein 2018, "Online
         normalizer calculation for softmax".
     """
-    refuse.wrong_rank(2, k=k, v=v)
-    refuse.not_floating(v=v)
-    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse_values(k, v)
     refuse_inputs(q, k, scale)
-    refuse.non_finite(v=v)
     refuse.not_a_size(block=block)
     if causal:
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])

@@ -3,7 +3,7 @@
 from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
-from attnlab_theory.attention.softmax import attention
+from attnlab_theory.attention.softmax import attention, refuse_values
 from attnlab_theory.axes import Scalar
 
 
@@ -39,16 +39,16 @@ def linformer_attention(
 
     Source: Wang et al. 2020, "Linformer", equation 7.
     """
-    refuse.wrong_rank(2, k=k, v=v, e=e, f=f)
-    refuse.not_floating(k=k, v=v, e=e, f=f)
-    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.wrong_rank(2, e=e, f=f)
+    refuse.not_floating(k=k, e=e, f=f)
+    refuse_values(k, v)
     refuse.different_axes("sketched positions", e=e.shape[0], f=f.shape[0])
     if not e.shape[0]:
         raise ValueError("e and f need at least one row: there is nothing to attend to in a sketch of 0 positions")
     # Sketched, no keys at all would be zeros that `attention` could not tell from keys.
     if not k.shape[0]:
         raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
-    refuse.non_finite(k=k, v=v, e=e, f=f)
+    refuse.non_finite(k=k, e=e, f=f)
     s = k.shape[0]
     for name, projection in (("e", e), ("f", f)):
         if s > projection.shape[1]:

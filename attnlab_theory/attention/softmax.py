@@ -77,10 +77,7 @@ def attention(
 
     Source: Vaswani et al. 2017, eq. (1).
     """
-    refuse.wrong_rank(2, k=k, v=v)
-    refuse.not_floating(v=v)
-    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
-    refuse.non_finite(v=v)
+    refuse_values(k, v)
     return jnp.einsum("ts,sv->tv", attention_weights(q, k, mask, scale=scale), v)
 
 
@@ -98,3 +95,15 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
     if not k.shape[0]:
         raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
     refuse.non_finite(q=q, k=k, scale=scale)
+
+
+def refuse_values(k: Array, v: Array) -> None:
+    """Refuse values that do not belong to the keys, or that have no mean.
+
+    Raises:
+        ValueError: if k and v differ in length, or v is not finite, not of a floating type or has not two axes.
+    """
+    refuse.wrong_rank(2, k=k, v=v)
+    refuse.not_floating(v=v)
+    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
+    refuse.non_finite(v=v)

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab_theory import refuse
-from attnlab_theory.attention.softmax import attention, refuse_inputs
+from attnlab_theory.attention.softmax import attention, refuse_inputs, refuse_values
 from attnlab_theory.axes import Scalar
 
 SLIDING_BLOCK = 128
@@ -236,10 +236,9 @@ def _by_blocks(
 
 def _length(q: Array, k: Array, v: Array, scale: Scalar) -> int:
     refuse.wrong_rank(2, q=q, k=k, v=v)
-    refuse.not_floating(v=v)
     refuse.different_axes("positions", q=q.shape[0], k=k.shape[0], v=v.shape[0])
     refuse_inputs(q, k, scale)
-    refuse.non_finite(v=v)
+    refuse_values(k, v)
     return q.shape[0]
 
 

@@ -5,7 +5,7 @@ from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
-from attnlab_theory.attention.softmax import attention_weights, refuse_inputs
+from attnlab_theory.attention.softmax import attention_weights, refuse_inputs, refuse_values
 from attnlab_theory.axes import Scalar
 
 
@@ -43,7 +43,5 @@ def zero_after_softmax(
 
     Source: University of Washington, homework on attention, question 2.2.3.
     """
-    refuse.wrong_rank(2, v=v)
-    refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
-    refuse.non_finite(v=v)
+    refuse_values(k, v)
     return jnp.einsum("ts,sv->tv", zero_after_softmax_weights(q, k, mask, scale=scale), v)

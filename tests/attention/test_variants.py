@@ -36,6 +36,8 @@ def test_zero_after_softmax_agrees_where_nothing_is_hidden():
         ({"mask": jnp.ones((4, 3), bool)}, "mask must have shape"),
         ({"v": X[:3]}, "source positions must agree"),
         ({"v": X.at[0, 0].set(jnp.nan)}, "v must be finite"),
+        ({"v": X.astype(int)}, "v must hold floating-point numbers, not int"),
+        ({"v": X.astype(complex)}, "v must hold floating-point numbers, not complex"),
     ],
 )
 def test_zero_after_softmax_refuses_what_attention_refuses(change, message):
