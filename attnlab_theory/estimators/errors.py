@@ -21,8 +21,9 @@ from attnlab_theory.theory import feature_error, feature_ratio
 
 COUPLINGS = ("iid", "orthogonal", "quasi-Monte Carlo")
 
-LONGEST = 60.0
-"""Of |q + k|^2, or |q - k|^2 for trigonometric features, for which orthogonal projections are predicted."""
+SHORTEST, LONGEST = 1e-4, 60.0
+"""Of |q + k|^2, or |q - k|^2 for trigonometric features: below, what orthogonal projections save is that of the
+shortest, where it has its limit and still has digits; beyond, variances of 1e25 are not worth predicting."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,29 +61,25 @@ def predicted(estimator: Estimator, problem: Problem) -> Predicted:
 def orthogonal_kernel(estimator: Estimator, problem: Problem, m: int) -> float | None:
     """The relative mean square error of kernel estimates from m projections, orthogonal in blocks of the width.
 
-    The covariance of two orthogonal projections is a series, summed at a few lengths and interpolated.
+    The covariance of two orthogonal projections is worked out at a few lengths and interpolated.
 
     Returns:
-        None for dense exponential features, for width 1, and beyond `LONGEST`, where the series is too long.
+        None for dense exponential features, for width 1, and beyond `LONGEST`.
     """
     width = problem.q.shape[1]
     trigonometric = estimator.name == "trigonometric"
     squares = problem.difference_squares if trigonometric else problem.sum_squares
     if estimator.powers is None or width == 1 or not np.max(squares) <= LONGEST:
         return None
-    ends = float(np.min(squares)), float(np.max(squares))
-    lengths = np.linspace(*ends, 24) if ends[0] < ends[1] else np.array(ends[:1])
+    low, high = (max(float(end), SHORTEST) for end in (np.min(squares), np.max(squares)))
+    lengths = np.linspace(low, high, 24) if low < high else np.array([low])
     laws = [estimator.powers(float(length)) for length in lengths]
     alone = [feature_error.moment(law, 2) - 1 for law in laws]
     pairs = [feature_error.orthogonal_covariance(law, width) for law in laws]
     blocks = [width] * (m // width) + [m % width]
     together = sum(block * (block - 1) for block in blocks) / m**2
     # What orthogonality saves is smooth in the length, the variance itself grows as its exponential.
-    # Where nothing varies there is nothing to save.
-    saved_at = [
-        m * together * pair / single if single > 0 else 0.0 for pair, single in zip(pairs, alone, strict=True)
-    ]
-    saved = np.interp(squares, lengths, saved_at)
+    saved = np.interp(squares, lengths, m * together * np.divide(pairs, alone))
     variance = np.array([np.diag(estimator.covariances(q, problem.k)) for q in problem.q])
     return float(np.mean(np.sum(problem.shares * variance * (1 + saved), axis=1))) / m
 

@@ -4,7 +4,7 @@ An estimate is the mean over m projections w of products f(w), each scaled here 
 expectation one, and every error is relative. With z = x + y, L = |z|^2 and D = |x - y|^2 (so that
 exp(x . y) = e^((L - D)/4)) the law of f depends on L alone, or on D alone for trigonometric features.
 
-What is known of an estimator is its `Powers`: E f^k, k = 1..4, is a sum of weight * e^rate. With independent
+What is known of an estimator is its `Powers`: E f^k, k = 1..4, is a sum of e^(height + rate). With independent
 projections that is all there is to it. With orthogonal ones, directions Haar and norms chi, term n of the series of
 e^rate in each factor is multiplied by (d)_n = d (d+2) ... (d+2n-2), and the product of terms n_1, n_2, ... divided
 by (d)_(n_1+n_2+...).
@@ -18,7 +18,7 @@ import numpy as np
 import scipy.special
 
 Powers = tuple[tuple[tuple[float, float], ...], ...]
-"""For k = 1, 2, 3, 4, pairs (weight, rate): E f^k = sum of weight * exp(rate)."""
+"""For k = 1, 2, 3, 4, pairs (height, rate): E f^k = sum of exp(height + rate)."""
 
 
 def trigonometric(difference: float) -> Powers:
@@ -57,7 +57,7 @@ def dense(squares: Sequence[float], parameters: Sequence[float]) -> Powers:
             powers.append(((math.inf, 0.0),))
             continue
         height = float(np.sum(k * np.log(1 - 4 * a) - np.log(left)) / 2 - k * np.sum(squares_) / 2)
-        powers.append(((math.exp(height), float(np.sum(k**2 * (1 - 4 * a) * squares_ / (2 * left)))),))
+        powers.append(((height, float(np.sum(k**2 * (1 - 4 * a) * squares_ / (2 * left)))),))
     return tuple(powers)
 
 
@@ -65,18 +65,21 @@ def _cosines(length: float) -> Powers:
     """Powers of e^(-L/2) cosh(w.z), as sums of cosh(j w.z), whose mean is e^(j^2 L/2); cosines for L < 0."""
     sums = ([(1, 1)], [(1 / 2, 0), (1 / 2, 2)], [(3 / 4, 1), (1 / 4, 3)], [(3 / 8, 0), (1 / 2, 2), (1 / 8, 4)])
     return tuple(
-        tuple((share * math.exp(-k * length / 2), j**2 * length / 2) for share, j in sums[k - 1])
+        tuple((math.log(share) - k * length / 2, j**2 * length / 2) for share, j in sums[k - 1])
         for k in (1, 2, 3, 4)
     )
 
 
 def moment(powers: Powers, k: int) -> float:
-    """E f^k, k = 1..4."""
-    return sum(weight * math.exp(rate) for weight, rate in powers[k - 1])
+    """E f^k, k = 1..4; infinite past float64."""
+    with np.errstate(over="ignore"):
+        return float(np.sum(np.exp([height + rate for height, rate in powers[k - 1]])))
 
 
 def mixed_moment(powers: Powers, ks: tuple[int, ...], d: int) -> float:
     """E of the product of f(w_i)^(k_i) over orthogonal projections w_i with independent chi norms.
+
+    The series of trigonometric features alternates: its rounding grows as the exponential of the rates.
 
     Raises:
         ValueError: if there are more projections than dimensions.
@@ -93,19 +96,22 @@ def mixed_moment(powers: Powers, ks: tuple[int, ...], d: int) -> float:
     product = np.ones(1)
     for k in ks:
         series = np.zeros(n.size)
-        for weight, rate in powers[k - 1]:
+        for height, rate in powers[k - 1]:
             size = scipy.special.xlogy(n, abs(rate)) + log_rising - n * unit - scipy.special.gammaln(n + 1)
-            series += weight * np.sign(rate) ** n * np.exp(size)
+            series += np.sign(rate) ** n * np.exp(height + size)
         product = np.convolve(product, series)[: n.size]
     return float(np.sum(product * np.exp(n * unit - log_rising)))
 
 
 def orthogonal_covariance(powers: Powers, d: int) -> float:
-    """Cov(f(w_1), f(w_2)) for orthogonal projections.
+    """Cov(f(w_1), f(w_2)) for orthogonal projections, in closed form: nothing cancels, whatever the rate's sign.
 
-    Source: claims G.3 for positive features; the same for hyperbolic ones.
+    Source: claims G.3 for positive features; the same for hyperbolic ones. Its double sum is one of
+    (d/2)_a (d/2)_b / (a! b! (d/2)_(a+b)), and by Vandermonde's identity confluent hypergeometric.
     """
-    return mixed_moment(powers, (1, 1), d) - 1
+    ((height, rate),) = powers[0]
+    root = math.exp(height)
+    return root * float(scipy.special.hyp1f1(d, d / 2, rate)) * root - 1
 
 
 def published_orthogonal_covariance(length: float, d: int) -> float:
@@ -124,30 +130,32 @@ def mean_squared_error(powers: Powers, m: int, *, orthogonal_in: int | None = No
         m: projections; trigonometric and hyperbolic estimators make 2m features of them.
         orthogonal_in: None for independent projections; the width d for blocks of d orthogonal ones.
     """
-    return _central_moments(powers, m, orthogonal_in)[0]
+    pairs = sum(times * block * (block - 1) for block, times in _blocks(m, orthogonal_in).items())
+    saved = pairs * orthogonal_covariance(powers, orthogonal_in) if orthogonal_in else 0.0
+    return (moment(powers, 2) - 1) / m + saved / m**2
 
 
 def squared_error_variance(powers: Powers, m: int, *, orthogonal_in: int | None = None) -> float:
-    """Var (estimate - 1)^2; args as `mean_squared_error`."""
-    second, fourth = _central_moments(powers, m, orthogonal_in)
-    return fourth - second**2
+    """Var (estimate - 1)^2, infinite where the fourth moment is; args as `mean_squared_error`."""
+    if moment(powers, 4) == math.inf:
+        return math.inf
+    size, fourth, squares = orthogonal_in or 1, 0.0, 0.0
+    # Independent blocks of mean zero: of fourth powers only pairs of squares survive.
+    for block, times in _blocks(m, orthogonal_in).items():
+        fourth += times * (block / m) ** 4 * _fourth_moment_of_block(powers, block, size)
+        squares += times * ((block / m) ** 2 * mean_squared_error(powers, block, orthogonal_in=size)) ** 2
+    return fourth - 3 * squares + 2 * mean_squared_error(powers, m, orthogonal_in=orthogonal_in) ** 2
+
+
+def _blocks(m: int, d: int | None) -> dict[int, int]:
+    """Sizes of the blocks of orthogonal projections, and how many there are; of one each if all are independent."""
+    size = d or 1
+    return {block: times for block, times in ((size, m // size), (m % size, 1)) if block and times}
 
 
 @functools.cache
-def _central_moments(powers: Powers, m: int, d: int | None) -> tuple[float, float]:
-    """The second and fourth central moments of the mean of m products."""
-    size = 1 if d is None else d
-    blocks = [size] * (m // size) + [m % size] * (m % size > 0)
-    moments = {block: _central_moments_of_block(powers, block, size) for block in set(blocks)}
-    # Independent blocks of mean zero: of fourth powers only pairs of squares survive.
-    variances = [(block / m) ** 2 * moments[block][0] for block in blocks]
-    fourths = [(block / m) ** 4 * moments[block][1] for block in blocks]
-    second = sum(variances)
-    return second, sum(fourths) + 3 * (second**2 - sum(v**2 for v in variances))
-
-
-def _central_moments_of_block(powers: Powers, m: int, d: int) -> tuple[float, float]:
-    """Of the mean of m orthogonal products: by counting which of the factors fall on the same projection."""
+def _fourth_moment_of_block(powers: Powers, m: int, d: int) -> float:
+    """Central, of the mean of m orthogonal products: counts which of the factors fall on the same projection."""
 
     def expected(*ks: int) -> float:
         ways = math.perm(m, len(ks))
@@ -158,7 +166,7 @@ def _central_moments_of_block(powers: Powers, m: int, d: int) -> tuple[float, fl
     fourth = (
         expected(4) + 4 * expected(3, 1) + 3 * expected(2, 2) + 6 * expected(2, 1, 1) + expected(1, 1, 1, 1)
     ) / m**4
-    return second - 1, fourth - 4 * third + 6 * second - 3
+    return fourth - 4 * third + 6 * second - 3
 
 
 def fixed_norm_mean(length: float, d: int) -> float:

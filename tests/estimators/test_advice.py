@@ -73,6 +73,17 @@ def test_orthogonal_projections_err_as_predicted_and_no_more_than_independent_on
         assert abs(found.kernel - predicted) < 6 * found.kernel_deviation
 
 
+@pytest.mark.parametrize("difference", [0.0, 1e-9, 1.0, 20.0, 58.0])
+def test_orthogonal_projections_are_predicted_at_every_length(difference):
+    """One pair, alike or opposite: they save some of the variance, but never nearly all of it."""
+    x = np.zeros((1, 16))
+    x[0, 0] = difference**0.5 / 2
+    for sign in (-1, 1):
+        for line in advise(pose(x, sign * x, scale=1.0), features=64, draws=2).lines:
+            if line.kernel_orthogonal is not None:
+                assert line.kernel / 16 <= line.kernel_orthogonal <= line.kernel * (1 + 1e-6)
+
+
 def test_the_number_of_features_it_asks_for_gives_the_wanted_error():
     problem = pose(*points("apart"), scale=SCALE)
     line = advice_on("apart").chosen

@@ -1,5 +1,6 @@
 """Errors of random features: the formulas of claims G, limits, brute force in two dimensions."""
 
+import fractions
 import functools
 import math
 
@@ -136,6 +137,48 @@ def test_orthogonal_covariance_is_the_series_of_the_book():
         assert theory.orthogonal_covariance(theory.positive(length), d) < theory.published_orthogonal_covariance(
             length, d
         )
+
+
+@given(length=LENGTHS, d=st.integers(2, 64))
+def test_orthogonal_covariance_is_a_mixed_moment(length, d):
+    """Of trigonometric features by their alternating series, which still has its digits at these lengths."""
+    for powers in (theory.trigonometric(length), theory.hyperbolic(length), theory.generalized(length, d, -0.1)):
+        wanted = theory.mixed_moment(powers, (1, 1), d) - 1
+        assert close(theory.orthogonal_covariance(powers, d), wanted, math.exp(2 * length))
+
+
+@given(length=st.integers(1, 60).map(float), d=st.integers(2, 64))
+def test_orthogonal_covariance_is_its_series_in_rational_numbers(length, d):
+    """sum_n (d)_n / (d/2)_n rate^n / n!, (x)_n = x (x+1) ... (x+n-1), in which nothing is rounded."""
+    for powers, rate in (
+        (theory.trigonometric(length), fractions.Fraction(-length / 2)),
+        (theory.positive(length), fractions.Fraction(length / 2)),
+    ):
+        term, series = fractions.Fraction(1), fractions.Fraction(0)
+        for n in range(300):
+            series += term
+            term *= fractions.Fraction(2 * (d + n), d + 2 * n) * rate / (n + 1)
+        root = fractions.Fraction(math.exp(-rate))
+        assert close(theory.orthogonal_covariance(powers, d), float(root * series * root) - 1)
+
+
+@given(length=st.floats(0.0625, 60, width=32), d=st.integers(2, 64))
+def test_no_covariance_exceeds_the_variance(length, d):
+    for powers in (theory.trigonometric(length), theory.positive(length), theory.hyperbolic(length)):
+        variance = theory.moment(powers, 2) - 1
+        assert abs(theory.orthogonal_covariance(powers, d)) <= variance * (1 + feature_moment_rtol())
+
+
+def test_errors_of_long_vectors_are_worked_out_as_far_as_float64_goes():
+    assert close(theory.mean_squared_error(theory.positive(100.0), 4) / math.expm1(100.0), 1 / 4)
+    assert close(theory.squared_error_variance(theory.positive(100.0), 1) / math.exp(600.0), 1.0)
+    assert theory.squared_error_variance(theory.positive(120.0), 4) == math.inf
+
+
+@pytest.mark.parametrize("a", [0.0625, 0.1, 0.2])
+@pytest.mark.parametrize("width", [None, 4])
+def test_an_estimate_without_a_fourth_moment_has_squared_errors_without_a_variance(a, width):
+    assert theory.squared_error_variance(theory.generalized(1.0, 4, a), 3, orthogonal_in=width) == math.inf
 
 
 def test_independent_errors_are_the_textbook_moments_of_a_mean():
