@@ -88,11 +88,10 @@ def attention_slope_atol(d: int, n: int, peak_score: float, peak_value: float, s
 def face_count_atol(n: int, size: int) -> float:
     """Absolute error of a mean number of faces with `size` vertices among n points, theory/gaussian_polytope.py.
 
-    Each angle is a quadrature good to 1e-12; a share sums at most n / 2 products of angles with binomials that
-    keep every product below one, so it inherits n of those errors, and n eps of rounding relative to terms
-    that may cancel; the count is binomial(n, size) shares.
+    Each angle is a quadrature good to 1e-12 of itself, and so is a share, at most one: a sum of positive products
+    of two angles with binomials. Its exponents, below 1e3, add 1e3 eps each. The count is binomial(n, size) shares.
     """
-    return math.comb(n, size) * n * 2e-12
+    return math.comb(n, size) * 4e-12
 
 
 def entropy_programme_atol(n: int) -> float:

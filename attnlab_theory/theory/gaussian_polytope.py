@@ -5,10 +5,13 @@ number of faces that survive a projection is a sum over faces of products of ang
 simplices are orthant probabilities of exchangeable normals: integrals in one dimension.
 """
 
+import cmath
 import functools
 import math
 
+import numpy as np
 import scipy.integrate
+import scipy.optimize
 import scipy.special
 
 
@@ -36,6 +39,7 @@ def orthant(n: int, covariance: float) -> float:
 
     They are sqrt(covariance) times a common normal plus independent ones; for a negative covariance the
     common one becomes imaginary, and the normal distribution function is continued to imaginary arguments.
+    There the integral is taken along the parallel to the real axis through the saddle, where nothing cancels.
 
     Args:
         n: how many.
@@ -44,24 +48,30 @@ def orthant(n: int, covariance: float) -> float:
     Source: Kabluchko and Zaporozhets 2020, "Absorption probabilities for Gaussian polytopes and regular
         spherical simplices", proposition 1.4.
     """
-    if n == 0:
-        return 1.0
-    root = math.sqrt(abs(covariance))
+    if not n * covariance:
+        return 0.5**n
+    # What is left of the normal density decays like exp(-decay x^2 / 2), or faster.
+    decay = min(1.0, 1 + n * covariance)
+    if decay < n * float(np.finfo(float).eps):
+        return 0.0
+    root = cmath.sqrt(covariance)
+    saddle = _saddle(n * covariance) / root
 
-    def real(x: float) -> float:
-        return float(scipy.special.ndtr(root * x)) ** n * math.exp(-x * x / 2)
+    def integrand(x: float) -> float:
+        at = saddle + x
+        return cmath.exp(n * complex(scipy.special.log_ndtr(root * at)) - at * at / 2).real
 
-    def imaginary(x: float) -> float:
-        # Phi(iy) = 1/2 + i e^{y^2/2} dawson(y / sqrt 2) / sqrt(pi); e^{y^2/2} is taken out of the n-th
-        # power and into the normal density, where the two cancel instead of overflowing.
-        y = root * x
-        phase = complex(math.exp(-y * y / 2) / 2, float(scipy.special.dawsn(y / math.sqrt(2))) / math.sqrt(math.pi))
-        return (phase**n).real * math.exp((n * y * y - x * x) / 2)
-
-    # What is left of the normal density decays like exp(-x^2 (1 - n |covariance|) / 2).
-    decay = 1.0 if covariance >= 0 else max(1 + n * covariance, 1e-4)
     reach = 12 / math.sqrt(decay)
-    integral, _ = scipy.integrate.quad(
-        real if covariance >= 0 else imaginary, -reach, reach, epsabs=1e-13, epsrel=1e-12, limit=400
-    )
+    integral, _ = scipy.integrate.quad(integrand, -reach, reach, epsabs=0, epsrel=1e-12, limit=400)
     return integral / math.sqrt(2 * math.pi)
+
+
+def _saddle(strength: float) -> float:
+    """The u with u = strength * phi(u) / Phi(u): where strength * log Phi(u) - u^2 / 2 is stationary."""
+
+    def slope(u: float) -> float:
+        return u - strength * math.exp(-u * u / 2 - float(scipy.special.log_ndtr(u))) / math.sqrt(2 * math.pi)
+
+    # phi / Phi falls, and is less than |u| + 1 / |u| for u < 0.
+    end = strength if strength > 0 else -math.sqrt(-strength / (1 + strength))
+    return float(scipy.optimize.root_scalar(slope, bracket=sorted((0.0, end))).root)

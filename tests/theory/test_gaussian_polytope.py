@@ -59,6 +59,35 @@ def test_three_negative_covariances_agree_with_the_solid_angle():
     )
 
 
+@pytest.mark.parametrize(
+    ("n", "covariance", "angle"),
+    [(30, -1 / 32, 3.792682312716163e-24), (40, -1 / 42, 2.621712203664531e-34), (50, 0.5, 0.0030266971290565797)],
+)
+def test_small_orthants_keep_their_digits(n, covariance, angle):
+    """Against quadrature with sixty digits along the real axis, where all but these digits cancel."""
+    assert orthant(n, covariance) == pytest.approx(angle, rel=face_count_atol(1, 1))
+
+
+def test_normals_that_add_up_to_zero_are_not_all_negative():
+    assert orthant(49, -1 / 49) == 0.0
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_shares_of_many_points_grow_with_the_dimension_up_to_one(size):
+    shares = [share_of_faces(100, d, size) for d in range(size, 99)]
+    slack = 2 * face_count_atol(1, 1)
+    assert min(np.diff(shares)) >= -slack
+    assert max(shares) <= 1 + slack
+
+
+@pytest.mark.parametrize("n", [4, 8, 16])
+@pytest.mark.parametrize("size", [1, 2])
+def test_one_dimension_less_costs_twice_the_angle_of_the_simplex_itself(n, size):
+    """All products of angles add up to one, every other of them to a half (McMullen)."""
+    lost = 1 - share_of_faces(n, n - 2, size)
+    assert lost == pytest.approx(2 * orthant(n - size, -1 / n), abs=face_count_atol(1, 1))
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_every_subset_is_a_face_once_there_is_room(size):
     assert share_of_faces(6, 5, size) == 1
