@@ -6,7 +6,6 @@ hyperbolic and cosh(b . b') for trigonometric ones: the covariances are these le
 attention follows from them.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -34,8 +33,12 @@ def relative_variance(
     Returns:
         cosh D - 1, e^L - 1, cosh L - 1, or that of generalised exponential features; infinite past float64.
 
+    Raises:
+        ValueError: if there is no such estimator.
+
     Source: claims G.2, G.4; Likhosherstov et al. 2022, "Chefs' random tables".
     """
+    _refuse_unknown(estimator)
     if estimator == "trigonometric":
         return _cosh_less_one(difference_square)
     if estimator == "hyperbolic":
@@ -58,7 +61,11 @@ def fourth_central_moment(estimator: str, square: float, *, d: int = 1, a: float
         estimator: one of `ESTIMATORS`.
         square: D of trigonometric features, L of all others.
         d, a: of generalised exponential features; a less than 1/16.
+
+    Raises:
+        ValueError: if there is no such estimator.
     """
+    _refuse_unknown(estimator)
     laws = {
         "trigonometric": feature_error.trigonometric,
         "positive": feature_error.positive,
@@ -101,7 +108,11 @@ def covariances(estimator: str, q: np.ndarray, k: np.ndarray, *, a: float | np.n
         q: the query, [d], multiplied by the root of the scale like the keys.
         k: keys, [s d].
         a: the parameter of generalised exponential features, or one for each coordinate.
+
+    Raises:
+        ValueError: if there is no such estimator.
     """
+    _refuse_unknown(estimator)
     with np.errstate(over="ignore"):
         if estimator == "trigonometric":
             return 2 * np.sinh(_gram(q - k) / 2) ** 2
@@ -118,16 +129,32 @@ def covariances(estimator: str, q: np.ndarray, k: np.ndarray, *, a: float | np.n
 
 
 def third_moments(estimator: str, q: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """E[r_i r_j r_l] [s s s] of trigonometric, positive or hyperbolic estimates of one projection."""
-    products = _gram(q - k) if estimator == "trigonometric" else _gram(q + k)
-    total = np.zeros(3 * (len(k),))
-    signs = [(1, 1, 1)] if estimator == "positive" else list(itertools.product((1, -1), repeat=2))
-    for sign in signs:
-        ij, jl, il = (sign[0], sign[1], sign[0] * sign[1]) if len(sign) == 2 else sign
-        turn = -1 if estimator == "trigonometric" else 1
-        exponent = ij * products[:, :, None] + jl * products[None, :, :] + il * products[:, None, :]
-        total += np.exp(turn * exponent)
-    return total / len(signs)
+    """E[r_i r_j r_l] [s s s] of trigonometric, positive or hyperbolic estimates of one projection.
+
+    Raises:
+        ValueError: if the estimator is none of these.
+    """
+    _refuse_unknown(estimator, ESTIMATORS[:3])
+    if estimator == "positive":
+        return np.exp(_signed_sum(_gram(q + k), (1, 1, 1)))
+    # A product of three cosines is a mean of four.
+    if estimator == "hyperbolic":
+        return np.mean([np.exp(_signed_sum(_gram(q + k), signs)) for signs in EVEN], axis=0)
+    return np.mean([np.exp(-_signed_sum(_gram(q - k), signs)) for signs in EVEN], axis=0)
+
+
+EVEN = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
+"""The signs of the products of pairs among three numbers, each of either sign."""
+
+
+def _signed_sum(products: np.ndarray, signs: tuple[int, int, int]) -> np.ndarray:
+    ij, jl, il = signs
+    return ij * products[:, :, None] + jl * products[None, :, :] + il * products[:, None, :]
+
+
+def _refuse_unknown(estimator: str, known: tuple[str, ...] = ESTIMATORS) -> None:
+    if estimator not in known:
+        raise ValueError(f"the estimator must be one of {', '.join(known)}, not {estimator!r}")
 
 
 def _gram(points: np.ndarray) -> np.ndarray:

@@ -70,6 +70,27 @@ def test_third_moments_are_those_of_the_features(estimator):
     assert theory.third_moments(estimator, Q, KEYS) == pytest.approx(expected, rel=ROUNDING)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda name: theory.relative_variance(name, 1.0, 0.1, d=4),
+        lambda name: theory.fourth_central_moment(name, 1.0),
+        lambda name: theory.variance_per_feature(name, 1.0, 0.1, d=4),
+        lambda name: theory.covariances(name, Q, KEYS),
+        lambda name: theory.third_moments(name, Q, KEYS),
+    ],
+    ids=["variance", "fourth", "per feature", "covariances", "third"],
+)
+def test_an_estimator_without_a_law_is_not_taken_for_another(ask):
+    with pytest.raises(ValueError, match=r"must be one of trigonometric, .*, not 'trigonometrik'"):
+        ask("trigonometrik")
+
+
+def test_third_moments_of_generalised_features_are_not_those_of_others():
+    with pytest.raises(ValueError, match="not 'generalized exponential'"):
+        theory.third_moments("generalized exponential", Q, KEYS)
+
+
 @pytest.mark.parametrize("d", [1, 16, 200])
 @pytest.mark.parametrize("sum_square", [0.01, 1.0, 30.0])
 def test_no_parameter_is_better_than_the_best(d, sum_square):
