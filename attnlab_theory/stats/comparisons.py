@@ -39,6 +39,7 @@ def discordant_odds(first: np.ndarray, second: np.ndarray, error_rate: float) ->
 
     Source: Breslow and Day 1980, section 5.2: given their number, discordant pairs are coins; Clopper-Pearson.
     """
+    _refuse_rate(error_rate)
     only_first, only_second = _discordant(first, second)
     if not only_first + only_second:
         return Interval(0.0, math.inf)
@@ -77,8 +78,7 @@ def auroc_interval(higher: np.ndarray, lower: np.ndarray, error_rate: float) -> 
 
     Source: Hoeffding 1963, theorem 1 and section 5b.
     """
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    _refuse_rate(error_rate)
     measured, pairs = auroc(higher, lower), min(len(higher), len(lower))
     allowed = math.log(2 / error_rate) / pairs
     return Interval(_least_mean(measured, allowed), 1 - _least_mean(1 - measured, allowed))
@@ -119,7 +119,7 @@ def permutation_test(
         seed: of the shuffling.
 
     Raises:
-        ValueError: if `labels` is no row, there are no shuffles, or the statistic is NaN.
+        ValueError: if `labels` is no row, there are no shuffles, or the statistic is NaN, shuffled or not.
     """
     labels = np.asarray(labels)
     if labels.ndim != 1 or shuffles < 1:
@@ -131,9 +131,16 @@ def permutation_test(
     # A few hundred rows at a time: the statistic may look at every pair of labels.
     blocks = [len(block) for block in np.array_split(np.arange(shuffles), -(-shuffles // 256))]
     values = np.concatenate([statistic(rng.permuted(np.tile(labels, (size, 1)), axis=1)) for size in blocks])
+    if missing := int(np.sum(np.isnan(values))):
+        raise ValueError(f"the statistic is NaN for {missing} of {shuffles} shuffles: define it for every order")
     # Sums taken in another order differ in their last digits; such a tie must count.
     slack = 1e-12 * max(1.0, abs(observed))
     return Shuffled(observed, float(np.mean(values)), int(np.sum(values >= observed - slack)), shuffles)
+
+
+def _refuse_rate(error_rate: float) -> None:
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
 
 
 def _discordant(first: np.ndarray, second: np.ndarray) -> tuple[int, int]:

@@ -31,6 +31,13 @@ def test_where_no_pair_is_discordant_nothing_is_known():
     assert (interval.low, interval.high) == (0, math.inf)
 
 
+@pytest.mark.parametrize("only_second", [0, 3])
+@pytest.mark.parametrize("error_rate", [0.0, 7.0, math.nan])
+def test_an_error_rate_that_is_none_is_refused_with_and_without_discordant_pairs(only_second, error_rate):
+    with pytest.raises(ValueError, match=f"error_rate must lie between 0 and 1, not {error_rate}"):
+        discordant_odds(*pairs(0, only_second), error_rate)
+
+
 def test_the_odds_of_discordant_pairs_include_one_exactly_where_mcnemar_does_not_reject():
     for only_first in range(12):
         for only_second in range(12):
@@ -181,9 +188,10 @@ def test_ties_count_as_reached_whatever_the_order_of_their_sum():
     [
         (np.zeros((2, 2)), 9, first, "shuffles a row"),
         (np.zeros(2), 0, first, "0 times"),
-        (np.zeros(2), 9, lambda labels: np.nan, "NaN"),
+        (np.zeros(2), 9, lambda labels: np.nan, "labels as they are is NaN"),
+        (np.arange(3), 9, lambda labels: np.where(labels[..., 0] == 0, 1.0, np.nan), "NaN for [1-9] of 9 shuffles"),
     ],
-    ids=["rank", "none", "NaN"],
+    ids=["rank", "none", "NaN", "NaN when shuffled"],
 )
 def test_what_cannot_be_shuffled_is_refused(labels, shuffles, statistic, said):
     with pytest.raises(ValueError, match=said):
