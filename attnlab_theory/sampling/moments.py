@@ -41,8 +41,8 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
         draw: `draw(key, n)` makes n independent trials and returns m statistics of each; jax-traceable. Pass
             the same function again and it is not compiled again.
         trials: at least this many; rounded up to whole chunks.
-        chunk: trials per step, which bounds the memory. Sums within a chunk are in the statistics' dtype,
-            sums over chunks in float64.
+        chunk: trials per step, which bounds the memory. Sums within a chunk, of distances from its first trial,
+            are in the statistics' dtype, sums over chunks in float64.
 
     Raises:
         ValueError: if `trials` or `chunk` is not positive.
@@ -53,24 +53,29 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
     chunks = -(-trials // chunk)
     devices = _shares()
     steps = min(STEPS, -(-chunks // devices) * devices)
-    total = square = np.zeros(())
+    n, mean, spread = 0, np.zeros(()), np.zeros(())
     for first in range(0, chunks, steps):
-        sums, squares = run(key, jnp.arange(steps, dtype=jnp.uint32) + jnp.uint32(first))
-        kept = min(steps, chunks - first)
-        total = total + np.sum(np.asarray(sums, np.float64)[:kept], axis=0)
-        square = square + np.sum(np.asarray(squares, np.float64)[:kept], axis=0)
-    n = chunks * chunk
-    mean = np.asarray(total / n)
-    return Moments(n, mean, np.asarray((square - n * mean**2) / max(n - 1, 1)))
+        sums = run(key, jnp.arange(steps, dtype=jnp.uint32) + jnp.uint32(first))
+        start, total, square = (np.asarray(x, np.float64)[: chunks - first] for x in sums)
+        means, more = start + total / chunk, len(start) * chunk
+        centre = np.mean(means, axis=0)
+        spread = spread + np.sum(square - total**2 / chunk + chunk * (means - centre) ** 2, axis=0)
+        # Squares around two means, brought to the common one (Chan, Golub and LeVeque 1983).
+        spread = spread + n * more / (n + more) * (centre - mean) ** 2
+        mean = mean + more / (n + more) * (centre - mean)
+        n += more
+    return Moments(n, mean, spread / max(n - 1, 1))
 
 
 @functools.lru_cache(maxsize=64)
 def _compiled(draw: Draw, chunk: int) -> Callable:
-    def one_chunk(key: PRNGKeyArray, index: Array) -> tuple[Array, Array]:
+    def one_chunk(key: PRNGKeyArray, index: Array) -> tuple[Array, Array, Array]:
         values = draw(jax.random.fold_in(key, index), chunk)
-        return jnp.sum(values, axis=1), jnp.sum(values * values, axis=1)
+        # Squares of the values themselves would lose a variance that is small beside the mean's square.
+        away = values - values[:, :1]
+        return values[:, 0], jnp.sum(away, axis=1), jnp.sum(away * away, axis=1)
 
-    def some_chunks(key: PRNGKeyArray, indices: Array) -> tuple[Array, Array]:
+    def some_chunks(key: PRNGKeyArray, indices: Array) -> tuple[Array, Array, Array]:
         return jax.lax.map(lambda index: one_chunk(key, index), indices)
 
     mesh = Mesh(np.array(jax.devices()[: _shares()]), ("chunk",))

@@ -11,7 +11,7 @@ import pytest
 
 from attnlab_theory.sampling import moments
 from attnlab_theory.seeds import key_for
-from tests.tolerances import chunked_mean_atol
+from tests.tolerances import chunked_mean_atol, host_sum_atol
 
 ROOT = Path(__file__).parents[2]
 KEY = key_for(0, "moments")
@@ -40,6 +40,24 @@ def test_mean_and_variance_are_those_of_all_trials(trials, chunk):
         scale = found.trials / (found.trials - 1)
         assert np.abs(found.variance - variance).max() <= 4 * scale * tolerance
         assert np.abs(found.standard_error - np.sqrt(found.variance / found.trials)).max() == 0
+
+
+@pytest.mark.parametrize("shift", [0, 10_000, -8_000_000])
+def test_variance_does_not_drown_in_a_mean_however_large(shift):
+    """Whole numbers, so that no statistic is rounded: only sums are."""
+
+    def dice(key, n):
+        return (shift + jax.random.randint(key, (1, n), 0, 6)).astype(jnp.float32)
+
+    found = moments(KEY, dice, trials=2**15)
+    values = np.concatenate([np.asarray(dice(jax.random.fold_in(KEY, i), 4096), np.float64) for i in range(8)], 1)
+    assert found.mean[0] == pytest.approx(values.mean(), rel=host_sum_atol(8))
+    assert found.variance[0] == pytest.approx(values.var(ddof=1), rel=4 * host_sum_atol(8))
+
+
+def test_what_never_varies_has_no_variance():
+    found = moments(KEY, lambda key, n: jnp.full((1, n), 0.3), trials=2**15)
+    assert found.variance[0] == found.standard_error[0] == 0
 
 
 def test_more_trials_begin_with_the_same_chunks():
