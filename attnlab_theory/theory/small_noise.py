@@ -72,20 +72,28 @@ def delta_method_band(n: int, beta: float, variance: float) -> tuple[float, floa
     return 1 - x**2 - leak, 1 + 1.5 * leak
 
 
-def delta_method_remainder_variance(n: int, beta: float, variance: float) -> float:
-    r"""An upper bound on the variance of the squared error less X^2/8, over `delta_method_error`; X = z_a - z_b.
+def quadratic_share(x: float) -> float:
+    """How much of X^2/8 to take off the squared error: what is left varies least as x -> 0, and little at any x.
 
-    E X^2/8 is `delta_method_error`, so that this remainder has for mean the delta method's relative error. With D
-    and r as in `delta_method_band` and y = X/2 ~ N(0, x^2/2) it is (tanh^2 y - y^2) / (x^2/2) and what the other
-    keys add, at most 3r/2 in size before the division. A standard deviation is no greater than the sum of the two
-    parts': the first's is an integral over y; E r^2 <= ((n-2)/2)^2 e^{-2 beta + 3x^2} bounds the second's.
+    tanh^2 y = y^2 - 2y^4/3 + ..., and of y^4, y ~ N(0, x^2/2), regression on y^2 explains 3x^2 y^2.
+    """
+    return 1 / (1 + 2 * x**2)
+
+
+def delta_method_remainder_variance(n: int, beta: float, variance: float) -> float:
+    r"""An upper bound on the variance of the squared error less w X^2/8, over `delta_method_error`; X = z_a - z_b.
+
+    w is `quadratic_share`. With D and r as in `delta_method_band` and y = X/2 ~ N(0, x^2/2) this is
+    (tanh^2 y - w y^2) / (x^2/2) and what the other keys add, at most 3r/2 in size before the division. A standard
+    deviation is no greater than the sum of the two parts': the first's is an integral over y;
+    E r^2 <= ((n-2)/2)^2 e^{-2 beta + 3x^2} bounds the second's.
     """
     x = score_deviation(beta, variance)
     # In g = y sqrt(2)/x the poles of tanh lie at distance pi / (x sqrt(2)), 0.44 for x = 5.
     g = np.arange(-key_noise.NORMAL_REACH, key_noise.NORMAL_REACH + REMAINDER_STEP, REMAINDER_STEP)
     density = REMAINDER_STEP * np.exp(-g * g / 2) / math.sqrt(2 * math.pi)
     y = g * x / math.sqrt(2)
-    remainder = (np.tanh(y) ** 2 - y**2) / (x**2 / 2)
+    remainder = (np.tanh(y) ** 2 - quadratic_share(x) * y**2) / (x**2 / 2)
     own = math.sqrt(float(density @ (remainder - density @ remainder) ** 2))
     others = 1.5 * (n - 2) / 2 * math.exp(-beta + 1.5 * x**2) / (x**2 / 4)
     return (own + others) ** 2

@@ -65,29 +65,31 @@ def test_the_delta_method_error_is_the_trace_without_the_other_keys():
 
 
 def test_the_remainder_has_the_variance_of_its_first_term_under_little_noise():
-    # tanh^2 y - y^2 = -2y^4/3 + 17y^6/45 - ... for y = x g / sqrt(2), and Var g^4 = 96.
+    # tanh^2 y - w y^2 = -2 (y^4 - 3x^2 y^2) / 3 + ... for y = x g / sqrt(2), and Var(g^4 - 6 g^2) = 24.
     beta, x = 60.0, 0.01
     variance = theory.delta_method_remainder_variance(16, beta, x**2 / (2 * beta**2))
-    assert abs(variance / (32 / 3 * x**4) - 1) <= 20 * x**2
+    assert abs(variance / (8 / 3 * x**4) - 1) <= 20 * x**2
 
 
-def test_the_remainder_has_the_variance_of_a_squared_normal_under_much_noise():
-    # tanh^2 y <= 1 is nothing beside y^2: -g^2 is left, and 2 / x^2 of its mean.
+def test_the_remainder_has_little_variance_under_much_noise():
+    # tanh^2 y lies between 0 and 1, w y^2 has the deviation w x^2 / sqrt(2).
     x = 5.0
-    assert abs(theory.delta_method_remainder_variance(2, 30.0, x**2 / (2 * 30.0**2)) - 2) <= 2 * 4 / x**2
+    most = (0.5 + theory.quadratic_share(x) * x**2 / math.sqrt(2)) / (x**2 / 2)
+    assert theory.delta_method_remainder_variance(2, 30.0, x**2 / (2 * 30.0**2)) <= most**2
 
 
 @pytest.mark.parametrize(("n", "beta"), [(2, 5.0), (16, 5.0), (16, 8.0)])
 def test_the_remainder_varies_no_more_than_its_bound(n, beta):
-    variance, draws = 0.3**2 / (2 * beta**2), 40_000
+    variance, draws = 0.3**2 / (2 * beta**2), 200_000
     z = beta * np.eye(2, n).sum(axis=0) + 0.3 * np.random.default_rng(0).standard_normal((draws, n))
     weights = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     error = np.sum((weights - np.eye(2, n).sum(axis=0) / 2) ** 2, axis=1)
-    remainder = (error - (z[:, 0] - z[:, 1]) ** 2 / 8) / theory.delta_method_error(beta, variance)
+    quadratic = theory.quadratic_share(0.3) * (z[:, 0] - z[:, 1]) ** 2 / 8
+    remainder = (error - quadratic) / theory.delta_method_error(beta, variance)
     bound = theory.delta_method_remainder_variance(n, beta, variance)
-    # The remainder goes like g^4, and (g^4 - 3)^2 has a standard deviation of 14.4 times its mean.
-    assert remainder.var() <= bound * (1 + 6 * 14.4 / math.sqrt(draws))
-    assert n > 2 or remainder.var() >= bound * (1 - 6 * 14.4 / math.sqrt(draws))
+    # The remainder goes like h = g^4 - 6g^2, and (h + 3)^2 has a standard deviation of 25 times its mean.
+    assert remainder.var() <= bound * (1 + 6 * 25 / math.sqrt(draws))
+    assert n > 2 or remainder.var() >= bound * (1 - 6 * 25 / math.sqrt(draws))
 
 
 @pytest.mark.parametrize("variance", [1e-6, 1e-4])
