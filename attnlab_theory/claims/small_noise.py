@@ -71,7 +71,7 @@ HARMLESS = dataclasses.replace(
 
 HARMLESS_WHEN_WEAK = dataclasses.replace(
     HARMLESS,
-    name="small-noise-harmless-however-weak-the-query",
+    name="small-noise-harmless-to-weak-queries",
     statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm however weak the query: "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01 at $\beta \leq 2$ too.",
     source="claims D.1 without the weak wall",
