@@ -2,17 +2,25 @@
 
 import math
 
+import numpy as np
 import scipy.special
 
 
 def mean_power(d: int, strength: float) -> float:
     """E[e^(strength (t - 1))], t the inner product of two random unit vectors in d dimensions.
 
-    e^-B 0F1(; d/2; B^2/4) = Gamma(d/2) (2/B)^(d/2 - 1) I_(d/2 - 1)(B) e^-B, by the scaled Bessel function.
+    e^-B 0F1(; d/2; B^2/4) = Gamma(d/2) (2/B)^(d/2 - 1) I_(d/2 - 1)(B) e^-B, by the scaled Bessel function, and by
+    the series on the left where that underflows.
     """
     order = d / 2 - 1
+    scaled = float(scipy.special.ive(order, strength))
+    if strength < 1 or scaled < 1e-290:
+        # From term B on, each is less than a quarter of the last.
+        n = np.arange(math.ceil(strength) + 40)
+        rising = scipy.special.gammaln(d / 2 + n) - scipy.special.gammaln(d / 2) + scipy.special.gammaln(n + 1)
+        return math.exp(scipy.special.logsumexp(scipy.special.xlogy(2 * n, strength / 2) - rising) - strength)
     log_front = float(scipy.special.gammaln(d / 2)) + order * math.log(2 / strength)
-    return math.exp(log_front + math.log(float(scipy.special.ive(order, strength))))
+    return math.exp(log_front + math.log(scaled))
 
 
 def mean_interference(n: int, d: int, strength: float) -> float:

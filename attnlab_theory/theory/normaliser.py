@@ -23,6 +23,8 @@ def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]
         The probability, and the size of the correction for skewness: what is left out is smaller, of order 1 / m.
     """
     variance, third = cumulants(q, k)
+    if variance <= m / 40**2:
+        return 0.0, 0.0  # Forty deviations away, or no deviation at all: float64 holds no such chance.
     deviation = math.sqrt(variance)
     z = -math.sqrt(m) / deviation
     density = math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)

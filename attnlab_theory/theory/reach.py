@@ -15,14 +15,19 @@ def window_layers(blocks: int, window: int) -> int:
 def global_layers(blocks: int, window: int, global_blocks: int) -> int:
     """The same with at least one global block: to it and from it, unless one layer shows everything."""
     everything = global_blocks >= blocks - 1 or window // 2 >= blocks - 1
-    return 1 if everything else min(2, window_layers(blocks, window))
+    return 1 if everything else 2
 
 
 def fewest_layers(blocks: int, degree: int) -> int:
     """No graph in which a block sees `degree` blocks, itself included, connects all in fewer layers.
 
     After l layers a block has heard of at most degree^l.
+
+    Raises:
+        ValueError: if a block sees none but itself and there are others.
     """
+    if degree < 2 and blocks > 1:
+        raise ValueError(f"blocks that see {degree} block each never hear of the other {blocks - 1}")
     layers = 1
     while degree**layers < blocks:
         layers += 1

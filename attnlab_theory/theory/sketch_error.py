@@ -5,7 +5,7 @@ P is n x n, R is r x n with independent entries N(0, 1/r). Norms are of Frobeniu
 
 import math
 
-import numpy as np
+import scipy.special
 
 
 def product_error(r: int, product_square: float, matrix_square: float, vector_square: float) -> float:
@@ -58,9 +58,8 @@ def polynomial_error(peak: float, degree: int) -> float:
     Q replaces e^z by its Taylor polynomial under the same normalisers: an entry errs by at most the tail, over
     a normaliser of at least n e^-peak; there are n^2 entries.
     """
-    powers = np.arange(degree + 1, degree + 60)
-    tail = np.sum(np.exp(powers * math.log(peak) - np.array([math.lgamma(p + 1) for p in powers])))
-    return float(tail * math.exp(peak))
+    # The tail is e^peak times the regularised incomplete gamma function.
+    return math.exp(2 * peak) * float(scipy.special.gammainc(degree + 1, peak))
 
 
 def promised_rows(n: int, epsilon: float) -> int:

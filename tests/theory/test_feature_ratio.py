@@ -55,6 +55,11 @@ def test_one_key_has_the_cumulants_of_one_cosine():
     assert third == pytest.approx(moment - 1 - 3 * variance, rel=ROUNDING / variance)
 
 
+@pytest.mark.parametrize("apart", [0.0, 1e-60, 1e-3])
+def test_a_normaliser_that_hardly_varies_never_fails(apart):
+    assert normaliser.not_positive(Q, (Q + apart)[None], m=16) == (0, 0)
+
+
 def test_the_normaliser_fails_more_often_with_longer_vectors_and_fewer_projections():
     chances = [normaliser.not_positive(s * Q, s * KEYS, m=m)[0] for s, m in ((1, 16), (3, 64), (3, 16), (6, 16))]
     assert chances == sorted(chances)

@@ -1,5 +1,8 @@
 """Interference of random patterns against quadrature, and the capacity's limits."""
 
+import fractions
+import math
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -22,6 +25,22 @@ def test_two_dimensions_are_a_bessel_function():
     # The trapezoid rule over a period is exact to rounding.
     mean = np.mean(np.exp(3.0 * (np.cos(angles) - 1)))
     assert hopfield.mean_power(2, 3.0) == pytest.approx(mean, rel=64 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize(("d", "strength"), [(300, 1.0), (1000, 100.0), (3000, 500.0), (8, 0.5)])
+def test_the_mean_power_of_wide_memories_has_its_series_in_rational_numbers(d, strength):
+    term, series, square = fractions.Fraction(1), fractions.Fraction(0), fractions.Fraction(strength) ** 2 / 4
+    for n in range(800):
+        series += term
+        term = fractions.Fraction(float(term * square / (fractions.Fraction(d, 2) + n) / (n + 1)))
+    expected = math.log(series) - strength
+    # A logarithm of sums of gamma functions of up to 3,800.
+    assert math.log(hopfield.mean_power(d, strength)) == pytest.approx(expected, abs=5e4 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("d", [2, 3, 64])
+def test_with_no_strength_at_all_the_mean_power_is_one(d):
+    assert hopfield.mean_power(d, 0.0) == 1
 
 
 def test_without_strength_all_patterns_weigh_the_same():

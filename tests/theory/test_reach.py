@@ -25,9 +25,10 @@ def layers_needed(graph):
     return next(n for n in itertools.count(1) if all(len(h) == len(graph) for h in heard_after(graph, n)))
 
 
-@pytest.mark.parametrize(("blocks", "window"), [(2, 3), (9, 3), (9, 5), (10, 5), (4, 9)])
+@pytest.mark.parametrize(("blocks", "window"), [(2, 3), (9, 3), (9, 5), (10, 5), (4, 9), (8, 1)])
 def test_layers_are_those_of_a_walk(blocks, window):
-    assert reach.window_layers(blocks, window) == layers_needed(neighbours(blocks, window))
+    if window > 1:  # else nobody ever hears of another
+        assert reach.window_layers(blocks, window) == layers_needed(neighbours(blocks, window))
     for global_blocks in (1, blocks - 1):
         needed = layers_needed(neighbours(blocks, window, global_blocks))
         assert reach.global_layers(blocks, window, global_blocks) == needed
@@ -41,6 +42,9 @@ def test_window_heard_is_that_of_a_walk(layers):
 
 def test_no_graph_of_few_links_is_faster():
     assert [reach.fewest_layers(blocks, 5) for blocks in (5, 6, 25, 26)] == [1, 2, 2, 3]
+    assert reach.fewest_layers(1, 1) == 1
+    with pytest.raises(ValueError, match="see 1 block each never hear of the other 7"):
+        reach.fewest_layers(8, 1)
     assert reach.most_heard(100, 5, 2) == 0.25
     assert reach.most_heard(100, 5, 3) == 1
 

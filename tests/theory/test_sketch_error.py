@@ -50,7 +50,7 @@ def test_rank_counts_monomials():
     assert [sketch_error.rank_of_degree(2, p) for p in range(4)] == [1, 3, 6, 10]
 
 
-@pytest.mark.parametrize("peak", [0.5, 3.0])
+@pytest.mark.parametrize("peak", [0.0, 0.5, 3.0, 50.0, 100.0])
 def test_polynomial_error_is_the_tail_of_the_exponential(peak):
     for degree in (0, 3):
         tail = math.exp(peak) - sum(peak**j / math.factorial(j) for j in range(degree + 1))
