@@ -8,7 +8,8 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory import refuse
-from attnlab_theory.attention.softmax import attention
+from attnlab_theory.attention.precision import of_one_type
+from attnlab_theory.attention.softmax import attention, refuse_inputs, refuse_values
 from attnlab_theory.axes import Scalar
 
 
@@ -50,7 +51,7 @@ def decode_step(
         The output at this position, NaN if a traced cache was full, and the longer cache.
 
     Raises:
-        ValueError: as `attention`; also if the cache is full.
+        ValueError: as `attention`; also if the cache is full, or k or v is of another type than its arrays.
     """
     capacity = cache.k.shape[0]
     if refuse.is_concrete(cache.length) and int(cache.length) >= capacity:
@@ -58,6 +59,9 @@ def decode_step(
     refuse.wrong_rank(1, q=q, k=k, v=v)
     refuse.different_axes("key width", cache=cache.k.shape[1], k=k.shape[0])
     refuse.different_axes("value width", cache=cache.v.shape[1], v=v.shape[0])
+    for name, row, kept in (("k", k, cache.k), ("v", v, cache.v)):
+        if row.dtype != kept.dtype:
+            raise ValueError(f"{name} holds {row.dtype}, but the cache {kept.dtype}: cast it, or make that cache")
     longer = Cache(
         jax.lax.dynamic_update_index_in_dim(cache.k, k, cache.length, 0),
         jax.lax.dynamic_update_index_in_dim(cache.v, v, cache.length, 0),
@@ -79,8 +83,9 @@ def cached_attention(
     """
     refuse.wrong_rank(2, q=q, k=k, v=v)
     refuse.different_axes("positions", q=q.shape[0], k=k.shape[0], v=v.shape[0])
-    refuse.non_finite(q=q, k=k, v=v)
-    refuse.not_positive(scale=scale)
+    refuse_inputs(q, k, scale)
+    refuse_values(k, v)
+    q, k, v = of_one_type(q, k, v)
     start = empty_cache(k.shape[0], k.shape[1], v.shape[1], dtype=k.dtype)
 
     def step(cache: Cache, token: tuple[Array, Array, Array]) -> tuple[Cache, Array]:

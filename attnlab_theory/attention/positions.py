@@ -99,13 +99,11 @@ def rotation_matrix(
     """
     _check_width(width)
     dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
-    _check_base(base, dtype)
     refuse.non_finite(position=position)
-    position, base = jnp.asarray(position, dtype), jnp.asarray(base, dtype)
+    at = jnp.asarray(position, jax.dtypes.canonicalize_dtype(float))
     matrix = jnp.zeros((width, width), dtype)
-    for pair in range(width // 2):
-        angle = position * jnp.where((base > 0) & (base < jnp.inf), base ** (-2 * pair / width), jnp.nan)
-        block = jnp.array([[jnp.cos(angle), -jnp.sin(angle)], [jnp.sin(angle), jnp.cos(angle)]], dtype)
+    for pair, angle in enumerate(_angles(at[None], width, base, dtype)[0]):
+        block = jnp.array([[jnp.cos(angle), -jnp.sin(angle)], [jnp.sin(angle), jnp.cos(angle)]]).astype(dtype)
         matrix = matrix.at[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2].set(block)
     return matrix
 

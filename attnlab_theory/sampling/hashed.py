@@ -60,10 +60,12 @@ def hashed_normal(
         dtype: of the result, by default jax's default; the computation is in float32 whatever it is.
 
     Raises:
-        ValueError: as `hashed_bits`.
+        ValueError: as `hashed_bits`; also if the type is no floating one: whole normals would be zeros.
     """
-    normals = normals_of(hashed_bits(key, shape))
-    return normals.astype(jax.dtypes.canonicalize_dtype(float if dtype is None else dtype))
+    dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise ValueError(f"normals need a floating type, not {dtype}")
+    return normals_of(hashed_bits(key, shape)).astype(dtype)
 
 
 def normals_of(bits: UInt32[Array, "..."]) -> Float[Array, "..."]:

@@ -68,7 +68,7 @@ def many_noisy_keys(
     # All normals of a draw from one call: a second call costs half as much again, to compile and to run.
     normals = normal(key, (n, s, d + 1), means.dtype)
     deviation = jnp.broadcast_to(jnp.sqrt(jnp.asarray(variance, means.dtype)), (s,))
-    length = 1 + jnp.sqrt(stretch)[None] * normals[:, :, d]
+    length = 1 + jnp.sqrt(jnp.asarray(stretch, means.dtype))[None] * normals[:, :, d]
     return length[:, :, None] * means[None] + deviation[None, :, None] * normals[:, :, :d]
 
 
@@ -106,7 +106,8 @@ def noise_factors(
     n, d = means.shape
     deviation = jnp.broadcast_to(jnp.sqrt(jnp.asarray(variance, means.dtype)), (n,))
     isotropic = deviation[:, None, None] * jnp.eye(d, dtype=means.dtype)[None]
-    return jnp.concatenate([isotropic, (jnp.sqrt(stretch)[:, None] * means)[:, :, None]], axis=2)
+    along = jnp.sqrt(jnp.asarray(stretch, means.dtype))[:, None] * means
+    return jnp.concatenate([isotropic, along[:, :, None]], axis=2)
 
 
 def not_replicates(n: int) -> None:

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.attention.caching import cached_attention, decode_step, empty_cache
+from tests.tolerances import attention_atol
 
 FLOAT = jnp.zeros(()).dtype
 ROW = jnp.ones(3, FLOAT)
@@ -42,6 +44,21 @@ def test_rows_of_another_width_are_refused():
         decode_step(cache, ROW, ROW, ROW[:2], scale=1.0)
     with pytest.raises(ValueError, match="positions must agree"):
         cached_attention(ROW[None], ROW[None], jnp.ones((2, 3), FLOAT), scale=1.0)
+
+
+@pytest.mark.parametrize("narrow", range(3))
+def test_arrays_of_several_types_are_attended_to_as_by_attention(narrow):
+    x = [jnp.linspace(-1, 1, 12, dtype=FLOAT).reshape(4, 3)] * 3
+    x[narrow] = x[narrow].astype(jnp.bfloat16)
+    with jax.numpy_dtype_promotion("standard"):
+        found, expected = cached_attention(*x, scale=1.0), attention(*x, causal_mask(4), scale=1.0)
+    assert found.dtype == expected.dtype == FLOAT
+    assert np.abs(found - expected).max() <= 2 * attention_atol(3, 4, 3.0, 1.0, FLOAT)
+
+
+def test_rows_of_another_type_than_the_cache_are_refused():
+    with pytest.raises(ValueError, match=r"v holds float16, but the cache float.*: cast it"):
+        decode_step(empty_cache(2, 3, 3), ROW, ROW, ROW.astype(jnp.float16), scale=1.0)
 
 
 @pytest.mark.parametrize(("scale", "bad"), [(0.0, 1.0), (1.0, np.nan)])

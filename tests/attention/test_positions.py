@@ -83,6 +83,15 @@ def test_half_precision_counts_angles_in_single():
     assert np.max(np.abs(np.asarray(got, np.float64) - expected)) <= atol
 
 
+@pytest.mark.parametrize(("position", "base"), [(2049, 10000.0), (-301, 500_000.0)])
+def test_a_matrix_in_half_precision_is_that_of_rotary(position, base):
+    """2049 is not a float16, and half a million is none either."""
+    matrix = rotation_matrix(position, 4, base=base, dtype=jnp.float16)
+    turned = rotary(jnp.eye(4, dtype=jnp.float16), jnp.full(4, position), base=base)
+    assert matrix.dtype == jnp.float16
+    assert np.array_equal(matrix, turned.T)
+
+
 @pytest.mark.parametrize("base", [-1.0, 0.0, np.inf, np.nan])
 def test_traced_base_that_is_not_positive_and_finite_gives_nan(base):
     """Its zeroth power is one, whatever it is, and the others are zero if it is infinite."""

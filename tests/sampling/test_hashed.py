@@ -56,6 +56,13 @@ def test_the_tails_reach_as_far_as_documented():
     assert furthest[1] == -furthest[0]
 
 
+@pytest.mark.parametrize("dtype", [jnp.int32, bool])
+def test_normals_that_are_no_floating_numbers_are_refused(dtype):
+    for normal in (hashed_normal, jax.random.normal):
+        with pytest.raises(ValueError, match="float"):
+            normal(key_for(1), (4,), dtype)
+
+
 def test_a_drop_in_for_jax_random_normal():
     for shape in ((), (3,), (2, 3, 4)):
         ours, theirs = hashed_normal(ROOT, shape), jax.random.normal(ROOT, shape)

@@ -102,6 +102,13 @@ def test_one_variance_for_all_is_that_variance_for_each():
     np.testing.assert_array_equal(one, each)
 
 
+def test_keys_and_factors_are_of_the_type_of_their_means():
+    noise = {"variance": jnp.float32(0.25), "stretch": jnp.ones(3, jnp.float32)}
+    means = MEANS.astype(jnp.bfloat16)
+    assert noisy_keys(key_for(6), means, **noise).dtype == jnp.bfloat16
+    assert noise_factors(means, **noise).dtype == jnp.bfloat16
+
+
 def test_one_of_many_is_the_one():
     one = noisy_keys(key_for(7), MEANS, variance=0.25, stretch=STRETCH)
     many = many_noisy_keys(key_for(7), MEANS, 1, variance=0.25, stretch=STRETCH)
