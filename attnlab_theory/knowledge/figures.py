@@ -16,9 +16,6 @@ from attnlab_theory.knowledge.estimate import Estimate, Estimates
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
-SMOOTHED = 100
-"""Points of a learning curve: each is the mean over as many steps as it takes."""
-
 LONGEST_LABEL = 24
 """Characters of a name below a point."""
 
@@ -178,7 +175,9 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
         for (variant, _), points in models.items():
             series = variants.index(variant) if variant in variants else len(variants)
             look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
-            ax.plot(*_smoothed(points), **look, label=None if variant in labelled else variant, linewidth=1.3)
+            ax.plot(
+                *zip(*points, strict=True), **look, label=None if variant in labelled else variant, linewidth=1.3
+            )
             labelled.add(variant)
         ax.set_xlabel("step")
     axes[0].set(ylabel="loss, nats per character", yscale="log")
@@ -283,11 +282,6 @@ def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, 
         if row.get(field) is not None:
             found.setdefault((row["variant"], row["seed"]), []).append((float(row["step"]), float(row[field])))
     return found
-
-
-def _smoothed(points: Sequence[tuple]) -> tuple[list[float], list[float]]:
-    parts = np.array_split(np.array(points, np.float64), min(SMOOTHED, len(points))) if points else []
-    return [float(np.mean(part[:, 0])) for part in parts], [float(np.mean(part[:, 1])) for part in parts]
 
 
 def _in_percent(figure: Figure, ax: Axes) -> Figure:

@@ -18,7 +18,7 @@ from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.corpora.biographies import Group
 from attnlab_theory.language.corpora.birthplaces import NameDataset
 from attnlab_theory.language.models.gpt import GPT
-from attnlab_theory.language.runs import Run, partial_path
+from attnlab_theory.language.runs import Run, refuse_left_over
 
 
 class Stage(NamedTuple):
@@ -102,11 +102,7 @@ class Lab:
         for seed in self.seeds:
             for variant in self.variants:
                 for path in (self.pretrained(variant, seed), self.finetuned(variant, seed)):
-                    partial = partial_path(path)
-                    if partial.exists():
-                        raise ValueError(
-                            f"{partial} is left of a stopped run: go on with --resume, or delete it to start anew"
-                        )
+                    refuse_left_over(path)
 
     def answers(self) -> Answers:
         """What every model says of everybody, when all stages are trained.

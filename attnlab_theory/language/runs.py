@@ -59,6 +59,17 @@ def partial_path(path: Path) -> Path:
     return path.with_name(path.name + ".partial")
 
 
+def refuse_left_over(path: Path) -> None:
+    """Refuse to start anew where a stopped run has left a checkpoint of the file.
+
+    Raises:
+        ValueError: naming the checkpoint.
+    """
+    partial = partial_path(path)
+    if partial.exists():
+        raise ValueError(f"{partial} is left of a stopped run: go on with --resume, or delete it to start anew")
+
+
 def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     """Where to go on: from the first step, or with `resume` from the checkpoint, if there is one.
 
@@ -77,8 +88,7 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     files.refuse_unwritable(path)
     partial = partial_path(path)
     if not resume:
-        if partial.exists():
-            raise ValueError(f"{partial} is left of a stopped run: go on with --resume, or delete it to start anew")
+        refuse_left_over(path)
         return Standing(started(run.first(), run.training))
     for unfinished in (path, partial):
         files.remove_abandoned(unfinished)

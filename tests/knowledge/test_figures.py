@@ -49,7 +49,7 @@ def test_learning_curves_have_a_line_for_each_seed():
     figure = figures.learning_curves(ROWS)
     assert [len(ax.lines) for ax in figure.axes] == [4, 4]
     assert title(figure).endswith("none 75%, rope 75%")
-    assert len(figure.axes[0].lines[0].get_xdata()) == figures.SMOOTHED
+    assert len(figure.axes[0].lines[0].get_xdata()) == 300
 
 
 def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
