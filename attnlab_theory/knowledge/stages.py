@@ -202,6 +202,9 @@ def _run(
         **data,
         "start": _origin(start),
     }
+    if jax.local_device_count() > 1:
+        # They add gradients up in another order than one does.
+        origin["devices"] = jax.local_device_count()
     return Run(
         first=lambda: _first(start, recipe.seed),
         config=config,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 
 from attnlab_theory import files
 from attnlab_theory.language.checkpoint import load_model, load_state, save_model, save_state
@@ -104,7 +105,7 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
 
 
 def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 60.0) -> Generator[Metrics]:
-    """Train to the end and write the model; on the way keep a checkpoint.
+    """Train to the end and write the model, on all devices of this process; on the way keep a checkpoint.
 
     Closing the generator (`contextlib.closing`) between two steps writes a checkpoint of the last one.
 
@@ -124,7 +125,8 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
     """
     partial, losses = partial_path(path), list(begin.losses)
     saved_step, saved_at = begin.state.step, time.monotonic()
-    state, steps = begin.state, train(begin.state, run.epochs, run.training)
+    mesh = Mesh(jax.local_devices(), ("data",)) if jax.local_device_count() > 1 else None
+    state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=mesh)
     due: State | None = None
     try:
         for state, metrics in steps:

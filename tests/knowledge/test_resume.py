@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attnlab_theory.cli.progress import Progress
@@ -20,7 +21,7 @@ from attnlab_theory.knowledge.stages import Corpus, pretraining
 from attnlab_theory.knowledge.variants import configured
 from attnlab_theory.language import runs
 from attnlab_theory.language import train as training_loop
-from attnlab_theory.language.checkpoint import load_state
+from attnlab_theory.language.checkpoint import load_model, load_state
 from attnlab_theory.language.train import Diverged
 from tests.knowledge.people import BRIEF, SMALL, run, write_people
 
@@ -216,3 +217,25 @@ def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
     assert "goes on after step 1 of 4 steps" in err
     code, out, _ = run(capsys, *PRETRAIN, "--resume")
     assert (code, out[: len("stopped is finished: nothing to do")]) == (0, "stopped is finished: nothing to do")
+
+
+def test_several_devices_share_a_run_and_only_as_many_go_on_with_it(folder, capsys):
+    options = [*("--epochs", "3", "--batch-size", "8", "--rows", "8", "--schedule", "cosine"), *SMALL]
+    command = ["pretrain", "vanilla", "wiki.txt", *options, "--writing_params_path"]
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    shared = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "knowledge", *command, "shared"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | flags,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert shared.returncode == 0, shared.stderr
+    assert run(capsys, *command, "alone")[0] == 0
+    losses = [load_model(folder / name).about["losses"] for name in ("shared", "alone")]
+    # Equal but for the order of sums, as in tests/language/test_parallel.py, over six steps.
+    np.testing.assert_allclose(*losses, rtol=1000 * np.finfo(np.float32).eps)
+    assert load_model(folder / "shared").about["origin"]["devices"] == 4
+    code, _, err = run(capsys, *command, "shared", "--resume")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "shared belongs to another run, with other devices (4, not None)" in err
