@@ -121,7 +121,8 @@ def dense_exponential_features(
         basis: orthonormal directions, in columns.
 
     Raises:
-        ValueError: as `generalized_exponential_features`; also if `basis` is not square of the width of x.
+        ValueError: as `generalized_exponential_features`; also if `basis` is not square of the width of x
+            or, where it can be read, not orthonormal.
 
     Source: Likhosherstov et al. 2023, "FAVOR#" (its SDERF, the rotation-invariant part left out).
     """
@@ -138,9 +139,11 @@ def log_dense_exponential_features(
     _refuse_inputs(x, projection)
     refuse.wrong_rank(1, a=a)
     refuse.wrong_rank(2, basis=basis)
+    refuse.not_real(a=a, basis=basis)
     refuse.different_axes("width", x=x.shape[1], a=a.shape[0], basis=basis.shape[0])
     refuse.different_axes("directions", a=a.shape[0], basis=basis.shape[1])
     refuse.non_finite(basis=basis)
+    _refuse_crooked(basis, x)
     return _log_quadratic(x @ basis.astype(x.dtype), projection, _below_an_eighth(a, x))
 
 
@@ -177,6 +180,19 @@ def _below_an_eighth(a: Scalar | Array, x: Array) -> Array:
         refuse.non_finite(a=a)
     a = jnp.asarray(a, x.dtype)
     return jnp.where((a < 0.125) & (a > -jnp.inf), a, jnp.nan)
+
+
+def _refuse_crooked(basis: Array, x: Array) -> None:
+    if not refuse.is_concrete(basis):
+        return
+    host = np.asarray(basis, np.float64)
+    off = float(np.max(np.abs(host.T @ host - np.eye(len(host))), initial=0.0))
+    kinds = [kind for kind in (x.dtype, basis.dtype) if jnp.issubdtype(kind, jnp.floating)]
+    if off > 4 * len(host) * max(float(jnp.finfo(kind).eps) for kind in kinds):
+        raise ValueError(
+            f"basis must be orthonormal, or the features are biased, but its products are off by {off:.3g}: "
+            "take the columns of numpy.linalg.qr(basis)[0]"
+        )
 
 
 def _refuse_inputs(x: Array, projection: Array) -> None:

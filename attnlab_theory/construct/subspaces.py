@@ -24,8 +24,8 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
         M. Under `jit`, where values cannot be read, bases that are refused below give NaN.
 
     Raises:
-        ValueError: if a basis is not finite or its rows are dependent, the widths differ, or the
-            subspaces meet: then no matrix tells their common vectors apart. The dimension is named.
+        ValueError: if a basis is not finite, not of a floating type or its rows are dependent, the widths
+            differ, or the subspaces meet: then no matrix tells their common vectors apart. The dimension is named.
 
     Source: claims C.1, C.2; Stanford CS224n assignment 5, question 1(b)i.
     """
@@ -55,7 +55,8 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
     Counted are the principal angles whose sine is at most 4 d eps, the rounding error of the sine itself.
 
     Raises:
-        ValueError: if a basis is not finite or its rows are dependent, or the widths differ.
+        ValueError: if a basis is not finite, not of a floating type or its rows are dependent, or the widths
+            differ.
     """
     _check(a, b)
     q_a, _ = jnp.linalg.qr(_unit_rows(a).T)
@@ -76,6 +77,7 @@ def _sine_tolerance(basis: Array) -> float:
 
 def _check(a: Array, b: Array) -> None:
     refuse.wrong_rank(2, a=a, b=b)
+    refuse.not_floating(a=a, b=b)
     refuse.different_axes("width of the space", a=a.shape[1], b=b.shape[1])
     refuse.non_finite(a=a, b=b)
     for name, basis in {"a": a, "b": b}.items():

@@ -68,11 +68,13 @@ def pose(
         seed: of the sample.
 
     Raises:
-        ValueError: if an array is not a matrix or not finite, widths differ, the scale is not positive and finite,
-            the seed is none, or a vector is so long that its features overflow: the message names its norm.
+        ValueError: if an array is not a matrix, not real or not finite, widths differ, the scale is not positive
+            and finite, the seed is none, or a vector is so long that its features overflow: the message names its
+            norm.
     """
     refuse.wrong_rank(2, queries=queries, keys=keys)
     refuse.different_axes("width", queries=queries.shape[1], keys=keys.shape[1])
+    refuse.not_real(queries=queries, keys=keys)
     refuse.non_finite(queries=queries, keys=keys)
     if not queries.size or not keys.size:
         raise ValueError(f"queries and keys must hold numbers, but have shapes {queries.shape} and {keys.shape}")

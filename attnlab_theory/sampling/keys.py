@@ -39,8 +39,8 @@ def noisy_keys(
         One row per key. Under `jit`, where values cannot be read, a negative variance gives NaN.
 
     Raises:
-        ValueError: if a variance is negative, a number is not finite, the means are not of a floating type,
-            or shapes disagree.
+        ValueError: if a variance is negative, a number is not finite or not real, the means are not of a floating
+            type, or shapes disagree.
 
     Source: Stanford CS224n assignment 5, question 1(c).
     """
@@ -88,7 +88,7 @@ def gaussian_keys(
         normal: where the standard normals come from.
 
     Raises:
-        ValueError: if the shapes disagree.
+        ValueError: if the shapes disagree, the means are not of a floating type or the factors not real.
     """
     check_factors(means, factors)
     noise = normal(key, (factors.shape[0], factors.shape[2]), means.dtype)
@@ -124,6 +124,7 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
     refuse.wrong_rank(2, means=means)
     refuse.wrong_rank(1, stretch=stretch)
     refuse.not_floating(means=means)
+    refuse.not_real(variance=variance, stretch=stretch)
     refuse.different_axes("keys", means=means.shape[0], stretch=stretch.shape[0])
     if jnp.ndim(variance) > 0:
         refuse.wrong_rank(1, variance=variance)
@@ -137,13 +138,14 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
 
 
 def check_factors(means: Array, factors: Array) -> None:
-    """Refuse means and factors that do not belong together, and means that are not of a floating type.
+    """Refuse means and factors that do not belong together, means not of a floating type and factors not real.
 
     Raises:
-        ValueError: naming the axis on which they disagree, or the type of the means.
+        ValueError: naming the axis on which they disagree, or the type.
     """
     refuse.wrong_rank(2, means=means)
     refuse.not_floating(means=means)
     refuse.wrong_rank(3, factors=factors)
+    refuse.not_real(factors=factors)
     refuse.different_axes("keys", means=means.shape[0], factors=factors.shape[0])
     refuse.different_axes("key width", means=means.shape[1], factors=factors.shape[1])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.optimize
 import scipy.special
+from numpy.typing import ArrayLike
 
 from attnlab_theory.stats.interval import Interval
 
@@ -41,10 +42,10 @@ class Bound:
             error_rate: between 0 and 1; `exact` takes 0.
 
         Raises:
-            ValueError: if the draws are no row, are none, are not finite or break the assumption, or the
-                error rate does not lie between 0 and 1.
+            ValueError: if the draws are no row, are none, are not real or not finite or break the assumption, or
+                the error rate does not lie between 0 and 1.
         """
-        row = np.asarray(draws, dtype=np.float64)
+        row = real_numbers(draws)
         if row.ndim != 1 or not row.size:
             raise ValueError(f"draws must be a row of at least one number, not an array of shape {row.shape}")
         _require(bool(np.all(np.isfinite(row))), "a draw is not finite")
@@ -260,6 +261,18 @@ def _summed_psi(x: np.ndarray) -> float:
     term += size
     term += 1
     return float(np.sum(np.copysign(np.log(term, out=term), x)))
+
+
+def real_numbers(values: ArrayLike) -> np.ndarray:
+    """The values in float64.
+
+    Raises:
+        ValueError: if they are complex, whose imaginary part a cast would drop, or dates or text.
+    """
+    given = np.asarray(values)
+    if given.dtype.kind in "cmMSU":
+        raise ValueError(f"real numbers are needed, not {given.dtype}")
+    return given.astype(np.float64, copy=False)
 
 
 def _require(holds: bool, broken: str) -> None:

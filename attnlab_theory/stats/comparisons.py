@@ -8,7 +8,7 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
-from attnlab_theory.stats.bounds import proportion
+from attnlab_theory.stats.bounds import proportion, real_numbers
 from attnlab_theory.stats.interval import Interval
 
 
@@ -55,9 +55,9 @@ def auroc(higher: np.ndarray, lower: np.ndarray) -> float:
         lower: one row, supposed to be smaller.
 
     Raises:
-        ValueError: if a sample is no row, is empty or holds NaN.
+        ValueError: if a sample is no row, is empty, is not real or holds NaN.
     """
-    higher, lower = (np.asarray(sample, np.float64) for sample in (higher, lower))
+    higher, lower = (real_numbers(sample) for sample in (higher, lower))
     for sample in (higher, lower):
         if sample.ndim != 1 or not sample.size or np.any(np.isnan(sample)):
             raise ValueError(f"AUROC needs two rows of at least one number each, without NaN, not {sample}")

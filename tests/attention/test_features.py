@@ -193,6 +193,9 @@ def test_bad_parameters_of_generalised_features_are_refused(options, message):
         ({"a": 0.0}, "a must have 1 axes"),
         ({"basis": jnp.eye(3)[:, :2]}, "directions must agree: a has 3, basis has 2"),
         ({"basis": jnp.eye(3).at[0, 1].set(jnp.nan)}, "basis must be finite"),
+        ({"basis": 1j * jnp.eye(3, dtype=complex)}, "basis must hold real numbers, not complex"),
+        ({"a": jnp.zeros(3, complex)}, "a must hold real numbers, not complex"),
+        ({"basis": 5 * jnp.eye(3)}, r"basis must be orthonormal, .* off by 24: take"),
     ],
 )
 def test_bad_parameters_of_dense_features_are_refused(changed, message):

@@ -88,6 +88,15 @@ def test_bad_bases_become_nan_under_jit():
     assert jnp.all(jnp.isfinite(jax.jit(extractor)(a, b)))
 
 
+@pytest.mark.parametrize("kind", [int, complex])
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_bases_that_are_not_of_a_floating_type_are_refused(kind):
+    a, b = jnp.eye(3)[:1], jnp.eye(3)[1:2]
+    for function in (extractor, intersection_dimension):
+        with pytest.raises(ValueError, match=f"b must hold floating-point numbers, not {kind.__name__}"):
+            function(a, b.astype(kind))
+
+
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [

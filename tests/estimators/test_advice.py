@@ -140,6 +140,14 @@ def test_keys_that_are_all_alike_need_no_features():
     assert advice.amount == "Any number of features will do: the predicted error of a row is zero."
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("name", ["queries", "keys"])
+def test_complex_vectors_are_refused(name):
+    given = {"queries": np.ones((1, 2)), "keys": np.ones((1, 2))} | {name: np.full((1, 2), 1 + 9j)}
+    with pytest.raises(ValueError, match=f"{name} must hold real numbers, not complex128"):
+        pose(**given)
+
+
 def test_an_error_whose_square_is_lost_is_refused():
     q = np.ones((2, 3))
     with pytest.raises(ValueError, match="error must be at least 1e-150, not 1e-300"):

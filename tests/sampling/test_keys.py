@@ -129,6 +129,8 @@ def test_a_traced_negative_variance_gives_nan(wrong):
         ({"variance": -0.5}, r"variance must not be negative, but is -0\.5"),
         ({"variance": float("nan")}, "variance must not be negative, but is nan"),
         ({"variance": float("inf")}, "variance must be finite"),
+        ({"variance": 0.1j}, "variance must hold real numbers, not complex"),
+        ({"stretch": jnp.full(3, 0.1j)}, "stretch must hold real numbers, not complex"),
         ({"variance": jnp.asarray([0.1, -0.25, 0.1])}, r"variance must not be negative, but is -0\.25"),
         ({"variance": jnp.zeros(2)}, "keys must agree: means has 3, variance has 2"),
         ({"stretch": jnp.asarray([0.0, 0.0, -0.5])}, r"stretch must not be negative, but is -0\.5"),
@@ -175,5 +177,7 @@ def test_factors_of_other_keys_are_refused():
     factors = noise_factors(MEANS, variance=0.1, stretch=STRETCH)
     with pytest.raises(ValueError, match="keys must agree: means has 2, factors has 3"):
         gaussian_keys(key_for(0), MEANS[:2], factors)
+    with pytest.raises(ValueError, match="factors must hold real numbers, not complex"):
+        gaussian_keys(key_for(0), MEANS, factors.astype(complex))
     with pytest.raises(ValueError, match="key width must agree: means has 2, factors has 3"):
         gaussian_keys(key_for(0), MEANS[:, :2], factors)

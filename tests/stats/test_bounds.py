@@ -231,6 +231,13 @@ def test_draws_that_break_the_assumption_are_refused(bound, draws, said):
         bound.interval(np.asarray(draws), ERROR_RATE)
 
 
+@pytest.mark.parametrize("draws", [[1 + 5j, 2, 3], ["1", "0"], np.array([b"1"])])
+@pytest.mark.parametrize("bound", [proportion(), normal("x")], ids=["proportion", "normal"])
+def test_draws_that_are_not_real_are_refused(bound, draws):
+    with pytest.raises(ValueError, match="real numbers are needed, not"):
+        bound.interval(np.array(draws), 0.05)
+
+
 @pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.1, math.nan])
 @pytest.mark.parametrize("bound", [bounded(0.0, 1.0), proportion(), known_variance(1.0), normal("none")])
 def test_an_error_rate_that_is_no_rate_is_refused(bound, error_rate):

@@ -137,8 +137,9 @@ def test_the_interval_of_auroc_is_no_wider_than_twice_delongs_in_large_samples()
         ([math.nan], [1.0], 0.1, "without NaN"),
         ([[1.0]], [1.0], 0.1, "two rows"),
         ([1.0], [1.0], 0.0, "not 0.0"),
+        ([1.0, 2 + 1j], [1.0], 0.1, "real numbers are needed, not complex"),
     ],
-    ids=["empty", "NaN", "rank", "rate"],
+    ids=["empty", "NaN", "rank", "rate", "complex"],
 )
 def test_samples_without_an_auroc_are_refused(higher, lower, error_rate, said):
     with pytest.raises(ValueError, match=said):
