@@ -1,9 +1,12 @@
 """The only place where an integer becomes a PRNG key."""
 
+import operator
 import zlib
 
 import jax
 from jaxtyping import PRNGKeyArray
+
+from attnlab_theory import refuse
 
 
 def key_for(seed: int, *names: str) -> PRNGKeyArray:
@@ -17,8 +20,10 @@ def key_for(seed: int, *names: str) -> PRNGKeyArray:
         names: what the key is for, from general to particular: experiment, claim, purpose.
 
     Raises:
-        ValueError: if `seed` is negative or does not fit in 63 bits.
+        ValueError: if `seed` is not a whole number, is negative or does not fit in 63 bits.
     """
+    refuse.not_whole(seed=seed)
+    seed = operator.index(seed)
     if not 0 <= seed < 2**63:
         raise ValueError(f"seed must be between 0 and 2**63 - 1, not {seed}")
     key = jax.random.key(seed % 2**32)

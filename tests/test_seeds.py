@@ -36,6 +36,14 @@ def test_the_keys_of_a_release_are_the_keys_of_the_next():
     assert numbers(key_for(1, "copy-weight")) == (4294362976, 4034449587)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_seed_is_any_whole_number_and_no_other():
+    assert numbers(key_for(np.int32(5), "a")) == numbers(key_for(np.uint8(5), "a")) == numbers(key_for(5, "a"))
+    for seed in (1.5, "1", True):
+        with pytest.raises(ValueError, match=f"seed must be a whole number, not {seed!r}"):
+            key_for(seed)
+
+
 @pytest.mark.parametrize("seed", [-1, 2**63, -(2**70)])
 def test_a_seed_out_of_range_is_refused(seed):
     with pytest.raises(ValueError, match=rf"between 0 and 2\*\*63 - 1, not {seed}"):

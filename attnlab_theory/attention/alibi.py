@@ -22,6 +22,7 @@ def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
 
     Source: Press et al. 2022, "Train short, test long", section 3 and its published code.
     """
+    refuse.not_whole(heads=h)
     if not h > 0:
         raise ValueError(f"slopes need at least one head, not {h}")
     lower = 2 ** (int(h).bit_length() - 1)

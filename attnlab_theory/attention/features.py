@@ -171,11 +171,11 @@ def _below_an_eighth(a: Scalar | Array, x: Array) -> Array:
     """The parameter in the dtype of x, or NaN where a traced one turns out to be too large."""
     if refuse.is_concrete(a):
         host = np.asarray(a, np.float64)
-        too_large = host[~(host < 0.125)]  # NaN included
+        too_large = host[~(host.astype(x.dtype) < 0.125)]  # NaN included, and what is rounded up to 1/8
         if too_large.size:
             raise ValueError(
-                f"a must be less than 1/8, not {too_large.flat[0]}: beyond it the variance of generalised "
-                "exponential features is infinite"
+                f"a must be less than 1/8, not {too_large.flat[0]}, in {x.dtype}: beyond it the variance of "
+                "generalised exponential features is infinite"
             )
         refuse.non_finite(a=a)
     a = jnp.asarray(a, x.dtype)

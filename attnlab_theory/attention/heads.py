@@ -18,6 +18,7 @@ def split_heads(x: Float[Array, "t c"], h: int) -> Float[Array, "h t d"]:
     Source: Vaswani et al. 2017, section 3.2.2.
     """
     refuse.wrong_rank(2, x=x)
+    refuse.not_whole(heads=h)
     if not h > 0 or x.shape[1] % h:
         raise ValueError(f"a width of {x.shape[1]} cannot be cut into {h} heads of equal width")
     return jnp.swapaxes(x.reshape(x.shape[0], h, x.shape[1] // h), 0, 1)

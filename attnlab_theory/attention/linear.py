@@ -139,7 +139,7 @@ def seen_key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, " s"]:
 
 def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array | None, remedy: str) -> Array:
     # The normaliser is the output for a value of one.
-    values = jnp.concatenate([v, jnp.ones_like(v[:, :1])], axis=1)
+    values = jnp.concatenate([v, jnp.ones((v.shape[0], 1), v.dtype)], axis=1)
     if causal:
         sums = _causal_product(*of_one_type(phi_q, phi_k, values, growth))
     else:

@@ -126,5 +126,6 @@ def synthesizer_attention(
 
 
 def _refuse_longer(length: int, positions: int, name: str) -> None:
+    refuse.not_whole(length=length)
     if not 0 < length <= positions:
         raise ValueError(f"the sequence has {length} positions, but {name} has {positions}: cut it, or learn more")

@@ -60,10 +60,10 @@ def many_noisy_keys(
 
     Many draws from one PRNG key cost less than one draw from each of many. One draw is what `noisy_keys` returns.
 
-    Args, raises: as `noisy_keys`; also ValueError if `n` is not positive.
+    Args, raises: as `noisy_keys`; also ValueError if `n` is not a positive whole number.
     """
     _check(means, variance, stretch)
-    not_replicates(n)
+    refuse.not_a_size(replicates=n)
     s, d = means.shape
     # All normals of a draw from one call: a second call costs half as much again, to compile and to run.
     normals = normal(key, (n, s, d + 1), means.dtype)
@@ -110,16 +110,6 @@ def noise_factors(
     return jnp.concatenate([isotropic, along[:, :, None]], axis=2)
 
 
-def not_replicates(n: int) -> None:
-    """Refuse a number of replicates below one.
-
-    Raises:
-        ValueError: naming the number.
-    """
-    if not n > 0:
-        raise ValueError(f"the number of replicates must be positive, not {n}")
-
-
 def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
     refuse.wrong_rank(2, means=means)
     refuse.wrong_rank(1, stretch=stretch)
@@ -133,7 +123,7 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
     for name, numbers in {"variance": variance, "stretch": stretch}.items():
         if refuse.is_concrete(numbers):
             # numpy: inside a jit, jax would make a tracer even of this. A NaN is its own minimum, and is refused.
-            refuse.negative(**{name: float(np.min(np.asarray(numbers)))})
+            refuse.negative(**{name: float(np.min(np.asarray(numbers), initial=0.0))})
     refuse.non_finite(variance=variance, stretch=stretch)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab_theory import refuse
+
 STEPS = 256
 """Most chunks per call into the compiled loop, over all devices: 1, 2, 4, ... 256 devices share them evenly."""
 
@@ -45,10 +47,9 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
             are in the statistics' dtype, sums over chunks in float64.
 
     Raises:
-        ValueError: if `trials` or `chunk` is not positive.
+        ValueError: if `trials` or `chunk` is not a positive whole number.
     """
-    if not (trials > 0 and chunk > 0):
-        raise ValueError(f"trials and chunk must be positive, not {trials} and {chunk}")
+    refuse.not_a_size(trials=trials, chunk=chunk)
     run = _compiled(draw, chunk)
     chunks = -(-trials // chunk)
     devices = _shares()

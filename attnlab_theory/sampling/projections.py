@@ -1,6 +1,7 @@
 """Projections for random features: every row is N(0, I) in d dimensions; how rows hang together is the coupling."""
 
 import functools
+import operator
 from typing import Literal
 
 import jax
@@ -70,7 +71,7 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
     Source: Matoušek 1998, "On the L2-discrepancy for anchored boxes"; Joe and Kuo 2008, for the directions.
     """
     refuse.not_a_size(m=m, d=d)
-    points = jnp.asarray(_sobol(m, d))
+    points = jnp.asarray(_sobol(operator.index(m), operator.index(d)))
     columns, shift = jax.random.split(key)
     # The columns of a random lower triangular matrix over the field of two elements, ones on its diagonal.
     tops = jnp.asarray(1 << np.arange(BITS)[::-1], jnp.uint32)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory import refuse
-from attnlab_theory.sampling.keys import Normal, check_factors, not_replicates
+from attnlab_theory.sampling.keys import Normal, check_factors
 
 
 class ScoreLaw(NamedTuple):
@@ -61,9 +61,9 @@ def noisy_scores(
         normal: where the standard normals come from.
 
     Raises:
-        ValueError: if `n` is not positive, or the law's two arrays are of different numbers of keys.
+        ValueError: if `n` is not a positive whole number, or the law's two arrays are of different numbers of keys.
     """
-    not_replicates(n)
+    refuse.not_a_size(replicates=n)
     refuse.different_axes("keys", factor=law.factor.shape[0], mean=law.mean.shape[1])
     keys, queries, rank = law.factor.shape
     noise = normal(key, (rank, keys, n), law.mean.dtype)

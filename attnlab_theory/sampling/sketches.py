@@ -4,15 +4,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab_theory import refuse
+
 
 def gaussian_sketch(key: PRNGKeyArray, r: int, n: int) -> Float[Array, "r n"]:
     """A matrix of independent N(0, 1/r): E[R^T R] is the identity of n dimensions.
 
     Raises:
-        ValueError: if `r` or `n` is not positive.
+        ValueError: if `r` or `n` is not a positive whole number.
 
     Source: Wang et al. 2020, "Linformer", theorem 2; Johnson and Lindenstrauss 1984.
     """
-    if not (r > 0 and n > 0):
-        raise ValueError(f"a sketch has at least one row and one column, not {r} by {n}")
+    refuse.not_a_size(rows=r, columns=n)
     return jax.random.normal(key, (r, n)) / jnp.sqrt(jnp.asarray(r, jax.dtypes.canonicalize_dtype(float)))

@@ -2,10 +2,14 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory import refuse
 from attnlab_theory.sampling.geometry import orthonormal
+
+RIGHT_ANGLE = float(np.float32(np.pi / 2))
+"""As the floating type that rounds it up the most has it."""
 
 
 def principal_frames(
@@ -23,14 +27,21 @@ def principal_frames(
         angles: the min(m, n) principal angles in radians, each between 0 (a common direction) and pi/2.
 
     Raises:
-        ValueError: if m + n > d (generic angles do not fit), or there are not min(m, n) angles.
+        ValueError: if m + n > d (generic angles do not fit), there are not min(m, n) angles, or one of them
+            is not between 0 and pi/2.
 
     Source: Björck and Golub 1973, "Numerical methods for computing angles between linear subspaces".
     """
+    refuse.not_whole(d=d, m=m, n=n)
     if not (m > 0 and n > 0 and m + n <= d):
         raise ValueError(f"subspaces of {m} and {n} dimensions need 0 < m, 0 < n and m + n <= d, but d = {d}")
     shared = min(m, n)
     refuse.different_axes("principal angles", min_m_n=shared, angles=angles.shape[0])
+    refuse.non_finite(angles=angles)
+    if refuse.is_concrete(angles):
+        for angle in np.asarray(angles):
+            if not 0 <= angle <= RIGHT_ANGLE:
+                raise ValueError(f"angles must lie between 0 and pi/2, not {angle}")
     frame = orthonormal(key, m + n, d)
     a, rest = frame[:m], frame[m:]
     cosines = jnp.cos(angles).astype(frame.dtype)[:, None]

@@ -91,3 +91,9 @@ def test_positions_that_are_not_real_are_refused(kind):
 def test_no_heads_have_no_slopes():
     with pytest.raises(ValueError, match="at least one head, not 0"):
         alibi_slopes(0)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_part_of_a_head_has_no_slope():
+    with pytest.raises(ValueError, match=r"heads must be a whole number, not 2\.5"):
+        alibi_slopes(2.5)

@@ -184,6 +184,12 @@ def test_bad_parameters_of_generalised_features_are_refused(options, message):
             features(POINTS, PROJECTION, **options)
 
 
+def test_a_parameter_that_float32_rounds_up_to_an_eighth_is_refused():
+    x, w = (each.astype(jnp.float32) for each in (POINTS, PROJECTION))
+    with pytest.raises(ValueError, match=r"a must be less than 1/8, not 0\.1249999999, in float32"):
+        generalized_exponential_features(x, w, a=0.125 - 1e-10)
+
+
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("changed", "message"),

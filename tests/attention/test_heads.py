@@ -124,3 +124,9 @@ def test_bad_input_to_a_mean_of_heads_is_refused(changed, message):
     given_ = {"q": Q[0], "k": K[0], "v": VALUES[0], "scale": 0.5} | changed
     with pytest.raises(ValueError, match=message):
         averaged_heads(**given_)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_number_of_heads_that_is_not_whole_is_refused():
+    with pytest.raises(ValueError, match=r"heads must be a whole number, not 2\.0"):
+        split_heads(jnp.ones((2, 4)), 2.0)

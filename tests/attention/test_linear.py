@@ -164,5 +164,11 @@ def test_bad_input_to_linear_attention_is_refused(changed, message):
         linear_attention(**given_)
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_values_without_width_have_rows_without_width(causal):
+    phi, v = jnp.ones((3, M), FLOAT), jnp.ones((3, 0), FLOAT)
+    assert linear_attention(phi, phi, v, causal=causal).shape == (3, 0)
+
+
 def test_no_queries_get_no_rows():
     assert linear_attention(PHI_Q[:0], PHI_K, VALUES).shape == (0, V)

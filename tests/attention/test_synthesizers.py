@@ -81,6 +81,7 @@ def test_a_traced_infinity_gives_nan(wrong):
     [
         (lambda: random_logits(TABLE, 7), "the sequence has 7 positions, but the table has 6"),
         (lambda: random_logits(TABLE[:, :3], 4), "but the table has 3"),
+        (lambda: random_logits(TABLE, 2.0), "length must be a whole number, not 2.0"),
         (lambda: random_logits(TABLE, 0), "the sequence has 0 positions"),
         (lambda: factorised_logits(LEFT, RIGHT, 7), "but the factors has 6"),
         (lambda: factorised_logits(LEFT, RIGHT[:, :1], 4), "rank must agree: left has 2, right has 1"),

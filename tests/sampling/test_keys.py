@@ -167,8 +167,19 @@ def test_integer_means_are_refused():
             refused()
 
 
+def test_no_keys_have_no_draws_to_make():
+    keys = many_noisy_keys(key_for(0), MEANS[:0], 2, variance=0.1, stretch=STRETCH[:0])
+    assert keys.shape == (2, 0, 3)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_part_of_a_replicate_is_refused():
+    with pytest.raises(ValueError, match=r"replicates must be a whole number, not 1\.5"):
+        many_noisy_keys(key_for(0), MEANS, 1.5, variance=0.1, stretch=STRETCH)
+
+
 def test_no_replicates_are_refused():
-    with pytest.raises(ValueError, match="the number of replicates must be positive, not 0"):
+    with pytest.raises(ValueError, match="replicates must be positive, not 0"):
         many_noisy_keys(key_for(0), MEANS, 0, variance=0.1, stretch=STRETCH)
 
 

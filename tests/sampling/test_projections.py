@@ -119,3 +119,9 @@ def test_unknown_norms_and_too_many_directions_are_refused():
         orthogonal_projection(key_for(0), 2, 2, norms=unknown)
     with pytest.raises(ValueError, match="at most 21201 dimensions, not in 21202"):
         quasi_monte_carlo_projection(key_for(0), 1, 21202)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_sizes_may_be_numpys_whole_numbers():
+    asked = quasi_monte_carlo_projection(key_for(0), np.int64(4), np.int64(2))
+    assert np.array_equal(asked, quasi_monte_carlo_projection(key_for(0), 4, 2))

@@ -114,5 +114,5 @@ def test_shapes_that_disagree_are_refused():
 
 
 def test_no_replicates_are_refused():
-    with pytest.raises(ValueError, match="the number of replicates must be positive, not -1"):
+    with pytest.raises(ValueError, match="replicates must be positive, not -1"):
         noisy_scores(key_for(0), score_law(QUERIES, MEANS, FACTORS), -1)

@@ -19,5 +19,11 @@ def test_entries_are_normal_with_variance_one_over_rows():
 
 @pytest.mark.parametrize(("r", "n"), [(0, 4), (4, 0)])
 def test_an_empty_sketch_is_refused(r, n):
-    with pytest.raises(ValueError, match=f"not {r} by {n}"):
+    with pytest.raises(ValueError, match="must be positive, not 0"):
         gaussian_sketch(key_for(0, "sketch"), r, n)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_a_part_of_a_row_is_refused():
+    with pytest.raises(ValueError, match=r"rows must be a whole number, not 2\.5"):
+        gaussian_sketch(key_for(0, "sketch"), 2.5, 3)

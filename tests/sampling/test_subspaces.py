@@ -54,3 +54,22 @@ def test_subspaces_that_cannot_have_generic_angles_are_refused(d, m, n):
 def test_a_wrong_number_of_angles_is_refused():
     with pytest.raises(ValueError, match="principal angles must agree"):
         principal_frames(key_for(0), 9, 3, 4, angles=jnp.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("angle", "message"), [(3.0, "between 0 and pi/2, not 3"), (-0.1, "not -0.1"), (np.nan, "must be finite")]
+)
+def test_angles_that_are_no_principal_angles_are_refused(angle, message):
+    with pytest.raises(ValueError, match=message):
+        principal_frames(key_for(0), 4, 1, 2, angles=jnp.asarray([angle], float))
+
+
+def test_a_right_angle_may_be_rounded_up():
+    a, b = principal_frames(key_for(0), 4, 1, 2, angles=jnp.full(1, jnp.pi / 2))
+    assert np.abs(a @ b.T).max() <= 8 * float(jnp.finfo(a.dtype).eps)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_dimensions_that_are_not_whole_are_refused():
+    with pytest.raises(ValueError, match=r"m must be a whole number, not 1\.0"):
+        principal_frames(key_for(0), 4, 1.0, 2, angles=jnp.ones(1))
