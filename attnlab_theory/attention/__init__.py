@@ -1,4 +1,4 @@
-"""Room 1: arrays to arrays, exactly. No configuration, and no PRNG keys but for BigBird's links."""
+"""Arrays to arrays, exactly. No configuration, and no PRNG keys but for BigBird's links."""
 
 from attnlab_theory.attention.additive import additive_attention, additive_weights
 from attnlab_theory.attention.alibi import alibi_attention, alibi_bias, alibi_slopes, alibi_weights

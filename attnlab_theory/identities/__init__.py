@@ -1,4 +1,4 @@
-"""Room 5, beside the claims: what is true of every input. One counterexample fails an identity."""
+"""What is true of every input: one counterexample fails an identity."""
 
 from attnlab_theory.identities import (
     agreement,

@@ -1,4 +1,4 @@
-"""Room 2: a PRNG key to a random problem. Nothing is judged here."""
+"""A PRNG key to a random problem. Nothing is judged here."""
 
 from attnlab_theory.sampling.geometry import orthonormal
 from attnlab_theory.sampling.hashed import hashed_bits, hashed_normal
