@@ -1,6 +1,7 @@
 """One head with Q = K, no mask and no positions: what its symmetric scores can route, and cannot (A.11)."""
 
 import itertools
+import math
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -23,6 +24,8 @@ def positive_semidefinite(subject: str, scores_of: ScoresOf, *, shared: bool = T
     def residual(case: Tokens) -> float:
         q, k = _projected(case, shared)
         scores = host(scores_of(q, k, scale=case.scale))
+        if not np.all(np.isfinite(scores)):
+            return math.nan  # of which no eigenvalues are worked out
         return float(max(np.max(np.abs(scores - scores.T)), -np.linalg.eigvalsh((scores + scores.T) / 2)[0]))
 
     return Identity(
@@ -44,9 +47,9 @@ def no_three_cycle(subject: str, scores_of: ScoresOf, *, shared: bool = True) ->
     def residual(case: Tokens) -> float:
         q, k = _projected(case, shared)
         s = host(scores_of(q, k, scale=case.scale))
-        triples = itertools.permutations(range(len(s)), 3)
+        a, b, c = np.array(list(itertools.permutations(range(len(s)), 3))).T
         # The least of the three margins by which a prefers b to c, b prefers c to a, and c prefers a to b.
-        return float(max(min(s[a, b] - s[a, c], s[b, c] - s[b, a], s[c, a] - s[c, b]) for a, b, c in triples))
+        return float(np.max(np.min([s[a, b] - s[a, c], s[b, c] - s[b, a], s[c, a] - s[c, b]], axis=0)))
 
     return Identity(
         family="no-three-cycle",
@@ -72,7 +75,7 @@ def possible_chain(subject: str, scores_of: ScoresOf) -> Identity[Tokens]:
         keys = jnp.asarray(CHAIN @ frame.T, case.x.dtype)
         s = host(scores_of(keys, keys, scale=case.scale)) / float(case.scale)
         margins = (s[1, 0] - s[1, 1], s[1, 0] - s[1, 2], s[0, 2] - s[0, 0], s[0, 2] - s[0, 1])
-        return -float(min(margins))
+        return -float(np.min(margins))
 
     def tolerance(case: Tokens) -> float:
         """The least of the exact margins is 0.6 (token 2 prefers 1 to 3); any half of it is a chain."""

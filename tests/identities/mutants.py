@@ -265,7 +265,15 @@ def rotated_keys(q, k, *, scale):
     return attention_scores(q, jnp.roll(k, 1, axis=1), scale=scale)
 
 
+def undefined_in_one_place(q, k, *, scale):
+    """NaN that no comparison meets first."""
+    return attention_scores(q, k, scale=scale).at[0, 1].set(jnp.nan)
+
+
 SHARED = (
+    shared_projection.positive_semidefinite("one NaN", undefined_in_one_place),
+    shared_projection.no_three_cycle("one NaN", undefined_in_one_place),
+    shared_projection.possible_chain("one NaN", undefined_in_one_place),
     shared_projection.positive_semidefinite("one sign", half_shared),
     shared_projection.no_three_cycle("keys rolled", rotated_keys),
     shared_projection.possible_chain("distances", distances),
