@@ -29,7 +29,7 @@ def additive_weights(
     w_out: Float[Array, " m"],
     mask: Bool[Array, "t s"] | None = None,
 ) -> Float[Array, "t s"]:
-    """Softmax over s of w_out . tanh(q_t w_q + k_s w_k).
+    """Softmax over s of w_out . tanh(q_t w_q + k_s w_k); derivatives in reverse mode only.
 
     Args:
         q: queries, one row per output position.
@@ -71,6 +71,8 @@ def additive_attention(
 ) -> Float[Array, "t v"]:
     """The means of the values under `additive_weights`; the t x s weights do not exist either.
 
+    Derivatives in reverse mode only.
+
     Args, raises: as `additive_weights`; also if k and v differ in length or v is not finite.
 
     Source: Bahdanau et al. 2015, A.1.2.
@@ -91,6 +93,8 @@ def additive_scores(
     a: Float[Array, "t m"], b: Float[Array, "s m"], w_out: Float[Array, " m"]
 ) -> Float[Array, "t s"]:
     """w_out . tanh(a_t + b_s) of queries and keys that are projected already: for a cache, or a bias on top.
+
+    Derivatives in reverse mode only.
 
     Args:
         a: projected queries.

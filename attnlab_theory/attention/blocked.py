@@ -57,8 +57,9 @@ def blocked_attention(
         causal: position t sees positions 0..t only.
 
     Returns:
-        One row per query, in the common type of q, k and v. A row with a score that overflows is NaN; under `jit`,
-        where values cannot be read, so is one with a bad scale or one that sees a key that is not finite.
+        One row per query, in the common type of q, k and v. A row with a score that overflows is NaN; below the
+        others it has no weight, unless a whole first tile overflows. Under `jit`, where values cannot be read, a
+        row is NaN too with a bad scale or if it sees a key that is not finite.
 
     Raises:
         ValueError: as `attention`; also if `block` is not a positive whole number, or `causal` is asked for
@@ -155,7 +156,7 @@ def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | N
     fresh = _State(m, jnp.sum(powers, axis=1), jnp.einsum("ts,sv->tv", powers, v))
     if state is None:
         return fresh
-    # The first tile shows every query a key, so m is finite from then on and exp(-inf - m) is zero.
+    # The first tile shows every query a key: unless all its scores overflow, m is finite and exp(-inf - m) zero.
     shrink = jnp.exp(state.m - m)
     return _State(m, shrink * state.z + fresh.z, shrink[:, None] * state.o + fresh.o)
 

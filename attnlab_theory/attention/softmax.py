@@ -40,9 +40,9 @@ def attention_weights(
             for scale = 1 and the GPT uses 1/sqrt(d); guessing hides the gap.
 
     Returns:
-        Rows are probability vectors over source positions. A row with a score that overflows is NaN. Under `jit`,
-        where values cannot be read, so is one with a bad scale, one that sees nothing or one that sees a key that
-        is not finite.
+        Rows are probability vectors over source positions. A row with a score that overflows is NaN; one that
+        overflows below the others has no weight. Under `jit`, where values cannot be read, a row is NaN too with a
+        bad scale, if it sees nothing or if it sees a key that is not finite.
 
     Raises:
         ValueError: if `scale` is not positive and finite, there is no key, q and k differ in width, an

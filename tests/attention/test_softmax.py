@@ -168,6 +168,12 @@ def test_rows_that_overflow_are_nan():
     assert np.isnan(blocked_attention(q, k, v, scale=SCALE, block=2)).all()
 
 
+def test_a_score_that_overflows_below_the_others_has_no_weight():
+    far, near = jnp.asarray([[-3e38], [0.0]], jnp.float32), jnp.asarray([[1e30]], jnp.float32)
+    assert np.array_equal(attention_weights(near, far, scale=1.0), [[0, 1]])
+    assert np.isnan(attention_weights(near, far[:1], scale=1.0)).all()
+
+
 def test_large_scores_that_do_not_overflow_are_weighed():
     weights = attention_weights(1e18 * Q, 1e18 * K, scale=SCALE)
     assert np.array_equal(np.sum(weights, axis=1), np.ones(T))
