@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from attnlab_theory.estimators.advice import Advice
+from attnlab_theory.estimators.errors import COUPLINGS
 from attnlab_theory.report import style
 from attnlab_theory.theory import feature_covariance as theory
 
@@ -82,7 +83,7 @@ def _draw_errors(ax: Axes, advice: Advice) -> None:
     places = np.arange(len(advice.lines))
     predicted = [line.weights for line in advice.lines]
     ax.plot(places, predicted, "_", color="black", ms=26, mew=2, label="predicted, independent projections")
-    for series, coupling in enumerate(("iid", "orthogonal", "quasi-Monte Carlo")):
+    for series, coupling in enumerate(COUPLINGS):
         measured = [line.measured[coupling].weights for line in advice.lines]
         ax.plot(
             places + 0.14 * (series - 1),

@@ -187,15 +187,7 @@ def normal(argument: str) -> Bound:
     """
     if not argument.strip():
         raise ValueError("a normal interval needs its large-sample argument in words")
-
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        if np.min(draws) == np.max(draws):
-            return EVERYTHING
-        quantile = -float(scipy.special.ndtri(error_rate / 2))
-        return Interval.around(
-            float(np.mean(draws)), quantile * float(np.std(draws, ddof=1)) / math.sqrt(draws.size)
-        )
-
+    interval = functools.partial(_by_quantile, quantile=lambda n, chance: scipy.special.ndtri(chance))
     return Bound("normal", f"large sample: {argument}", interval)
 
 
@@ -212,16 +204,15 @@ def student(argument: str) -> Bound:
     """
     if not argument.strip():
         raise ValueError("a t interval needs an argument in words why its draws are close to normal")
-
-    def interval(draws: np.ndarray, error_rate: float) -> Interval:
-        if np.min(draws) == np.max(draws):
-            return EVERYTHING
-        quantile = -float(scipy.special.stdtrit(draws.size - 1, error_rate / 2))
-        return Interval.around(
-            float(np.mean(draws)), quantile * float(np.std(draws, ddof=1)) / math.sqrt(draws.size)
-        )
-
+    interval = functools.partial(_by_quantile, quantile=lambda n, chance: scipy.special.stdtrit(n - 1, chance))
     return Bound("student", f"close to normal: {argument}", interval)
+
+
+def _by_quantile(draws: np.ndarray, error_rate: float, *, quantile: Callable[[int, float], float]) -> Interval:
+    if np.min(draws) == np.max(draws):
+        return EVERYTHING
+    errors = -float(quantile(draws.size, error_rate / 2))
+    return Interval.around(float(np.mean(draws)), errors * float(np.std(draws, ddof=1)) / math.sqrt(draws.size))
 
 
 def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -> Interval:

@@ -13,7 +13,7 @@ def leak_bound(n: int, gap: float) -> float:
 
     Source: claims B.1.
     """
-    # Divided by x, which may underflow but never overflows for a gap >= 0.
+    # x may underflow, but never overflows for a gap >= 0.
     x = (n - 1) * np.exp(-gap)
     return float(x / (1 + x))
 

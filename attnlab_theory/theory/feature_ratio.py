@@ -5,6 +5,8 @@ exact normaliser, and the normaliser is 1 + n. Then c' - c = e / (1 + n) = e (1 
 and n are those of one projection over m, m^2, ...
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.special
 
@@ -24,8 +26,8 @@ def bias(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int)
     Returns:
         -E[e n], and (E[e n^2] - 3 E[e n] E[n^2]) / m: with both the error is of order 1 / m^2.
     """
-    _, both, second, third = _moments(estimator, q, k, v)
-    return -both, (third["enn"] - 3 * both * second["nn"]) / m
+    of = _moments(estimator, q, k, v)
+    return -of.en, (of.enn - 3 * of.en * of.nn) / m
 
 
 def squared_error(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int) -> tuple[float, float]:
@@ -36,8 +38,8 @@ def squared_error(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray, *
     Returns:
         E[e^2], and (-2 E[e^2 n] + 3 E[e^2] E[n^2] + 6 E[e n]^2) / m.
     """
-    first, both, second, third = _moments(estimator, q, k, v)
-    return first, (-2 * third["een"] + 3 * first * second["nn"] + 6 * both**2) / m
+    of = _moments(estimator, q, k, v)
+    return of.ee, (-2 * of.een + 3 * of.ee * of.nn + 6 * of.en**2) / m
 
 
 def row_errors(covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -53,19 +55,26 @@ def row_errors(covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return weights**2 * np.maximum(relative, 0)
 
 
-def _moments(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray):
-    """E[e^2], E[e n], {E[n^2]}, {E[e n^2], E[e^2 n]}: cumulants of one projection."""
+class _Moments(NamedTuple):
+    """E[e^2], E[e n], E[n^2], E[e n^2] and E[e^2 n], the cumulants of one projection."""
+
+    ee: float
+    en: float
+    nn: float
+    enn: float
+    een: float
+
+
+def _moments(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> _Moments:
     weights = scipy.special.softmax(k @ q)
     along = weights * (v - weights @ v)
     covariances = feature_covariance.covariances(estimator, q, k)
     pairs = covariances[:, :, None] + covariances[None, :, :] + covariances[:, None, :]
     third = feature_covariance.third_moments(estimator, q, k) - 1 - pairs
-    return (
-        float(along @ covariances @ along),
-        float(along @ covariances @ weights),
-        {"nn": float(weights @ covariances @ weights)},
-        {
-            "enn": float(np.einsum("ijl,i,j,l->", third, along, weights, weights)),
-            "een": float(np.einsum("ijl,i,j,l->", third, along, along, weights)),
-        },
+    return _Moments(
+        ee=float(along @ covariances @ along),
+        en=float(along @ covariances @ weights),
+        nn=float(weights @ covariances @ weights),
+        enn=float(np.einsum("ijl,i,j,l->", third, along, weights, weights)),
+        een=float(np.einsum("ijl,i,j,l->", third, along, along, weights)),
     )
