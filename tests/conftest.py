@@ -6,11 +6,16 @@ that, nobody else meets a failure that the next run does not repeat. `ATTNLAB_X6
 """
 
 import os
+import signal
 
 import hypothesis
 import jax
 import jaxtyping
 import pytest
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and some of them press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EXPLORING, WIDE = (os.environ.get(f"ATTNLAB_{name}") == "1" for name in ("EXPLORE", "X64"))
 
