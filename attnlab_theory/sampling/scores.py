@@ -34,11 +34,12 @@ def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float
         Its factors A_i are t x min(t, m): no more normals per key than there are queries.
 
     Raises:
-        ValueError: if the shapes disagree.
+        ValueError: if the shapes disagree, q or the means are not of a floating type, or the factors not real.
 
     Source: claims D.6.
     """
     refuse.wrong_rank(2, q=q)
+    refuse.not_floating(q=q)
     check_factors(means, factors)
     refuse.different_axes("key width", q=q.shape[1], means=means.shape[1])
     # A QR of (Q F)^T rather than a Cholesky factor of Q F F^T Q^T: two equal queries make the latter singular,

@@ -37,6 +37,7 @@ def principal_frames(
         raise ValueError(f"subspaces of {m} and {n} dimensions need 0 < m, 0 < n and m + n <= d, but d = {d}")
     shared = min(m, n)
     refuse.different_axes("principal angles", min_m_n=shared, angles=angles.shape[0])
+    refuse.not_real(angles=angles)
     refuse.non_finite(angles=angles)
     if refuse.is_concrete(angles):
         for angle in np.asarray(angles):

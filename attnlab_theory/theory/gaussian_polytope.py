@@ -70,8 +70,9 @@ def _saddle(strength: float) -> float:
     """The u with u = strength * phi(u) / Phi(u): where strength * log Phi(u) - u^2 / 2 is stationary."""
 
     def slope(u: float) -> float:
-        return u - strength * math.exp(-u * u / 2 - float(scipy.special.log_ndtr(u))) / math.sqrt(2 * math.pi)
+        # phi / Phi, in the form that neither overflows nor cancels.
+        return u - strength * math.sqrt(2 / math.pi) / float(scipy.special.erfcx(-u / math.sqrt(2)))
 
-    # phi / Phi falls, and is less than |u| + 1 / |u| for u < 0.
-    end = strength if strength > 0 else -math.sqrt(-strength / (1 + strength))
+    # phi / Phi falls, and is less than |u| + 1 / |u| for u < 0; a little further, for rounding.
+    end = 1.001 * (strength if strength > 0 else -math.sqrt(-strength / (1 + strength)))
     return float(scipy.optimize.root_scalar(slope, bracket=sorted((0.0, end))).root)

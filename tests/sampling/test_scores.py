@@ -116,3 +116,9 @@ def test_shapes_that_disagree_are_refused():
 def test_no_replicates_are_refused():
     with pytest.raises(ValueError, match="replicates must be positive, not -1"):
         noisy_scores(key_for(0), score_law(QUERIES, MEANS, FACTORS), -1)
+
+
+def test_queries_that_are_not_floating_have_no_law(unchecked_shapes):
+    for wrong in (QUERIES.astype(complex), QUERIES > 0):
+        with pytest.raises(ValueError, match=r"^q must"):
+            score_law(wrong, MEANS, FACTORS)

@@ -73,3 +73,8 @@ def test_a_right_angle_may_be_rounded_up():
 def test_dimensions_that_are_not_whole_are_refused():
     with pytest.raises(ValueError, match=r"m must be a whole number, not 1\.0"):
         principal_frames(key_for(0), 4, 1.0, 2, angles=jnp.ones(1))
+
+
+def test_complex_angles_are_refused(unchecked_shapes):
+    with pytest.raises(ValueError, match=r"^angles must hold real numbers, not complex"):
+        principal_frames(key_for(0), 4, 1, 2, angles=jnp.full(1, 0.5 + 1j))

@@ -72,6 +72,12 @@ def test_normals_that_add_up_to_zero_are_not_all_negative():
     assert orthant(49, -1 / 49) == 0.0
 
 
+def test_orthants_vanish_like_a_power_near_the_least_covariance():
+    # The cone of n normals that all but add up to zero is n - 1 dimensional: (1 + n cov)^((n - 1) / 2).
+    shares = [orthant(5, -(1 - left) / 5) / left**2 for left in (1e-4, 1e-5, 1e-6)]
+    assert shares[1:] == pytest.approx(shares[:-1], rel=1e-3)
+
+
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_shares_of_many_points_grow_with_the_dimension_up_to_one(size):
     shares = [share_of_faces(100, d, size) for d in range(size, 99)]
