@@ -88,10 +88,16 @@ class Advice:
             return f"No number of features gives an error of {self.error:g} here."
         if needed == 0:
             return "Any number of features will do: the predicted error of a row is zero."
+        measured = self.chosen.measured["iid"].weights
+        if measured > 2 * self.chosen.weights:
+            return (
+                f"Its prediction does not hold here, where the normaliser is noise: {self.chosen.weights:.3g} is "
+                f"predicted and {measured:.3g} measured. Go by what is measured."
+            )
         if self.chosen.weights > 1:
             return (
-                f"With {self.features:,} features every estimator errs by more than the weights; an error "
-                f"of {self.error:g} would take about {needed:,.0f}."
+                f"With {self.features:,} features every estimator is predicted to err by more than the weights; an "
+                f"error of {self.error:g} would take about {needed:,.0f}."
             )
         return (
             f"For an error of {self.error:g} it needs about {needed:,.0f} features with independent projections "

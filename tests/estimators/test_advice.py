@@ -158,3 +158,11 @@ def test_an_odd_number_of_features_cannot_be_shared_equally():
     q = np.ones((2, 3))
     with pytest.raises(ValueError, match=r"features must be even, .* and at least 2, not 3"):
         advise(pose(q, q, scale=1.0), features=3)
+
+
+def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
+    rng = np.random.default_rng(0)
+    queries, keys = (25 * x / np.linalg.norm(x, axis=1, keepdims=True) for x in rng.normal(size=(2, 6, WIDTH)))
+    advice = advise(pose(queries, keys, scale=1.0), features=64, draws=8)
+    assert advice.chosen.measured["iid"].weights > 2 * advice.chosen.weights
+    assert advice.amount.startswith("Its prediction does not hold here")
