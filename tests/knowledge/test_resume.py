@@ -223,14 +223,19 @@ def test_several_devices_share_a_run_and_only_as_many_go_on_with_it(folder, caps
     options = [*("--epochs", "3", "--batch-size", "8", "--rows", "8", "--schedule", "cosine"), *SMALL]
     command = ["pretrain", "vanilla", "wiki.txt", *options, "--writing_params_path"]
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    told = (
+        "from attnlab_theory.language import runs; train = runs.train; "
+        "runs.train = lambda *args, mesh: print(f'on {mesh.size} devices') or train(*args, mesh=mesh); "
+    )
     shared = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "knowledge", *command, "shared"],
+        [sys.executable, "-c", told + PROGRAM, "knowledge", *command, "shared"],
         env=os.environ | {"PYTHONPATH": str(ROOT)} | flags,
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert shared.returncode == 0, shared.stderr
+    assert "on 4 devices" in shared.stdout
     assert run(capsys, *command, "alone")[0] == 0
     losses = [load_model(folder / name).about["losses"] for name in ("shared", "alone")]
     # Equal but for the order of sums, as in tests/language/test_parallel.py, over six steps.
