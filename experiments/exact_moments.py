@@ -1,7 +1,6 @@
 """Can the moments of noisy weights be computed, and scores be drawn instead of keys?"""
 
-from attnlab_theory.claims import Findings
-from attnlab_theory.claims import exact_moments as claims
+from attnlab_theory.claims import Findings, drawn_scores, exact_moments
 from attnlab_theory.experiment import Experiment, main
 
 LABELS = {
@@ -58,7 +57,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="exact_moments",
     question="Can the moments of noisy weights be computed, and scores be drawn instead of keys?",
-    claims=claims.CLAIMS,
+    claims=(*exact_moments.CLAIMS, *drawn_scores.CLAIMS),
     draw_figure=draw_figure,
 )
 
