@@ -107,7 +107,8 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
 def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 60.0) -> Generator[Metrics]:
     """Train to the end and write the model, on all devices of this process; on the way keep a checkpoint.
 
-    Closing the generator (`contextlib.closing`) between two steps writes a checkpoint of the last one.
+    Closing the generator (`contextlib.closing`) between two steps writes a checkpoint of the last one, once a
+    further step, which is thrown away, has shown that its parameters are good.
 
     Args:
         run: what is wanted.
@@ -129,24 +130,31 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
     state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=mesh)
     due: State | None = None
     try:
-        for state, metrics in steps:
-            if due is not None:
-                save_state(partial, due, run.characters, run.about(losses))
-                saved_step, saved_at, due = due.step, time.monotonic(), None
-            losses.append(metrics.loss)
-            if time.monotonic() - saved_at >= save_every:
-                # Whether these parameters give a loss, the next step knows, which takes their memory.
-                model, moments = jax.tree.map(jnp.copy, (state.model, state.moments))
-                due = state._replace(model=model, moments=moments)
-            yield metrics
-    except GeneratorExit:
-        save_state(partial, state, run.characters, run.about(losses))
-        raise
+        try:
+            for state, metrics in steps:
+                if due is not None:
+                    save_state(partial, due, run.characters, run.about(losses))
+                    saved_step, saved_at, due = due.step, time.monotonic(), None
+                losses.append(metrics.loss)
+                if time.monotonic() - saved_at >= save_every:
+                    due = _copied(state)
+                yield metrics
+        except GeneratorExit:
+            last = _copied(state)
+            next(steps, None)
+            save_state(partial, last, run.characters, run.about(losses))
+            raise
     except Diverged as error:
         kept = f"{partial} keeps the parameters after step {saved_step}, for --reading_params_path"
         raise Diverged(f"{error}; {kept if partial.exists() else 'no checkpoint was written before it'}") from None
     save_model(path, state.model, run.characters, run.about(losses))
     partial.unlink(missing_ok=True)
+
+
+def _copied(state: State) -> State:
+    """For a checkpoint: whether its parameters give a loss, the next step knows, which takes their memory."""
+    model, moments = jax.tree.map(jnp.copy, (state.model, state.moments))
+    return state._replace(model=model, moments=moments)
 
 
 def _refuse_other_run(

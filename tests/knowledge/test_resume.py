@@ -162,6 +162,19 @@ def test_parameters_that_give_no_loss_are_not_kept(folder, monkeypatch):
         finish(wild, folder / "wild", resume=False)
 
 
+def test_a_run_stopped_behind_a_step_that_was_too_long_keeps_the_checkpoint_before_it(folder, monkeypatch):
+    monkeypatch.setattr(training_loop, "LONGEST", math.inf)
+    run = small_run(folder, epochs=3)
+    wild = dataclasses.replace(run, training=dataclasses.replace(run.training, schedule=Leap()))
+    begin = runs.standing(wild, folder / "wild", resume=False)
+    with (
+        pytest.raises(Diverged, match=r"loss nan .* at step 5, .*wild\.partial keeps .* after step 3"),
+        contextlib.closing(runs.checkpointed(wild, folder / "wild", begin, save_every=0.0)) as metrics,
+    ):
+        list(itertools.islice(metrics, 4))
+    assert load_state(folder / "wild.partial", wild.training)[0].step == 3
+
+
 PRETRAIN = ["pretrain", "vanilla", "wiki.txt", "--writing_params_path", "stopped", *SMALL, *BRIEF]
 
 
