@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -191,14 +192,18 @@ def _mixed(mixture: np.ndarray, indices: Sequence[int]) -> str:
 
 
 def _checked(subset: Sequence[int], n: int) -> tuple[int, ...]:
-    if any(refuse.is_boolean(i) for i in subset):
+    try:
+        given = list(subset)
+    except TypeError:
+        raise ValueError(f"subset must list the numbers of the wanted keys, not {subset!r}") from None
+    if any(refuse.is_boolean(i) for i in given):
         raise ValueError(
-            f"subset must list the numbers of the wanted keys, not {list(subset)}; "
+            f"subset must list the numbers of the wanted keys, not {given}; "
             "numpy.flatnonzero turns a mask into them"
         )
-    chosen = [int(i) for i in subset]
-    if any(i != given for i, given in zip(chosen, subset, strict=True)):
-        raise ValueError(f"subset must hold whole numbers, not {list(subset)}")
+    for i in given:
+        refuse.not_whole(**{"each number in subset": i})
+    chosen = [operator.index(i) for i in given]
     if not chosen:
         raise ValueError("subset must name at least one key: weights always add up to 1")
     for i in chosen:

@@ -1,6 +1,7 @@
 """Random orthonormal frames."""
 
 import functools
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     refuse.not_whole(n=n, d=d)
     if not 0 < n <= d:
         raise ValueError(f"{n} orthonormal vectors do not fit in {d} dimensions: need 0 < n <= d")
-    return _haar(key, n, d)
+    return _haar(key, operator.index(n), operator.index(d))
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2))

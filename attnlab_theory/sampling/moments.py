@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -50,6 +51,7 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
         ValueError: if `trials` or `chunk` is not a positive whole number.
     """
     refuse.not_a_size(trials=trials, chunk=chunk)
+    trials, chunk = operator.index(trials), operator.index(chunk)
     run = _compiled(draw, chunk)
     chunks = -(-trials // chunk)
     devices = _shares()

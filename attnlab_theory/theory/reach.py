@@ -8,8 +8,14 @@ import math
 
 
 def window_layers(blocks: int, window: int) -> int:
-    """Layers until the ends have heard of each other through a window alone, which moves w // 2 blocks a layer."""
-    return math.ceil((blocks - 1) / (window // 2))
+    """Layers until the ends have heard of each other through a window alone, which moves w // 2 blocks a layer.
+
+    Raises:
+        ValueError: if the window shows a block nothing but itself and there are others.
+    """
+    if window < 2 and blocks > 1:
+        raise ValueError(f"through a window of {window}, blocks never hear of the other {blocks - 1}")
+    return max(1, math.ceil((blocks - 1) / max(1, window // 2)))
 
 
 def global_layers(blocks: int, window: int, global_blocks: int) -> int:

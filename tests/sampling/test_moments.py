@@ -42,6 +42,14 @@ def test_mean_and_variance_are_those_of_all_trials(trials, chunk):
         assert np.abs(found.standard_error - np.sqrt(found.variance / found.trials)).max() == 0
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("whole", [np.int64, jnp.int32])
+def test_sizes_may_be_whole_numbers_of_numpy_and_jax(whole):
+    found = moments(KEY, two_statistics, trials=whole(10), chunk=whole(7))
+    assert type(found.trials) is int
+    assert np.array_equal(found.mean, moments(KEY, two_statistics, trials=10, chunk=7).mean)
+
+
 @pytest.mark.parametrize("shift", [0, 10_000, -8_000_000])
 def test_variance_does_not_drown_in_a_mean_however_large(shift):
     """Whole numbers, so that no statistic is rounded: only sums are."""

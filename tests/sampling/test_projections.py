@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
@@ -122,6 +123,8 @@ def test_unknown_norms_and_too_many_directions_are_refused():
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
-def test_sizes_may_be_numpys_whole_numbers():
-    asked = quasi_monte_carlo_projection(key_for(0), np.int64(4), np.int64(2))
-    assert np.array_equal(asked, quasi_monte_carlo_projection(key_for(0), 4, 2))
+@pytest.mark.parametrize("whole", [np.int64, jnp.int32])
+@pytest.mark.parametrize("projection", [gaussian_projection, orthogonal_projection, quasi_monte_carlo_projection])
+def test_sizes_may_be_whole_numbers_of_numpy_and_jax(projection, whole):
+    asked = projection(key_for(0), whole(5), whole(2))
+    assert np.array_equal(asked, projection(key_for(0), 5, 2))

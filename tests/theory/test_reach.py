@@ -34,6 +34,12 @@ def test_layers_are_those_of_a_walk(blocks, window):
         assert reach.global_layers(blocks, window, global_blocks) == needed
 
 
+def test_a_window_that_shows_a_block_itself_alone_reaches_no_other():
+    assert reach.window_layers(1, 1) == layers_needed(neighbours(1, 1))
+    with pytest.raises(ValueError, match="through a window of 1, blocks never hear of the other 3"):
+        reach.window_layers(4, 1)
+
+
 @pytest.mark.parametrize("layers", [1, 2, 5])
 def test_window_heard_is_that_of_a_walk(layers):
     heard = heard_after(neighbours(9, 5), layers)
