@@ -39,7 +39,8 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
         slope: of one head, in score per token (`alibi_slopes`).
 
     Raises:
-        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors.
+        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors, or
+            if some are signed, some unsigned, and no type of whole numbers holds both.
 
     Source: Press et al. 2022, section 3; before a causal mask, where keys lie in the past.
     """
@@ -50,6 +51,12 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
     ends = queries[:, None], keys[None, :]
     further, nearer = jnp.maximum(*ends), jnp.minimum(*ends)
     if jnp.issubdtype(further.dtype, jnp.integer):
+        for end in ends:
+            if jnp.iinfo(end.dtype).max > jnp.iinfo(further.dtype).max:
+                raise ValueError(
+                    f"{further.dtype} cannot hold all positions of queries in {queries.dtype} and of keys in "
+                    f"{keys.dtype}: give both as one type"
+                )
         # A distance between signed numbers may be out of their range; unsigned ones of the same width hold it.
         further, nearer = (end.astype(f"uint{8 * end.dtype.itemsize}") for end in (further, nearer))
     distance = (further - nearer).astype(jax.dtypes.canonicalize_dtype(float))

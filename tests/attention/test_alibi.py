@@ -54,6 +54,18 @@ def test_no_distance_between_whole_positions_wraps(kind, data):
     assert np.array_equal(found, [[np.asarray(-abs(int(q) - int(k)), FLOAT) for k in keys] for q in queries])
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_signed_beside_unsigned_positions_are_measured_or_refused():
+    signed, unsigned = jnp.asarray([-2, 1], jnp.int32), jnp.asarray([3, 2**32 - 1], jnp.uint32)
+    wide = [[-5.0, -(2.0**32 + 1)], [-2.0, 2.0 - 2.0**32]]
+    with jax.numpy_dtype_promotion("standard"):
+        if jax.config.jax_enable_x64:
+            assert np.array_equal(alibi_bias(signed, unsigned, slope=1.0), wide)
+        else:
+            with pytest.raises(ValueError, match="int32 cannot hold all positions of queries in int32 and of keys"):
+                alibi_bias(signed, unsigned, slope=1.0)
+
+
 def test_attention_is_the_softmax_of_biased_scores():
     mask = causal_mask(5)
     scores = attention_scores(X, X, mask, scale=2.0) + alibi_bias(jnp.arange(5), jnp.arange(5), slope=0.5)
