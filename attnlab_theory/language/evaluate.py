@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from attnlab_theory import files
+from attnlab_theory.language import meshes
 from attnlab_theory.language.corpora.birthplaces import Questions, Score, score
 from attnlab_theory.language.generate import Stop, greedy
 from attnlab_theory.language.models.gpt import GPT
@@ -53,7 +54,7 @@ def answers(model: GPT, questions: Questions, characters: Characters, *, steps: 
     """What the model goes on with after each prompt and a mark, greedily, up to the next mark.
 
     The predictions are those of the homework, which takes all steps whatever comes. As there, and unlike in
-    `NameDataset`, what is not ASCII stays.
+    `NameDataset`, what is not ASCII stays. All devices of this process share the questions.
 
     Args:
         model: trained on these characters.
@@ -103,10 +104,10 @@ def prompts(questions: Questions, characters: Characters, block: int) -> list[np
 def _answered(
     model: GPT, questions: Questions, characters: Characters, prompts: np.ndarray, lengths: np.ndarray, steps: int
 ) -> Answers:
-    predictions, sums = [], []
+    predictions, sums, mesh = [], [], meshes.of_this_process()
     for first in range(0, len(prompts), ROWS):
         part = slice(first, first + ROWS)
-        found = greedy(model, prompts[part], lengths[part], steps=steps, stop=Stop(MASK_ID))
+        found = greedy(model, prompts[part], lengths[part], steps=steps, stop=Stop(MASK_ID), mesh=mesh)
         predictions += [characters.decode(row).split(MASK)[0] for row in found.tokens]
         sums.append(found.log_probability.sum(axis=1, dtype=np.float64))
     return Answers(questions, tuple(predictions), np.concatenate(sums))

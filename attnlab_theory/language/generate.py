@@ -7,16 +7,18 @@ costs a whole pass. Both choose the same tokens, unless two candidates are as cl
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory import refuse
+from attnlab_theory.language import meshes
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.layers import at_least_single
 from attnlab_theory.language.models.mixing import Slot, in_slots
@@ -51,6 +53,7 @@ def greedy(
     *,
     steps: int,
     stop: Stop | None = None,
+    mesh: Mesh | None = None,
 ) -> Continuation:
     """The likeliest token after each prompt, `steps` times; of equally likely ones that of the lowest number.
 
@@ -60,17 +63,23 @@ def greedy(
         lengths: of the prompts, each at least 1.
         steps: tokens to generate.
         stop: what ends a row; generation itself ends with the last row. None: all steps are taken.
+        mesh: of this process's devices with one axis named "data", over which the rows are shared out. Each reads
+            all weights, and ends with its last row.
 
     Returns:
         Tokens and their log-probabilities; a row's do not depend on the other rows.
 
     Raises:
         ValueError: if there is no prompt, a length is not one of 1 to t, a token is not in the vocabulary, steps
-            or stop are out of range, or the model's logits are no numbers.
+            or stop are out of range, the mesh has other axes, or the model's logits are no numbers.
     """
     prompts, lengths = _checked(model, prompts, lengths, steps, stop)
     cacheable = model.config.mixer.scored and prompts.shape[1] + steps - 1 <= model.config.block
     program = _over_cache if cacheable else _over_whole_passes
+    if mesh is not None:
+        mesh = meshes.of_rows(mesh, at_most=len(prompts))
+        model = jax.device_put(model, NamedSharding(mesh, PartitionSpec()))
+        program = _shared_out(program, mesh)
     return _host(program(model, prompts, lengths, steps=steps, stop=stop))
 
 
@@ -139,6 +148,24 @@ def _over_whole_passes(model: GPT, prompts: Array, lengths: Array, *, steps: int
         return number + 1, run, rows
 
     return lax.while_loop(functools.partial(_goes_on, steps), step, first)[1]
+
+
+@functools.cache
+def _shared_out(program: Callable[..., _Run], mesh: Mesh) -> Callable[..., _Run]:
+    """The program with a loop of its own on every device, over its share of the rows."""
+
+    @functools.partial(jax.jit, static_argnames=("steps", "stop"))
+    def run(model: GPT, prompts: Array, lengths: Array, *, steps: int, stop: Stop | None) -> _Run:
+        n, missing = len(prompts), -len(prompts) % mesh.size
+        # Filled up with the last row: a copy takes no longer than the row itself.
+        prompts = jnp.pad(prompts, ((0, missing), (0, 0)), mode="edge")
+        lengths = jnp.pad(lengths, (0, missing), mode="edge")
+        whole, rows = PartitionSpec(), PartitionSpec("data")
+        alone = functools.partial(program, steps=steps, stop=stop)
+        shared = jax.shard_map(alone, mesh=mesh, in_specs=(whole, rows, rows), out_specs=rows, check_vma=False)
+        return jax.tree.map(lambda x: x[:n], shared(model, prompts, lengths))
+
+    return run
 
 
 def _segments(total: int) -> Sequence[int]:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh
 
 from attnlab_theory import files
+from attnlab_theory.language import meshes
 from attnlab_theory.language.checkpoint import load_model, load_state, save_model, save_state
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.gpt import GPT
@@ -126,8 +126,7 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
     """
     partial, losses = partial_path(path), list(begin.losses)
     saved_step, saved_at = begin.state.step, time.monotonic()
-    mesh = Mesh(jax.local_devices(), ("data",)) if jax.local_device_count() > 1 else None
-    state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=mesh)
+    state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=meshes.of_this_process())
     due: State | None = None
     try:
         try:

@@ -24,6 +24,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language import meshes
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.gpt import GPT, decayed
 from attnlab_theory.language.models.layers import at_least_single
@@ -267,10 +268,7 @@ def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Batc
     """How trees come to lie on all devices, copied, and how rows of stacks are shared out among them."""
     if mesh is None:
         return functools.partial(jax.tree.map, jnp.copy), lambda batch: batch
-    if mesh.axis_names != ("data",):
-        raise ValueError(f'the mesh must have one axis, "data", not {mesh.axis_names}')
-    # The compiler lays out what is between: the axis is automatic, whatever the caller's is.
-    mesh = Mesh(mesh.devices, mesh.axis_names)
+    mesh = meshes.of_rows(mesh)
     whole, rows = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec(None, "data"))
 
     def placed(sharding: NamedSharding, x: Any) -> Array:

@@ -10,7 +10,7 @@ import pytest
 from attnlab_theory.language import evaluate
 from attnlab_theory.language.corpora.birthplaces import Questions, name_in, parse_questions, vocabulary
 from attnlab_theory.language.evaluate import Answers, answers
-from attnlab_theory.language.generate import greedy_uncached
+from attnlab_theory.language.generate import greedy, greedy_uncached
 from attnlab_theory.language.models.gpt import GPTConfig
 from attnlab_theory.language.text.characters import MASK
 from tests.language.models import compiled, lively, rounding
@@ -51,6 +51,17 @@ def test_predictions_are_the_homeworks(answered, unfinished):
     assert {text.count(MASK) > 1 for text in early} == {True, False}
     for found, generated in ((answered, whole), (unfinished, early)):
         assert list(found.predictions) == [text.split(MASK)[1] for text in generated]
+
+
+def test_all_devices_share_the_questions(monkeypatch):
+    asked = []
+    one = jax.make_mesh((1,), ("data",))
+    monkeypatch.setattr(evaluate.meshes, "of_this_process", lambda: one)
+    monkeypatch.setattr(
+        evaluate, "greedy", lambda *given, mesh, **named: asked.append(mesh) or greedy(*given, **named)
+    )
+    answers(MODEL, QUESTIONS, CHARACTERS)
+    assert asked == [one]
 
 
 @compiled

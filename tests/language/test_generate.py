@@ -116,6 +116,11 @@ def test_rows_do_not_influence_each_other():
         np.testing.assert_array_equal(found, expected)
 
 
+def test_a_mesh_with_other_axes_is_refused():
+    with pytest.raises(ValueError, match=r'must have one axis, "data", not \(\'model\',\)'):
+        greedy(SOFTMAX, PROMPTS, LENGTHS, steps=STEPS, mesh=jax.make_mesh((1,), ("model",)))
+
+
 @pytest.mark.parametrize("filling", [9, -5, VOCABULARY])
 def test_what_fills_prompts_up_does_not_matter(filling):
     wide = np.pad(PROMPTS, ((0, 0), (0, 2)))

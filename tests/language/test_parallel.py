@@ -1,5 +1,7 @@
 """Rows shared out over devices, in one process and in two, train the model that one device trains.
 
+They are generated as on one device, too.
+
 Dropout's bits are a hash of a number's place in the whole micro-batch, wherever that place is computed: the same
 are dropped. What may differ is the order in which the devices' parts of a gradient are added up.
 """
@@ -14,17 +16,21 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.language.models import TOKENS, VOCABULARY, logits, rounding
+from tests.language.parallel_rows import ASKED, STOP
 from tests.language.parallel_run import TRAINING
+from tests.language.test_generate import SOFTMAX
+from tests.tolerances import log_probability_atol
 
 ROOT = Path(__file__).parents[2]
 EPSILON = float(np.finfo(np.float32).eps)
 
 
-def child(*arguments: str, devices: int) -> subprocess.Popen:
+def child(module: str, *arguments: str, devices: int) -> subprocess.Popen:
     """A run in a process of its own that sees so many devices."""
     flags = f"--xla_force_host_platform_device_count={devices} --xla_backend_optimization_level=0"
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.language.parallel_run", *arguments],
+        [sys.executable, "-m", f"tests.language.{module}", *arguments],
         cwd=ROOT,
         env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
         stdout=subprocess.PIPE,
@@ -45,7 +51,7 @@ def told(process: subprocess.Popen) -> list[dict]:
 
 @functools.cache
 def on_devices() -> list[dict]:
-    return told(child("devices", devices=8))
+    return told(child("parallel_run", "devices", devices=8))
 
 
 @functools.cache
@@ -53,7 +59,7 @@ def on_hosts() -> list[dict]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    hosts = [child("host", str(port), str(number), devices=1) for number in range(2)]
+    hosts = [child("parallel_run", "host", str(port), str(number), devices=1) for number in range(2)]
     return [run for host in hosts for run in told(host)]
 
 
@@ -83,3 +89,15 @@ def test_two_hosts_train_what_one_trains_and_agree_to_the_bit():
     assert one["devices"] == 2
     assert one == other
     assert_same_training(one, on_devices()[0])
+
+
+def test_rows_shared_out_over_devices_get_the_same_tokens():
+    runs = told(child("parallel_rows", devices=8))
+    atol = log_probability_atol(VOCABULARY, rounding(lambda m: logits(m, TOKENS), SOFTMAX))
+    for (rows, steps), alone, shared in zip(ASKED, runs[::2], runs[1::2], strict=True):
+        tokens = np.array(alone["tokens"])
+        assert tokens.shape == (rows, steps)
+        assert len({np.count_nonzero(row == STOP) for row in tokens}) > 1
+        assert shared["tokens"] == alone["tokens"]
+        apart = np.subtract(shared["log_probability"], alone["log_probability"])
+        assert np.max(np.abs(apart)) <= atol

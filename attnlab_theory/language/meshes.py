@@ -1,0 +1,24 @@
+"""Meshes of devices, over which the rows of a batch are shared out."""
+
+import jax
+from jax.sharding import Mesh
+
+
+def of_this_process() -> Mesh | None:
+    """All devices of this process, or None if there is only one."""
+    return Mesh(jax.local_devices(), ("data",)) if jax.local_device_count() > 1 else None
+
+
+def of_rows(mesh: Mesh, *, at_most: int | None = None) -> Mesh:
+    """The mesh with an automatic axis, whatever the caller's is: the compiler lays out what is between.
+
+    Args:
+        mesh: with one axis, named "data".
+        at_most: devices; those beyond are left out.
+
+    Raises:
+        ValueError: if the mesh has other axes.
+    """
+    if mesh.axis_names != ("data",):
+        raise ValueError(f'the mesh must have one axis, "data", not {mesh.axis_names}')
+    return Mesh(mesh.devices[:at_most], mesh.axis_names)
