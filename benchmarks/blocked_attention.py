@@ -1,23 +1,27 @@
 """Blocked attention against torch's scaled_dot_product_attention: 8 heads of width 64, float32.
 
 Time of the forward pass and of forward and backward together, causal and full, and the extra memory at their
-peak. Targets are those for causal attention on two cores; the full rows are there to be seen.
+peak. Targets are those for causal attention on two cores; the full rows are there to be seen. Short sequences are
+raced in a process with a device for each core, which share the heads: the way back takes three quarters of the time
+that it takes head by head on all cores. Long ones would need the memory of several heads.
 """
 
 import functools
+import itertools
+import math
 from collections.abc import Callable
 
-from benchmarks import programs
+from benchmarks import children, programs
 from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Row, Target, memory_row, raced
 
 HEADS, WIDTH = 8, 64
 SCALE = WIDTH**-0.5
 PEER = "torch SDPA"
-ROUNDS = {1024: 31, 4096: 7, 16384: 3}
-QUICK_ROUNDS = {1024: 5}
-SHORT = {"forward": Target(1.8, 2.5), "forward + backward": Target(1.4, 2.0)}
-LONG = {"forward": Target(1.0, 1.4), "forward + backward": Target(1.0, 1.4)}
+SHORT, SHORT_ROUNDS, QUICK_ROUNDS = 1024, 31, 5
+ROUNDS = {4096: 7, 16384: 3}
+SHORT_TARGETS = {"forward": Target(1.8, 2.5), "forward + backward": Target(1.4, 2.0)}
+TARGETS = {"forward": Target(1.0, 1.4), "forward + backward": Target(1.0, 1.4)}
 MEMORY = {"forward": Target(1 / 4, 1.0), "forward + backward": Target(1 / 1.1, 1.0)}
 # Multiply-adds per score and unit of width: scores and values forward; both again and four gradients, one of
 # them the scores made anew, backward.
@@ -27,20 +31,25 @@ PRODUCTS = {"forward": 2, "forward + backward": 7}
 def block_for(length: int, causal: bool, passes: str) -> int:
     """The block that was fastest on two cores: causal blocks waste half a block of scores each."""
     if causal:
-        return 128 if length <= 1024 else 512
-    # When short, whole matrices of weights are fastest forward; with the way back they take 1.4 times as long.
-    return 512 if length <= 1024 and passes != "forward" else 1024
+        return 128 if length <= SHORT else 512
+    # When short, whole matrices of weights are fastest forward; with the way back they take nearly twice as long.
+    return 512 if length <= SHORT and passes != "forward" else 1024
 
 
 def ours(length: int, causal: bool, passes: str) -> Callable[[], object]:
     """A callable that runs ours once, compiled beforehand but not yet run at this length."""
     import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from attnlab_theory.attention import blocked_attention
 
     block = block_for(length, causal, passes)
     one_head = functools.partial(blocked_attention, scale=SCALE, block=block, causal=causal)
     heads = jax.vmap(one_head)
+    mesh = Mesh(jax.local_devices()[: math.gcd(HEADS, jax.local_device_count())], ("heads",))
+    shared = PartitionSpec("heads")
+    if mesh.size > 1:
+        heads = jax.shard_map(heads, mesh=mesh, in_specs=shared, out_specs=shared, check_vma=False)
 
     def forward_and_backward(q, k, v, d_o):
         o, pull = jax.vjp(heads, q, k, v)
@@ -48,7 +57,10 @@ def ours(length: int, causal: bool, passes: str) -> Callable[[], object]:
 
     work = (lambda q, k, v, d_o: heads(q, k, v)) if passes == "forward" else forward_and_backward
 
-    return programs.in_jax(work, lambda size: programs.normals(4, HEADS, size, WIDTH), length)
+    def inputs(size):
+        return jax.device_put(programs.normals(4, HEADS, size, WIDTH), NamedSharding(mesh, shared))
+
+    return programs.in_jax(work, inputs, length)
 
 
 def theirs(length: int, causal: bool, passes: str) -> Callable[[], object]:
@@ -75,30 +87,35 @@ def memory_case(who: str, length: int, causal: bool, passes: str) -> Callable[[]
     return (ours if who == "ours" else theirs)(length, causal, passes)
 
 
+def timed(length: int, rounds: int) -> list[Row]:
+    """Every pass at one length, on all devices of this process."""
+    import jax
+
+    devices = jax.local_device_count()
+    size = f"{length:,}" + (f", heads over {devices} devices" if devices > 1 else "")
+    rows = []
+    for causal, passes in itertools.product((True, False), PRODUCTS):
+        race = raced(
+            ours=ours(length, causal, passes),
+            peers={PEER: theirs(length, causal, passes)},
+            rounds=rounds,
+            warm_ups=2 if length <= SHORT else 1 if length <= 4096 else 0,
+        )
+        scores = HEADS * length * (length + 1) / 2 if causal else HEADS * length**2
+        target = (SHORT_TARGETS if length <= SHORT else TARGETS)[passes] if causal or length <= SHORT else None
+        flops = 2 * WIDTH * PRODUCTS[passes] * scores
+        rows.append(race.time_row(name_of(causal, passes), size, target=target, flops=flops))
+    return rows
+
+
 def measure(quick: bool) -> list[Row]:
     """Times of every length, then memory of the long ones."""
-    rows = []
-    rounds = QUICK_ROUNDS if quick else ROUNDS
-    cases = [(causal, passes) for causal in (True, False) for passes in PRODUCTS]
-    for length in rounds:
-        for causal, passes in cases:
-            race = raced(
-                ours=ours(length, causal, passes),
-                peers={PEER: theirs(length, causal, passes)},
-                rounds=rounds[length],
-                warm_ups=2 if length <= 1024 else 1 if length <= 4096 else 0,
-            )
-            scores = HEADS * length * (length + 1) / 2 if causal else HEADS * length**2
-            target = (SHORT if length <= 1024 else LONG)[passes] if causal or length <= 1024 else None
-            rows.append(
-                race.time_row(
-                    name_of(causal, passes),
-                    f"{length:,}",
-                    target=target,
-                    flops=2 * WIDTH * PRODUCTS[passes] * scores,
-                )
-            )
-    for length in [1024] if quick else [4096, 16384]:
+    rows = children.rows(
+        "benchmarks.blocked_attention:timed", length=SHORT, rounds=QUICK_ROUNDS if quick else SHORT_ROUNDS
+    )
+    if not quick:
+        rows += [row for length, rounds in ROUNDS.items() for row in timed(length, rounds)]
+    for length in [SHORT] if quick else ROUNDS:
         for passes in PRODUCTS:
             used = {
                 who: extra_peak(

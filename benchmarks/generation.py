@@ -1,8 +1,9 @@
 """Cached greedy generation against transformers' `generate`: equal weights, equal prompts, and equal tokens.
 
 Two GPT-2s with random weights, of the homework's size and of the smallest published one, one row and 32. Ours
-returns the probability of every token as well. One row of the large model is bound by memory: every token reads
-every weight, so it is also compared with reading them.
+returns the probability of every token as well. A device for each core shares the 32 rows of the small model; of the
+large one each would read all weights. One row of that is bound by memory: every token reads every weight, so it is
+also compared with reading them.
 """
 
 import dataclasses
@@ -12,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import children
 from benchmarks.machine import cores
 from benchmarks.ratios import Benchmark, Race, Row, Target, raced
 
@@ -74,9 +76,11 @@ def prompts(size: Size, rows: int) -> np.ndarray:
 def ours(size: Size, rows: int) -> Callable[[], np.ndarray]:
     """A callable that generates all rows once and returns the new tokens."""
     from attnlab_theory.language.generate import greedy
+    from attnlab_theory.language.meshes import of_this_process
 
     model, tokens, lengths = models(size)[1], prompts(size, rows), np.full(rows, PROMPT)
-    return lambda: greedy(model, tokens, lengths, steps=size.new).tokens
+    mesh = of_this_process()
+    return lambda: greedy(model, tokens, lengths, steps=size.new, mesh=mesh).tokens
 
 
 def theirs(size: Size, rows: int) -> Callable[[], np.ndarray]:
@@ -129,16 +133,28 @@ def race(size: Size, rows: int, rounds: int) -> Race:
     return raced(ours=one, peers={PEER: other}, rounds=rounds)
 
 
+def measured(size: Size, rows: int, target: Target, quick: bool) -> Row:
+    """Tokens per second of both."""
+    import jax
+
+    found = race(size, rows, 3 if quick else 15 if size is SMALL else 5)
+    devices = jax.local_device_count()
+    where = f" over {devices} devices" if devices > 1 else ""
+    label = f"{size.name}, {rows} row{'s' * (rows > 1)}{where}"
+    return found.rate_row("greedy generation", label, work=rows * size.new, unit="tokens/s", target=target)
+
+
+def many_rows(quick: bool) -> list[Row]:
+    """Of the small model; for a process with a device for each core."""
+    return [measured(SMALL, rows, target, quick) for rows, target in SMALL.targets if rows > 1]
+
+
 def measure(quick: bool) -> list[Row]:
-    """Tokens per second of both models, in one row and in 32."""
-    rows = []
-    for size in (SMALL,) if quick else (SMALL, LARGE):
-        for count, target in size.targets:
-            found = race(size, count, 3 if quick else 15 if size is SMALL else 5)
-            label = f"{size.name}, {count} row{'s' * (count > 1)}"
-            work = count * size.new
-            rows.append(found.rate_row("greedy generation", label, work=work, unit="tokens/s", target=target))
+    """Both models, in one row and in 32."""
+    rows = [measured(SMALL, count, target, quick) for count, target in SMALL.targets if count == 1]
+    rows += children.rows("benchmarks.generation:many_rows", quick=quick)
     if not quick:
+        rows += [measured(LARGE, count, target, quick) for count, target in LARGE.targets]
         found = raced(ours=ours(LARGE, 1), peers=reading(LARGE), rounds=5)
         label = f"{LARGE.name}, 1 row"
         rows.append(found.rate_row("share of the reading speed", label, work=LARGE.new, unit="tokens/s"))

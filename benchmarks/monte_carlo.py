@@ -1,17 +1,10 @@
 """Trials per second of the noisy-key problem (n = 16 keys of width d = 64), keys in full and scores alone.
 
 A trial draws every key, takes its dot product with the query, and adds the softmax weights and their squares
-to running sums. The race runs in a process of its own, because XLA reads its flags once: a device for each
-core, and vectors as wide as the processor's. Without the second flag ours is half as fast.
-
-    python -m benchmarks.monte_carlo            the race, as rows of JSON
-    python -m benchmarks.monte_carlo memory     ten million trials, then this process's peak memory in MiB
+to running sums. The race runs in a process of its own, with a device for each core and vectors as wide as the
+processor's. Without the latter ours is half as fast.
 """
 
-import dataclasses
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,27 +12,23 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import children, machine
 from benchmarks.monte_carlo_peers import BETA, STRETCH, VARIANCE, D, N, numpy_keys, numpy_scores, scipy_keys
-from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
+from benchmarks.ratios import Benchmark, Race, Row, Target, memory_row, raced
 
-ROOT = Path(__file__).parents[1]
+FLAGS = "--xla_cpu_prefer_vector_width=512"
 SIZE = f"n = {N}, d = {D}"
 KEY_CHUNK, SCORE_CHUNK = 128, 4096
 ALLOWED_MIB = 1024.0
 """Of resident memory for ten million trials."""
 
 
-def flags() -> str:
-    """XLA's flags for the child."""
-    return f"--xla_force_host_platform_device_count={machine.cores()} --xla_cpu_prefer_vector_width=512"
-
-
 def measure(quick: bool) -> list[Row]:
-    """The rows, from children with XLA's flags set."""
-    rows = [_row(values) for values in json.loads(_child("race", quick))]
+    """The rows, from children with a device for each core."""
+    rows = children.rows("benchmarks.monte_carlo:race", flags=FLAGS, quick=quick)
+    print(bottleneck(rows), file=sys.stderr)
     if Path("/proc/self/status").exists():
-        peak = float(_child("memory", quick))
+        peak = children.told("benchmarks.monte_carlo:memory", flags=FLAGS, quick=quick)
         trials = _memory_trials(quick)
         row = memory_row(
             "keys in full: resident memory",
@@ -54,18 +43,6 @@ def measure(quick: bool) -> list[Row]:
 
 
 BENCHMARK = Benchmark("monte_carlo", ("scipy",), measure)
-
-
-def _child(mode: str, quick: bool) -> str:
-    command = [sys.executable, "-m", "benchmarks.monte_carlo", mode, *(["quick"] if quick else [])]
-    environment = os.environ | {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags()}".strip()}
-    child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return child.stdout.splitlines()[-1]
-
-
-def _row(values: dict) -> Row:
-    targets = {name: values[name] and Target(*values[name]) for name in ("target", "or_rate")}
-    return Row(**values | {"ratio": Spread(*values["ratio"])} | targets)
 
 
 def _memory_trials(quick: bool) -> int:
@@ -217,18 +194,3 @@ def memory(quick: bool) -> float:
     _ours()["keys"](_memory_trials(quick))
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
-
-
-def main() -> None:
-    """The child."""
-    quick = "quick" in sys.argv[1:]
-    if "memory" in sys.argv[1:]:
-        print(memory(quick))
-        return
-    rows = race(quick)
-    print(bottleneck(rows), file=sys.stderr)
-    print(json.dumps([dataclasses.asdict(row) for row in rows]))
-
-
-if __name__ == "__main__":
-    main()

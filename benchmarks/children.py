@@ -1,0 +1,58 @@
+"""Measuring in a process of its own, where jax has a device for each core: XLA reads its flags once.
+
+rows("benchmarks.generation:small", quick=True)      -> the rows that `small(quick=True)` returns there
+"""
+
+import dataclasses
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine
+from benchmarks.ratios import Row, Spread, Target
+
+ROOT = Path(__file__).parents[1]
+
+
+def rows(case: str, *, flags: str = "", **arguments: object) -> list[Row]:
+    """The rows of `case(**arguments)`; args, raises as `told`."""
+    return [_row(values) for values in told(case, flags=flags, **arguments)]
+
+
+def told(case: str, *, flags: str = "", **arguments: object) -> Any:
+    """What `case(**arguments)` returns, through JSON.
+
+    Args:
+        case: "module:function".
+        flags: of XLA, besides the devices.
+        arguments: passed to the function, through JSON.
+
+    Raises:
+        subprocess.CalledProcessError: if the child fails; it has said why.
+    """
+    asked = (os.environ.get("XLA_FLAGS", ""), f"--xla_force_host_platform_device_count={machine.cores()}", flags)
+    command = [sys.executable, "-m", "benchmarks.children", case, json.dumps(arguments)]
+    environment = os.environ | {"XLA_FLAGS": " ".join(filter(None, asked))}
+    child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(child.stdout.splitlines()[-1])
+
+
+def _row(values: dict) -> Row:
+    targets = {name: values[name] and Target(*values[name]) for name in ("target", "or_rate")}
+    return Row(**values | {"ratio": Spread(*values["ratio"])} | targets)
+
+
+def main() -> None:
+    """The child: one JSON value in the last line."""
+    case, arguments = sys.argv[1:]
+    module, _, function = case.partition(":")
+    found = getattr(importlib.import_module(module), function)(**json.loads(arguments))
+    print(json.dumps(found, default=dataclasses.asdict))
+
+
+if __name__ == "__main__":
+    main()
