@@ -46,7 +46,8 @@ def blocked_attention(
 
     Equal to `attention` up to rounding, gradients included; first derivatives only, in reverse mode. Under
     `vmap` (over heads, say) the members run one after the other: each of them fills the machine, and
-    together they would not fit in its cache.
+    together they would not fit in its cache. Up to some 1,024 positions they do not fill it backward: there
+    `jax.shard_map` over a device for each core is faster (`benchmarks/blocked_attention.py`).
 
     Args:
         q: queries, one row per output position.
