@@ -1,12 +1,13 @@
-"""Rows generated on one device and on all of this process: prints tokens and log-probabilities, in turn."""
+"""Rows generated on one device and on all of this process: prints tokens, log-probabilities and shares, in turn."""
 
 import json
+from unittest import mock
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from attnlab_theory.language.generate import Stop, greedy
+from attnlab_theory.language import generate
 from tests.language.test_generate import LENGTHS, PROMPTS, SOFTMAX, STEPS, TOO_MANY
 
 STOP = 3
@@ -17,8 +18,20 @@ ASKED = ((11, STEPS), (11, TOO_MANY), (2, STEPS))
 def generated(mesh: Mesh | None, rows: int, steps: int) -> dict:
     """What stands behind rows of three kinds, which end at different steps."""
     prompts, lengths = np.resize(PROMPTS, (rows, PROMPTS.shape[1])), np.resize(LENGTHS, rows)
-    found = greedy(SOFTMAX, prompts, lengths, steps=steps, stop=Stop(STOP), mesh=mesh)
-    return {"tokens": found.tokens.tolist(), "log_probability": found.log_probability.tolist()}
+    devices, shares, host, nothing = [], [], generate._host, generate._nothing
+
+    def noted(run):
+        devices.append(len(run.tokens.devices()))
+        return host(run)
+
+    def begun(rows, *others):
+        shares.append(rows)
+        return nothing(rows, *others)
+
+    with mock.patch.multiple(generate, _host=noted, _nothing=begun):
+        found = generate.greedy(SOFTMAX, prompts, lengths, steps=steps, stop=generate.Stop(STOP), mesh=mesh)
+    told = {"tokens": found.tokens.tolist(), "log_probability": found.log_probability.tolist()}
+    return told | {"devices": devices, "rows of each": shares}
 
 
 if __name__ == "__main__":

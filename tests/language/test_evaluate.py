@@ -54,14 +54,16 @@ def test_predictions_are_the_homeworks(answered, unfinished):
 
 
 def test_all_devices_share_the_questions(monkeypatch):
-    asked = []
-    one = jax.make_mesh((1,), ("data",))
-    monkeypatch.setattr(evaluate.meshes, "of_this_process", lambda: one)
-    monkeypatch.setattr(
-        evaluate, "greedy", lambda *given, mesh, **named: asked.append(mesh) or greedy(*given, **named)
-    )
-    answers(MODEL, QUESTIONS, CHARACTERS)
-    assert asked == [one]
+    mesh, meshes = jax.make_mesh((1,), ("data",)), []
+
+    def noted(*arguments, mesh, **named):
+        meshes.append(mesh)
+        return greedy(*arguments, mesh=mesh, **named)
+
+    monkeypatch.setattr(evaluate.meshes, "of_this_process", lambda: mesh)
+    monkeypatch.setattr(evaluate, "greedy", noted)
+    assert answers(MODEL, QUESTIONS, CHARACTERS).predictions
+    assert meshes == [mesh]
 
 
 @compiled

@@ -8,6 +8,7 @@ are dropped. What may differ is the order in which the devices' parts of a gradi
 
 import functools
 import json
+import math
 import os
 import socket
 import subprocess
@@ -97,6 +98,8 @@ def test_rows_shared_out_over_devices_get_the_same_tokens():
     for (rows, steps), alone, shared in zip(ASKED, runs[::2], runs[1::2], strict=True):
         tokens = np.array(alone["tokens"])
         assert tokens.shape == (rows, steps)
+        assert (alone["devices"], alone["rows of each"]) == ([1], [rows])
+        assert (shared["devices"], shared["rows of each"]) == ([min(rows, 8)], [math.ceil(rows / 8)])
         assert len({np.count_nonzero(row == STOP) for row in tokens}) > 1
         assert shared["tokens"] == alone["tokens"]
         apart = np.subtract(shared["log_probability"], alone["log_probability"])
