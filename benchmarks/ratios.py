@@ -193,8 +193,9 @@ def raced(
 ) -> Race:
     """Run ours and every peer in turn, `rounds` times, the order reversed in every other round.
 
-    Work that takes less than `least` is repeated at each turn, and its mean time counts: threads that slept through
-    the pause and the other's turn take milliseconds to wake.
+    Work that takes less than `least` is repeated at each turn, and its mean time counts, but for the first run: its
+    own threads still wake, and those of whoever ran before may still spin. Behind torch's attention the first run
+    of ours took 9.6 ms and the others 6.6 (medians of 25 turns).
 
     Args:
         ours: one whole piece of work; returns when it is done.
@@ -220,6 +221,8 @@ def raced(
         names = list(runners) if turn % 2 == 0 else list(reversed(runners))
         for name in names:
             time.sleep(pause)
+            if repeats[name] > 1:
+                runners[name]()
             seconds[name].append(_mean_time(runners[name], repeats[name]))
     arrays = {name: np.asarray(times) for name, times in seconds.items()}
     return Race(ours=arrays.pop(""), peers=arrays)
