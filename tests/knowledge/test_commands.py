@@ -241,7 +241,7 @@ def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, fold
     code, out, err = run(capsys, *NEW, "--lr", "1e30", "--save-every", "0")
     assert (code, out) == (2, "")
     last = err.splitlines()[-1]
-    assert last.startswith("attnlab: loss 3.59356 with a gradient of length 1.05, and parameters of length inf ")
+    assert last.startswith("attnlab: loss 3.59345 with a gradient of length 1.06, and parameters of length inf ")
     assert "at step 1, in epoch 0, at learning rate 1e+30: train with a lower rate; no checkpoint" in last
 
 

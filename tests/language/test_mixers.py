@@ -20,10 +20,22 @@ from attnlab_theory.attention import (
     split_heads,
     synthesizer_attention,
 )
+from attnlab_theory.language.models import mixing
 from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
 from attnlab_theory.language.models.positions import Alibi, Learned, Rotary, Sinusoidal
 from attnlab_theory.language.models.weighing import place
-from tests.language.models import BLOCK, FEATURES, compiled, config, gap, rounding, stirred
+from tests.language.models import (
+    BLOCK,
+    FEATURES,
+    PAIRS,
+    TOKENS,
+    compiled,
+    config,
+    gap,
+    name_of,
+    rounding,
+    stirred,
+)
 
 X = jnp.asarray(np.random.default_rng(0).standard_normal((BLOCK, 8)), jnp.zeros(()).dtype)
 T, H, D = BLOCK, 2, 4
@@ -109,6 +121,28 @@ def test_layers_compute_what_their_operators_do(mixer, positions, heads):
 
     model = stirred(config(mixer, positions))
     assert gap(*both(model)) <= rounding(lambda m: both(m)[0], model)
+
+
+@pytest.mark.parametrize(("mixer", "positions"), PAIRS, ids=name_of)
+@pytest.mark.parametrize("segments", [None, [1, 1, 1, 1, 1, 1, 2, 2]], ids=["alone", "packed"])
+def test_long_rows_are_mixed_in_halves(monkeypatch, mixer, positions, segments):
+    segments = None if segments is None else jnp.array([segments])
+
+    def ahead(model):
+        return model.rows(TOKENS[None], segments=segments)
+
+    def both(model):
+        out, pull = jax.vjp(ahead, model)
+        return out, pull(jnp.cos(out))[0]
+
+    model = stirred(config(mixer, positions))
+    whole = compiled(both)(model)
+    atol = rounding(compiled(both), model)
+    assert f"[1,2,{T},{T}]" in str(jax.make_jaxpr(ahead)(model))
+    monkeypatch.setattr(mixing, "HALVED", T)
+    # Other functions, or what was traced before would come out again.
+    assert f"[1,2,{T},{T}]" not in str(jax.make_jaxpr(lambda model: ahead(model))(model))
+    assert gap(whole, compiled(lambda model: both(model))(model)) <= atol
 
 
 def test_sinusoids_are_added_to_the_tokens():

@@ -150,9 +150,9 @@ class RandomLayer(ScoredLayer):
         self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
     ) -> Float[Array, "rows h t s"]:
         """Those of `random_logits`, for all rows at once if positions are counted."""
-        if pairs.counted:
-            t = pairs.queries.shape[1]
-            return jax.vmap(lambda table: random_logits(table, t))(self.table)[None]
+        if pairs.first is not None:
+            t = pairs.keys.shape[1]
+            return jax.vmap(lambda table: random_logits(table, t)[pairs.first :])(self.table)[None]
 
         def of_row(queries: Array, keys: Array) -> Array:
             rows = columns_of(jnp.swapaxes(self.table, 1, 2), queries)
@@ -201,7 +201,7 @@ class DenseLayer(ScoredLayer):
     ) -> Float[Array, "b h t s"]:
         """Those of `dense_logits`, head by head."""
         s = pairs.keys.shape[1]
-        if pairs.counted:
+        if pairs.first is not None:
             return q @ self.w_2[:, :s] + self.b_2[None, None, None, :s]
         logits = q @ self.w_2 + self.b_2[None, None, None, :]
         keys = jnp.broadcast_to(pairs.keys, (q.shape[0], s))
