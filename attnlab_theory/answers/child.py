@@ -169,9 +169,16 @@ def _encoded(value: Any) -> dict[str, Any]:
         array = np.asarray(value)
         # float() of None is an error, but numpy makes it NaN; a string that holds a number would pass, too.
         numeric = array.dtype.kind in "fiub" or array.dtype.name in ("bfloat16", "float16")
-        kind, array = kind or array.dtype.name, array.astype(np.float64) if numeric else array
+        kind = kind or array.dtype.name
+        fits = True
+        if numeric:
+            given, array = array, array.astype(np.float64)
+            with np.errstate(invalid="ignore", over="ignore"):
+                fits = not np.any((array.astype(given.dtype) != given) & (given == given))
     except BaseException as error:
         raise Broken(f"returned something that is no array of numbers: {_one_line(error)}") from None
+    if not fits:
+        raise Broken(f"returned numbers of {kind} that float64 does not hold: return float64")
     if not numeric:
         described = f"a value {_kind(value)}" if array.dtype.kind == "O" else f"an array of {array.dtype.name}"
         raise Broken(f"must return real numbers, but returned {described}")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -58,9 +59,10 @@ def blocked_attention(
         causal: position t sees positions 0..t only.
 
     Returns:
-        One row per query, in the common type of q, k and v. A row with a score that overflows is NaN; below the
-        others it has no weight, unless a whole first tile overflows. Under `jit`, where values cannot be read, a
-        row is NaN too with a bad scale or if it sees a key that is not finite.
+        One row per query, in the common type of q, k and v; half precision is computed in float32. A row with a
+        score that overflows is NaN; below the others it has no weight, unless a whole first tile overflows.
+        Values are summed before they are divided: s times the largest must not overflow. Under `jit`, where
+        values cannot be read, a row is NaN too with a bad scale or if it sees a key that is not finite.
 
     Raises:
         ValueError: as `attention`; also if `block` is not a positive whole number, or `causal` is asked for
@@ -77,7 +79,11 @@ def blocked_attention(
     longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS
     plan = _Plan(operator.index(block), causal, k.shape[0] <= longest)
     q, k, v = of_one_type(q, k, v)
-    return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
+    # Sums over all keys before they are divided: half precision has neither the range nor the digits.
+    narrow = jax.dtypes.canonicalize_dtype(q.dtype)
+    wide = narrow if narrow.itemsize >= 4 else np.dtype(np.float32)
+    q, k, v = (jnp.asarray(x, wide) for x in (q, k, v))
+    return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), wide)).astype(narrow)
 
 
 class _Plan(NamedTuple):
@@ -219,7 +225,7 @@ def _over_blocks(plan: _Plan, step: Callable, carry: Any, t: int) -> tuple[Any, 
         carry, rows = lax.scan(
             lambda c, i: step(c, start=i * plan.block, size=plan.block), carry, jnp.arange(whole)
         )
-        parts.append(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), rows))
+        parts.append(jax.tree.map(lambda x: x.reshape(whole * plan.block, *x.shape[2:]), rows))
     if t % plan.block or not parts:
         carry, rows = step(carry, start=whole * plan.block, size=t % plan.block)
         parts.append(rows)

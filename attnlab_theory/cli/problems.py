@@ -93,7 +93,7 @@ class ConstructSubset:
         if self.json:
             print(json.dumps(result, indent=1))
             return 0
-        margin = "all keys are wanted: any will do" if result["margin"] is None else f"{found.margin:.6g}"
+        margin = "all keys are wanted: the query is zero" if result["margin"] is None else f"{found.margin:.6g}"
         print(f"query (scale 1)       {_vector(result['query'])}")
         print(f"margin at length 1    {margin}")
         print(f"length of the query   {strength:.6g}")

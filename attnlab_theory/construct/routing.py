@@ -188,12 +188,16 @@ def _assembled(task: Task, key_part: np.ndarray, query_part: np.ndarray) -> Rout
             f"rounding of {blur:.2g} hides the margin {lead:.2g}: the inputs are too close to dependent for float64"
         )
     strength = needed / (lead - blur) if needed > 0 else 0.0
-    root = math.sqrt(strength) / task.size
-    k, q = root * key_part, root * query_part
+    with np.errstate(over="ignore", invalid="ignore"):
+        root = np.sqrt(strength) / task.size
+        k, q = root * key_part, root * query_part
+    if not (np.all(np.isfinite(k)) and np.all(np.isfinite(q)) and np.all(np.isfinite(v))):
+        raise ValueError(f"inputs no longer than {task.size:.3g} ask for matrices beyond float64: scale them up")
     margin = strength * (lead - blur) if n > 1 else math.inf
     certified = max(leak_bound(n, margin) * apart[i] + off[i] for i, _ in task.routed)
     weights, outputs = _attended(task.inputs, k, q, v)
-    measured = max(float(np.linalg.norm(outputs[i] - task.wanted[i])) for i, _ in task.routed)
+    rows = [i for i, _ in task.routed]
+    measured = float(np.max(_lengths(outputs[rows] - task.wanted[rows])))
     return Routing(
         inputs=task.inputs,
         routes=task.routes,
@@ -215,14 +219,20 @@ def _values(task: Task) -> tuple[np.ndarray, dict[int, float], dict[int, float]]
     means = [np.mean([task.wanted[i] for i, to in task.routed if to == goal], axis=0) for goal in goals]
     v = (np.linalg.pinv(task.unit[goals]) @ np.stack(means)).T / task.size
     values = task.inputs @ v.T
-    sizes = np.linalg.norm(abs(task.inputs) @ abs(v).T, axis=1)
+    sizes = _lengths(abs(task.inputs) @ abs(v).T)
     # Of the weighted mean: d terms in a value, n in the sum, the weights' own rounding twice.
     rounding = (task.inputs.shape[1] + 3 * len(values) + 8) * EPS * float(np.max(sizes))
     apart, off = {}, {}
     for i, goal in task.routed:
-        apart[i] = float(np.max(np.linalg.norm(values - values[goal], axis=1)))
-        off[i] = float(np.linalg.norm(values[goal] - task.wanted[i])) + rounding
+        apart[i] = float(np.max(_lengths(values - values[goal])))
+        off[i] = float(_lengths((values[goal] - task.wanted[i])[None])[0]) + rounding
     return v, apart, off
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """Of vectors whose squares may leave the range of float64."""
+    largest = np.max(np.abs(rows), axis=1)
+    return largest * np.linalg.norm(rows / np.where(largest > 0, largest, 1)[:, None], axis=1)
 
 
 def _attended(x: np.ndarray, k: np.ndarray, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
         M. Under `jit`, where values cannot be read, bases that are refused below give NaN.
 
     Raises:
-        ValueError: if a basis is not finite, not of a floating type or its rows are dependent, the widths
+        ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, the widths
             differ, or the subspaces meet: then no matrix tells their common vectors apart. The dimension is named.
 
     Source: claims C.1, C.2; Stanford CS224n assignment 5, question 1(b)i.
@@ -55,7 +55,7 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
     Counted are the principal angles whose sine is at most 4 d eps, the rounding error of the sine itself.
 
     Raises:
-        ValueError: if a basis is not finite, not of a floating type or its rows are dependent, or the widths
+        ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, or the widths
             differ.
     """
     _check(a, b)
@@ -68,6 +68,8 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
 
 def _unit_rows(basis: Float[Array, "m d"]) -> Float[Array, "m d"]:
     """Only the span matters: unit rows make every decision free of the caller's units."""
+    # In two steps: squares of very long or short vectors leave the range of the type.
+    basis = basis / jnp.max(jnp.abs(basis), axis=1, keepdims=True)
     return basis / jnp.linalg.norm(basis, axis=1, keepdims=True)
 
 
@@ -82,10 +84,13 @@ def _check(a: Array, b: Array) -> None:
     refuse.non_finite(a=a, b=b)
     for name, basis in {"a": a, "b": b}.items():
         rows = basis.shape[0]
+        if basis.dtype.itemsize < 4:
+            raise ValueError(f"{name} must be in float32 at least, not {basis.dtype}: convert it")
         if rows == 0:
             raise ValueError(f"{name} has no rows: a subspace needs at least one basis vector")
         if refuse.is_concrete(basis):
             host = np.asarray(basis)
+            host = host / np.maximum(np.max(np.abs(host), axis=1, keepdims=True), np.finfo(host.dtype).tiny)
             lengths = np.linalg.norm(host, axis=1, keepdims=True)
             rank = int(np.linalg.matrix_rank(host / np.where(lengths > 0, lengths, 1), tol=_sine_tolerance(basis)))
             if rank < rows:

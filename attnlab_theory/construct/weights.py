@@ -78,7 +78,11 @@ def query_for_weights(
     query, divergence, distance = _project(unit, wanted)
     peak = 1 + float(np.max(np.abs(np.log(wanted[wanted > 0]))))
     is_exact = bool(np.all(wanted > 0)) and distance <= 16 * len(wanted) * eps * peak
-    return WeightsQuery(keys=exact, wanted=wanted, query=query / size, divergence=divergence, is_exact=is_exact)
+    with np.errstate(over="ignore"):
+        query = query / size
+    if not np.all(np.isfinite(query)):
+        raise ValueError(f"keys no longer than {size:.3g} ask for a query beyond float64: scale the keys up")
+    return WeightsQuery(keys=exact, wanted=wanted, query=query, divergence=divergence, is_exact=is_exact)
 
 
 def _project(

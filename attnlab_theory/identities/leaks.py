@@ -216,6 +216,7 @@ def _checked(call: HostMixer, shape: tuple[int, ...], tokens: np.ndarray) -> np.
         raise ValueError(f"the function fails on replaced tokens: {type(error).__name__}: {error}") from error
     if output.shape != shape:
         raise ValueError(f"the function gave shape {shape}, and for other tokens {output.shape}")
+    _refuse_unheld(output)
     return output
 
 
@@ -224,9 +225,20 @@ def _check_output(output: np.ndarray, length: int) -> None:
         raise ValueError(f"the function must give an array of real numbers, not of {output.dtype}")
     if output.ndim != 2 or output.shape[0] != length or output.shape[1] == 0:
         raise ValueError(f"the function must give shape ({length}, v), one row per position, not {output.shape}")
+    _refuse_unheld(output)
     if not np.all(np.isfinite(output)):
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(output))[0])
         raise ValueError(f"the function's output must be finite, but holds {output[index]} at index {index}")
+
+
+def _refuse_unheld(output: np.ndarray) -> None:
+    """Whole numbers of 2^53 and more, say: what float64 rounds away would be no movement."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounded = output.astype(np.float64).astype(output.dtype)
+    if np.any((rounded != output) & (output == output)):
+        raise ValueError(
+            f"the function gives numbers of {output.dtype} that float64 does not hold: let it give float64"
+        )
 
 
 def _attempts(mixer: Mixer) -> list[str]:

@@ -66,7 +66,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Fig
     figure, (ax,) = style.panels(title, size=(max(5.6, 0.9 * len(found) + 1.6), 4.4))
     if published:
         range_of = PUBLISHED[published]
-        label = f"published, {published}: range, and median of {range_of.models} models"
+        label = f"published, {published}: range of all reports, and median of {range_of.models} models"
         ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
         ax.axhline(range_of.median, color="#555555", linewidth=1.2)
     places = [float(x) for x in range(len(found))]
@@ -205,7 +205,8 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     weights = np.asarray(weights)
     if weights.shape != (len(characters), len(characters)):
         raise ValueError(f"{len(characters)} characters need as many rows and columns, not {weights.shape}")
-    start = characters.find(name)
+    # As a word first: the letters of a short name may stand in the question as well.
+    start = max(characters.find(f" {name} ") + 1, 0) or characters.find(name)
     if start < 0 or not name:
         raise ValueError(f"{characters!r} does not hold the name {name!r}")
     end = start + len(name)
@@ -225,7 +226,7 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     for edge in (start - 0.5, end - 0.5):
         ax.axvline(edge, color=style.COLOURS[1], linewidth=1, linestyle="--")
     ax.grid(visible=False)
-    ax.set(xlabel=f"character looked at (dashed: {name})", ylabel="character that looks")
+    ax.set(xlabel=f"character looked at (dashed: {_as_written(name)})", ylabel="character that looks")
     return figure
 
 

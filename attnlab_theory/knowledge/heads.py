@@ -56,7 +56,7 @@ def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate
     weights = _weights(model, characters, [question + MASK for question in questions])
     found = np.zeros((len(chosen), *weights.shape[1:3]))
     for row, (answer, question) in enumerate(zip(chosen, questions, strict=True)):
-        start = question.index(answer.name)
+        start = QUESTION.index("{name}")
         found[row] = weights[row, :, :, len(question), start : start + len(answer.name)].sum(axis=-1)
     draws, bound = np.clip(found, 0.0, 1.0), bounded(0.0, 1.0)
     return Estimates(

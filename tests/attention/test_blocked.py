@@ -268,6 +268,22 @@ def test_no_queries_get_no_rows():
             assert blocked_attention(q, k, v, scale=SCALE, block=BLOCK).shape == (0, V)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_half_precision_is_summed_in_single(dtype, causal):
+    q, k, v = jnp.zeros((1000, 4), dtype), jnp.zeros((1000, 4), dtype), jnp.full((1000, 1), 100, dtype)
+    o, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=128, causal=causal), q, k, v)
+    assert o.dtype == dtype
+    assert np.all(np.asarray(o, np.float32) == 100)
+    assert all(g.dtype == dtype and np.isfinite(np.asarray(g, np.float32)).all() for g in pull(o))
+
+
+def test_values_without_columns_give_none():
+    o, pull = jax.vjp(lambda q, k, v: blocked_attention(q, k, v, scale=SCALE, block=2), Q, K, VALUES[:, :0])
+    assert o.shape == (4, 0)
+    assert not any(g.any() for g in pull(o))
+
+
 NAN = float("nan")
 Q, K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
 

@@ -282,3 +282,16 @@ def test_a_result_cannot_be_changed():
     for field in dataclasses.fields(found):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(found, field.name, 0.0)
+
+
+@pytest.mark.parametrize("power", [-170, 154])
+def test_outputs_of_any_size_are_routed(power):
+    size = 10.0**power
+    found = route(np.eye(3), [2, 0, None], size * np.eye(3), tolerance=1e-3 * size)
+    assert 0 < found.measured <= found.certified <= 1e-3 * size
+    assert found.weights[0, 2] > 0.99
+
+
+def test_inputs_that_are_too_small_are_refused():
+    with pytest.raises(ValueError, match="scale them up"):
+        route(1e-308 * np.eye(3), [2, 0, None], np.eye(3), tolerance=1e-3)

@@ -113,3 +113,14 @@ def test_what_is_no_pair_of_bases_is_refused(a, b, message):
     for function in (extractor, intersection_dimension):
         with pytest.raises(ValueError, match=message):
             function(jnp.asarray(a, float), jnp.asarray(b, float))
+
+
+@pytest.mark.parametrize("power", [-23, -21, 0, 19])
+def test_bases_may_be_very_long_or_short(power):
+    a, b = jnp.eye(3, dtype=jnp.float32)[:1], jnp.eye(3, dtype=jnp.float32)[1:2]
+    assert np.array_equal(extractor(a * np.float32(10.0**power), b), extractor(a, b))
+
+
+def test_half_precision_is_refused():
+    with pytest.raises(ValueError, match="a must be in float32 at least, not float16"):
+        extractor(jnp.eye(3, dtype=jnp.float16)[:1], jnp.eye(3, dtype=jnp.float16)[1:2])

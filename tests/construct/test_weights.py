@@ -161,3 +161,8 @@ def test_keys_that_are_not_finite_are_refused():
 def test_weights_need_to_add_up_to_one_in_their_own_type_only(dtype):
     wanted = jnp.asarray([0.1, 0.2, 0.3, 0.4], dtype)
     assert query_for_weights(SIMPLEX, wanted).is_exact
+
+
+def test_keys_that_are_too_small_are_refused():
+    with pytest.raises(ValueError, match="scale the keys up"):
+        query_for_weights(np.array([[1.0, 0], [0, 1], [1, 1]]) * 1e-310, np.array([0.1, 0.2, 0.7]))

@@ -174,6 +174,7 @@ def ticking_after_a_while(x):
         (lambda x: x.sum(), r"must give shape \(5, v\)"),
         (lambda x: x[:, :0], r"must give shape \(5, v\)"),
         (lambda x: x / 0 * 0, "output must be finite, but holds nan"),
+        (lambda x: np.full(x.shape, 2**60) + int(x.sum() < 0), "numbers of int64 that float64 does not hold"),
         (lambda x: x + 1j, "real numbers, not of complex"),
         (lambda x: None, "real numbers, not of object"),
         (lambda x: x @ np.ones((3, 3)), r"fails on tokens of shape \(5, 4\): \w+Error: ."),

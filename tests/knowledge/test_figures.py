@@ -89,3 +89,15 @@ def test_an_attention_map_counts_the_weight_on_the_name_while_answering():
 def test_an_attention_map_of_something_else_is_refused(characters, name, said):
     with pytest.raises(ValueError, match=said):
         figures.attention_map(np.eye(len(QUESTION)), characters, name=name, head="any")
+
+
+def test_an_attention_map_finds_a_short_name_and_shows_it_as_written():
+    question = f"Where was W born?{MASK}Pisa"
+    weights = np.tile(np.eye(len(question))[10], (len(question), 1))
+    figure = figures.attention_map(weights, question, name="W", head="any")
+    assert "100%" in figure.get_suptitle()
+    name = "K$_$ Li"
+    question = f"Where was {name} born?{MASK}Pisa"
+    figure = figures.attention_map(np.eye(len(question)), question, name=name, head="any")
+    figure.draw_without_rendering()
+    assert r"K\$_\$ Li" in figure.axes[0].get_xlabel()

@@ -200,6 +200,7 @@ def test_schemes_without_a_table_go_beyond_the_block(positions):
         ({"gelu": "relu"}, "gelu must be one of exact, tanh, not 'relu'"),
         ({"mixer": RandomSynthesizer(), "positions": Rotary()}, "rotary positions turn queries and keys, and the"),
         ({"heads": 256, "positions": Rotary()}, "turn pairs, but a head has width 1"),
+        ({"width": 7, "heads": 1, "positions": Sinusoidal()}, "come in pairs, but the width is 7"),
         ({"mixer": FEATURES}, "attention_dropout must be 0, not 0.1: causal feature attention has no weights"),
         ({"mixer": FEATURES, "positions": Alibi(), "attention_dropout": 0.0}, "ALiBi biases scores, and causal"),
     ],

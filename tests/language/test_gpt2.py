@@ -118,6 +118,7 @@ def test_foreign_files_are_refused(copy, change, message):
         ({"n_layer": 12}, "n_layer is 12 in config.json, but 2 in"),
         ({"vocab_size": 50257}, "vocab_size is 50257 in config.json, but 11 in"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not one of gelu_new"),
+        ({"activation_function": ["gelu"]}, "not one of gelu_new"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is True, but only False"),
         ({"model_type": "llama"}, "model_type is 'llama', but only 'gpt2' can be loaded"),
     ],

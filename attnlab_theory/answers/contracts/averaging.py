@@ -18,6 +18,9 @@ MOST_WIDTH = 72
 NOISE = 1e-3
 """Standard deviation of every score's noise: the variance is (NOISE / |q|)^2, chosen after the query."""
 
+SHORTEST = 1e-150
+"""A query that is shorter still is lost anyhow, and keys with noise of NOISE / |q| would leave float64."""
+
 _noisy = jax.jit(noisy_keys)
 
 
@@ -62,7 +65,8 @@ class Pair:
         wanted[[self.a, self.b]] = 0.5
         with np.errstate(over="ignore"):
             norm = np.linalg.norm(queries, axis=1).max()
-        if self.noise is not None and norm > 0:
+        if self.noise is not None and np.any(queries):
+            norm = max(norm, SHORTEST)
             key = key_for(self.noise, "practical4/2c.1")
             keys = np.asarray(
                 _noisy(key, jnp.asarray(keys), variance=(NOISE / norm) ** 2, stretch=jnp.zeros(MOST_KEYS))

@@ -54,7 +54,8 @@ def known(places: Iterable[str]) -> Rule:
     longest_first = sorted(set(places), key=len, reverse=True)
     if not longest_first:
         raise ValueError("a rule that knows no place finds none; give the answers of the training questions")
-    anywhere = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
+    # Not word boundaries: behind the last full stop of "Washington, D.C." there is none.
+    anywhere = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
 
     def rule(name: str, said: str) -> str | None:
         found = anywhere.search(said.replace(name, "", 1))

@@ -68,6 +68,8 @@ class GPTConfig:
             )
         if positions.turns and (self.width // self.heads) % 2:
             raise ValueError(f"{positions.name} turn pairs, but a head has width {self.width // self.heads}")
+        if positions.paired and self.width % 2:
+            raise ValueError(f"{positions.name} come in pairs, but the width is {self.width}: choose an even one")
         if positions.biases and not mixer.scored:
             raise ValueError(f"{positions.name} biases scores, and {mixer.name} has none: choose other positions")
         if self.attention_dropout and not mixer.scored:

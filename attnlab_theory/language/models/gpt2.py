@@ -118,11 +118,12 @@ def _config(file: Path) -> Mapping[str, Any] | None:
         raise ValueError(f"{file} is no JSON: {_one_line(error)}") from None
     if not isinstance(config, dict):
         raise ValueError(f"{file} must hold a JSON object, not {type(config).__name__}")
+    config = {field: value for field, value in config.items() if value is not None}
     for field, understood in REQUIRED.items():
         if config.get(field, understood[0]) not in understood:
             raise ValueError(f"{file}: {field} is {config[field]!r}, but only {understood[0]!r} can be loaded")
     activation = config.get("activation_function", "gelu_new")
-    if activation not in GELUS:
+    if not isinstance(activation, str) or activation not in GELUS:
         raise ValueError(f"{file}: activation_function is {activation!r}, not one of {', '.join(GELUS)}")
     return config
 

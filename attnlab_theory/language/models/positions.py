@@ -26,6 +26,8 @@ class NoPositions:
     name: ClassVar[str] = "no positions"
     turns: ClassVar[bool] = False
     """Whether it needs queries and keys."""
+    paired: ClassVar[bool] = False
+    """Whether it needs an even width."""
     biases: ClassVar[bool] = False
     """Whether it needs scores."""
     bounded: ClassVar[bool] = False
@@ -74,6 +76,7 @@ class Sinusoidal(NoPositions):
 
     base: float = 10000.0
     name: ClassVar[str] = "sinusoidal positions"
+    paired: ClassVar[bool] = True
 
     def added(self, table: Float[Array, "n c"] | None, at: At, width: int) -> Float[Array, "rows t c"]:
         """Sinusoids of the width of a token."""

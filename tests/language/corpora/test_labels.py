@@ -66,3 +66,10 @@ def test_rules_find_this_many_of_the_homeworks_answers(rule, right):
     start, end = (len(part) for part in QUESTION.split("{name}"))
     found = (find(name := asked[start:-end], said.get(name, "")) for asked in dev.asked)
     assert sum(place == answer for place, answer in zip(found, dev.answers, strict=True)) == right
+
+
+def test_known_places_may_begin_and_end_with_any_character():
+    rule = labels.known(["Washington, D.C.", "'s-Gravenhage", "York"])
+    assert rule("Zed Wu", "Zed Wu (born 1 May 1950 in Washington, D.C.) sang.") == "Washington, D.C."
+    assert rule("Zed Wu", "Zed Wu is from 's-Gravenhage, not Yorkshire.") == "'s-Gravenhage"
+    assert rule("Zed Wu", "Zed Wu is from Yorkshire.") is None
