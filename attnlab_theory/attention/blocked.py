@@ -83,7 +83,8 @@ def blocked_attention(
     narrow = jax.dtypes.canonicalize_dtype(q.dtype)
     wide = narrow if narrow.itemsize >= 4 else np.dtype(np.float32)
     q, k, v = (jnp.asarray(x, wide) for x in (q, k, v))
-    return _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), wide)).astype(narrow)
+    o: Array = _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), wide))
+    return o.astype(narrow)
 
 
 class _Plan(NamedTuple):
