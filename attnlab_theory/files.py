@@ -82,6 +82,16 @@ def refuse_unwritable(path: Path) -> None:
         raise ValueError(f"{path} cannot be written: {error.strerror}; name a file in another folder") from None
 
 
+def refuse_input(path: Path, *read: Path | None) -> None:
+    """Refuse to write over what is read, by whatever name.
+
+    Raises:
+        ValueError: if `path` is one of the files that are read.
+    """
+    if path.exists() and any(other is not None and other.exists() and path.samefile(other) for other in read):
+        raise ValueError(f"{path} would be read and written over: name another file for what is written")
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder, where there is none, before minutes go into what shall be in it.
 

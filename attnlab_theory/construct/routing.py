@@ -105,6 +105,7 @@ def shared_route(
     routing whose only cycles are inputs that attend to themselves is possible: with one direction e_i per
     input and lengths L growing fourfold towards the end of every chain, keys L_i (e_i + e_{routes[i]}), or
     L_i e_i at an end, give row i the score 4 L_i^2 at its target, 2 L_i^2 at itself, and at most L_i^2 elsewhere.
+    In float64 that carries chains of 12 inputs; longer ones are refused.
 
     Args:
         x, routes, outputs, tolerance: as for `route`.
@@ -126,7 +127,8 @@ def shared_route(
             keys[i, target] = length
     # Inputs are independent, so some K takes each of them to any key that is wanted.
     matrix = (np.linalg.pinv(task.unit) @ keys).T
-    return _assembled(task, matrix, matrix)
+    longest = 1 + max(_steps_to_end(task.routes, i) for i in range(len(task.routes)))
+    return _assembled(task, matrix, matrix, hidden_by=f"a chain of {longest} inputs is too long or they are")
 
 
 def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
@@ -166,7 +168,9 @@ def _least_scores(task: Task) -> Float[np.ndarray, "d d"]:
     return basis @ (best / achieved).reshape(n, n) @ basis.T
 
 
-def _assembled(task: Task, key_part: np.ndarray, query_part: np.ndarray) -> Routing:
+def _assembled(
+    task: Task, key_part: np.ndarray, query_part: np.ndarray, *, hidden_by: str = "the inputs are"
+) -> Routing:
     """Scale matrices that route the unit inputs to the margin the tolerance needs, certify them, measure them."""
     x, n = task.unit, len(task.unit)
     v, apart, off = _values(task)
@@ -185,7 +189,7 @@ def _assembled(task: Task, key_part: np.ndarray, query_part: np.ndarray) -> Rout
         needed = max(0.0, strength_needed(n, share)) if share < 1 else 0.0
     if needed > 0 and not lead > 2 * blur:
         raise ValueError(
-            f"rounding of {blur:.2g} hides the margin {lead:.2g}: the inputs are too close to dependent for float64"
+            f"rounding of {blur:.2g} hides the margin {lead:.2g}: {hidden_by} too close to dependent for float64"
         )
     strength = needed / (lead - blur) if needed > 0 else 0.0
     with np.errstate(over="ignore", invalid="ignore"):

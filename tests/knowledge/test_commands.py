@@ -275,3 +275,20 @@ def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypa
     code, out, _ = run(capsys, *evaluate)
     assert (code, out.startswith("vanilla: ")) == (0, True)
     assert len((tmp_path / "vanilla.pretrain.dev.predictions").read_text().splitlines()) == 32
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        (with_(PRETRAIN, "--writing_params_path", "./wiki.txt"), "wiki.txt"),
+        (with_(FINETUNE, "--writing_params_path", "vanilla.pretrain.params"), "vanilla.pretrain.params"),
+        (with_(EVALUATE, "--outputs_path", "vanilla.finetune.params"), "vanilla.finetune.params"),
+    ],
+    ids=["corpus", "parameters", "model"],
+)
+def test_nothing_is_written_over_what_is_read(capsys, folder, line, written):
+    before = (folder / written).read_bytes()
+    code, out, err = run(capsys, *line)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{written} would be read and written over" in err
+    assert (folder / written).read_bytes() == before

@@ -46,6 +46,13 @@ class Evaluate:
 
         if self.outputs_path is not None:
             files.refuse_unwritable(self.outputs_path)
+            read = (
+                self.pretrain_corpus,
+                self.reading_params_path,
+                self.eval_corpus_path,
+                self.finetune_corpus_path,
+            )
+            files.refuse_input(self.outputs_path, *read)
         if self.finetune_corpus_path is not None and self.out is None:
             raise ValueError(
                 f"--finetune_corpus_path {self.finetune_corpus_path} is for --out: name a folder with it"

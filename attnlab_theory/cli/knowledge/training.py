@@ -48,9 +48,11 @@ class Pretrain:
 
     def run(self) -> int:
         """Train and write."""
+        from attnlab_theory import files
         from attnlab_theory.knowledge.recipes import PRETRAINING
         from attnlab_theory.knowledge.stages import Corpus, pretraining
 
+        files.refuse_input(self.keeping.writing_params_path, self.pretrain_corpus, self.reading_params_path)
         corpus = Corpus.read(self.pretrain_corpus)
         start = self.sizes.start(self.variant, corpus, self.reading_params_path)
         recipe = self.changes.of(PRETRAINING[self.how.year])
@@ -73,10 +75,13 @@ class Finetune:
 
     def run(self) -> int:
         """Train and write."""
+        from attnlab_theory import files
         from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH
         from attnlab_theory.knowledge.stages import Corpus, finetuning
         from attnlab_theory.language.corpora.birthplaces import read_questions
 
+        read = (self.pretrain_corpus, self.finetune_corpus_path, self.reading_params_path)
+        files.refuse_input(self.keeping.writing_params_path, *read)
         corpus = Corpus.read(self.pretrain_corpus)
         questions = read_questions(self.finetune_corpus_path)
         start = self.sizes.start(self.variant, corpus, self.reading_params_path)
@@ -113,10 +118,13 @@ class Store:
 
     def run(self) -> int:
         """Train, write, and ask what was held back."""
+        from attnlab_theory import files
         from attnlab_theory.knowledge.recipes import STORING
         from attnlab_theory.knowledge.stages import Corpus, storing
         from attnlab_theory.language.corpora.birthplaces import read_questions
 
+        read = (self.pretrain_corpus, self.finetune_corpus_path, self.reading_params_path)
+        files.refuse_input(self.keeping.writing_params_path, *read)
         corpus = Corpus.read(self.pretrain_corpus)
         given, kept = read_questions(self.finetune_corpus_path).split(self.hold_back, seed=self.changes.seed)
         sizes = self.sizes
