@@ -77,7 +77,7 @@ def test_the_figure_says_how_many_are_right(folder, published):
     assert figure.get_suptitle() == "4 questions answered right: 25.0% (A), 75.0% (B)"
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()][:-1] == (
-        ["published, rope: range, and median of 6 models"] if published else []
+        ["published, rope: range of all reports, and median of 6 models"] if published else []
     )
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
 
