@@ -6,6 +6,7 @@ features is in `linear`. A row is a point, a feature is a column; m projections 
 uses each of them twice. Maps of positive numbers have a twin that returns their logarithm, which never overflows.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -169,16 +170,17 @@ def _half_log(count: int) -> float:
 
 def _below_an_eighth(a: Scalar | Array, x: Array) -> Array:
     """The parameter in the dtype of x, or NaN where a traced one turns out to be too large."""
+    dtype = jax.dtypes.canonicalize_dtype(x.dtype)
     if refuse.is_concrete(a):
         host = np.asarray(a, np.float64)
-        too_large = host[~(host.astype(x.dtype) < 0.125)]  # NaN included, and what is rounded up to 1/8
+        too_large = host[~(host.astype(dtype) < 0.125)]  # NaN included, and what is rounded up to 1/8
         if too_large.size:
             raise ValueError(
-                f"a must be less than 1/8, not {too_large.flat[0]}, in {x.dtype}: beyond it the variance of "
+                f"a must be less than 1/8, not {too_large.flat[0]}, in {dtype}: beyond it the variance of "
                 "generalised exponential features is infinite"
             )
         refuse.non_finite(a=a)
-    a = jnp.asarray(a, x.dtype)
+    a = jnp.asarray(a, dtype)
     return jnp.where((a < 0.125) & (a > -jnp.inf), a, jnp.nan)
 
 

@@ -111,6 +111,7 @@ def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -
     refuse.not_positive(scale=scale)
     refuse.non_finite(scale=scale)
     refuse.not_floating(q=q, k=k)
+    q, k = jnp.asarray(q), jnp.asarray(k)
     root = jnp.sqrt(jnp.asarray(refuse.nan_unless_positive(scale), q.dtype))
     return root * q, root * k
 
@@ -139,7 +140,7 @@ def seen_key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, " s"]:
 
 def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array | None, remedy: str) -> Array:
     # The normaliser is the output for a value of one.
-    values = jnp.concatenate([v, jnp.ones((v.shape[0], 1), v.dtype)], axis=1)
+    values = jnp.pad(v, ((0, 0), (0, 1)), constant_values=1)
     if causal:
         sums = _causal_product(*of_one_type(phi_q, phi_k, values, growth))
     else:

@@ -50,7 +50,7 @@ def rotary(
     """
     if layout not in get_args(Layout):
         raise ValueError(f"layout must be one of {', '.join(get_args(Layout))}, not {layout!r}")
-    angles = _checked_angles(x, positions, base)
+    x, angles = _with_angles(x, positions, base)
     cos, sin = jnp.cos(angles).astype(x.dtype), jnp.sin(angles).astype(x.dtype)
     even, odd = (x[:, 0::2], x[:, 1::2]) if layout == "interleaved" else jnp.split(x, 2, axis=1)
     turned = (even * cos - odd * sin, even * sin + odd * cos)
@@ -71,7 +71,7 @@ def rotary_by_complex(
 
     Source: Su et al. 2021 (RoFormer), eq. (12); the blog's equation (7).
     """
-    angles = _checked_angles(x, positions, base)
+    x, angles = _with_angles(x, positions, base)
     wide = x.astype(angles.dtype)
     pairs: Complex[Array, "t half"] = jax.lax.complex(wide[:, 0::2], wide[:, 1::2])
     turned = pairs * jnp.exp(jax.lax.complex(jnp.zeros_like(angles), angles))
@@ -144,7 +144,7 @@ def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000
     refuse.not_real(positions=positions)
     refuse.non_finite(positions=positions)
     is_float = jnp.issubdtype(positions.dtype, jnp.floating)
-    dtype = positions.dtype if is_float else jax.dtypes.canonicalize_dtype(float)
+    dtype = jax.dtypes.canonicalize_dtype(positions.dtype if is_float else float)
     angles = _angles(positions, width, base, dtype)
     waves = jnp.stack((jnp.sin(angles), jnp.cos(angles)), axis=2)
     return waves.reshape(positions.shape[0], width).astype(dtype)
@@ -162,14 +162,15 @@ def _angles(positions: Array, width: int, base: Scalar, dtype: DTypeLike) -> Flo
     return positions.astype(dtype)[:, None] * frequencies[None, :]
 
 
-def _checked_angles(x: Array, positions: Array, base: Scalar) -> Float[Array, "t half"]:
+def _with_angles(x: Array, positions: Array, base: Scalar) -> tuple[Float[Array, "t d"], Float[Array, "t half"]]:
     refuse.wrong_rank(2, x=x)
     refuse.wrong_rank(1, positions=positions)
     refuse.not_floating(x=x)
     refuse.not_real(positions=positions)
     refuse.different_axes("positions", x=x.shape[0], positions=positions.shape[0])
     refuse.non_finite(x=x, positions=positions)
-    return _angles(positions, x.shape[1], base, x.dtype)
+    x = jnp.asarray(x)
+    return x, _angles(positions, x.shape[1], base, x.dtype)
 
 
 def _check_width(width: int) -> None:

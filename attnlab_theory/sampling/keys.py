@@ -64,6 +64,7 @@ def many_noisy_keys(
     """
     _check(means, variance, stretch)
     refuse.not_a_size(replicates=n)
+    means = jnp.asarray(means)
     s, d = means.shape
     # All normals of a draw from one call: a second call costs half as much again, to compile and to run.
     normals = normal(key, (n, s, d + 1), means.dtype)
@@ -91,6 +92,7 @@ def gaussian_keys(
         ValueError: if the shapes disagree, the means are not of a floating type or the factors not real.
     """
     check_factors(means, factors)
+    means = jnp.asarray(means)
     noise = normal(key, (factors.shape[0], factors.shape[2]), means.dtype)
     return means + jnp.einsum("sdm,sm->sd", factors, noise)
 
@@ -103,6 +105,7 @@ def noise_factors(
     Args, raises: as `noisy_keys`.
     """
     _check(means, variance, stretch)
+    means = jnp.asarray(means)
     n, d = means.shape
     deviation = jnp.broadcast_to(jnp.sqrt(jnp.asarray(variance, means.dtype)), (n,))
     isotropic = deviation[:, None, None] * jnp.eye(d, dtype=means.dtype)[None]

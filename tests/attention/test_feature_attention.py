@@ -183,3 +183,16 @@ def test_features_too_far_apart_are_not_sent_to_feature_attention(causal):
 def test_traced_bad_scale_gives_nan(wrong):
     q, k, v, w = (jnp.asarray(x, FLOAT) for x in points(4, 4))
     assert np.isnan(jax.jit(lambda scale: feature_attention(q, k, v, w, scale=scale))(wrong)).all()
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("log_features", [log for log, _ in MAPS])
+def test_arrays_of_numpy_are_taken_without_a_warning(log_features, causal):
+    """In numpy's float64, which JAX narrows where it has none."""
+    theirs = growing(10)
+    ours = [jnp.asarray(x) for x in theirs]
+    attend = functools.partial(feature_attention, log_features=log_features, scale=SCALE, causal=causal)
+    assert distance(attend(*theirs), attend(*ours)) <= linear_attention_atol(
+        2 * M, 10, 4.0, peak_log=20.0, dtype=FLOAT
+    )

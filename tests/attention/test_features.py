@@ -208,3 +208,12 @@ def test_bad_parameters_of_dense_features_are_refused(changed, message):
     options = {"a": jnp.zeros(3), "basis": jnp.eye(3)} | changed
     with pytest.raises(ValueError, match=message):
         dense_exponential_features(POINTS, PROJECTION, **options)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_arrays_of_numpy_are_taken_without_a_warning():
+    given = {"a": np.float64(-0.3)}
+    for features in (generalized_exponential_features, log_generalized_exponential_features):
+        np.testing.assert_array_equal(
+            features(X, TURN, **given), features(jnp.asarray(X), jnp.asarray(TURN), **given)
+        )

@@ -186,3 +186,11 @@ def test_positions_that_are_not_finite_are_refused():
         sinusoidal(AT, 4, base=float("inf"))
     with pytest.raises(ValueError, match="position must be finite"):
         rotation_matrix(float("inf"), 4)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_arrays_of_numpy_are_taken_without_a_warning():
+    x, at = np.ones((3, 4)), np.arange(3.0)
+    for turn in (rotary, rotary_by_complex):
+        np.testing.assert_array_equal(turn(x, at), turn(jnp.asarray(x, FLOAT), jnp.asarray(at, FLOAT)))
+    np.testing.assert_array_equal(sinusoidal(at, 4), sinusoidal(jnp.asarray(at, FLOAT), 4))

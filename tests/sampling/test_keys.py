@@ -192,3 +192,15 @@ def test_factors_of_other_keys_are_refused():
         gaussian_keys(key_for(0), MEANS, factors.astype(complex))
     with pytest.raises(ValueError, match="key width must agree: means has 2, factors has 3"):
         gaussian_keys(key_for(0), MEANS[:, :2], factors)
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_arrays_of_numpy_are_taken_without_a_warning():
+    means, factors = np.eye(3), np.ones((3, 3, 2))
+    draws = [
+        lambda x, f: noisy_keys(key_for(0, "numpy"), x, variance=0.1, stretch=np.ones(3)),
+        lambda x, f: noise_factors(x, variance=0.1, stretch=np.ones(3)),
+        lambda x, f: gaussian_keys(key_for(0, "numpy"), x, f),
+    ]
+    for draw in draws:
+        np.testing.assert_array_equal(draw(means, factors), draw(jnp.asarray(means), jnp.asarray(factors)))
