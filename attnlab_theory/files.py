@@ -92,6 +92,34 @@ def refuse_input(path: Path, *read: Path | None) -> None:
         raise ValueError(f"{path} would be read and written over: name another file for what is written")
 
 
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold a folder against other processes that would hold it too; it is free again when this one ends, however.
+
+    Where the system has no such locks, or the disk none, nothing is held.
+
+    Raises:
+        ValueError: if another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(
+                    f"another run is writing into {folder}: wait for it, or choose another folder with --out"
+                ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder, where there is none, before minutes go into what shall be in it.
 

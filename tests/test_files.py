@@ -1,5 +1,8 @@
 """Files are whole or absent, whatever stops the writing."""
 
+import subprocess
+import sys
+
 import pytest
 
 from attnlab_theory import files
@@ -77,3 +80,21 @@ def test_a_folder_that_cannot_be_written_is_an_os_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         files.write_text(tmp_path / "file" / "x.json", "")
+
+
+def test_a_folder_is_held_by_one_process_until_it_ends(tmp_path):
+    hold = (
+        f"from pathlib import Path; from attnlab_theory import files; held = files.held(Path({str(tmp_path)!r}));"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", f"{hold} held.__enter__(); print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with other:
+        other.stdout.readline()
+        with pytest.raises(ValueError, match="another run is writing into "), files.held(tmp_path):
+            pass
+        other.kill()
+    with files.held(tmp_path):
+        assert list(tmp_path.iterdir()) == []

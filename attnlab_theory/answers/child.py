@@ -117,14 +117,16 @@ def _explained(path: str) -> Iterator[None]:
         where = f"line {error.lineno}" if error.filename == path else f"{error.filename}, line {error.lineno}"
         # Python does not say in which line, or even in which file, a NUL byte is.
         where = "" if error.lineno is None else f" ({where})"
-        raise Broken(f"cannot be read: {type(error).__name__}: {error.msg}{where}") from None
+        raise Broken(f"cannot be read: {type(error).__name__}: {_shown(error.msg)}{where}") from None
     except NotImplementedError as error:
-        said = f": {_one_line(error)}" if str(error) else ""
-        raise Broken(f"is not filled in yet: it raises NotImplementedError{said}") from None
+        said = f"NotImplementedError: {_shown(error)}".rstrip(": ")
+        raise Broken(f"is not filled in yet: it raises {said}") from None
     except SystemExit as error:
-        raise Broken(f"called exit({error.code}){_place(error.__traceback__, path)} instead of answering") from None
+        raise Broken(
+            f"called exit({_shown(error.code)}){_place(error.__traceback__, path)} instead of answering"
+        ) from None
     except BaseException as error:
-        what = f"{type(error).__name__}: {_one_line(error)}".rstrip(": ")
+        what = f"{type(error).__name__}: {_shown(error)}".rstrip(": ")
         raise Broken(f"raised {what}{_place(error.__traceback__, path)}") from None
 
 
@@ -137,8 +139,13 @@ def _place(traceback: TracebackType | None, path: str) -> str:
     return "" if line is None else f" (line {line})"
 
 
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+def _shown(value: object) -> str:
+    """What an exception or another object of the submission says: one line of characters that a terminal shows."""
+    try:
+        said = str(value)
+    except BaseException:
+        said = ""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(said.split()))
     return text if len(text) <= 200 else text[:197] + "..."
 
 
@@ -176,7 +183,7 @@ def _encoded(value: Any) -> dict[str, Any]:
             with np.errstate(invalid="ignore", over="ignore"):
                 fits = not np.any((array.astype(given.dtype) != given) & (given == given))
     except BaseException as error:
-        raise Broken(f"returned something that is no array of numbers: {_one_line(error)}") from None
+        raise Broken(f"returned something that is no array of numbers: {_shown(error)}") from None
     if not fits:
         raise Broken(f"returned numbers of {kind} that float64 does not hold: return float64")
     if not numeric:

@@ -101,7 +101,7 @@ def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> 
 
 
 def write(found: Results, folder: Path) -> None:
-    """Write the tables and draw the figures, each file whole or not at all.
+    """Write the tables and draw the figures, each file whole or not at all; what an earlier run had besides goes.
 
     Raises:
         OSError: if the folder cannot be written.
@@ -117,9 +117,10 @@ def write(found: Results, folder: Path) -> None:
         "knowledge": [record.as_json(finding) for finding in found.findings],
     }
     for name, rows in tables.items():
-        if not rows:
-            continue
-        files.write_text(folder / f"{name}.json", record.to_text(rows))
+        if rows:
+            files.write_text(folder / f"{name}.json", record.to_text(rows))
+        else:
+            (folder / f"{name}.json").unlink(missing_ok=True)
     drawn = {name: functools.partial(draw, found.estimates) for name, draw in figures.FIGURES.items()}
     drawn["knowledge"] = drawn.pop("accuracy_by_variant")
     if found.curves:
@@ -129,6 +130,9 @@ def write(found: Results, folder: Path) -> None:
         drawn[f"attention_of_{each.variant}"] = functools.partial(
             figures.attention_map, each.weights, each.characters, name=each.name, head=head
         )
+    for old in (*folder.glob("attention_of_*.???"), *folder.glob("learning_curves.???")):
+        if old.stem not in drawn:
+            old.unlink()
     for name, draw in drawn.items():
         with files.replacing_all(folder / name, (".svg", ".png")) as written:
             style.save(draw, list(written.values()))

@@ -167,11 +167,13 @@ def _refuse_other_run(
         )
 
 
-def _differences(name: str, theirs: Any, ours: Any) -> Iterator[str]:
+def _differences(name: str, theirs: Any, ours: Any, of: str = "") -> Iterator[str]:
     """What differs between two JSON values, with both numbers where they are short."""
     if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
+        # A model that is read has a recipe of its own.
+        of = " of the model to go on from" if name == "start" else of
         for part in sorted(set(theirs) | set(ours)):
-            yield from _differences(part, theirs.get(part), ours.get(part))
+            yield from _differences(part, theirs.get(part), ours.get(part), of)
     elif theirs != ours:
         short = max(len(str(theirs)), len(str(ours))) <= 12
-        yield f"{name} ({theirs}, not {ours})" if short else name
+        yield f"{name}{of} ({theirs}, not {ours})" if short else f"{name}{of}"

@@ -107,6 +107,12 @@ def test_a_submission_may_write_into_what_it_is_given(file):
         ("f = 3", "has a 'f', a value of type int, not a function"),
         ("\ndef f(): return 1 / 0", "raised ZeroDivisionError: division by zero (line 2)"),
         ("def f(): raise ValueError('two\\nlines')", "raised ValueError: two lines (line 1)"),
+        (
+            "def f(): raise ValueError('\\x1b[2J\\x07')",
+            "raised ValueError: \ufffd[2J\ufffd",
+        ),
+        ("def f(): exit('\\x1b')", "called exit(\ufffd) (line 1)"),
+        ("class E(Exception):\n def __str__(self): raise self\ndef f(): raise E", "raised E (line 3)"),
         ("def f(x): return x", "raised TypeError: f() missing 1 required positional argument: 'x'"),
         ("def f(): raise NotImplementedError", "is not filled in yet"),
         ("import sys\ndef f(): sys.exit(3)", "called exit(3) (line 2) instead of answering"),

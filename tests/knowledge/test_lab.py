@@ -1,10 +1,12 @@
 """attnlab knowledge run: from generated persons to verdicts, and to the same bytes after every stop."""
 
 import json
+import shutil
 import signal
 
 import pytest
 
+from attnlab_theory import files
 from attnlab_theory.cli import main
 from attnlab_theory.cli.progress import Progress
 from attnlab_theory.report import provenance, record, style
@@ -143,6 +145,43 @@ def test_another_recipe_in_the_same_folder_is_refused(done, capsys):
     code, out, err = run(capsys, *RUN, "--epochs", "4", "--out", done, "--resume")
     assert (code, out) == (2, "")
     assert "belongs to another run, with other epochs (3, not 4)" in err
+
+
+def test_another_recipe_of_the_model_that_is_read_is_told_apart(done, tmp_path, capsys):
+    shutil.copytree(done, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "models" / "seed-0" / "vanilla.pretrained").unlink()
+    only = ["run", "--variants", "vanilla", *RUN[4:]]
+    code, _, err = run(capsys, *only, "--epochs", "4", "--out", tmp_path, "--resume")
+    assert code == 2
+    assert "epochs of the model to go on from (3, not 4)" in err.splitlines()[-1]
+
+
+def test_two_runs_at_once_do_not_share_a_folder(tmp_path, capsys):
+    with files.held(tmp_path):
+        code, out, err = run(capsys, *RUN, "--out", tmp_path)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"another run is writing into {tmp_path}: wait for it, or choose another folder with --out" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_figures_and_tables_of_other_variants_go(done, tmp_path, capsys):
+    shutil.copytree(done, tmp_path, dirs_exist_ok=True)
+    code, _, _ = run(capsys, *RUN[:2], "none", *RUN[4:], "--out", tmp_path, "--resume")
+    assert code in (0, 1)
+    left = {path.stem for path in tmp_path.iterdir()}
+    assert not left & {"attention", "curves", "attention_of_vanilla", "learning_curves"}
+    assert (tmp_path / "models" / "seed-0" / "vanilla.finetuned").exists()
+
+
+def test_evaluating_one_model_leaves_a_whole_run_alone(done, tmp_path, capsys, monkeypatch):
+    write_people(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    model = ["--reading_params_path", done / "models" / "seed-0" / "none.finetuned"]
+    asked = ["--eval_corpus_path", "dev.tsv", "--out", done]
+    code, out, err = run(capsys, "evaluate", "vanilla", "wiki.txt", *model, *asked)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{done} holds what a whole run found: choose another folder with --out" in err
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -81,7 +81,7 @@ def test_dropout_is_off_unless_it_is_asked_for(capsys, folder):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--hold_back", "8"], "of the 8 questions of train.tsv, 8 cannot be held back"),
+        (["--hold_back", "8"], "of the 8 questions of train.tsv, 8 cannot be held back: at most 7 can"),
         (["--hold_back", "-1"], "-1 cannot be held back"),
         (["--rule", "guess"], "guess"),
     ],

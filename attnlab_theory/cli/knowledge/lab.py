@@ -108,16 +108,17 @@ class RunLab:
         lab = self._lab()
         about = self._about()
         files.make_folder(self.out)
-        if not self.resume:
-            lab.refuse_left_over()
-        for stage in lab.stages():
-            keeping = Keeping(writing_params_path=stage.path, resume=self.resume, save_every=self.save_every)
-            if train(stage.run, keeping, told=f", seed {stage.run.training.seed}") is None:
-                return 130
-        found = results.results(lab)
-        results.write(found, self.out)
-        about["seconds"] = round(time.monotonic() - began, 2)
-        files.write_text(self.out / "knowledge.run.json", record.to_text(about))
+        with files.held(self.out):
+            if not self.resume:
+                lab.refuse_left_over()
+            for stage in lab.stages():
+                keeping = Keeping(writing_params_path=stage.path, resume=self.resume, save_every=self.save_every)
+                if train(stage.run, keeping, told=f", seed {stage.run.training.seed}") is None:
+                    return 130
+            found = results.results(lab)
+            results.write(found, self.out)
+            about["seconds"] = round(time.monotonic() - began, 2)
+            files.write_text(self.out / "knowledge.run.json", record.to_text(about))
         self._report(found, about)
         return 0 if found.as_expected else 1
 
@@ -207,7 +208,7 @@ class RunLab:
         show(found.table())
         show(verdict_table(found.findings))
         show(
-            f"\n{len(found.findings)} findings, each verdict errs with probability at most "
+            f"\nFindings: {len(found.findings)}, of which each errs with probability at most "
             f"{about['error_rate']:g}; {about['seconds']:.0f} s. Figures and data: {self.out}/"
         )
 

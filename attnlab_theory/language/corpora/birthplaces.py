@@ -62,7 +62,10 @@ class Questions:
         if seed < 0:
             raise ValueError(f"seed must not be negative, but is {seed}")
         if not 0 <= size < len(self):
-            raise ValueError(f"of the {len(self)} questions of {self.source}, {size} cannot be held back")
+            raise ValueError(
+                f"of the {len(self)} questions of {self.source}, {size} cannot be held back: at most "
+                f"{len(self) - 1} can"
+            )
         back = np.isin(np.arange(len(self)), np.random.default_rng(seed).permutation(len(self))[:size])
         kept = self._where(back)
         held_back = set(kept.asked)
