@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROWS, WIDTH = 128, 127
 DROPOUT = 0.1
 MICRO = 4
-"""Rows of our micro-batches, twice as many where they are sorted or packed: temporaries stay in the caches."""
+"""Rows of our micro-batches: temporaries stay in the caches."""
 TARGETS = {"minGPT": Target(3, 4), "nanoGPT": Target(2.3, 3)}
 MEMORY_CASE = "benchmarks.training:memory_case"
 
@@ -71,14 +71,14 @@ def sorted_by_length(whole: "Batch") -> list["Batch"]:
     """Micro-batches as wide as their longest row."""
     from attnlab_theory.language.corpora.batches import by_length
 
-    return by_length(whole, rows=2 * MICRO)
+    return by_length(whole, rows=MICRO)
 
 
 def of_packed_rows(whole: "Batch") -> list["Batch"]:
     """Micro-batches whose rows hold several documents."""
     from attnlab_theory.language.corpora.batches import by_packing
 
-    return by_packing(whole, rows=2 * MICRO)
+    return by_packing(whole, rows=MICRO)
 
 
 def peer(name: str, rows: int, rate: float) -> Callable[[], float]:

@@ -33,8 +33,8 @@ class Recipe:
     shuffled: bool = False
     """Whether every epoch has an order of its own."""
     rows: int | None = None
-    """Of a micro-batch; None: 8 on a processor, whose caches hold them, and elsewhere the whole batch or, where
-    micro-batches are packed, a quarter of it."""
+    """Of a micro-batch; None: on a processor, whose caches hold them, 4 in pretraining and else 8, on other devices
+    the whole batch or, where micro-batches are packed, a quarter of it."""
     micro_batches: MicroBatches = "sorted"
     """How the documents of a batch are laid; packed, a step takes less time, and dropout hits other numbers."""
     packed: bool = False

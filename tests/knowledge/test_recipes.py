@@ -84,12 +84,18 @@ def micro_batches_of_twenty(**changes):
 
 @pytest.mark.parametrize(
     ("backend", "micro_batches", "rows"),
-    [("cpu", "sorted", 8), ("cpu", "packed", 8), ("gpu", "sorted", 20), ("gpu", "packed", 5)],
+    [("cpu", "sorted", 4), ("cpu", "packed", 4), ("gpu", "sorted", 20), ("gpu", "packed", 5)],
 )
 def test_micro_batches_have_the_rows_that_suit_the_device(monkeypatch, backend, micro_batches, rows):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     _, parts = micro_batches_of_twenty(micro_batches=micro_batches)
     assert {len(part.x) for part in parts} == {rows}
+
+
+def test_questions_are_shorter_than_documents_and_more_of_them_make_a_micro_batch():
+    run = finetuning(CORPUS, QUESTIONS, VANILLA, dataclasses.replace(FINETUNING, fall=None))
+    assert run.origin["recipe"]["rows"] == 8
+    assert len(run.training.split(next(iter(run.epochs(0))))[0].x) == 8
 
 
 @pytest.mark.parametrize(("micro_batches", "rows"), [("sorted", 20), ("packed", 12)])

@@ -87,8 +87,8 @@ class Changes:
     precision: Precision = "float32"
     """Of products and activations; parameters are always float32."""
     rows: int | None = None
-    """Documents of a micro-batch, or packed rows; by default 8 on a processor, and elsewhere the whole batch or, if
-    packed, a quarter of it."""
+    """Documents of a micro-batch, or packed rows; by default 4 in pretraining and else 8 on a processor, and
+    elsewhere the whole batch or, if packed, a quarter of it."""
     micro_batches: MicroBatches = "sorted"
     """How a batch is cut: documents of similar length side by side, or several packed into a row, which is faster
     where most are short. The gradient is the same, dropout is not."""

@@ -54,7 +54,9 @@ def weighted_means(
     Powers are normalised after the product with the values: t * d divisions instead of t * s. Every query must
     see a key, itself at least. Scores of one row serve all rows of the batch, each with its own dropout.
     """
-    seen = jnp.where(mask[:, None], at_least_single(scores), -jnp.inf)
+    scores = at_least_single(scores)
+    # Added, not chosen: then the gradient asks no mask, and the powers that it is multiplied with are zero anyway.
+    seen = scores + jnp.where(mask[:, None], jnp.zeros((), scores.dtype), -jnp.inf)
     powers = jnp.exp(seen - lax.stop_gradient(jnp.max(seen, axis=3, keepdims=True)))
     normaliser = jnp.sum(powers, axis=3, keepdims=True)
     if key is not None and rate > 0:
