@@ -93,29 +93,36 @@ def refuse_input(path: Path, *read: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold a folder against other processes that would hold it too; it is free again when this one ends, however.
+def held(path: Path) -> Iterator[None]:
+    """Hold a folder, or the name of a file, against other processes that would hold it too.
 
-    Where the system has no such locks, or the disk none, nothing is held.
+    It is free again when this process ends, however. Where the system has no such locks, or the disk none, nothing
+    is held.
 
     Raises:
         ValueError: if another process holds it.
+        OSError: if the folder is missing or cannot be written.
     """
     try:
         import fcntl
     except ImportError:
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    folder = path.is_dir()
+    lock = path if folder else path.with_name(f".{path.name}.lock")
+    handle = os.open(lock, os.O_RDONLY if folder else os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         with contextlib.suppress(OSError):
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ValueError(
-                    f"another run is writing into {folder}: wait for it, or choose another folder with --out"
-                ) from None
-        yield
+                what = "choose another folder with --out" if folder else "name another file"
+                raise ValueError(f"another run is writing into {path}: wait for it, or {what}") from None
+        try:
+            yield
+        finally:
+            if not folder:
+                lock.unlink(missing_ok=True)
     finally:
         os.close(handle)
 

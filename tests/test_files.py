@@ -98,3 +98,15 @@ def test_a_folder_is_held_by_one_process_until_it_ends(tmp_path):
         other.kill()
     with files.held(tmp_path):
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_is_held_by_one_and_leaves_nothing(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    with files.held(one), files.held(other):
+        with pytest.raises(ValueError, match="wait for it, or name another file"):
+            files.held(one).__enter__()
+        with pytest.raises(RuntimeError), files.held(tmp_path / "third"):
+            raise RuntimeError
+    with files.held(one):
+        pass
+    assert list(tmp_path.iterdir()) == []

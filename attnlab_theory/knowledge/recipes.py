@@ -54,5 +54,5 @@ FINETUNING = Recipe(epochs=10, batch=256, rate=6e-4)
 FINETUNING_FROM_SCRATCH = Recipe(epochs=75, batch=256, rate=6e-4)
 """Without pretraining."""
 
-STORING = Recipe(epochs=60, batch=48, rate=1e-3, fall=None, shuffled=True)
+STORING = Recipe(epochs=30, batch=48, rate=1e-3, fall=None, shuffled=True)
 """Everybody's question at once, which is no stage of the homework."""

@@ -172,7 +172,10 @@ def _filled(path: Path, part: str, empty: PyTree, arrays: Mapping[str, np.ndarra
 
 
 def _characters(path: Path, header: Mapping[str, Any]) -> Characters:
-    characters = Characters(header["characters"])
+    try:
+        characters = Characters(header["characters"])
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
     vocabulary = header["config"]["vocabulary"]
     if len(characters) != vocabulary:
         raise ValueError(f"{path} has {len(characters)} characters for a vocabulary of {vocabulary}")

@@ -2,10 +2,12 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 import safetensors.numpy
 
+from attnlab_theory import files
 from attnlab_theory.cli import main
 from attnlab_theory.cli.progress import Progress
 from attnlab_theory.knowledge.variants import VARIANTS
@@ -292,3 +294,19 @@ def test_nothing_is_written_over_what_is_read(capsys, folder, line, written):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"{written} would be read and written over" in err
     assert (folder / written).read_bytes() == before
+
+
+@pytest.mark.parametrize("line", [PRETRAIN, FINETUNE])
+def test_two_runs_do_not_write_one_file(capsys, folder, line):
+    with files.held(Path(line[line.index("--writing_params_path") + 1])):
+        code, out, err = run(capsys, *line, *SMALL, "--resume")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "another run is writing into" in err
+
+
+def test_what_is_read_is_not_written_over_by_what_answers_show(capsys, folder):
+    (folder / "answers.json").write_bytes((folder / "dev.tsv").read_bytes())
+    for line in (with_(EVALUATE, "--eval_corpus_path", "answers.json"), with_(EVALUATE, "--outputs_path", "a.svg")):
+        code, out, err = run(capsys, *line, "--out", ".")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "may be written over: choose another folder with --out" in err

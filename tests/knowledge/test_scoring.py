@@ -173,3 +173,12 @@ def test_the_committed_predictions_are_as_good_as_is_said():
     assert [[round(e.value * e.draws), e.draws] for e in found] == [row["dev_right"] for row in rows.values()]
     ends = [[round(100 * e.interval.low, 1), round(100 * e.interval.high, 1)] for e in found]
     assert ends == [row["interval_percent"] for row in rows.values()]
+
+
+@pytest.mark.parametrize("line", [["dev.png", "one.predictions"], ["dev.tsv", "one.png"]])
+def test_no_figure_is_drawn_over_what_is_read(folder, capsys, line):
+    for path in (folder / "dev.tsv", folder / "one.predictions"):
+        path.with_suffix(".png").write_bytes(path.read_bytes())
+    code, out, err = run(capsys, *line, "--figure", next(name for name in line if name.endswith("png")))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "would be read and written over" in err

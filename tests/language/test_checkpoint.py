@@ -97,6 +97,7 @@ def rewritten(path, change_header=lambda header: None, change_arrays=lambda arra
         (lambda h: h["config"].update(layers=2), lambda a: None, r"blocks\[1\].* the file lacks it"),
         (lambda h: h["config"].update(width=12), lambda a: None, r"model\.tokens must be .*12"),
         (lambda h: h["config"].update(colour=1), lambda a: None, "no model of this attnlab: .*colour"),
+        (lambda h: h.update(characters="abc"), lambda a: None, r"\S+ is damaged: a vocabulary is"),
         (lambda h: h.update(characters=PAD + MASK), lambda a: None, "2 characters for a vocabulary of 11"),
         (lambda h: None, lambda a: a.pop("model.tokens"), "model.tokens"),
         (lambda h: None, lambda a: a["model.tokens"].fill(np.nan), "model.tokens .*nan"),

@@ -44,15 +44,11 @@ class Evaluate:
         from attnlab_theory.language.corpora.birthplaces import read_questions
         from attnlab_theory.language.evaluate import answers
 
+        read = (self.pretrain_corpus, self.reading_params_path, self.eval_corpus_path, self.finetune_corpus_path)
         if self.outputs_path is not None:
             files.refuse_unwritable(self.outputs_path)
-            read = (
-                self.pretrain_corpus,
-                self.reading_params_path,
-                self.eval_corpus_path,
-                self.finetune_corpus_path,
-            )
             files.refuse_input(self.outputs_path, *read)
+        self._refuse_in_out(*read, self.outputs_path)
         if self.finetune_corpus_path is not None and self.out is None:
             raise ValueError(
                 f"--finetune_corpus_path {self.finetune_corpus_path} is for --out: name a folder with it"
@@ -79,6 +75,11 @@ class Evaluate:
             results.write(results.of_one(found, known, variant=self.variant), self.out)
         self._report(found)
         return 0
+
+    def _refuse_in_out(self, *others: Path | None) -> None:
+        for other in filter(None, others):
+            if self.out is not None and other.suffix in (".json", ".svg", ".png") and other.parent == self.out:
+                raise ValueError(f"{other} may be written over: choose another folder with --out")
 
     def _known_places(self, questions: "Questions") -> set[str]:
         from attnlab_theory.language.corpora.birthplaces import read_questions

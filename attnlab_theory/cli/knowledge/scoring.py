@@ -43,9 +43,11 @@ class Score:
         if self.published and self.figure is None:
             raise ValueError(f"--published {self.published} is for a figure: say into which file with --figure")
         if self.figure is not None:
+            from attnlab_theory import files
             from attnlab_theory.report import style
 
             style.refuse_path(self.figure)
+            files.refuse_input(self.figure, self.eval_corpus, *self.predictions)
         found = scored(self.predictions, labels, read_questions(self.eval_corpus), ERROR_RATE)
         if self.figure is not None:
             self._draw(found, self.figure)

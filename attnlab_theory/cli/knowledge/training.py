@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab_theory import files
 from attnlab_theory.cli.knowledge.models import Changes, PretrainCorpus, Sizes, VariantName
 from attnlab_theory.cli.progress import Progress
 from attnlab_theory.knowledge.recipes import RuleName
@@ -48,7 +49,6 @@ class Pretrain:
 
     def run(self) -> int:
         """Train and write."""
-        from attnlab_theory import files
         from attnlab_theory.knowledge.recipes import PRETRAINING
         from attnlab_theory.knowledge.stages import Corpus, pretraining
 
@@ -75,7 +75,6 @@ class Finetune:
 
     def run(self) -> int:
         """Train and write."""
-        from attnlab_theory import files
         from attnlab_theory.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH
         from attnlab_theory.knowledge.stages import Corpus, finetuning
         from attnlab_theory.language.corpora.birthplaces import read_questions
@@ -112,13 +111,12 @@ class Store:
     reading_params_path: Path | None = None
     """A model to go on from; without it, a new one."""
     changes: Changes = dataclasses.field(default_factory=Changes)
-    """The recipe is another: 60 epochs, 48 documents behind a step, rate 1e-3, one cosine, shuffled."""
+    """The recipe is another: 30 epochs, 48 documents behind a step, rate 1e-3, one cosine, shuffled."""
     sizes: Sizes = dataclasses.field(default_factory=Sizes)
     """A new model has no dropout unless it is asked for; one that is read keeps its own."""
 
     def run(self) -> int:
         """Train, write, and ask what was held back."""
-        from attnlab_theory import files
         from attnlab_theory.knowledge.recipes import STORING
         from attnlab_theory.knowledge.stages import Corpus, storing
         from attnlab_theory.language.corpora.birthplaces import read_questions
@@ -156,26 +154,29 @@ def train(run: "Run", keeping: Keeping, *, told: str = "") -> float | None:
         Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
 
     Raises:
-        ValueError: as `language.runs.standing` and `language.runs.checkpointed`, or if `save_every` is no time.
+        ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
+            another process is writing the file.
     """
     from attnlab_theory.language.runs import partial_path, standing
 
     if not keeping.save_every >= 0:
         raise ValueError(f"--save-every is a number of seconds, at least 0, not {keeping.save_every}")
     path = keeping.writing_params_path
-    begin = standing(run, path, resume=keeping.resume)
-    if begin is None:
-        return 0.0
-    before = time.monotonic()
-    name = f"{run.origin['stage']} {run.origin['variant']}{told}"
-    with Progress(name, run.steps, begun=begin.state.step) as progress:
-        progress.say(_beginning(run, begin))
-        stopped = _steps(run, keeping, begin, progress)
-        if stopped is not None:
-            kept = partial_path(path) if stopped < run.steps else path
-            progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
-            return None
-    return time.monotonic() - before
+    files.refuse_unwritable(path)
+    with files.held(path):
+        begin = standing(run, path, resume=keeping.resume)
+        if begin is None:
+            return 0.0
+        before = time.monotonic()
+        name = f"{run.origin['stage']} {run.origin['variant']}{told}"
+        with Progress(name, run.steps, begun=begin.state.step) as progress:
+            progress.say(_beginning(run, begin))
+            stopped = _steps(run, keeping, begin, progress)
+            if stopped is not None:
+                kept = partial_path(path) if stopped < run.steps else path
+                progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
+                return None
+        return time.monotonic() - before
 
 
 def _steps(run: "Run", keeping: Keeping, begin: "Standing", progress: Progress) -> int | None:
