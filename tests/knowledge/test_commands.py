@@ -307,6 +307,6 @@ def test_two_runs_do_not_write_one_file(capsys, folder, line):
 def test_what_is_read_is_not_written_over_by_what_answers_show(capsys, folder):
     (folder / "answers.json").write_bytes((folder / "dev.tsv").read_bytes())
     for line in (with_(EVALUATE, "--eval_corpus_path", "answers.json"), with_(EVALUATE, "--outputs_path", "a.svg")):
-        code, out, err = run(capsys, *line, "--out", ".")
+        code, out, err = run(capsys, *line, "--out", folder)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert "may be written over: choose another folder with --out" in err

@@ -77,8 +77,10 @@ class Evaluate:
         return 0
 
     def _refuse_in_out(self, *others: Path | None) -> None:
+        if self.out is None:
+            return
         for other in filter(None, others):
-            if self.out is not None and other.suffix in (".json", ".svg", ".png") and other.parent == self.out:
+            if other.suffix in (".json", ".svg", ".png") and other.parent.resolve() == self.out.resolve():
                 raise ValueError(f"{other} may be written over: choose another folder with --out")
 
     def _known_places(self, questions: "Questions") -> set[str]:
