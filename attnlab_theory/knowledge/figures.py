@@ -74,7 +74,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Fig
     crowded = max(map(len, labels)) * len(labels) > 60
     ax.set_xticks(places, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
     ax.grid(visible=False, axis="x")
-    ax.set(xlabel="predictions", ylabel="right answers", xlim=(-0.5, len(found) - 0.5))
+    ax.set(ylabel="right answers", xlim=(-0.5, len(found) - 0.5))
     ax.set_ylim(bottom=-0.02 * ax.get_ylim()[1])
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     figure.legend(loc="outside lower left", ncols=1, fontsize=8)
@@ -162,18 +162,16 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
         if not any(row.get(field) is not None for row in rows):
             raise ValueError(f"a learning curve needs rows with {field!r}, and none of these {len(rows)} has one")
     losses, accuracies = (_by_model(rows, field) for field in ("loss", "accuracy"))
-    last: dict[str, list[float]] = {}
-    for (variant, _), points in accuracies.items():
-        last.setdefault(variant, []).append(points[-1][1])
-    said = ", ".join(f"{variant} {float(np.mean(ends)):.0%}" for variant, ends in last.items())
+    variants = list(dict.fromkeys(variant for variant, _ in (*losses, *accuracies)))
+    ends = {variant: (_end(losses, variant, ".2f"), _end(accuracies, variant, ".0%")) for variant in variants}
+    said = "; ".join(f"{variant} {', '.join(filter(None, each))}" for variant, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
-    title = f"Held-out persons answered right at the end of training: {said}"
+    title = f"Loss at the end, and held-out persons answered right: {said}"
     figure, axes = style.panels(title, 1, len(curves))
-    variants = list(dict.fromkeys(variant for variant, _ in losses))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()
         for (variant, _), points in models.items():
-            series = variants.index(variant) if variant in variants else len(variants)
+            series = variants.index(variant)
             look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
             ax.plot(
                 *zip(*points, strict=True), **look, label=None if variant in labelled else variant, linewidth=1.3
@@ -226,7 +224,8 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     for edge in (start - 0.5, end - 0.5):
         ax.axvline(edge, color=style.COLOURS[1], linewidth=1, linestyle="--")
     ax.grid(visible=False)
-    ax.set(xlabel=f"character looked at (dashed: {_as_written(name)})", ylabel="character that looks")
+    ax.set(ylabel="character that looks")
+    ax.set(xlabel=f"character looked at (dashed: {_as_written(name)}; {MASK}: mark that asks for the answer)")
     return figure
 
 
@@ -283,6 +282,12 @@ def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, 
         if row.get(field) is not None:
             found.setdefault((row["variant"], row["seed"]), []).append((float(row["step"]), float(row[field])))
     return found
+
+
+def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], variant: str, form: str) -> str:
+    """Where a variant's curves end, on average over its seeds; nothing if it has none."""
+    ends = [points[-1][1] for (of, _), points in curves.items() if of == variant]
+    return format(float(np.mean(ends)), form) if ends else ""
 
 
 def _in_percent(figure: Figure, ax: Axes) -> Figure:

@@ -48,7 +48,7 @@ ROWS = [
 def test_learning_curves_have_a_line_for_each_seed():
     figure = figures.learning_curves(ROWS)
     assert [len(ax.lines) for ax in figure.axes] == [4, 4]
-    assert title(figure).endswith("none 75%, rope 75%")
+    assert title(figure).endswith("answered right: none 0.01, 75%; rope 0.01, 75%")
     assert len(figure.axes[0].lines[0].get_xdata()) == 300
 
 
@@ -56,7 +56,12 @@ def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
     only = [row if row["step"] == 300 else {**row, "accuracy": None} for row in ROWS]
     figure = figures.learning_curves(only)
     assert [len(ax.lines) for ax in figure.axes] == [4]
-    assert title(figure).endswith("none 75%, rope 75%")
+    assert title(figure).endswith("answered right: none 0.01, 75%; rope 0.01, 75%")
+
+
+def test_a_variant_without_a_curve_is_told_by_what_is_known_of_it():
+    other = {"variant": "nope", "seed": 0, "step": 300, "accuracy": 0.5}
+    assert title(figures.learning_curves([*ROWS, other])).endswith("; nope 50%")
 
 
 @pytest.mark.parametrize("field", ["loss", "accuracy"])
@@ -75,6 +80,7 @@ def test_an_attention_map_counts_the_weight_on_the_name_while_answering():
     weights[[mark, mark + 1, n - 1]] = np.arange(n) == QUESTION.index("Bada")
     figure = figures.attention_map(weights, QUESTION, name="Bada", head="layer 1, head 2")
     assert title(figure) == "layer 1, head 2: while answering, 40% of the weight lies on the name"
+    assert f"{MASK}: mark" in figure.axes[0].get_xlabel()
 
 
 @pytest.mark.parametrize(

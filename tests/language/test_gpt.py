@@ -260,6 +260,8 @@ def test_configurations_survive_json(mixer, positions):
     [
         ({"depth": 3}, "has an unknown field 'depth'"),
         ({"mixer": {"kind": "Magic"}}, "mixer must be one of Softmax, .*, not 'Magic'"),
+        ({"mixer": "Softmax"}, "mixer must be a kind with its options, not 'Softmax'"),
+        ({"positions": None}, "positions must be a kind with its options, not None"),
         ({"positions": {"kind": "Rotary", "speed": 2}}, "positions Rotary has other options than speed"),
         ({"heads": 3}, "width 256 cannot be cut into 3 heads"),
     ],

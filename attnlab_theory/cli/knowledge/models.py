@@ -51,7 +51,7 @@ class Sizes:
     block_size: int | None = None
     """Characters of the longest document; by default 128."""
     dropout: float | None = None
-    """By default 0.1."""
+    """By default 0.1, but 0 in store."""
 
     def start(self, variant: str, corpus: "Corpus", reading: Path | None) -> "GPTConfig | Saved":
         """A new model's configuration, or the model of a file.
@@ -75,19 +75,19 @@ class Changes:
     """To the homework's recipe."""
 
     epochs: int | None = None
-    """Passes over the data; by default 650 in pretraining, in finetuning 10 after it and 75 without it."""
+    """Passes over the data; by default 650 in pretrain, 30 in store, in finetune 10 behind pretrain, else 75."""
     batch_size: int | None = None
-    """Documents behind one step; by default 128 in pretraining and 256 in finetuning."""
+    """Documents behind one step; by default 128 in pretrain, 256 in finetune and 48 in store."""
     lr: float | None = None
-    """The highest learning rate; by default 6e-3 in pretraining and 6e-4 in finetuning."""
+    """The highest learning rate; by default 6e-3 in pretrain, 6e-4 in finetune and 1e-3 in store."""
     schedule: Literal["2021", "2024", "cosine"] | None = None
     """The homework's learning rates of a year, which fall for 200 passes over the pretraining corpus (2021) or 650
     (2024) and then rise again, however many epochs there are; or one cosine over this run, after a warm-up. By
-    default 2021, in pretraining that of --year."""
+    default that of --year in pretrain, 2021 in finetune and cosine in store."""
     precision: Precision = "float32"
     """Of products and activations; parameters are always float32."""
     rows: int | None = None
-    """Documents of a micro-batch, or packed rows; by default 4 in pretraining and else 8 on a processor, and
+    """Documents of a micro-batch, or packed rows; by default 4 in pretrain and else 8 on a processor, and
     elsewhere the whole batch or, if packed, a quarter of it."""
     micro_batches: MicroBatches = "sorted"
     """How a batch is cut: documents of similar length side by side, or several packed into a row, which is faster

@@ -111,9 +111,8 @@ class Store:
     reading_params_path: Path | None = None
     """A model to go on from; without it, a new one."""
     changes: Changes = dataclasses.field(default_factory=Changes)
-    """The recipe is another: 30 epochs, 48 documents behind a step, rate 1e-3, one cosine, shuffled."""
+    """The recipe is not the homework's: every epoch has an order of its own, too."""
     sizes: Sizes = dataclasses.field(default_factory=Sizes)
-    """A new model has no dropout unless it is asked for; one that is read keeps its own."""
 
     def run(self) -> int:
         """Train, write, and ask what was held back."""

@@ -119,6 +119,8 @@ def config_from_json(record: Mapping[str, Any]) -> GPTConfig:
 
 
 def _chosen(kinds: tuple[type, ...], field: str, record: Mapping[str, Any]) -> Any:
+    if not isinstance(record[field], Mapping):
+        raise ValueError(f"{field} must be a kind with its options, not {record[field]!r}")
     options = dict(record[field])
     kind = options.pop("kind", None)
     for choice in kinds:
