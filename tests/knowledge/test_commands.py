@@ -10,8 +10,6 @@ import safetensors.numpy
 from attnlab_theory import files
 from attnlab_theory.cli import main
 from attnlab_theory.cli.progress import Progress
-from attnlab_theory.knowledge import recipes
-from attnlab_theory.knowledge.variants import VARIANTS
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.train import Metrics
 from tests.knowledge.people import BRIEF, SMALL, run, write_people
@@ -125,28 +123,6 @@ def test_a_folder_that_is_a_file_is_refused_before_anybody_is_asked(capsys, fold
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "cannot write into dev.tsv: File exists; choose another folder with --out" in err
     assert not (folder / "vanilla.pretrain.dev.predictions").exists()
-
-
-def shown_help(capsys, command):
-    with pytest.raises(SystemExit):
-        main(["knowledge", command, "-h"])
-    return " ".join(capsys.readouterr().out.replace("│", "").split())
-
-
-def test_help_names_every_variant(capsys):
-    assert ", ".join(VARIANTS) in shown_help(capsys, "pretrain")
-
-
-@pytest.mark.parametrize("command", ["pretrain", "finetune", "store"])
-def test_help_gives_the_numbers_of_the_recipes(capsys, command):
-    shown = shown_help(capsys, command)
-    new = recipes.FINETUNING_FROM_SCRATCH
-    each = pretrain, finetune, store = recipes.PRETRAINING[2024], recipes.FINETUNING, recipes.STORING
-    epochs = f"in finetune {finetune.epochs} behind pretrain, else {new.epochs}"
-    assert f"{pretrain.epochs} in pretrain, {store.epochs} in store, {epochs}" in shown
-    assert f"{pretrain.batch} in pretrain, {finetune.batch} in finetune and {store.batch} in store" in shown
-    rates = shown.partition("The highest learning rate; by default ")[2].split(".")[0]
-    assert [float(word) for word in rates.split() if word[0].isdigit()] == [recipe.rate for recipe in each]
 
 
 def with_(arguments, flag, value):
