@@ -66,7 +66,8 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Fig
     figure, (ax,) = style.panels(title, size=(max(5.6, 0.9 * len(found) + 1.6), 4.4))
     if published:
         range_of = PUBLISHED[published]
-        label = f"published, {published}: range of all reports, and median of {range_of.models} models"
+        highest = " (the highest told in a README)" if range_of.told else ""
+        label = f"published, {published}: median of {range_of.models} models, and range{highest}"
         ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
         ax.axhline(range_of.median, color="#555555", linewidth=1.2)
     places = [float(x) for x in range(len(found))]
@@ -119,7 +120,7 @@ def abstention(estimates: Estimates) -> Figure:
         ax.fill_between(xs, *ends, color=colour, alpha=0.15, linewidth=0)
     ax.set(xlabel="coverage: share of questions answered", ylabel=f"right among those answered,\n{_groups(curve)}")
     ax.set(xlim=(0, 1), ylim=(-0.02, 1.02))
-    ax.legend(loc="upper right", title=f"{_level(curve[0])} at each point", title_fontsize=9)
+    ax.legend(loc="best", title=f"{_level(curve[0])} at each point", title_fontsize=9)
     return _in_percent(figure, ax)
 
 

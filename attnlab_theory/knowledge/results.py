@@ -15,6 +15,7 @@ from attnlab_theory.knowledge import exposure, findings, heads
 from attnlab_theory.knowledge.answered import UNTRAINED, Answers
 from attnlab_theory.knowledge.estimate import Estimates
 from attnlab_theory.knowledge.lab import Lab, answered
+from attnlab_theory.knowledge.variants import VARIANTS
 from attnlab_theory.language import evaluate
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.corpora.biographies import Group
@@ -22,6 +23,9 @@ from attnlab_theory.report import record
 
 ERROR_RATE = 0.05
 """Of each interval, and so of each verdict: one seed asks 60 held-out persons, which bear no smaller one."""
+
+ABOUT = "knowledge.run.json"
+"""File that says what was run, by which a folder is known as a run's."""
 
 POINTS = 100
 """Of a loss curve: each is the mean over as many steps as it takes."""
@@ -101,7 +105,9 @@ def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> 
 
 
 def write(found: Results, folder: Path) -> None:
-    """Write the tables and draw the figures, each file whole or not at all; what an earlier run had besides goes.
+    """Write the tables and draw the figures, each file whole or not at all.
+
+    What an earlier run had besides goes, if the folder is one's.
 
     Raises:
         OSError: if the folder cannot be written.
@@ -119,8 +125,6 @@ def write(found: Results, folder: Path) -> None:
     for name, rows in tables.items():
         if rows:
             files.write_text(folder / f"{name}.json", record.to_text(rows))
-        else:
-            (folder / f"{name}.json").unlink(missing_ok=True)
     drawn = {name: functools.partial(draw, found.estimates) for name, draw in figures.FIGURES.items()}
     drawn["knowledge"] = drawn.pop("accuracy_by_variant")
     if found.curves:
@@ -130,12 +134,15 @@ def write(found: Results, folder: Path) -> None:
         drawn[f"attention_of_{each.variant}"] = functools.partial(
             figures.attention_map, each.weights, each.characters, name=each.name, head=head
         )
-    for old in (*folder.glob("attention_of_*.???"), *folder.glob("learning_curves.???")):
-        if old.stem not in drawn:
-            old.unlink()
     for name, draw in drawn.items():
         with files.replacing_all(folder / name, (".svg", ".png")) as written:
             style.save(draw, list(written.values()))
+    if (folder / ABOUT).exists():
+        perhaps = {"learning_curves", *(f"attention_of_{variant}" for variant in VARIANTS)}
+        old = [f"{name}.json" for name, rows in tables.items() if not rows]
+        old += [f"{name}{suffix}" for name in perhaps - drawn.keys() for suffix in (".svg", ".png")]
+        for name in old:
+            (folder / name).unlink(missing_ok=True)
 
 
 def _looked_up(lab: Lab, answers: Answers, variant: str) -> tuple[Estimates, Sequence[heads.Map]]:

@@ -99,11 +99,19 @@ def test_accuracy_comes_as_json_with_its_interval(capsys, folder):
 def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder):
     # Twelve persons: fewer have no bins of confidence.
     (folder / "dev.tsv").write_text((folder / "train.tsv").read_text() + (folder / "dev.tsv").read_text())
-    code, _, err = run(capsys, *EVALUATE, "--out", "shown/deep", "--finetune_corpus_path", "train.tsv")
+    shown = folder / "shown/deep"
+    shown.mkdir(parents=True)
+    (folder / "dev.tsv").rename(shown / "attention_of_dev.tsv")
+    there = [shown / name for name in ("attention_of_dev.tsv", "curves.json", "learning_curves.csv")]
+    for path in there:
+        path.touch()
+    asking = with_(EVALUATE, "--eval_corpus_path", "shown/deep/attention_of_dev.tsv")
+    code, _, err = run(capsys, *asking, "--out", "shown/deep", "--finetune_corpus_path", "train.tsv")
     assert code == 0, err
-    answers = json.loads((folder / "shown/deep/answers.json").read_text())
+    assert all(path.exists() for path in there)
+    answers = json.loads((shown / "answers.json").read_text())
     assert (answers[0]["name"], answers[0]["group"]) == ("Ada", "held-out")
-    names = {path.name for path in (folder / "shown/deep").iterdir()}
+    names = {path.name for path in shown.iterdir()}
     assert {"estimates.json", "knowledge.svg", "reliability.png"} <= names
     assert "knowledge.json" not in names  # Nothing is judged.
 

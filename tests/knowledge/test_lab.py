@@ -167,9 +167,13 @@ def test_two_runs_at_once_do_not_share_a_folder(tmp_path, capsys):
 @pytest.mark.usefixtures("undrawn")
 def test_figures_and_tables_of_other_variants_go(done, tmp_path, capsys):
     shutil.copytree(done, tmp_path, dirs_exist_ok=True)
+    somebody_elses = [tmp_path / name for name in ("attention_of_me.png", "attention_of_vanilla.csv", "notes.json")]
+    for path in somebody_elses:
+        path.touch()
     code, _, _ = run(capsys, *RUN[:2], "none", *RUN[4:], "--out", tmp_path, "--resume")
     assert code in (0, 1)
-    left = {path.stem for path in tmp_path.iterdir()}
+    assert all(path.exists() for path in somebody_elses)
+    left = {path.stem for path in tmp_path.iterdir() if path not in somebody_elses}
     assert not left & {"attention", "curves", "attention_of_vanilla", "learning_curves"}
     assert (tmp_path / "models" / "seed-0" / "vanilla.finetuned").exists()
 

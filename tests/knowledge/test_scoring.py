@@ -69,16 +69,21 @@ def test_the_test_is_mcnemars(folder):
     assert (p.setting["only_first"], p.setting["only_second"]) == (0, 3)
 
 
-@pytest.mark.parametrize("published", [None, "rope"])
-def test_the_figure_says_how_many_are_right(folder, published):
+@pytest.mark.parametrize(
+    ("published", "said"),
+    [
+        (None, []),
+        ("vanilla", ["published, vanilla: median of 28 models, and range"]),
+        ("rope", ["published, rope: median of 6 models, and range (the highest told in a README)"]),
+    ],
+)
+def test_the_figure_says_how_many_are_right(folder, published, said):
     questions = parse_questions((folder / "dev.tsv").read_text())
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
     figure = figures.accuracy_of_files(scored(paths, ["A", "B"], questions, 0.05), published)
     assert figure.get_suptitle() == "4 questions answered right: 25.0% (A), 75.0% (B)"
     (legend,) = figure.legends
-    assert [t.get_text() for t in legend.get_texts()][:-1] == (
-        ["published, rope: range of all reports, and median of 6 models"] if published else []
-    )
+    assert [t.get_text() for t in legend.get_texts()][:-1] == said
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
 
 

@@ -101,6 +101,11 @@ def test_files_that_are_not_whole_are_refused(copy):
         (lambda a: a.update({"h.0.attn.c_attn.scale": np.zeros(2, np.float32)}), "holds 'h.0.attn.c_attn.scale'"),
         (lambda a: a.update({"transformer.ln_f.bias": np.zeros(3, np.float32)}), r"shape \(8,\), not \(3,\)"),
         (lambda a: a.update({"transformer.ln_f.bias": np.zeros(8, np.int32)}), "floating-point numbers, not int32"),
+        (
+            lambda a: a.update({"ln_f.bias": np.ones(8, np.float32)}),
+            r"'(transformer\.)?ln_f.bias' with and without",
+        ),
+        (lambda a: a.update({"h.00.ln_1.bias": np.ones(8, np.float32)}), "holds 'h.00.ln_1.bias', which GPT-2"),
         (lambda a: a["transformer.ln_f.bias"].fill(np.nan), "ln_f.bias must be finite, but holds nan"),
     ],
 )
@@ -115,6 +120,9 @@ def test_foreign_files_are_refused(copy, change, message):
     ("fields", "message"),
     [
         ({"n_embd": 16}, "n_embd is 16 in config.json, but 8 in"),
+        ({"n_embd": "8"}, "n_embd is '8' in config.json, but 8 in"),
+        ({"resid_pdrop": "0.1"}, "resid_pdrop must be a number, not '0.1'"),
+        ({"embd_pdrop": [0.1]}, r"embd_pdrop must be a number, not \[0.1\]"),
         ({"n_layer": 12}, "n_layer is 12 in config.json, but 2 in"),
         ({"vocab_size": 50257}, "vocab_size is 50257 in config.json, but 11 in"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not one of gelu_new"),
@@ -131,7 +139,11 @@ def test_other_configurations_are_refused(copy, fields, message):
 
 def test_configurations_that_are_no_json_are_refused(copy):
     folder, _, _ = copy
-    for text, message in (("{", "is no JSON"), ("[]", "must hold a JSON object, not list")):
+    for text, message in (
+        ("{", "is no JSON"),
+        ("[" * 200_000, "is no JSON"),
+        ("[]", "must hold a JSON object, not list"),
+    ):
         (folder / "config.json").write_text(text)
         refused(folder, message)
 

@@ -94,6 +94,7 @@ def test_london_is_right_for_5_percent_of_the_homework(capsys):
         (["data", "captions"], "captions"),
         (["data", "namedata", "--block-size", "20"], "block size 20"),
         (["data", "namedata", "--closing"], "--truncation are for charcorruption"),
+        (["data", "namedata", "--epoch", "-3"], "--epoch, --year, --mask-lengths"),
         (["data", "charcorruption", "--block-size", "8"], "block_size 8"),
         (["data", "charcorruption", "--year", "2022"], "2022"),
         (["data", "charcorruption", "--mask-lengths", "poisson"], "poisson"),

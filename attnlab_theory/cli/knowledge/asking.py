@@ -53,7 +53,7 @@ class Evaluate:
             raise ValueError(
                 f"--finetune_corpus_path {self.finetune_corpus_path} is for --out: name a folder with it"
             )
-        if self.out is not None and (self.out / "knowledge.run.json").exists():
+        if self.out is not None and (self.out / results.ABOUT).exists():
             raise ValueError(f"{self.out} holds what a whole run found: choose another folder with --out")
         corpus = Corpus.read(self.pretrain_corpus)
         saved = read_model(self.reading_params_path, self.variant, corpus)

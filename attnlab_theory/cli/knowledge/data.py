@@ -44,8 +44,8 @@ class Data:
             raise ValueError(
                 "--pretrain-corpus is for namedata: a text that is corrupted has characters of its own"
             )
-        if self.kind == "namedata" and self.how != Corruption():
-            raise ValueError("--year, --mask-lengths, --closing and --truncation are for charcorruption")
+        if self.kind == "namedata" and (self.epoch != 0 or self.how != Corruption()):
+            raise ValueError("--epoch, --year, --mask-lengths, --closing and --truncation are for charcorruption")
         dataset = self._questions() if self.kind == "namedata" else self._documents()
         batch = dataset.epoch(self.epoch)
         decode = dataset.characters.decode

@@ -118,7 +118,7 @@ class RunLab:
             found = results.results(lab)
             results.write(found, self.out)
             about["seconds"] = round(time.monotonic() - began, 2)
-            files.write_text(self.out / "knowledge.run.json", record.to_text(about))
+            files.write_text(self.out / results.ABOUT, record.to_text(about))
         self._report(found, about)
         return 0 if found.as_expected else 1
 

@@ -41,6 +41,9 @@ REQUIRED = {
 }
 """Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
 
+NUMBERS = ("n_head", "embd_pdrop", "resid_pdrop", "attn_pdrop", "layer_norm_epsilon")
+"""Fields that are not compared with the arrays."""
+
 GELUS = {"gelu_new": "tanh", "gelu_pytorch_tanh": "tanh", "gelu": "exact"}
 
 
@@ -71,7 +74,10 @@ def _arrays(file: Path) -> dict[str, np.ndarray]:
         stored = load_file(file)
     except (SafetensorError, OSError, TypeError, KeyError) as error:
         raise ValueError(f"{file} is no whole safetensors file: {_one_line(error)}") from None
-    arrays = {name.removeprefix("transformer."): array for name, array in stored.items()}
+    arrays: dict[str, np.ndarray] = {}
+    for name, array in stored.items():
+        if arrays.setdefault(name.removeprefix("transformer."), array) is not array:
+            raise ValueError(f"{file} holds {name!r} with and without 'transformer.': which one counts?")
     arrays = {name: array for name, array in arrays.items() if not name.endswith(BUFFERS)}
     head = arrays.pop("lm_head.weight", None)
     for name in arrays:
@@ -93,7 +99,7 @@ def _known(name: str) -> bool:
     parts = name.split(".", 2)
     if name in OF_THE_MODEL:
         return True
-    if len(parts) < 3 or parts[0] != "h" or not parts[1].isdecimal():
+    if len(parts) < 3 or parts[0] != "h" or not parts[1].isdecimal() or parts[1] != str(int(parts[1])):
         return False
     layer, _, kind = parts[2].rpartition(".")
     return f"{layer}." in OF_A_LAYER and kind in ("weight", "bias")
@@ -114,7 +120,7 @@ def _config(file: Path) -> Mapping[str, Any] | None:
         return None
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{file} is no JSON: {_one_line(error)}") from None
     if not isinstance(config, dict):
         raise ValueError(f"{file} must hold a JSON object, not {type(config).__name__}")
@@ -122,6 +128,9 @@ def _config(file: Path) -> Mapping[str, Any] | None:
     for field, understood in REQUIRED.items():
         if config.get(field, understood[0]) not in understood:
             raise ValueError(f"{file}: {field} is {config[field]!r}, but only {understood[0]!r} can be loaded")
+    for field in NUMBERS:
+        if not isinstance(config.get(field, 0), int | float):
+            raise ValueError(f"{file}: {field} must be a number, not {config[field]!r}")
     activation = config.get("activation_function", "gelu_new")
     if not isinstance(activation, str) or activation not in GELUS:
         raise ValueError(f"{file}: activation_function is {activation!r}, not one of {', '.join(GELUS)}")
@@ -148,7 +157,7 @@ def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, An
         said = None if config is None else config.get(field)
         if said is not None and said != size:
             raise ValueError(
-                f"{field} is {said} in config.json, but {size} in {file}: they are of different models"
+                f"{field} is {said!r} in config.json, but {size} in {file}: they are of different models"
             )
     return sizes
 
