@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,19 @@ def test_titles_state_what_was_found(measured):
     assert title(figures.accuracy_by_variant(measured)) == "Held-out persons answered right: none 0%, rope 80%"
     (auroc,) = measured.of("auroc", variant="rope")
     assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))
+
+
+@pytest.mark.parametrize("accuracy", [0.1, 0.95])
+def test_the_legend_does_not_lie_on_an_abstention_curve(accuracy, measured):
+    flat = (dataclasses.replace(e, value=accuracy) for e in measured.of("accuracy of the surest", variant="rope"))
+    figure = figures.abstention(Estimates(flat))
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    legend = ax.get_legend().get_window_extent()
+    for line in ax.lines:
+        xs = np.linspace(*line.get_xdata()[[0, -1]], 200)
+        curve = ax.transData.transform(np.column_stack([xs, np.interp(xs, *line.get_data())]))
+        assert legend.count_contains(curve) == 0
 
 
 ROWS = [
