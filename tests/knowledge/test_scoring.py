@@ -180,6 +180,13 @@ def test_the_committed_predictions_are_as_good_as_is_said():
     assert ends == [row["interval_percent"] for row in rows.values()]
 
 
+def test_the_committed_predictions_of_what_was_stored_are_as_good_as_is_said():
+    dev = read_questions(shared_data("cs224n_birthplaces") / "birth_dev.tsv")
+    again = json.loads((FOLDER / "known" / "run.json").read_text())["again"]
+    (found,) = scored([FOLDER / "known" / again["predictions"]], ["known"], dev, 0.05).of("accuracy")
+    assert [round(found.value * found.draws), found.draws] == again["dev_right"]
+
+
 @pytest.mark.parametrize("line", [["dev.png", "one.predictions"], ["dev.tsv", "one.png"]])
 def test_no_figure_is_drawn_over_what_is_read(folder, capsys, line):
     for path in (folder / "dev.tsv", folder / "one.predictions"):
