@@ -52,8 +52,8 @@ class GPTConfig:
             raise ValueError(f"width {self.width} cannot be cut into {self.heads} heads of equal width")
         for name in ("embedding_dropout", "residual_dropout", "attention_dropout"):
             rate = getattr(self, name)
-            if not isinstance(rate, int | float) or not 0 <= rate < 1:
-                raise ValueError(f"{name} must be at least 0 and less than 1, not {rate!r}")
+            if not 0 <= rate < 1:
+                raise ValueError(f"{name} must be at least 0 and less than 1, not {rate}")
         refuse.not_positive(epsilon=self.epsilon)
         if self.gelu not in get_args(Gelu):
             raise ValueError(f"gelu must be one of {', '.join(get_args(Gelu))}, not {self.gelu!r}")
