@@ -236,10 +236,10 @@ def _booked(done: Sequence[Experiment], folder: Path) -> Iterator[None]:
 
 
 def _write_book(folder: Path) -> None:
-    from attnlab_theory.report import book
+    from attnlab_theory.book import pages
 
     try:
-        book.write(folder)
+        pages.write(folder)
     except ImportError:
         print("no lab book: pip install 'attnlab[report]' for one", file=sys.stderr)
     except ValueError as error:

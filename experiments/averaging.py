@@ -1,7 +1,7 @@
 """How far is one query's output from the average of the values it wants?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import averaging as claims
+from attnlab_theory.claims.selecting import averaging as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,7 @@
 """Is one head doomed, or was the query bad?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import best_query as claims
+from attnlab_theory.claims.noisy_keys import best_query as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,7 @@
 """How far does block-sparse attention see, and what does one layer of it miss?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import bigbird as claims
+from attnlab_theory.claims.sparse import bigbird as claims
 from attnlab_theory.experiment import Experiment, main
 
 

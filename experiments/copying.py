@@ -1,7 +1,7 @@
 """How strong must a query be to copy one value out of n?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import copying as claims
+from attnlab_theory.claims.selecting import copying as claims
 from attnlab_theory.experiment import Experiment, main
 
 

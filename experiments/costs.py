@@ -1,6 +1,8 @@
 """What does attention cost beside the rest of a layer, and when is a linear substitute cheaper?"""
 
-from attnlab_theory.claims import Findings, cost, linear_cost, whole_mixers
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.cost import layers, linear
+from attnlab_theory.claims.cost import mixers as whole_mixers
 from attnlab_theory.experiment import Experiment, main
 
 PARTS = (("projections", "projections"), ("mixing", "mixing"), ("mlp", "MLP"))
@@ -77,7 +79,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="costs",
     question="What does attention cost beside the rest of a layer, and when is a linear substitute cheaper?",
-    claims=(*cost.CLAIMS, *linear_cost.CLAIMS, *whole_mixers.CLAIMS),
+    claims=(*layers.CLAIMS, *linear.CLAIMS, *whole_mixers.CLAIMS),
     draw_figure=draw_figure,
 )
 

@@ -1,7 +1,7 @@
 """Can attention stay sharp among ever more keys, and can it say nothing?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import dispersal as claims
+from attnlab_theory.claims.limits import dispersal as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,7 @@
 """Which random features have the least variance at equal numbers of features?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import estimator_phase as claims
+from attnlab_theory.claims.features import phase as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,6 +1,7 @@
 """Can the moments of noisy weights be computed, and scores be drawn instead of keys?"""
 
-from attnlab_theory.claims import Findings, drawn_scores, exact_moments
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.noisy_keys import drawn_scores, moments
 from attnlab_theory.experiment import Experiment, main
 
 LABELS = {
@@ -57,7 +58,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="exact_moments",
     question="Can the moments of noisy weights be computed, and scores be drawn instead of keys?",
-    claims=(*exact_moments.CLAIMS, *drawn_scores.CLAIMS),
+    claims=(*moments.CLAIMS, *drawn_scores.CLAIMS),
     draw_figure=draw_figure,
 )
 

@@ -1,6 +1,7 @@
 """How far off are random features, and which map is nearest?"""
 
-from attnlab_theory.claims import Findings, feature_bias, feature_variance
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.features import bias, variance
 from attnlab_theory.experiment import Experiment, main
 
 LABELS = {
@@ -29,7 +30,7 @@ def draw_figure(findings: Findings):
         style.draw_measured(left, against_m, "m", series=series)
         if estimator == "trigonometric":
             continue
-        against_length = [f for f in chosen if f.setting["m"] == feature_variance.SWEPT]
+        against_length = [f for f in chosen if f.setting["m"] == variance.SWEPT]
         if estimator in ("positive", "hyperbolic"):
             against_length += tilted.of("feature-error-by-tilted-draws", estimator=estimator)
         per_projection = Findings(f.times(f.setting["m"]) for f in against_length)
@@ -41,7 +42,7 @@ def draw_figure(findings: Findings):
         xlabel=r"projections $m$ at $L = \|x+y\|^2 = \frac{1}{2}$, $D = \|x-y\|^2 = 1$, $d = 8$",
         ylabel="mean squared error, relative",
     )
-    left.set_xticks(feature_variance.COUNTS, [str(m) for m in feature_variance.COUNTS])
+    left.set_xticks(variance.COUNTS, [str(m) for m in variance.COUNTS])
     left.minorticks_off()
     left.legend(title="line predicted, interval measured", title_fontsize=9)
     right.set(
@@ -59,7 +60,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="feature_error",
     question="How far off are random features, and which map is nearest?",
-    claims=(feature_bias.UNBIASED, *feature_variance.CLAIMS),
+    claims=(bias.UNBIASED, *variance.CLAIMS),
     draw_figure=draw_figure,
 )
 

@@ -1,7 +1,7 @@
 """What does a row of attention made of random features look like, and how does its error fall?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import feature_rows as claims
+from attnlab_theory.claims.features import rows as claims
 from attnlab_theory.experiment import Experiment, main
 
 

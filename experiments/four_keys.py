@@ -1,7 +1,7 @@
 """Which of the queries submitted for UW's four keys do what they are said to do?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import four_keys as claims
+from attnlab_theory.claims.selecting import four_keys as claims
 from attnlab_theory.experiment import Experiment, main
 
 SAID = {

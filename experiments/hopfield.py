@@ -1,7 +1,7 @@
 """How many patterns can one step of attention tell apart?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import hopfield as claims
+from attnlab_theory.claims.limits import hopfield as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,8 @@
 """What can keys, queries and values do that plain self-attention cannot?"""
 
-from attnlab_theory.claims import Findings, three_tokens
-from attnlab_theory.claims import key_query_value as claims
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.routing import key_query_value as claims
+from attnlab_theory.claims.routing import three_tokens
 from attnlab_theory.experiment import Experiment, main
 
 HEADS = {"plain": r"$Q = K = V = I$", "constructed": r"constructed $Q$, $V$"}

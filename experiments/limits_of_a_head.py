@@ -1,6 +1,7 @@
 """What can a head of a given width not do, and how fast can its output move?"""
 
-from attnlab_theory.claims import Findings, lipschitz, low_rank
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.limits import lipschitz, low_rank
 from attnlab_theory.experiment import Experiment, main
 
 

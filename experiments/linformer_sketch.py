@@ -1,7 +1,7 @@
 """What does a sketch of attention err by?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import sketches as claims
+from attnlab_theory.claims.sparse import linformer as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,7 @@
 """How fast does the error fall with the number of heads?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import many_heads as claims
+from attnlab_theory.claims.noisy_keys import many_heads as claims
 from attnlab_theory.experiment import Experiment, main
 
 

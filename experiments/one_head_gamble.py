@@ -1,7 +1,7 @@
 """What does one head make of two keys when one key's length is uncertain?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import one_head as claims
+from attnlab_theory.claims.noisy_keys import one_head as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,6 +1,7 @@
 """What do coupled projections gain, and what must their norms be?"""
 
-from attnlab_theory.claims import Findings, feature_bias, orthogonal_features
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.features import bias, coupling
 from attnlab_theory.experiment import Experiment, main
 
 NAME = "orthogonal-feature-error"
@@ -30,7 +31,7 @@ def draw_figure(findings: Findings):
         ylabel="mean squared error, relative, times $m$",
         ylim=(0, 0.75),
     )
-    left.set_xticks(orthogonal_features.WIDTHS, [str(d) for d in orthogonal_features.WIDTHS])
+    left.set_xticks(coupling.WIDTHS, [str(d) for d in coupling.WIDTHS])
     left.minorticks_off()
     left.legend(title="line predicted, interval measured", title_fontsize=9, loc="center left")
     style.draw_predicted(
@@ -49,12 +50,12 @@ EXPERIMENT = Experiment(
     name="orthogonal_features",
     question="What do coupled projections gain, and what must their norms be?",
     claims=(
-        *orthogonal_features.CLAIMS,
-        feature_bias.ORTHOGONAL,
-        feature_bias.QUASI,
-        feature_bias.FIXED_NORMS,
-        feature_bias.FIXED_NORMS_UNBIASED,
-        feature_bias.PLAIN_QR,
+        *coupling.CLAIMS,
+        bias.ORTHOGONAL,
+        bias.QUASI,
+        bias.FIXED_NORMS,
+        bias.FIXED_NORMS_UNBIASED,
+        bias.PLAIN_QR,
     ),
     draw_figure=draw_figure,
 )

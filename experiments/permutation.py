@@ -1,7 +1,7 @@
 """Does self-attention know the order of the words?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import word_order as claims
+from attnlab_theory.claims.positions import word_order as claims
 from attnlab_theory.experiment import Experiment, main
 
 

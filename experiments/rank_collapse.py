@@ -1,7 +1,7 @@
 """How fast does pure self-attention make all tokens alike?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import rank_collapse as claims
+from attnlab_theory.claims.limits import rank_collapse as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,6 +1,8 @@
 """What does a recurrent layer save against attention, and what does it lose?"""
 
-from attnlab_theory.claims import Findings, gradients_at_distance, recurrence
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.cost import recurrence
+from attnlab_theory.claims.limits import gradients_at_distance
 from attnlab_theory.experiment import Experiment, main
 
 KINDS = (("plain", "attention, 4 heads"), ("blocked", "attention in blocks"), ("recurrent", "recurrent"))

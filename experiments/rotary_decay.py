@@ -1,7 +1,7 @@
 """What do rotary and sinusoidal positions know of distance?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import positions as claims
+from attnlab_theory.claims.positions import rotary as claims
 from attnlab_theory.experiment import Experiment, main
 
 

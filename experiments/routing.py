@@ -1,6 +1,7 @@
 """Which keys, queries and values send every input where it is wanted?"""
 
-from attnlab_theory.claims import Findings, routing, shared_routing
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.routing import routing, shared_routing
 from attnlab_theory.experiment import Experiment, main
 
 

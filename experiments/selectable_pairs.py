@@ -1,7 +1,7 @@
 """How often can one query average two keys that lie anywhere?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import selectable_pairs as claims
+from attnlab_theory.claims.selecting import selectable_pairs as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,8 @@
 """Which sets of keys can one query average, and which weights can it reach?"""
 
-from attnlab_theory.claims import Findings, reachable_weights
-from attnlab_theory.claims import selection as claims
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.selecting import reachable_weights
+from attnlab_theory.claims.selecting import selection as claims
 from attnlab_theory.experiment import Experiment, main
 
 

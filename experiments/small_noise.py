@@ -3,7 +3,7 @@
 import math
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import small_noise as claims
+from attnlab_theory.claims.noisy_keys import small_noise as claims
 from attnlab_theory.experiment import Experiment, main
 
 

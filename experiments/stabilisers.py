@@ -1,7 +1,7 @@
 """What may be subtracted from log features, and what does an eps do?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import stabilisers as claims
+from attnlab_theory.claims.features import stabilisers as claims
 from attnlab_theory.experiment import Experiment, main
 
 CHANGES = ("maxima-that-cancel", "a-maximum-of-each-key-cancels", "an-eps-is-harmless")

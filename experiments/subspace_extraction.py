@@ -1,7 +1,7 @@
 """When can one summand be read off a sum of two?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import subspaces as claims
+from attnlab_theory.claims.selecting import subspaces as claims
 from attnlab_theory.experiment import Experiment, main
 
 

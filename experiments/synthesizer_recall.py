@@ -1,7 +1,7 @@
 """Can weights that compare no tokens look something up?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims import synthesizers as claims
+from attnlab_theory.claims.sparse import synthesizers as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -1,7 +1,8 @@
 """Do two heads do better than one on the same keys, and why?"""
 
-from attnlab_theory.claims import Findings, one_head
-from attnlab_theory.claims import two_heads as claims
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.noisy_keys import one_head
+from attnlab_theory.claims.noisy_keys import two_heads as claims
 from attnlab_theory.experiment import Experiment, main
 
 

@@ -2,7 +2,8 @@
 
 import math
 
-from attnlab_theory.claims import Findings, estimator_phase, feature_normaliser
+from attnlab_theory.claims import Findings
+from attnlab_theory.claims.features import normaliser, phase
 from attnlab_theory.experiment import Experiment, main
 
 
@@ -23,7 +24,7 @@ def draw_relative(ax, findings: Findings) -> None:
         xlabel=r"kernel value $e^{x \cdot y}$",
         ylabel="relative variance, one projection",
     )
-    ax.set(title=rf"at $\|x+y\|^2 = {estimator_phase.SUM:g}$, ever farther apart")
+    ax.set(title=rf"at $\|x+y\|^2 = {phase.SUM:g}$, ever farther apart")
     ax.invert_xaxis()
     ax.legend(title="line predicted, interval measured", title_fontsize=9)
 
@@ -33,9 +34,9 @@ def draw_failures(ax, findings: Findings) -> None:
     from attnlab_theory.report import style
 
     sweeps = {
-        "width $d$": ("d", feature_normaliser.BY_WIDTH, "64 keys, 64 projections"),
-        "length $n$": ("n", feature_normaliser.BY_LENGTH, "$d = 16$, 64 projections"),
-        "projections $m$": ("m", feature_normaliser.BY_PROJECTIONS, "$d = 16$, 64 keys"),
+        "width $d$": ("d", normaliser.BY_WIDTH, "64 keys, 64 projections"),
+        "length $n$": ("n", normaliser.BY_LENGTH, "$d = 16$, 64 projections"),
+        "projections $m$": ("m", normaliser.BY_PROJECTIONS, "$d = 16$, 64 keys"),
     }
     for series, (name, (field, settings, fixed)) in enumerate(sweeps.items()):
         chosen = Findings(
@@ -67,13 +68,13 @@ EXPERIMENT = Experiment(
     name="vanishing_kernel",
     question="Which random features survive where the kernel vanishes, and what happens to a row's normaliser?",
     claims=(
-        estimator_phase.BREAKS,
-        estimator_phase.TRIGONOMETRIC_HOLDS,
-        estimator_phase.POSITIVE_IS_SAFE,
-        estimator_phase.OPPOSITES,
-        feature_normaliser.NORMALISER,
-        feature_normaliser.NORMALISER_OF_POSITIVE,
-        feature_normaliser.WEIGHTS_INSIDE,
+        phase.BREAKS,
+        phase.TRIGONOMETRIC_HOLDS,
+        phase.POSITIVE_IS_SAFE,
+        phase.OPPOSITES,
+        normaliser.NORMALISER,
+        normaliser.NORMALISER_OF_POSITIVE,
+        normaliser.WEIGHTS_INSIDE,
     ),
     draw_figure=draw_figure,
 )

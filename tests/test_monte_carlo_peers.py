@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from attnlab_theory.theory import key_noise
+from attnlab_theory.theory.noisy_keys import moments
 from benchmarks import monte_carlo
 from benchmarks.monte_carlo_peers import BETA, STRETCH, VARIANCE, N, numpy_keys, numpy_scores, scipy_keys
 
@@ -16,9 +16,9 @@ def expected() -> tuple[np.ndarray, np.ndarray]:
     """Means and variances of the weights and of their squares, two rows each."""
     query = BETA * np.eye(N)[:2].sum(axis=0)
     stretch = STRETCH * np.eye(N)[0]
-    laws = key_noise.score_laws(query, np.eye(N), variance=VARIANCE, stretch=stretch)
+    laws = moments.score_laws(query, np.eye(N), variance=VARIANCE, stretch=stretch)
     powers = np.eye(N, dtype=int)
-    rows = [[key_noise.weight_moment(*laws, (p * row).tolist()) for row in powers] for p in (1, 2, 4)]
+    rows = [[moments.weight_moment(*laws, (p * row).tolist()) for row in powers] for p in (1, 2, 4)]
     first, second, fourth = map(np.array, rows)
     return np.stack([first, second]), np.stack([second - first**2, fourth - second**2])
 

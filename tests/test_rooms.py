@@ -26,10 +26,11 @@ DOORS: dict[str, set[str]] = {
     **{room: set() for room in ("attention", "sampling", "theory", "stats", "counting", *HALLWAY)},
     "construct": {"attention", "theory"},
     "identities": {"attention", "construct", "sampling"},
-    # claims opens counting to measure what theory/cost.py predicts.
+    # claims opens counting to measure what theory/cost predicts.
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
-    "experiment": {"claims", "stats", "report"},
+    "book": {"claims", "report"},
+    "experiment": {"claims", "stats", "report", "book"},
     # museum breaks what other rooms build, and shows which identities and claims notice.
     "museum": {
         "attention",
@@ -41,11 +42,13 @@ DOORS: dict[str, set[str]] = {
         "claims",
         "report",
     },
-    "answers": {"attention", "sampling", "claims", "identities", "report"},
+    "answers": {"claims", "identities", "report"},
+    # grader judges submitted functions with the real operator.
+    "grader": {"attention", "sampling", "claims", "identities", "report"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},
-    "knowledge": {"attention", "language", "stats", "claims", "report"},
+    "labs": {"attention", "language", "stats", "claims", "report"},
     # the phase diagram is drawn for an experiment as for somebody's own queries and keys.
     "experiments": {"experiment", "estimators"} | BELOW_EXPERIMENT,
 }
@@ -102,3 +105,55 @@ def test_experiments_are_not_named_like_standard_modules():
     import sys
 
     assert not {p.stem for p in (ROOT / "experiments").glob("*.py")} & set(sys.stdlib_module_names)
+
+
+def labs_entered(path: Path) -> set[str]:
+    """The labs that a file imports from; what stands beside the labs belongs to all of them."""
+    imported = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    names = {module.split(".")[2] for module in imported if module.startswith("attnlab_theory.labs.")}
+    return names & LABS
+
+
+LABS = {folder.name for folder in (PACKAGE / "labs").iterdir() if (folder / "__init__.py").exists()}
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "labs").rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_lab_imports_another(path):
+    parts = path.relative_to(PACKAGE / "labs").parts
+    own = {parts[0]} if len(parts) > 1 else set()
+    assert labs_entered(path) <= own
+
+
+TOPICS = {"selecting", "noisy_keys", "routing", "positions", "features", "sparse", "limits", "cost"}
+
+
+def files_by_topic(room: Path) -> dict[str, set[str]]:
+    folders = (folder for folder in room.iterdir() if folder.is_dir() and folder.name != "__pycache__")
+    return {f.name: {p.stem.removeprefix("test_") for p in f.glob("*.py")} - {"__init__"} for f in folders}
+
+
+THEORY, CLAIMS = files_by_topic(PACKAGE / "theory"), files_by_topic(PACKAGE / "claims")
+
+WITHOUT_THEORY_OF_THE_SAME_NAME: dict[str, str] = {}
+
+
+def test_theory_and_claims_have_the_same_topics():
+    assert set(THEORY) == set(CLAIMS) == TOPICS
+
+
+@pytest.mark.parametrize("topic", sorted(TOPICS))
+def test_a_claims_file_has_its_theory_under_the_same_name(topic):
+    alone = {f"{topic}/{name}" for name in CLAIMS[topic] - THEORY[topic]}
+    excused = {name for name in WITHOUT_THEORY_OF_THE_SAME_NAME if name.startswith(f"{topic}/")}
+    assert alone == excused
+
+
+def test_tests_of_theory_and_claims_lie_in_the_same_folders():
+    for room, files in (("theory", THEORY), ("claims", CLAIMS)):
+        for topic, names in files_by_topic(ROOT / "tests" / room).items():
+            assert names <= files[topic]

@@ -17,7 +17,7 @@ def softmax_rtol(peak_score: float, n: int, dtype=np.float32) -> float:
 
 
 def moment_atol(n: int) -> float:
-    """Absolute error of a moment of softmax weights over n keys, by the trapezoid rules of theory/key_noise.py.
+    """Absolute error of a moment of softmax weights over n keys, by the rules of theory/noisy_keys/moments.py.
 
     A node's e^{pw} exp(-e^w) carries relative rounding eps * (|pw| + e^w), and is below rounding itself
     unless |w| < 40: 80 eps. n such factors are multiplied, the sum's total is at most one. Truncation
@@ -27,7 +27,7 @@ def moment_atol(n: int) -> float:
 
 
 def grid_moment_atol() -> float:
-    """Absolute error of the brute-force grids over the noise that check theory/key_noise.py.
+    """Absolute error of the brute-force grids over the noise that check theory/noisy_keys/moments.py.
 
     A weight is analytic in one normal g for |Im g| < pi / s, s <= 3 the score's deviation: the trapezoid rule
     of step 0.2 errs by e^{-2 pi (pi/3) / 0.2} < 6e-15; the noise beyond 8 deviations holds 2e-15 for each of
@@ -86,7 +86,7 @@ def attention_slope_atol(d: int, n: int, peak_score: float, peak_value: float, s
 
 
 def face_count_atol(n: int, size: int) -> float:
-    """Absolute error of a mean number of faces with `size` vertices among n points, theory/gaussian_polytope.py.
+    """Absolute error of a mean number of faces with `size` vertices , theory/selecting/selectable_pairs.py.
 
     Each angle is a quadrature good to 1e-12 of itself, and so is a share, at most one: a sum of positive products
     of two angles with binomials. Its exponents, below 1e3, add 1e3 eps each. The count is binomial(n, size) shares.
@@ -95,7 +95,7 @@ def face_count_atol(n: int, size: int) -> float:
 
 
 def entropy_programme_atol(n: int) -> float:
-    """Absolute error of the most entropy of n weights, in theory/selection.py, in nats.
+    """Absolute error of the most entropy of n weights, in theory/selecting/selection.py, in nats.
 
     Newton's method stops at a decrement of 1e-9, whose square is below eps; the start meets its constraints
     to rounding, n eps, which moves the entropy by the constraints' multipliers, below 1e3 in these tests.
@@ -281,7 +281,7 @@ def additive_atol(n: int, d: int, width: int, dtype=np.float32) -> float:
 
 
 def feature_moment_rtol() -> float:
-    """Relative error of moments of feature products, in theory/feature_error.py and in the quadratures beside it.
+    """Relative error of moments of feature products, in theory/features/variance.py and the quadratures there.
 
     Exponents stay below 60 in size in these tests: 60 eps each; sums and convolutions of at most 1,000 positive
     terms add as many eps, log-gamma functions of up to 1e3 in size as much again. Quadratures are good to 1e-13.

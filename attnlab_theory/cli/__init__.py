@@ -14,10 +14,10 @@ import tyro
 from attnlab_theory import exits
 from attnlab_theory.cli.estimators import Estimators
 from attnlab_theory.cli.exhibits import Museum
-from attnlab_theory.cli.knowledge import Knowledge
 from attnlab_theory.cli.laws import Answers, List, Run
 from attnlab_theory.cli.machine import Doctor
 from attnlab_theory.cli.problems import Check, Construct, Leaks
+from attnlab_theory.labs.knowledge.commands import Knowledge
 from attnlab_theory.options import parsed_in_one_line
 
 

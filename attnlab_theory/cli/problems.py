@@ -32,7 +32,7 @@ class Check:
 
     def run(self) -> int:
         """Judge the answer, or print the template."""
-        from attnlab_theory.answers import grading
+        from attnlab_theory.grader import grading
         from attnlab_theory.report.table import show
 
         if self.template:
@@ -180,7 +180,7 @@ class Leaks:
 
     def run(self) -> int:
         """Intervene and print the matrix."""
-        from attnlab_theory.answers.submission import BrokenAnswer, Submission
+        from attnlab_theory.grader.submission import BrokenAnswer, Submission
         from attnlab_theory.identities import leaks
 
         tokens = leaks.random_tokens(self.length, self.width)

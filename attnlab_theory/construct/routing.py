@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.construct.routing_task import EPS, Task, checked
-from attnlab_theory.theory.copying import leak_bound, strength_needed
+from attnlab_theory.theory.selecting.copying import leak_bound, strength_needed
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

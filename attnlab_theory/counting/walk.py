@@ -1,6 +1,6 @@
 """Counting by walking the jaxpr: the program as traced, before any compiler has seen it.
 
-XLA's own cost analysis counts the body of a loop once, however often it runs (`claims/counting.py`); this walk
+XLA's own cost analysis counts a loop body once, however often it runs (claims/cost/recurrence.py); this walk
 multiplies by the length of a scan, and refuses a `while` whose length nobody knows.
 """
 

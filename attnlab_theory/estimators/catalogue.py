@@ -18,7 +18,7 @@ from attnlab_theory.attention import (
 )
 from attnlab_theory.axes import Scalar
 from attnlab_theory.estimators.problem import Problem
-from attnlab_theory.theory import dense_exponential, feature_covariance, feature_error
+from attnlab_theory.theory.features import dense_exponential, pair, variance
 
 Signed = Callable[[Float[Array, "t d"], Float[Array, "m d"]], tuple[Float[Array, "t f"], Float[Array, "t 1"]]]
 """(points, projection) -> features of a size that no number overflows, and the logarithm of what they lack."""
@@ -33,7 +33,7 @@ class Estimator:
     features: Signed
     covariances: Callable[[Float[np.ndarray, " d"], Float[np.ndarray, "s d"]], Float[np.ndarray, "s s"]]
     """Of one query's estimates with one projection, relative to the kernel's values."""
-    powers: Callable[[float], feature_error.Powers] | None = None
+    powers: Callable[[float], variance.Powers] | None = None
     """The law of one estimate at L, or at D for trigonometric features: where that is all it depends on."""
     parameter: str = ""
     """What was fitted, for people."""
@@ -64,10 +64,10 @@ def estimators_for(problem: Problem) -> tuple[Estimator, ...]:
     """Every estimator; those with parameters have them chosen for the pairs that matter in this problem."""
 
     def covariances(name: str):
-        return lambda q, k: feature_covariance.covariances(name, q, k)
+        return lambda q, k: pair.covariances(name, q, k)
 
     width = problem.q.shape[1]
-    a = feature_covariance.best_parameter(problem.typical(problem.sum_squares), width)
+    a = pair.best_parameter(problem.typical(problem.sum_squares), width)
     spectrum, basis = dense_exponential.best_parameters(_second_moment(problem))
     return (
         Estimator(
@@ -75,37 +75,35 @@ def estimators_for(problem: Problem) -> tuple[Estimator, ...]:
             features_per_projection=2,
             features=_waves,
             covariances=covariances("trigonometric"),
-            powers=feature_error.trigonometric,
+            powers=variance.trigonometric,
         ),
         Estimator(
             name="positive",
             features_per_projection=1,
             features=functools.partial(_without_growth, log_positive_features),
             covariances=covariances("positive"),
-            powers=feature_error.positive,
+            powers=variance.positive,
         ),
         Estimator(
             name="hyperbolic",
             features_per_projection=2,
             features=functools.partial(_without_growth, log_hyperbolic_features),
             covariances=covariances("hyperbolic"),
-            powers=feature_error.hyperbolic,
+            powers=variance.hyperbolic,
         ),
         Estimator(
             name="generalized exponential",
             features_per_projection=1,
             features=lambda x, w: _without_growth(_log_generalized, x, w, a),
-            covariances=lambda q, k: feature_covariance.covariances("generalized exponential", q, k, a=a),
-            powers=lambda length: feature_error.generalized(length, width, a),
+            covariances=lambda q, k: pair.covariances("generalized exponential", q, k, a=a),
+            powers=lambda length: variance.generalized(length, width, a),
             parameter=f"a = {a:.3g}",
         ),
         Estimator(
             name="dense exponential",
             features_per_projection=1,
             features=lambda x, w: _without_growth(_log_dense, x, w, jnp.asarray(spectrum), jnp.asarray(basis)),
-            covariances=lambda q, k: feature_covariance.covariances(
-                "generalized exponential", q @ basis, k @ basis, a=spectrum
-            ),
+            covariances=lambda q, k: pair.covariances("generalized exponential", q @ basis, k @ basis, a=spectrum),
             parameter=f"a from {spectrum.min():.3g} to {spectrum.max():.3g}",
         ),
     )

@@ -17,7 +17,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.estimators.catalogue import Estimator, Signed
 from attnlab_theory.estimators.problem import Problem
 from attnlab_theory.sampling import gaussian_projection, orthogonal_projection, quasi_monte_carlo_projection
-from attnlab_theory.theory import feature_error, feature_ratio
+from attnlab_theory.theory.features import rows as feature_ratio
+from attnlab_theory.theory.features import variance as feature_error
 
 COUPLINGS = ("iid", "orthogonal", "quasi-Monte Carlo")
 

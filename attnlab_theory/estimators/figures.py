@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from attnlab_theory.estimators.advice import Advice
 from attnlab_theory.estimators.errors import COUPLINGS
 from attnlab_theory.report import style
-from attnlab_theory.theory import feature_covariance as theory
+from attnlab_theory.theory.features import pair as theory
 
 SHADES = {"trigonometric": "#cfe3f1", "hyperbolic": "#f5cdb0", "generalized exponential": "#c9e8dd"}
 HATCHES = {"trigonometric": "", "hyperbolic": "//", "generalized exponential": ".."}

@@ -14,14 +14,14 @@ from rich.console import Console
 
 from attnlab_theory import interrupts
 from attnlab_theory.answers import sheet
-from attnlab_theory.answers.contracts import CONTRACTS
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.cli import main
+from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.identities import IDENTITIES
-from attnlab_theory.knowledge.findings import measure, verdicts
+from attnlab_theory.labs.knowledge.findings import measure, verdicts
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
-from tests.knowledge.models import PLACES, models
+from tests.labs.knowledge.models import PLACES, models
 
 ENTRIES = {entry.id: entry for entry in sheet.entries()}
 CLAIMS_BY_NAME = {claim.name: claim for claim in CLAIMS}

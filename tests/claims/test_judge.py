@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims import Findings, Verdict, judge
+from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.stats import Interval, exact, known_variance, normal, proportion
 from tests.toys import BLOCK, Coin, checked, coin_claim, toss
 

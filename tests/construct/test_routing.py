@@ -14,7 +14,7 @@ import scipy.special
 from hypothesis import strategies as st
 
 from attnlab_theory.construct import Routing, route, shared_route
-from attnlab_theory.theory.copying import leak_bound
+from attnlab_theory.theory.selecting.copying import leak_bound
 from tests.strategies import host_arrays
 from tests.tolerances import linear_algebra_rtol, routing_rtol
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.estimators import Advice, advise, pose
-from attnlab_theory.theory import feature_covariance
+from attnlab_theory.theory.features import pair
 
 WIDTH, SCALE = 8, 0.5
 GROWING_WITH_LENGTH = {"positive", "hyperbolic", "generalized exponential", "dense exponential"}
@@ -47,7 +47,7 @@ def test_the_choice_is_that_of_the_phase_diagram(regime, right):
     assert advice.chosen.estimator in right
     if regime != "apart":
         assert max(total, difference) > 10 * min(total, difference)
-        assert advice.chosen.estimator == feature_covariance.winner(total, difference, d=WIDTH)
+        assert advice.chosen.estimator == pair.winner(total, difference, d=WIDTH)
     assert f"{total:.3g}" in advice.reason
 
 

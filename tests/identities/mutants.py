@@ -19,8 +19,8 @@ from attnlab_theory.identities import (
     agreement,
     causality,
     derivatives,
-    heads,
     rows,
+    several_heads,
     shared_projection,
     symmetry,
 )
@@ -241,14 +241,14 @@ def first_head_is_blind_to_the_mask(q, k, v, mask, *, scale):
 
 
 HEADS = (
-    heads.side_by_side(2, heads_are_rows_of_the_reshape),
-    heads.side_by_side(4, heads_are_numbered),
-    heads.mean_of_heads(queries_are_averaged),
-    heads.identical(first_head_is_blind_to_the_mask),
-    heads.identical_on_average(heads_are_summed),
-    heads.permuted(heads_are_numbered),
-    heads.permuted(heads_are_rows_of_the_reshape),
-    heads.permuted_on_average(last_head_counts_twice),
+    several_heads.side_by_side(2, heads_are_rows_of_the_reshape),
+    several_heads.side_by_side(4, heads_are_numbered),
+    several_heads.mean_of_heads(queries_are_averaged),
+    several_heads.identical(first_head_is_blind_to_the_mask),
+    several_heads.identical_on_average(heads_are_summed),
+    several_heads.permuted(heads_are_numbered),
+    several_heads.permuted(heads_are_rows_of_the_reshape),
+    several_heads.permuted_on_average(last_head_counts_twice),
 )
 
 

@@ -1,13 +1,13 @@
 """The bugs, by what they break. Wrong code carries no docstring: its `Bug` tells its story."""
 
 from attnlab_theory.museum.bug import Bug
-from attnlab_theory.museum.bugs import caches, heads, masks, mixers, rotations, samples, sharing, weights
+from attnlab_theory.museum.bugs import caches, masks, mixers, rotations, samples, sharing, split_heads, weights
 
 BUGS: tuple[Bug, ...] = (
     *masks.BUGS,
     *weights.BUGS,
     *caches.BUGS,
-    *heads.BUGS,
+    *split_heads.BUGS,
     *rotations.BUGS,
     *sharing.BUGS,
     *mixers.BUGS,

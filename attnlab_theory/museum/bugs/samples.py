@@ -9,9 +9,9 @@ import numpy as np
 
 from attnlab_theory.attention import attention_weights, positive_features
 from attnlab_theory.claims import Claim
-from attnlab_theory.claims.feature_bias import ORTHOGONAL, PLAIN_QR, UNBIASED, Along, orthogonal_without_signs
-from attnlab_theory.claims.feature_pair import Pair, once, pair, points, projection
-from attnlab_theory.claims.judge import with_fields
+from attnlab_theory.claims.features.bias import ORTHOGONAL, PLAIN_QR, UNBIASED, Along, orthogonal_without_signs
+from attnlab_theory.claims.features.pair import Pair, once, pair, points, projection
+from attnlab_theory.claims.judging import with_fields
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.sampling import orthogonal_projection

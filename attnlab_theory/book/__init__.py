@@ -1,0 +1,1 @@
+"""The lab book: findings to one HTML page."""

@@ -1,0 +1,98 @@
+"""The lab book: one HTML page beside the figures, which opens from disk with no network."""
+
+import collections
+import importlib.resources
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory import files
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.report import record
+from attnlab_theory.report.table import interval_text, tallies
+
+
+def write(folder: Path) -> Path:
+    """Write FOLDER/index.html about every experiment whose findings lie in the folder.
+
+    Raises:
+        ImportError: if the extra `report` (jinja2, latex2mathml) is not installed.
+        ValueError: if a file in the folder does not hold what its name says.
+        OSError: if one cannot be read, or the page cannot be written.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    source = importlib.resources.files("attnlab_theory.book").joinpath("book.html").read_text("utf-8")
+    every: list[Finding] = []
+    chapters = []
+    for path in sorted(folder.glob("*.run.json")):
+        stem = path.name.removesuffix(".run.json")
+        if (run := _run_of(path)) is None or not (folder / f"{stem}.json").exists():
+            continue
+        findings = record.read_findings(folder / f"{stem}.json")
+        every += findings
+        chapters.append({"name": stem, "claims": _claims(findings), **run})
+    counts = collections.Counter(str(finding.verdict) for finding in every)
+    page = environment.from_string(source).render(
+        experiments=chapters,
+        counts={str(v): counts[v] for v in Verdict},
+        unexpected=sum(not finding.as_expected for finding in every),
+    )
+    files.write_text(folder / "index.html", page)
+    return folder / "index.html"
+
+
+def _run_of(path: Path) -> dict[str, Any] | None:
+    """The question of a run and how to repeat it; None for one of training, which has no budget."""
+    try:
+        run = json.loads(path.read_text("utf-8"))
+        return {name: run[name] for name in ("question", "budget", "seed")} if "budget" in run else None
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} does not say how it was run: {error}; run it again or delete it") from None
+
+
+def _claims(findings: Findings) -> list[dict[str, Any]]:
+    described = []
+    for tally in tallies(findings):
+        own = findings.of(tally.claim)
+        described.append(
+            {
+                "name": tally.claim,
+                "verdict": tally.verdict,
+                "foil": tally.expect == Verdict.REFUTED,
+                "statement": _with_mathml(own[0].statement),
+                "source": own[0].source,
+                "bound": own[0].bound,
+                "rows": [_row(finding) for finding in own],
+            }
+        )
+    return described
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    return {
+        "setting": ", ".join(f"{name} = {_short(value)}" for name, value in finding.setting.items()),
+        "predicted": interval_text(finding.predicted),
+        "measured": interval_text(finding.measured),
+        "draws": f"{finding.draws:,}",
+        "error_rate": f"{finding.error_rate:.1g}",
+        "resolution": f"{finding.resolution:.2g}",
+        "verdict": str(finding.verdict),
+        "as_expected": finding.as_expected,
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _with_mathml(text: str) -> Any:
+    """A statement with its $formulas$ as native MathML; everything else is escaped."""
+    import latex2mathml.converter
+    from markupsafe import Markup, escape
+
+    parts = re.split(r"\$([^$]+)\$", text)
+    rendered = [Markup(latex2mathml.converter.convert(p)) if i % 2 else escape(p) for i, p in enumerate(parts)]
+    return Markup("").join(rendered)

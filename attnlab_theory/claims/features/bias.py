@@ -1,0 +1,119 @@
+"""Random features estimate exp(x . y) without bias (claims G.1), and couplings that keep it so or do not."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import positive_features
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.features import pair as problem
+from attnlab_theory.claims.features.pair import Pair, once, pair
+from attnlab_theory.stats import Interval, known_variance
+from attnlab_theory.theory.features import variance as theory
+
+ESTIMATORS = ("trigonometric", "positive", "hyperbolic", "generalized", "dense")
+LENGTHS = ((0.25, 4.0), (1.0, 1.0), (2.0, 0.5), (0.5, 2.0), (1.5, 0.25))
+LONGER = (*LENGTHS, (3.0, 3.0), (4.0, 0.5))
+CHUNK = 256
+
+
+def _settings(estimator: str) -> tuple[Pair, ...]:
+    # As many as the claim on the error has: the compiled draw is shared.
+    chosen = LONGER if estimator in ("generalized", "dense") else LENGTHS
+    return tuple(once(pair(estimator, 16, *lengths, of=64)) for lengths in chosen)
+
+
+UNBIASED = Claim(
+    name="features-are-unbiased",
+    statement=r"$\mathbb{E}[\phi(x)\cdot\phi(y)] = e^{x\cdot y}$ for independent projections, whatever the map.",
+    source="claims G.1; practical4 3h",
+    hypotheses=problem.HYPOTHESES,
+    predict=lambda s: Interval.point(1.0),
+    draw=problem.draw,
+    bound=problem.estimate_bound,
+    resolution=lambda s: 0.1 * problem.error(s) ** 0.5,
+    settings=tuple(setting for estimator in ESTIMATORS for setting in _settings(estimator)),
+    stream="feature-products",
+    chunk=CHUNK,
+)
+
+ORTHOGONAL = dataclasses.replace(
+    UNBIASED,
+    name="orthogonal-features-are-unbiased",
+    statement=r"Orthogonal projections keep features unbiased if each has a norm of its own, $\chi_d$-distributed.",
+    source="claims G.1; Yu et al. 2016",
+    settings=tuple(once(pair("positive", 8, *lengths, coupling="orthogonal", of=20)) for lengths in LENGTHS[:3]),
+)
+
+# No coupling makes a mean of equal laws vary more than one of them does (Cauchy and Schwarz).
+QUASI = dataclasses.replace(
+    UNBIASED,
+    name="quasi-monte-carlo-features-are-unbiased",
+    statement="Scrambled Sobol points as projections keep features unbiased.",
+    source="claims G.1; Owen 1995 for the principle",
+    bound=lambda s: known_variance(1.01 * theory.mean_squared_error(problem.powers(s), 1) + 1e-9),
+    resolution=lambda s: 0.1 * theory.mean_squared_error(problem.powers(s), 1) ** 0.5,
+    settings=tuple(once(pair("trigonometric", 16, *lengths, d=4, coupling="quasi")) for lengths in LENGTHS[:3]),
+)
+
+FIXED_NORMS = dataclasses.replace(
+    UNBIASED,
+    name="sqrt-norms-are-biased",
+    statement=r"Orthogonal projections of norm $\sqrt{d}$ estimate "
+    r"$e^{-(\|x\|^2+\|y\|^2)/2}\,{}_0F_1(;\frac{d}{2};\frac{dL}{4})$ instead of $e^{x\cdot y}$.",
+    source="claims G.1",
+    predict=lambda s: Interval.point(theory.fixed_norm_mean(s.length, s.d)),
+    bound=lambda s: known_variance(1.01 * theory.fixed_norm_variance(s.length, s.d, round(s.m)) + 1e-9),
+    resolution=lambda s: 0.1 * theory.fixed_norm_variance(s.length, s.d, round(s.m)) ** 0.5,
+    settings=tuple(once(pair("positive", 8, length, 1.0, coupling="sqrt-norm")) for length in (1.44, 2.0, 4.0)),
+)
+
+FIXED_NORMS_UNBIASED = dataclasses.replace(
+    FIXED_NORMS,
+    name="sqrt-norms-are-unbiased",
+    statement=r"Orthogonal projections of norm $\sqrt{d}$ keep features unbiased.",
+    source="practice in several published implementations; claims G.1",
+    predict=lambda s: Interval.point(1.0),
+    expect=Verdict.REFUTED,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Along:
+    """Points x = y along the first axis with |x + y|^2 = length; d projections of width d."""
+
+    d: int
+    length: float
+
+
+def orthogonal_without_signs(key: PRNGKeyArray, d: int) -> Float[Array, "d d"]:
+    """Projections along the orthogonal factor of a Gaussian matrix as it comes."""
+    directions, lengths = jax.random.split(key)
+    rows = jnp.linalg.qr(jax.random.normal(directions, (d, d)))[0].T
+    return jnp.linalg.norm(jax.random.normal(lengths, (d, d)), axis=1, keepdims=True) * rows
+
+
+def _estimate_by_plain_qr(key: PRNGKeyArray, setting: Along) -> Float[Array, ""]:
+    w = orthogonal_without_signs(key, setting.d)
+    x = jnp.zeros((1, setting.d), w.dtype).at[0, 0].set(jnp.sqrt(jnp.asarray(setting.length, w.dtype)) / 2)
+    return jnp.sum(positive_features(x, w) ** 2) / jnp.exp(jnp.asarray(setting.length, w.dtype) / 4)
+
+
+PLAIN_QR = Claim(
+    name="plain-qr-is-unbiased",
+    statement="The orthogonal factor of a Gaussian matrix is Haar distributed as it comes, without a sign fixed.",
+    source="practice in several published implementations; Mezzadri 2007 says why not",
+    hypotheses={"L > 0": lambda s: s.length > 0, "d >= 2": lambda s: s.d >= 2},
+    predict=lambda s: Interval.point(1.0),
+    draw=_estimate_by_plain_qr,
+    # A row's law has at most twice the density of a standard normal one: a sign was chosen by what it points at.
+    bound=lambda s: known_variance(2 * theory.moment(theory.positive(s.length), 2)),
+    resolution=lambda s: 0.1,
+    settings=tuple(Along(4, length) for length in (0.5, 1.0)),
+    expect=Verdict.REFUTED,
+    chunk=CHUNK,
+)
+
+CLAIMS = (UNBIASED, ORTHOGONAL, QUASI, FIXED_NORMS, FIXED_NORMS_UNBIASED, PLAIN_QR)

@@ -1,0 +1,178 @@
+"""What is left of a gradient over a distance: recurrence and attention (claims I.4)."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from attnlab_theory.attention import attention
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.sampling import orthonormal
+from attnlab_theory.stats import Interval, bounded, exact, normal
+from attnlab_theory.theory.cost import recurrence as theory
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """A recurrent layer of width d without tanh, its matrix gain times an orthogonal one."""
+
+    d: int
+    gain: float
+    distance: int
+
+
+@jax.jit
+def _linear_jacobian(w: Float[Array, "d d"], steps: Int[Array, ""]) -> Float[Array, "d d"]:
+    return jax.jacfwd(lambda first: lax.fori_loop(0, steps, lambda _, h: w @ h, first))(jnp.zeros(w.shape[0]))
+
+
+def _linear_norm(key: PRNGKeyArray, setting: Linear) -> Scalar:
+    w = setting.gain * orthonormal(key, setting.d, setting.d)
+    return jnp.linalg.norm(_linear_jacobian(w, jnp.int32(setting.distance)), ord=2)
+
+
+def _linear_rounding(setting: Linear) -> float:
+    # Every step is a sum of d products, of a matrix that is orthogonal to a few d eps; all of it relative.
+    return EPS * 8 * setting.d * (setting.distance + 1) * theory.linear_norm(setting.gain, setting.distance)
+
+
+DISTANCES = (1, 2, 4, 8, 16, 31)
+
+LINEAR = Claim(
+    name="linear-recurrence-gradient",
+    statement=r"Without a nonlinearity and with $\rho$ times an orthogonal matrix, the Jacobian over a distance "
+    r"$\delta$ has norm $\rho^\delta$.",
+    source="claims I.4; Bengio, Simard and Frasconi 1994",
+    hypotheses={"distance >= 0": lambda s: s.distance >= 0},
+    predict=lambda s: Interval.point(theory.linear_norm(s.gain, s.distance)),
+    draw=_linear_norm,
+    bound=lambda s: exact(_linear_rounding(s)),
+    resolution=lambda s: 4 * _linear_rounding(s),
+    settings=tuple(Linear(16, gain, distance) for gain in (0.8, 1.1) for distance in DISTANCES),
+)
+
+WARM_UP, LONGEST = 12, 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Recurrent:
+    """A tanh layer of width d that has run for WARM_UP steps; distance is a whole number."""
+
+    d: int
+    gain: float
+    drive: float
+    distance: float
+
+
+def _squared_norm(key: PRNGKeyArray, setting: Recurrent) -> Float[Array, ""]:
+    """Mean square response to a random change of the state `distance` steps before: |J change|^2 / |change|^2."""
+    for_matrix, for_rows, for_change = jax.random.split(key, 3)
+    w = jax.random.normal(for_matrix, (setting.d, setting.d)) * (setting.gain / setting.d**0.5)
+    rows = setting.drive * jax.random.normal(for_rows, (WARM_UP + LONGEST, setting.d))
+    change = jax.random.normal(for_change, (setting.d,))
+
+    def step(
+        state: tuple[Array, Array], now: tuple[Array, Float[Array, " d"]]
+    ) -> tuple[tuple[Array, Array], Array]:
+        i, row = now
+        h, response = state
+        response = jnp.where(i == WARM_UP, change, response)
+        state = jax.jvp(lambda h: jnp.tanh(w @ h + row), (h,), (response,))
+        return state, jnp.sum(state[1] ** 2)
+
+    start = (jnp.zeros(setting.d), jnp.zeros(setting.d))
+    squares = lax.scan(step, start, (jnp.arange(WARM_UP + LONGEST, dtype=jnp.int32), rows))[1]
+    last = WARM_UP - 1 + jnp.asarray(setting.distance).astype(jnp.int32)
+    return squares[last] / jnp.sum(change**2)
+
+
+def _settled(setting: Recurrent) -> float:
+    return theory.squared_rate(setting.gain, setting.drive) ** setting.distance
+
+
+RATES = tuple(
+    Recurrent(128, gain, drive, float(distance))
+    for gain, drive in ((0.9, 0.5), (1.5, 1.0), (2.0, 0.2))
+    for distance in (1, 2, 4, 8)
+)
+
+RATE = Claim(
+    name="tanh-recurrence-gradient",
+    statement=r"In a wide tanh layer the mean squared gradient over $\delta$ steps is $\chi^\delta$, $\chi = g^2 "
+    r"\mathbb{E}[\tanh'(\sqrt{q}z)^2]$, to within $2\delta/d$ + 2 %.",
+    source="claims I.4; Poole et al. 2016; Pascanu, Mikolov and Bengio 2013",
+    hypotheses={"distance <= LONGEST": lambda s: s.distance <= LONGEST},
+    predict=lambda s: Interval.around(_settled(s), _settled(s) * (2 * s.distance / s.d + 0.02)),
+    draw=_squared_norm,
+    bound=lambda s: normal("products of many independent factors, their logarithm's deviation below one"),
+    resolution=lambda s: 0.5 * _settled(s),
+    settings=RATES,
+    stream="tanh-recurrence",
+    chunk=32,
+)
+
+
+EXPLODES = dataclasses.replace(
+    RATE,
+    name="recurrent-matrix-beyond-one-explodes",
+    statement=r"A recurrent matrix of spectral radius 1.5 makes gradients grow.",
+    source="the rule for linear layers, read without the nonlinearity: tanh' is below one wherever inputs drive it",
+    predict=lambda s: Interval.at_least(1.0),
+    settings=tuple(Recurrent(128, 1.5, 1.0, float(distance)) for distance in (2, 4, 8)),
+    expect=Verdict.REFUTED,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Attending:
+    """The last of n tokens of width d looks back; distance is a whole number below n."""
+
+    n: int
+    d: int
+    distance: float
+
+
+def _gradient_in_a_value(key: PRNGKeyArray, setting: Attending) -> Float[Array, ""]:
+    """Norm of the Jacobian in the value `distance` tokens before, which is a multiple of the identity."""
+    for_query, for_keys = jax.random.split(key)
+    q = jax.random.normal(for_query, (1, setting.d))
+    k = jax.random.normal(for_keys, (setting.n, setting.d))
+    # The output is linear in the values: the gradient is the same wherever it is taken.
+    slopes = jax.grad(lambda v: attention(q, k, v, scale=setting.d**-0.5)[0, 0])(jnp.zeros_like(k))
+    return slopes[setting.n - 1 - jnp.asarray(setting.distance).astype(jnp.int32), 0]
+
+
+LOOKING_BACK = tuple(Attending(32, 16, float(distance)) for distance in DISTANCES)
+
+ATTENTION = Claim(
+    name="attention-gradient-at-any-distance",
+    statement=r"The mean gradient of attention in a value is $1/n$ at every distance.",
+    source="claims I.4",
+    hypotheses={"distance < n": lambda s: s.distance < s.n},
+    predict=lambda s: Interval.point(theory.attention_norm(s.n)),
+    draw=_gradient_in_a_value,
+    bound=lambda s: bounded(0.0, 1.0),
+    resolution=lambda s: 0.2 * theory.attention_norm(s.n),
+    settings=LOOKING_BACK,
+    stream="attention-gradient",
+    chunk=256,
+)
+
+ATTENTION_FADES = dataclasses.replace(
+    ATTENTION,
+    name="attention-gradient-fades-with-distance",
+    statement=r"The gradient of attention falls with distance at least as fast as that of a recurrent layer with "
+    r"$\rho = 0.8$.",
+    source="a foil: recurrence's law, asked of attention",
+    predict=lambda s: Interval.at_most(theory.linear_norm(0.8, int(s.distance))),
+    settings=LOOKING_BACK[-1:],
+    expect=Verdict.REFUTED,
+)
+
+CLAIMS = (LINEAR, RATE, EXPLODES, ATTENTION, ATTENTION_FADES)

@@ -1,0 +1,140 @@
+"""Scores drawn in the place of keys: one law, over the heads that read the same keys (claims D.6)."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention_scores, attention_weights
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.noisy_keys import stretched_key as problem
+from attnlab_theory.sampling import noise_factors, noisy_scores, score_law
+from attnlab_theory.stats import Interval, bounded, known_variance
+from attnlab_theory.theory.noisy_keys import any_covariance
+
+SOURCE = "claims D.6"
+
+
+@dataclasses.dataclass(frozen=True)
+class Threshold:
+    """The event that both heads give key a at most this weight, on n keys of width d."""
+
+    n: int
+    d: int
+    beta: float
+    variance: float
+    threshold: float
+
+
+@dataclasses.dataclass(frozen=True)
+class OneKey:
+    """The scores that two heads give key `index` of n, of width d."""
+
+    n: int
+    d: int
+    index: int
+    beta: float
+    variance: float
+
+
+def _pair_of_queries(means: Float[Array, "s d"], setting: Threshold | OneKey) -> Float[Array, "2 d"]:
+    """beta (mu_a + mu_b) and beta mu_a: not orthogonal, so that their scores of key a are correlated."""
+    return jnp.concatenate(
+        [problem.ask_for_both(means, setting.beta), problem.ask_for_each(means, setting.beta)[:1]]
+    )
+
+
+def _both_doubt(weights: Float[Array, "t s"], setting: Threshold) -> Float[Array, ""]:
+    return jnp.where(jnp.max(weights[:, 0]) <= setting.threshold, 1.0, 0.0)
+
+
+def _keys_minus_scores(key: PRNGKeyArray, setting: Threshold, *, apart: bool) -> Float[Array, ""]:
+    by_keys, by_scores = jax.random.split(key)
+    means = problem.means_of(setting.n, setting.d)
+    queries = _pair_of_queries(means, setting)
+    weights = attention_weights(queries, problem.keys_around(by_keys, means, setting.variance), scale=1.0)
+    stretch = jnp.where(jnp.arange(setting.n) < 1, problem.STRETCH, 0.0).astype(means.dtype)
+    factors = noise_factors(means, variance=setting.variance, stretch=stretch)
+    asked = [queries[:1], queries[1:]] if apart else [queries]
+    drawn = [
+        noisy_scores(jax.random.fold_in(by_scores, i), score_law(q, means, factors), 1)[:, :, 0]
+        for i, q in enumerate(asked)
+    ]
+    return _both_doubt(weights, setting) - _both_doubt(jax.nn.softmax(jnp.concatenate(drawn), axis=-1), setting)
+
+
+THRESHOLDS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+SAME_LAW = Claim(
+    name="scores-stand-for-keys",
+    statement=r"Scores drawn from their joint law over the heads, $N(Q\mu_i, Q\Sigma_i Q^T)$ for each key, give "
+    "weights of the same law as keys drawn in full.",
+    source=SOURCE,
+    hypotheses=problem.HYPOTHESES,
+    predict=lambda s: Interval.point(0.0),
+    draw=functools.partial(_keys_minus_scores, apart=False),
+    bound=lambda s: bounded(-1.0, 1.0),
+    resolution=lambda s: 0.06,
+    settings=tuple(Threshold(16, 16, beta, 0.01, x) for beta in (4.0, 10.0) for x in THRESHOLDS),
+)
+
+DRAWN_APART = dataclasses.replace(
+    SAME_LAW,
+    name="heads-scores-may-be-drawn-apart",
+    statement="Each head's scores may be drawn by themselves: heads that read the same noisy keys are independent.",
+    source="claims D.6 without the correlation over heads",
+    draw=functools.partial(_keys_minus_scores, apart=True),
+    settings=tuple(Threshold(16, 16, 10.0, 0.01, x) for x in (0.25, 0.5, 0.75)),
+    expect=Verdict.REFUTED,
+)
+
+
+def _product_of_scores(key: PRNGKeyArray, setting: OneKey) -> Float[Array, ""]:
+    means = problem.means_of(setting.n, setting.d)
+    queries = _pair_of_queries(means, setting)
+    keys = problem.keys_around(key, means, setting.variance)
+    noise = attention_scores(queries, keys - means, scale=1.0)[:, setting.index]
+    return noise[0] * noise[1]
+
+
+def _scores_covariance(setting: OneKey) -> np.ndarray:
+    """Of the two heads' scores of one key."""
+    mean = np.eye(setting.n)[setting.index]
+    stretch = problem.STRETCH if setting.index == 0 else 0.0
+    covariance = any_covariance.stretched_covariance(mean, variance=setting.variance, stretch=stretch)
+    queries = setting.beta * np.array([[1.0, 1.0], [1.0, 0.0]]) @ np.eye(setting.n)[:2]
+    return queries @ covariance @ queries.T
+
+
+def _product_variance(setting: OneKey) -> float:
+    covariance = _scores_covariance(setting)
+    # The float32 draws round a little above the variance of exact ones.
+    return 1.001 * any_covariance.product_variance(covariance[0, 0], covariance[1, 1], covariance[0, 1])
+
+
+CORRELATED = Claim(
+    name="two-heads-scores-of-one-key",
+    statement=r"Two heads' scores of one key have covariance $q_1^T \Sigma_i q_2$.",
+    source=SOURCE,
+    hypotheses=problem.HYPOTHESES,
+    predict=lambda s: Interval.point(float(_scores_covariance(s)[0, 1])),
+    draw=_product_of_scores,
+    bound=lambda s: known_variance(_product_variance(s)),
+    resolution=lambda s: 0.1 * math.sqrt(_product_variance(s)),
+    settings=tuple(OneKey(16, 16, index, 2.0, variance) for index in (0, 2) for variance in (0.01, 0.3)),
+)
+
+UNCORRELATED = dataclasses.replace(
+    CORRELATED,
+    name="two-heads-scores-are-uncorrelated",
+    statement="Two heads' scores of one key are uncorrelated.",
+    source="claims D.6 without the correlation over heads",
+    predict=lambda s: Interval.point(0.0),
+    expect=Verdict.REFUTED,
+)
+
+CLAIMS = (SAME_LAW, DRAWN_APART, CORRELATED, UNCORRELATED)

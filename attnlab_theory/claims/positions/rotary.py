@@ -1,0 +1,240 @@
+"""What rotary and sinusoidal scores know of distance (claims F.2)."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import rotary, sinusoidal
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.stats import Bound, Interval, bounded, exact
+from attnlab_theory.theory.positions import rotary as theory
+
+EPS = float(np.finfo(np.float32).eps)
+
+BASE = 10000.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """Two positions, `distance` tokens apart, the first at `start`; vectors of width d."""
+
+    d: int
+    start: float
+    distance: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Octave:
+    """Distances from 2**octave to twice that, seen by vectors of width d."""
+
+    d: int
+    octave: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubling:
+    """Distances from `nearest` to twice that, and the base of the frequencies."""
+
+    d: int
+    nearest: float
+    base: float
+
+
+def _unit(key: PRNGKeyArray, d: int) -> Float[Array, "1 d"]:
+    x = jax.random.normal(key, (1, d))
+    return x / jnp.linalg.norm(x)
+
+
+def _score(x: Float[Array, "1 d"], start: Scalar, distance: Scalar, base: Scalar = BASE) -> Float[Array, ""]:
+    """Rotary score of x at `start` with itself `distance` further on."""
+    here = rotary(x, jnp.reshape(jnp.asarray(start, x.dtype), 1), base=base)
+    there = rotary(x, jnp.reshape(jnp.asarray(start + distance, x.dtype), 1), base=base)
+    return jnp.sum(here * there)
+
+
+def _between(size: float) -> Bound:
+    # Scores of unit vectors are at most one; float32 may round them a hair beyond.
+    return bounded(-size - 1e-5, size + 1e-5)
+
+
+EVEN = {"the width is even": lambda s: s.d % 2 == 0}
+
+DISTANCES = (
+    1.0,
+    2.0,
+    3.0,
+    4.0,
+    6.0,
+    8.0,
+    11.0,
+    16.0,
+    22.0,
+    32.0,
+    45.0,
+    64.0,
+    98.0,
+    128.0,
+    174.0,
+    256.0,
+    512.0,
+    1024.0,
+)
+
+ROTARY_MEAN = Claim(
+    name="rotary-mean-score",
+    statement=r"The rotary score of a random unit $q = k$ at distance $\delta$ has mean "
+    r"$(2/d) \sum_j \cos(\delta \theta_j)$, wherever the pair stands.",
+    source="claims F.2; Su et al. 2021, section 3.4.3; blog/rotary",
+    hypotheses=EVEN,
+    predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
+    draw=lambda key, s: _score(_unit(key, s.d), s.start, s.distance),
+    bound=lambda s: _between(1.0),
+    resolution=lambda s: 0.03,
+    settings=tuple(Pair(64, start, float(distance)) for start in (0.0, 500.0) for distance in DISTANCES),
+    stream="unit-vectors",
+)
+
+
+ROTARY_MONOTONE = Claim(
+    name="rotary-score-never-rises",
+    statement="The mean rotary score of a random unit q = k never rises from one distance to the next.",
+    source="said of RoPE's long-term decay; claims F.2 (foil)",
+    hypotheses=EVEN,
+    predict=lambda s: Interval.at_most(0.0),
+    draw=lambda key, s: (
+        _score(_unit(key, s.d), s.start, s.distance + 1) - _score(_unit(key, s.d), s.start, s.distance)
+    ),
+    bound=lambda s: _between(2.0),
+    resolution=lambda s: 0.03,
+    settings=tuple(Pair(64, 0.0, distance) for distance in (98.0, 130.0, 174.0, 231.0)),
+    expect=Verdict.REFUTED,
+    stream="unit-vectors",
+)
+
+
+def _loss_by_doubling(key: PRNGKeyArray, setting: Doubling) -> Float[Array, ""]:
+    for_vector, for_distance = jax.random.split(key)
+    x = _unit(for_vector, setting.d)
+    distance = setting.nearest * (1 + jax.random.uniform(for_distance))
+    return _score(x, 0.0, distance, setting.base) - _score(x, 0.0, 2 * distance, setting.base)
+
+
+DOUBLING = Claim(
+    name="rotary-doubling-cost",
+    statement=r"Doubling the distance costs the mean rotary score $\ln 2 / \ln b$ (within 0.02, for "
+    r"$4 \le \delta \le b/32$, $d \ge 128$).",
+    source="claims F.2, in the limit of many frequencies",
+    hypotheses={
+        "d >= 128": lambda s: s.d >= 128,
+        "4 <= nearest <= base / 32": lambda s: 4 <= s.nearest <= s.base / 32,
+    },
+    predict=lambda s: Interval.around(theory.doubling_law(s.base), 0.02),
+    draw=_loss_by_doubling,
+    bound=lambda s: _between(2.0),
+    resolution=lambda s: 0.02,
+    settings=(
+        *(Doubling(128, nearest, 10000.0) for nearest in (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)),
+        *(Doubling(128, nearest, 500.0) for nearest in (4.0, 8.0, 15.0)),
+    ),
+)
+
+
+def _octave_rounding(setting: Octave) -> float:
+    """Angles at positions below 2**(octave + 1) are good to eps (ln(base)/2 + 5) of that; d products follow."""
+    return 2 * EPS * ((np.log(BASE) / 2 + 5) * 2 ** (setting.octave + 1) + setting.d)
+
+
+OCTAVES = 11
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _even_scores(d: int) -> Float[Array, " t"]:
+    """Scores at every distance below 2**OCTAVES of the unit vector all of whose pairs are equally long."""
+    x = jnp.tile(jnp.array([1.0, 0.0]), d // 2) * (2 / d) ** 0.5
+    distances = jnp.arange(2**OCTAVES)
+    return rotary(jnp.broadcast_to(x, (distances.size, d)), distances, base=BASE) @ x
+
+
+def _envelope(setting: Octave, later: int = 0) -> Float[Array, ""]:
+    octave = setting.octave + later
+    return jnp.max(_even_scores(setting.d)[2**octave : 2 ** (octave + 1)])
+
+
+ENVELOPE = Claim(
+    name="rotary-envelope",
+    statement=r"A unit vector with pairs of equal length meets the mean score; its largest score at a distance in "
+    r"$[2^j, 2^{j+1})$ is that of $(2/d) \sum_j \cos(\delta \theta_j)$.",
+    source="claims F.2",
+    hypotheses=EVEN,
+    predict=lambda s: Interval.point(theory.envelope(s.d, s.octave, BASE)),
+    draw=lambda key, s: _envelope(s),
+    bound=lambda s: exact(_octave_rounding(s)),
+    resolution=lambda s: 2.5 * _octave_rounding(s),
+    settings=tuple(Octave(d, octave) for d in (2, 128) for octave in range(OCTAVES)),
+)
+
+ENVELOPE_FALLS = Claim(
+    name="rotary-envelope-falls",
+    statement=r"At $d = 128$ the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
+    source="claims F.2; Su et al. 2021, section 3.4.3",
+    hypotheses={
+        "d >= 128": lambda s: s.d >= 128,
+        "distances below base / 4": lambda s: 2 ** (s.octave + 2) <= BASE / 4,
+    },
+    predict=lambda s: Interval.at_least(0.0),
+    draw=lambda key, s: _envelope(s) - _envelope(s, later=1),
+    bound=lambda s: exact(3 * _octave_rounding(s)),
+    resolution=lambda s: 8 * _octave_rounding(s),
+    settings=tuple(Octave(128, octave) for octave in range(OCTAVES - 1)),
+)
+
+ENVELOPE_FALLS_ANYWHERE = dataclasses.replace(
+    ENVELOPE_FALLS,
+    name="rotary-envelope-falls-at-width-2",
+    statement=r"At $d = 2$ too the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
+    source="claims F.2 (foil): a single frequency comes round again",
+    hypotheses={},
+    settings=tuple(Octave(2, octave) for octave in (1, 3, 4)),
+    expect=Verdict.REFUTED,
+)
+
+
+def _wave_rounding(setting: Pair) -> float:
+    """Sines and cosines are as good as their angles; a mean of products of two of them."""
+    return 2 * EPS * ((np.log(BASE) / 2 + 5) * (setting.start + setting.distance) + setting.d)
+
+
+def _wave_product(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+    del key  # nothing here is random
+    here, there = sinusoidal(jnp.array([setting.start, setting.start + setting.distance]), setting.d, base=BASE)
+    return 2 * jnp.sum(here * there) / setting.d
+
+
+SINUSOIDS = Claim(
+    name="sinusoidal-product",
+    statement=r"$PE(t) \cdot PE(t + \delta) = \sum_j \cos(\delta \theta_j)$: it depends on the distance only.",
+    source="claims A.10, F; Vaswani et al. 2017, section 3.5; blog/sinusoidal",
+    hypotheses=EVEN,
+    predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
+    draw=_wave_product,
+    bound=lambda s: exact(_wave_rounding(s)),
+    resolution=lambda s: 2.5 * _wave_rounding(s),
+    settings=tuple(
+        Pair(64, start, float(distance)) for start in (0.0, 40.0, 400.0) for distance in range(0, 41, 2)
+    ),
+)
+
+CLAIMS = (
+    ROTARY_MEAN,
+    ROTARY_MONOTONE,
+    DOUBLING,
+    ENVELOPE,
+    ENVELOPE_FALLS,
+    ENVELOPE_FALLS_ANYWHERE,
+    SINUSOIDS,
+)

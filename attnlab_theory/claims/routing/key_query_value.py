@@ -1,0 +1,168 @@
+"""What keys, queries and values can do that plain self-attention cannot (claims E.3)."""
+
+import dataclasses
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.routing.three_tokens import (
+    BETAS,
+    HOMEWORK_1,
+    HOMEWORK_2,
+    NEAR,
+    POSITIVE,
+    SEEN_BETA,
+    STREAM,
+    Token,
+    attended,
+    leak_rtol,
+    output_atol,
+)
+from attnlab_theory.stats import Interval, exact
+from attnlab_theory.theory.routing import key_query_value as theory
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """Output `row` (1 or 2, as the homework counts) of the constructed head."""
+
+    row: int
+    beta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+    """One cell of the heat map of a head, "plain" (Q = K = V = I) or "constructed"; tokens count from 1."""
+
+    head: str
+    row: int
+    column: int
+    beta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Coordinate:
+    """The part of output `row` along one direction u, over beta, and what the homework wants it to be."""
+
+    head: str
+    row: int
+    direction: str
+    wanted: float
+    beta: float
+
+
+def _constructed_error(key: PRNGKeyArray, setting: Row) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle="a", head="constructed")
+    wanted = {1: found.u[1] - found.u[2], 2: found.u[1]}[setting.row]
+    return jnp.linalg.norm(found.outputs[setting.row - 1] - wanted)
+
+
+def _identity_output(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
+    return jnp.linalg.norm(attended(key, setting.beta, middle="a", head="values").outputs[1])
+
+
+def _identity_miss(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle="a", head="values")
+    return jnp.linalg.norm(found.outputs[1] - found.u[1])
+
+
+def _weight(key: PRNGKeyArray, setting: Weight) -> Float[Array, ""]:
+    weights = attended(key, setting.beta, middle="a", head=setting.head).weights
+    return weights[setting.row - 1, setting.column - 1]
+
+
+def _coordinate(key: PRNGKeyArray, setting: Coordinate) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle="a", head=setting.head)
+    return found.outputs[setting.row - 1] @ found.u[theory.DIRECTIONS.index(setting.direction)] / setting.beta**2
+
+
+def _copy_atol(setting: Token | Row) -> float:
+    return output_atol(setting.beta, theory.self_leak("a", setting.beta))
+
+
+CONSTRUCTED_ERROR = Claim(
+    name="constructed-error",
+    statement=r"With $V=(u_bu_b^T-u_cu_c^T)/\beta^2$, $K=I$, $Q=(u_du_a^T+u_cu_d^T)/\beta^2$: $c_2$ misses $u_b$ "
+    r"by $\beta\sqrt2/(e^{\beta^2}+2)$ and $c_1$ misses $u_b-u_c$ by $\beta\sqrt5/(e^{\beta^2}+2)$.",
+    source=f"claims E.3; {HOMEWORK_2}",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.point(theory.constructed_error(s.row, s.beta)),
+    draw=_constructed_error,
+    bound=lambda s: exact(_copy_atol(s)),
+    resolution=lambda s: 4 * _copy_atol(s),
+    settings=tuple(Row(row, beta) for row in (1, 2) for beta in BETAS),
+    stream=STREAM,
+)
+
+CONSTRUCTED_BOUND = dataclasses.replace(
+    CONSTRUCTED_ERROR,
+    name="constructed-error-bound",
+    statement=r"The margin $\beta^2$ alone certifies that error: leak times the farthest value.",
+    source=f"claims B.1, E.3; {HOMEWORK_2}",
+    predict=lambda s: Interval.at_most(theory.constructed_bound(s.row, s.beta)),
+)
+
+IDENTITY_OUTPUT = Claim(
+    name="identity-queries-return-nothing",
+    statement=r"With the same $V$ but $Q=K=I$, $c_2 \approx Vx_2 = 0$: only the leak is left.",
+    source=f"claims E.3; {HOMEWORK_2}",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.point(theory.identity_output(s.beta)),
+    draw=_identity_output,
+    bound=lambda s: exact(_copy_atol(s)),
+    resolution=lambda s: 4 * _copy_atol(s),
+    settings=tuple(Token("a", beta) for beta in BETAS),
+    stream=STREAM,
+)
+
+IDENTITY_FOIL = dataclasses.replace(
+    IDENTITY_OUTPUT,
+    name="values-alone-suffice",
+    statement=r"The right $V$ is enough: with $Q=K=I$, $c_2 \approx u_b$ (within a tenth of its norm).",
+    source=f"{HOMEWORK_2}, answered with V alone",
+    predict=lambda s: Interval.at_most(NEAR * s.beta),
+    draw=_identity_miss,
+    expect=Verdict.REFUTED,
+)
+
+WEIGHTS = Claim(
+    name="key-query-value-weights",
+    statement=r"$x_2$ attends to itself with $Q=K=I$, and to $x_1$ with the constructed $Q$, whose scores are 0 or "
+    r"$\beta^2$.",
+    source=f"claims E.1, E.3; {HOMEWORK_1}, {HOMEWORK_2}",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.point(theory.weights(s.head, s.beta)[s.row - 1, s.column - 1]),
+    draw=_weight,
+    bound=lambda s: exact(leak_rtol(s.beta)),
+    resolution=lambda s: 4 * leak_rtol(s.beta),
+    settings=tuple(
+        Weight(head, row, column, SEEN_BETA)
+        for head in ("plain", "constructed")
+        for row in (1, 2, 3)
+        for column in (1, 2, 3)
+    ),
+    stream=STREAM,
+)
+
+OUTPUTS = Claim(
+    name="key-query-value-outputs",
+    statement=r"The constructed head returns $u_b - u_c$ and $u_b$ up to its leak, the plain one its inputs.",
+    source=f"claims E.1, E.3; {HOMEWORK_1}, {HOMEWORK_2}",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.point(
+        theory.outputs(s.head, s.beta)[s.row - 1, theory.DIRECTIONS.index(s.direction)]
+    ),
+    draw=_coordinate,
+    bound=lambda s: exact(output_atol(s.beta, 1.0)),
+    resolution=lambda s: 4 * output_atol(s.beta, 1.0),
+    settings=tuple(
+        Coordinate(head, row, direction, float(theory.wanted_outputs()[row - 1, i]), SEEN_BETA)
+        for head in ("plain", "constructed")
+        for row in (1, 2)
+        for i, direction in enumerate(theory.DIRECTIONS)
+    ),
+    stream=STREAM,
+)
+
+CLAIMS = (CONSTRUCTED_ERROR, CONSTRUCTED_BOUND, IDENTITY_OUTPUT, IDENTITY_FOIL, WEIGHTS, OUTPUTS)

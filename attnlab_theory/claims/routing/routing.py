@@ -1,0 +1,263 @@
+"""Matrices K, Q, V for a wanted routing (claims E.4)."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.construct.routing import Routing, route
+from attnlab_theory.sampling import orthonormal
+from attnlab_theory.stats import Interval, exact
+from attnlab_theory.theory.routing import key_query_value as theory
+from attnlab_theory.theory.selecting import copying
+
+WIDTH = 4
+"""How much wider than their number the inputs are."""
+
+MISSED_ROUNDING = 64 * 64 * float(np.finfo(np.float64).eps)
+"""Of an output's distance from the wanted one: sums of fewer than 64 products of numbers below 64, in float64."""
+
+ROUNDING = 1e-8
+"""Of what `route` returns: it aims 2^-30 below the tolerance, the enumeration of active sets allows 1e-9, and
+frames in float64 add 1e-13."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """n Gaussian inputs, a random routing that leaves one row free, Gaussian outputs in three dimensions."""
+
+    n: int
+    tolerance: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """n unit inputs with equal inner products, routed in a cycle."""
+
+    n: int
+    correlation: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """The homework's three tokens, routed 1 to 3 and 2 to 1, the third row free; every u has norm beta."""
+
+    beta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One weight of n orthonormal inputs, each sent to the next, for orthonormal outputs within `tolerance`."""
+
+    n: int
+    row: int
+    column: int
+    tolerance: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Asked:
+    """Inputs, for each the one it is to attend to or None, and the outputs wanted of the rows that are not free."""
+
+    inputs: Float[np.ndarray, "t d"]
+    routes: list[int | None]
+    wanted: Float[np.ndarray, "t v"]
+
+    @property
+    def routed(self) -> list[tuple[int, int]]:
+        """The rows that are not free, each with the one it is to attend to."""
+        return [(i, goal) for i, goal in enumerate(self.routes) if goal is not None]
+
+
+def certificate(asked: Asked, found: Routing) -> float:
+    """What the copy bound promises of K, Q and V by their own scores and values, whatever `route` says of them."""
+    scores = (asked.inputs @ found.q.T) @ (asked.inputs @ found.k.T).T
+    values = asked.inputs @ found.v.T
+    promised = []
+    for i, goal in asked.routed:
+        margin = scores[i, goal] - np.max(np.delete(scores[i], goal))
+        furthest = np.max(np.linalg.norm(values - values[goal], axis=1))
+        off = np.linalg.norm(values[goal] - asked.wanted[i])
+        promised.append(copying.leak_bound(len(scores), margin) * furthest + off)
+    return float(max(promised))
+
+
+def missed(asked: Asked, found: Routing) -> float:
+    """How far attention with K, Q and V, in float64, stays from the wanted outputs at most."""
+    with jax.enable_x64(True):
+        q, k, v = (jnp.asarray(asked.inputs @ matrix.T) for matrix in (found.q, found.k, found.v))
+        outputs = np.asarray(attention(q, k, v, scale=1.0))
+    return max(float(np.linalg.norm(outputs[i] - asked.wanted[i])) for i, _ in asked.routed)
+
+
+def _routed(key: PRNGKeyArray, setting: Problem) -> tuple[Asked, Routing]:
+    x, y, goals = jax.random.split(key, 3)
+    n = setting.n
+    inputs = np.asarray(jax.random.normal(x, (n, n + WIDTH)), dtype=np.float64)
+    values = np.asarray(jax.random.normal(y, (n, 3)), dtype=np.float64)
+    routes = [int(goal) for goal in jax.random.randint(goals, (n,), 0, n)]
+    asked = Asked(inputs, [*routes[:-1], None], values[routes])
+    return asked, route(asked.inputs, asked.routes, asked.wanted, tolerance=setting.tolerance)
+
+
+def _share_of_certificate(key: PRNGKeyArray, setting: Problem) -> float:
+    asked, found = _routed(key, setting)
+    return missed(asked, found) / certificate(asked, found)
+
+
+def _frame(key: PRNGKeyArray, n: int, d: int) -> Float[np.ndarray, "n d"]:
+    """An orthonormal frame in float64: what `route` computes is compared to eight digits."""
+    with jax.enable_x64(True):
+        return np.asarray(orthonormal(key, n, d))
+
+
+def tokens(key: PRNGKeyArray, beta: float) -> Asked:
+    """The homework's three tokens, every u of norm beta, and what it wants of them: u_b - u_c, u_b, anything."""
+    u_a, u_b, u_c, u_d = beta * _frame(key, 4, 8)
+    inputs = np.stack([u_d + u_b, u_a, u_c + u_b])
+    return Asked(inputs, [2, 0, None], np.stack([u_b - u_c, u_b, np.full_like(u_b, np.nan)]))
+
+
+def _gram(setting: Inputs) -> np.ndarray:
+    return setting.correlation + (1 - setting.correlation) * np.eye(setting.n)
+
+
+def _cycle(n: int) -> list[int]:
+    return [(i + 1) % n for i in range(n)]
+
+
+def _norm_per_margin(x: Float[np.ndarray, "t d"], routes: list[int | None]) -> float:
+    """||W|| over the margin, for outputs that are the first unit vectors."""
+    goals = [0 if goal is None else goal for goal in routes]
+    found = route(x, routes, np.eye(len(x))[goals], tolerance=1e-3)
+    return float(np.linalg.norm(found.w)) / found.margin
+
+
+def _correlated_norm(key: PRNGKeyArray, setting: Inputs) -> float:
+    frame = _frame(key, setting.n, setting.n + WIDTH)
+    return _norm_per_margin(np.linalg.cholesky(_gram(setting)) @ frame, [*_cycle(setting.n)])
+
+
+def _least(setting: Inputs) -> float:
+    return theory.least_routing_norm(_gram(setting), _cycle(setting.n), 1.0)
+
+
+def _least_for_tokens(setting: Tokens) -> float:
+    x = setting.beta * theory.tokens("a")
+    return theory.least_routing_norm(x @ x.T, [2, 0, None], 1.0)
+
+
+def _token_norm(key: PRNGKeyArray, setting: Tokens) -> float:
+    asked = tokens(key, setting.beta)
+    return _norm_per_margin(asked.inputs, asked.routes)
+
+
+def _cell(key: PRNGKeyArray, setting: Cell) -> float:
+    inputs, outputs = jax.random.split(key)
+    x = _frame(inputs, setting.n, setting.n + WIDTH)
+    y = _frame(outputs, setting.n, setting.n)
+    found = route(x, [*_cycle(setting.n)], y, tolerance=setting.tolerance)
+    return float(found.weights[setting.row - 1, setting.column - 1])
+
+
+def _predicted_cell(setting: Cell) -> float:
+    # Orthonormal values lie sqrt(2) apart, and orthonormal inputs tie all scores but the wanted ones.
+    margin = copying.strength_needed(setting.n, setting.tolerance / np.sqrt(2))
+    leak = copying.leak_bound(setting.n, margin)
+    return 1 - leak if setting.column - 1 == _cycle(setting.n)[setting.row - 1] else leak / (setting.n - 1)
+
+
+TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
+SOURCE = "claims E.4; practical4 2e.2"
+
+CERTIFIED = Claim(
+    name="route-certifies",
+    statement=r"`route` finds $K, Q, V$ whose own margins and values keep the copy bound within the tolerance.",
+    source=SOURCE,
+    hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
+    predict=lambda s: Interval.at_most(s.tolerance),
+    draw=lambda key, s: certificate(*_routed(key, s)),
+    bound=lambda s: exact(ROUNDING * s.tolerance + MISSED_ROUNDING),
+    resolution=lambda s: 0.01 * s.tolerance,
+    settings=tuple(Problem(n, tolerance) for n in (4, 8) for tolerance in TOLERANCES),
+    stream="route",
+)
+
+MEASURED = dataclasses.replace(
+    CERTIFIED,
+    name="route-errs-less",
+    statement="Attention with the matrices of `route` misses no wanted output by more than the tolerance.",
+    draw=lambda key, s: missed(*_routed(key, s)),
+    bound=lambda s: exact(MISSED_ROUNDING),
+)
+
+CERTIFICATE_HOLDS = dataclasses.replace(
+    CERTIFIED,
+    name="route-errs-less-than-certified",
+    statement="Attention with the matrices of `route` misses no wanted output by more than their copy bound.",
+    predict=lambda s: Interval.at_most(1.0),
+    draw=_share_of_certificate,
+    bound=lambda s: exact(ROUNDING + MISSED_ROUNDING / s.tolerance),
+    resolution=lambda s: 0.01,
+    settings=tuple(Problem(n, tolerance) for n in (4, 8) for tolerance in (1e-1, 1e-4, 1e-8)),
+)
+
+LEAST_NORM = Claim(
+    name="route-least-norm",
+    statement=r"The $W = K^TQ$ of `route` is the shortest with its margin: as found by trying every active set.",
+    source=SOURCE,
+    hypotheses={"inputs are independent": lambda s: 0 <= s.correlation < 1},
+    predict=lambda s: Interval.point(_least(s)),
+    draw=_correlated_norm,
+    bound=lambda s: exact(ROUNDING * _least(s)),
+    resolution=lambda s: 4 * ROUNDING * _least(s),
+    settings=tuple(Inputs(3, correlation) for correlation in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)),
+)
+
+TOKENS_LEAST_NORM = Claim(
+    name="shortest-homework-solution",
+    statement=r"The homework's tokens are routed by $W$ of norm $\sqrt{0.9}$ at margin $\beta^2$, none shorter.",
+    source=SOURCE,
+    hypotheses={"beta > 0": lambda s: s.beta > 0},
+    predict=lambda s: Interval.point(_least_for_tokens(s)),
+    draw=_token_norm,
+    bound=lambda s: exact(ROUNDING * _least_for_tokens(s)),
+    resolution=lambda s: 4 * ROUNDING * _least_for_tokens(s),
+    settings=tuple(Tokens(beta) for beta in (1.0, 2.0, 3.0)),
+    stream="token-norm",
+)
+
+HOMEWORK_IS_LEAST = dataclasses.replace(
+    TOKENS_LEAST_NORM,
+    name="homework-solution-is-shortest",
+    statement=r"No $W$ shorter than the homework's $Q$, of norm $\sqrt2$ at margin $\beta^2$, routes its tokens.",
+    source=f"{SOURCE}: there are many solutions",
+    predict=lambda s: Interval.at_least(np.sqrt(2) / s.beta**2),
+    expect=Verdict.REFUTED,
+)
+
+CELLS = Claim(
+    name="routed-weights",
+    statement="Orthogonal inputs sent in a cycle: the least W ties every score but the wanted one.",
+    source=SOURCE,
+    hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
+    predict=lambda s: Interval.point(_predicted_cell(s)),
+    draw=_cell,
+    bound=lambda s: exact(ROUNDING),
+    resolution=lambda s: 4 * ROUNDING,
+    settings=tuple(Cell(5, row, column, 0.2) for row in range(1, 6) for column in range(1, 6)),
+)
+
+CLAIMS = (
+    CERTIFIED,
+    MEASURED,
+    CERTIFICATE_HOLDS,
+    LEAST_NORM,
+    TOKENS_LEAST_NORM,
+    HOMEWORK_IS_LEAST,
+    CELLS,
+)

@@ -1,0 +1,190 @@
+"""Three tokens under plain self-attention: no mixture of them is what is wanted (claims E.1, E.2)."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention, attention_weights
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.sampling import orthonormal
+from attnlab_theory.stats import Interval, exact
+from attnlab_theory.theory.routing import key_query_value as theory
+
+D = 8
+"""Width of the tokens; the four directions are random in it."""
+
+EPS = float(jnp.finfo(jnp.float32).eps)
+
+NEAR = 0.1
+"""An output is called near the wanted vector if it is off by less than this share of its norm."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Token:
+    """The second token is u_a, or u_a + u_d, or u_a + u_c (`middle`); every u has norm beta."""
+
+    middle: str
+    beta: float
+
+
+def leak_rtol(beta: float) -> float:
+    """Relative rounding of a weight in float32.
+
+    Four Householder columns of length D err by 8 D eps (Higham 2002, theorem 19.4), inner products of
+    length D by D eps each, and Q carries two more of them: 16 D eps relative to scores of 2 beta^2. A
+    weight pays for its own score and for the normaliser's.
+    """
+    return 2 * 16 * D * EPS * 2 * beta**2 + 8 * EPS
+
+
+def output_atol(beta: float, leak: float) -> float:
+    """Absolute rounding of an output's norm: that of what leaks, and of the tokens and values themselves."""
+    return beta * (4 * leak * leak_rtol(beta) + 32 * D * EPS)
+
+
+class Attended(NamedTuple):
+    """The four directions, the tokens made of them, and what one head does with the tokens."""
+
+    u: Float[Array, "4 d"]
+    x: Float[Array, "t d"]
+    weights: Float[Array, "t s"]
+    outputs: Float[Array, "t v"]
+
+
+@functools.partial(jax.jit, static_argnames=("middle", "head"))
+def attended(key: PRNGKeyArray, beta: float | Float[Array, ""], *, middle: str, head: str) -> Attended:
+    """One head over the three tokens: "plain" (Q = K = V = I), with "values" of its own, or "constructed"."""
+    u = beta * orthonormal(key, 4, D)
+    u_a, u_b, u_c, u_d = u
+    x = jnp.stack([u_d + u_b, {"a": u_a, "a+d": u_a + u_d, "a+c": u_a + u_c}[middle], u_c + u_b])
+    q = v = jnp.eye(D, dtype=u.dtype)
+    if head == "constructed":
+        q = (jnp.outer(u_d, u_a) + jnp.outer(u_c, u_d)) / beta**2
+    if head != "plain":
+        v = (jnp.outer(u_b, u_b) - jnp.outer(u_c, u_c)) / beta**2
+    queries = x @ q.T
+    weights, outputs = attention_weights(queries, x, scale=1.0), attention(queries, x, x @ v.T, scale=1.0)
+    return Attended(u, x, weights, outputs)
+
+
+def _leak(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
+    weights = attended(key, setting.beta, middle=setting.middle, head="plain").weights
+    # Not 1 - weight: beyond beta = 4 that difference is rounding alone.
+    return weights[1, 0] + weights[1, 2]
+
+
+def _distance(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle=setting.middle, head="plain")
+    return jnp.linalg.norm(found.outputs[1] - found.u[1])
+
+
+@functools.partial(jax.jit, static_argnames="middle")
+def _nearest(
+    key: PRNGKeyArray, beta: float | Float[Array, ""], logits: Float[Array, "t s"], *, middle: str
+) -> Float[Array, ""]:
+    """Least distance from u_b of attention's outputs for queries that give the tokens these scores."""
+    u, x, _, _ = attended(key, beta, middle=middle, head="plain")
+    # The tokens are independent: x^+ makes a query for any scores.
+    queries = logits @ jnp.linalg.pinv(x).T
+    return jnp.min(jnp.linalg.norm(attention(queries, x, x, scale=1.0) - u[1:2], axis=1))
+
+
+def _best_mixture_distance(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
+    mixture, _ = theory.nearest_mixture(setting.middle)
+    # A share of zero is approached, by e^-30.
+    return _nearest(
+        key, setting.beta, jnp.log(jnp.asarray([mixture], float) + jnp.exp(-30.0)), middle=setting.middle
+    )
+
+
+def _random_mixture_distance(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
+    frame, mixtures = jax.random.split(key)
+    logits = jnp.log(jax.random.exponential(mixtures, (4096, 3)))
+    return _nearest(frame, setting.beta, logits, middle=setting.middle)
+
+
+def _mixture_atol(setting: Token) -> float:
+    """Scores reach 30; the pseudo-inverse of tokens whose condition is below 3 errs by 3 * 32 D eps relative."""
+    return setting.beta * 32 * D * EPS * (3 * 30 + 1)
+
+
+BETAS = (1.0, 1.5, 2.0, 2.5, 3.0)
+SEEN_BETA = 2.0
+"""The norm at which the heat maps are drawn: large enough to be clear, small enough for the leak to be seen."""
+STREAM = "key-query-value"
+POSITIVE = {"beta > 0": lambda s: s.beta > 0}
+HOMEWORK_1, HOMEWORK_2 = "practical4 2e.1", "practical4 2e.2"
+
+SELF_COPY = Claim(
+    name="plain-attention-copies-itself",
+    statement=r"With $Q=K=V=I$, $c_2 \approx x_2 = u_a$: the weight elsewhere is $2/(e^{\beta^2}+2)$.",
+    source=f"claims E.1; {HOMEWORK_1}",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.point(theory.self_leak(s.middle, s.beta)),
+    draw=_leak,
+    bound=lambda s: exact(theory.self_leak(s.middle, s.beta) * leak_rtol(s.beta)),
+    resolution=lambda s: 4 * theory.self_leak(s.middle, s.beta) * leak_rtol(s.beta),
+    settings=tuple(Token("a", beta) for beta in BETAS),
+    stream=STREAM,
+)
+
+SUM_COPY = dataclasses.replace(
+    SELF_COPY,
+    name="sum-token-copies-itself",
+    statement=r"If $x_2$ becomes $u_a+u_d$ or $u_a+u_c$ it scores $2\beta^2$ with itself, $\beta^2$ with one "
+    r"other: $c_2 \approx x_2$ still.",
+    source=f"claims E.2; {HOMEWORK_1}",
+    settings=tuple(Token(middle, beta) for middle in ("a+d", "a+c") for beta in BETAS),
+)
+
+NO_MIXTURE = Claim(
+    name="no-mixture-is-near",
+    statement=r"Every mixture of the tokens is at least $\beta\sqrt{0.4}$ from $u_b$, and $\beta/\sqrt2$ once "
+    r"$u_d$ or $u_c$ is added to $x_2$; so $c_2$ is.",
+    source=f"claims E.2; {HOMEWORK_1}",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.at_least(
+        s.beta * theory.least_distance(s.middle, theory.nearest_mixture(s.middle)[0])
+    ),
+    draw=_distance,
+    bound=lambda s: exact(output_atol(s.beta, 1.0)),
+    resolution=lambda s: 4 * output_atol(s.beta, 1.0),
+    settings=tuple(Token(middle, beta) for middle in theory.MIDDLES for beta in BETAS),
+    stream=STREAM,
+)
+
+RANDOM_MIXTURES = dataclasses.replace(
+    NO_MIXTURE,
+    name="no-query-is-near",
+    statement=r"Of 4096 queries whose weights are uniform on the simplex none brings $c_2$ nearer to $u_b$ than "
+    r"$\beta\sqrt{0.4}$ (with $u_d$ or $u_c$ added: $\beta/\sqrt2$).",
+    draw=_random_mixture_distance,
+    bound=lambda s: exact(_mixture_atol(s)),
+    resolution=lambda s: 4 * _mixture_atol(s),
+    settings=tuple(Token(middle, SEEN_BETA) for middle in theory.MIDDLES),
+)
+
+BEST_MIXTURE = dataclasses.replace(
+    RANDOM_MIXTURES,
+    name="best-mixture",
+    statement=r"The query with weights $(.4,.2,.4)$ (with $u_d$ or $u_c$ added: $(\frac12,0,\frac12)$) comes as "
+    r"near to $u_b$ as any: $\beta\sqrt{0.4}$, or $\beta/\sqrt2$.",
+    predict=lambda s: Interval.point(s.beta * theory.nearest_mixture(s.middle)[1]),
+    draw=_best_mixture_distance,
+)
+
+ADDING_HELPS = dataclasses.replace(
+    NO_MIXTURE,
+    name="adding-u_d-or-u_c-helps",
+    statement=r"Adding $u_d$ or $u_c$ to $x_2$ makes $c_2 \approx u_b$ (within a tenth of its norm).",
+    source=f"{HOMEWORK_1}, answered with yes",
+    predict=lambda s: Interval.at_most(NEAR * s.beta),
+    settings=tuple(Token(middle, beta) for middle in ("a+d", "a+c") for beta in BETAS),
+    expect=Verdict.REFUTED,
+)
+
+CLAIMS = (SELF_COPY, SUM_COPY, NO_MIXTURE, RANDOM_MIXTURES, BEST_MIXTURE, ADDING_HELPS)

@@ -1,0 +1,253 @@
+"""Copying one value out of many (claims B.1)."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.optimize
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention, attention_weights
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.sampling import orthonormal
+from attnlab_theory.stats import Interval, bounded, exact, proportion
+from attnlab_theory.theory.selecting import copying as theory
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A query of strength beta along the first of n orthonormal keys of width d."""
+
+    n: int
+    d: int
+    beta: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Accuracy:
+    """How much weight may leak from the first of n orthonormal keys of width d."""
+
+    n: int
+    d: int
+    leak: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Lead:
+    """Any n keys of width d, a random query, and a first key that leads by `gap`."""
+
+    n: int
+    d: int
+    gap: float
+
+
+def _rounding(n: int, beta: float, d: int) -> float:
+    """Relative rounding of the leaked weight.
+
+    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d), which a query of
+    strength beta multiplies and exp makes relative; the sum over n weights adds n eps.
+    """
+    return EPS * (4 * d**0.5 * beta + 2 * n + 4)
+
+
+def _leak(weights: Float[Array, "1 s"]) -> Float[Array, ""]:
+    """The weight off the first key, summed: 1 - weight would lose the digits of a small leak."""
+    return jnp.sum(weights[0, 1:])
+
+
+def _weight_lost(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+    keys = orthonormal(key, setting.n, setting.d)
+    return _leak(attention_weights(keys[:1], keys, scale=setting.beta))
+
+
+def _leak_rounding(setting: Setting) -> float:
+    return theory.leak_bound(setting.n, setting.beta) * _rounding(setting.n, setting.beta, setting.d)
+
+
+STRENGTHS = tuple(float(beta) for beta in range(1, 13))
+ORTHONORMAL = {"n <= d": lambda s: s.n <= s.d, "beta > 0": lambda s: s.beta > 0}
+
+COPY_WEIGHT = Claim(
+    name="copy-weight",
+    statement=r"For orthonormal keys and $q = \beta k_j$, the weight off $k_j$ is $(n-1)/(e^\beta + n - 1)$.",
+    source="claims B.1; practical4 2a; cs224n 1a.ii",
+    hypotheses=ORTHONORMAL,
+    predict=lambda s: Interval.point(theory.leak_bound(s.n, s.beta)),
+    draw=_weight_lost,
+    bound=lambda s: exact(_leak_rounding(s)),
+    resolution=lambda s: 4 * _leak_rounding(s),
+    settings=tuple(Setting(n, 64, beta) for n in (4, 16, 64) for beta in STRENGTHS),
+)
+
+
+@jax.jit
+def _leak_at(keys: Float[Array, "s d"], beta: Scalar) -> Float[Array, ""]:
+    return _leak(attention_weights(keys[:1], keys, scale=beta))
+
+
+def _strength_found(key: PRNGKeyArray, setting: Accuracy) -> Float[Array, ""]:
+    keys = orthonormal(key, setting.n, setting.d)
+
+    def excess(beta: float) -> float:
+        return float(_leak_at(keys, beta)) - setting.leak
+
+    found = scipy.optimize.brentq(excess, 1e-3, 40.0, xtol=1e-6)
+    return jnp.asarray(found)
+
+
+def _strength_rounding(setting: Accuracy) -> float:
+    # d ln(leak) / d beta = -(1 - leak): a leak known to a relative r places beta to r / (1 - leak).
+    beta = theory.strength_needed(setting.n, setting.leak)
+    return 1e-6 + 2 * EPS * beta + _rounding(setting.n, beta, setting.d) / (1 - setting.leak)
+
+
+COPY_STRENGTH = Claim(
+    name="copy-strength",
+    statement=r"The least strength that copies with leak $\epsilon$ is $\ln((n-1)(1-\epsilon)/\epsilon)$.",
+    source="claims B.1; cs224n 1a.ii; uw 1.2.1",
+    hypotheses={"n <= d": lambda s: s.n <= s.d, "leak < 1 - 1/n": lambda s: 0 < s.leak < 1 - 1 / s.n},
+    predict=lambda s: Interval.point(theory.strength_needed(s.n, s.leak)),
+    draw=_strength_found,
+    bound=lambda s: exact(_strength_rounding(s)),
+    resolution=lambda s: 4 * _strength_rounding(s),
+    settings=tuple(Accuracy(n, 64, leak) for leak in (0.1, 0.01, 0.001) for n in (2, 4, 8, 16, 32, 64)),
+)
+
+
+def _led(key: PRNGKeyArray, n: int, d: int, gap: Scalar) -> tuple[Float[Array, "1 d"], Float[Array, "n d"]]:
+    """A random query and random keys, the first moved along the query until it leads by `gap`."""
+    for_keys, for_query = jax.random.split(key)
+    keys = jax.random.normal(for_keys, (n, d))
+    q = jax.random.normal(for_query, (1, d)) / jnp.sqrt(jnp.asarray(d, keys.dtype))
+    scores = jnp.einsum("td,sd->ts", q, keys)[0]
+    missing = jnp.max(scores[1:]) + jnp.asarray(gap, keys.dtype) - scores[0]
+    return q, keys.at[0].add(missing * q[0] / jnp.sum(q * q))
+
+
+def _leak_when_led(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
+    q, keys = _led(key, setting.n, setting.d, setting.gap)
+    return _leak(attention_weights(q, keys, scale=1.0))
+
+
+def _bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
+    x = (setting.n - 1) * jnp.exp(-jnp.asarray(setting.gap))
+    # The gap is met to the rounding of scores that stay below 32, with room to spare.
+    return jnp.where(_leak_when_led(key, setting) > x / (1 + x) * (1 + 512 * EPS), 1.0, 0.0)
+
+
+LEADS = tuple(Lead(16, 8, gap) for gap in (0.5, 1.0, 2.0, 4.0, 6.0, 8.0))
+LEAD = {"gap >= 0": lambda s: s.gap >= 0}
+
+LEAK_BOUND = Claim(
+    name="leak-bound",
+    statement=r"Whatever the keys, a key that leads by $\Delta$ loses at most "
+    r"$(n-1)e^{-\Delta}/(1+(n-1)e^{-\Delta})$ of the weight on average over random problems.",
+    source="claims B.1; cs224n 1a.ii",
+    hypotheses=LEAD,
+    predict=lambda s: Interval.at_most(theory.leak_bound(s.n, s.gap)),
+    draw=_leak_when_led,
+    bound=lambda s: bounded(0.0, 1.0),
+    resolution=lambda s: 0.01,
+    settings=LEADS,
+    stream="copying-leads",
+)
+
+LEAK_NEVER = Claim(
+    name="leak-bound-never-broken",
+    statement=r"No random problem in which one key leads by $\Delta$ breaks the leak bound.",
+    source="claims B.1",
+    hypotheses=LEAD,
+    predict=lambda s: Interval.point(0.0),
+    draw=_bound_broken,
+    bound=lambda s: proportion(),
+    resolution=lambda s: 2e-3,
+    settings=LEADS,
+    stream="copying-leads",
+)
+
+
+def _error_bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
+    """Whether the output is further from the wanted value than its bound allows.
+
+    The other values lie around one point; how far it is from the wanted value, and how far they are from it,
+    spans orders of magnitude. Where they all but agree, all but nothing is left of the bound.
+    """
+    for_problem, for_values = jax.random.split(key)
+    q, keys = _led(for_problem, setting.n, setting.d, setting.gap)
+    normals = jax.random.normal(for_values, (2 + setting.n, setting.d))
+    apart, spread = jnp.exp(3 * normals[0, 0]), jnp.exp(3 * normals[0, 1])
+    values = (spread * normals[2:]).at[1:].add(apart * normals[1])
+    lost = _leak(attention_weights(q, keys, scale=1.0))
+    furthest = jnp.max(jnp.linalg.norm(values - values[:1], axis=1))
+    error = jnp.linalg.norm(attention(q, keys, values, scale=1.0)[0] - values[0])
+    # Weights and values are those of the operator itself; sums of n and of d terms are rounded on either side.
+    rounding = 4 * (setting.n + setting.d) * EPS * jnp.max(jnp.linalg.norm(values, axis=1))
+    return jnp.where(error > lost * furthest + rounding, 1.0, 0.0)
+
+
+COPY_ERROR = Claim(
+    name="copy-error",
+    statement=r"In no random problem is the output further from the copied value than the leaked weight times the "
+    r"furthest value: $\|c - v_j\| \leq (1 - \alpha_j) \max_i \|v_i - v_j\|$.",
+    source="claims B.1; practical4 2a",
+    hypotheses=LEAD,
+    predict=lambda s: Interval.point(0.0),
+    draw=_error_bound_broken,
+    bound=lambda s: proportion(),
+    resolution=lambda s: 2e-3,
+    # One gap: it scales error and bound alike.
+    settings=(Lead(16, 8, 1.0),),
+)
+
+
+def _share_of_error_with_equal_rivals(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+    keys = orthonormal(key, setting.n, setting.d)
+    values = jnp.zeros((setting.n, 2)).at[0, 0].set(1.0).at[1:, 1].set(1.0)
+    lost = _leak(attention_weights(keys[:1], keys, scale=setting.beta))
+    error = attention(keys[:1], keys, values, scale=setting.beta)[0] - values[0]
+    return jnp.linalg.norm(error) / (lost * jnp.sqrt(jnp.asarray(2.0)))
+
+
+def _tight_rounding(setting: Setting) -> float:
+    # The error holds 1 - weight, rounded to eps; the leak it is divided by may be small.
+    return EPS * (2 * setting.n + 4) + 4 * EPS / theory.leak_bound(setting.n, setting.beta)
+
+
+COPY_ERROR_TIGHT = Claim(
+    name="copy-error-is-tight",
+    statement=r"When all other values agree, $\|c - v_j\| = (1 - \alpha_j) \max_i \|v_i - v_j\|$.",
+    source="claims B.1",
+    hypotheses=ORTHONORMAL,
+    predict=lambda s: Interval.point(1.0),
+    draw=_share_of_error_with_equal_rivals,
+    bound=lambda s: exact(_tight_rounding(s)),
+    resolution=lambda s: 4 * _tight_rounding(s),
+    settings=tuple(Setting(16, 64, beta) for beta in (1.0, 2.0, 4.0, 6.0)),
+)
+
+FIXED_STRENGTH = Claim(
+    name="one-strength-copies-at-any-length",
+    statement=r"$\beta = 8$ copies with a leak below 1 % however many keys there are.",
+    source='the reading of practical4 2a that a query is "large" once and for all',
+    hypotheses=ORTHONORMAL,
+    predict=lambda s: Interval.at_most(0.01),
+    draw=_weight_lost,
+    bound=lambda s: exact(_leak_rounding(s)),
+    resolution=lambda s: 4 * _leak_rounding(s),
+    settings=tuple(Setting(n, 64, 8.0) for n in (32, 64)),
+    expect=Verdict.REFUTED,
+)
+
+CLAIMS = (
+    COPY_WEIGHT,
+    COPY_STRENGTH,
+    LEAK_BOUND,
+    LEAK_NEVER,
+    COPY_ERROR,
+    COPY_ERROR_TIGHT,
+    FIXED_STRENGTH,
+)

@@ -1,0 +1,168 @@
+"""How often a random set of keys can be selected (claims B.3)."""
+
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention_weights
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.construct import query_for_subset
+from attnlab_theory.construct.leads import query_for_first
+from attnlab_theory.stats import Interval, exact, proportion
+from attnlab_theory.theory.selecting import selectable_pairs as theory
+
+MOST_KEYS, MOST_DIMENSIONS = 32, 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloud:
+    """n standard normal keys in d dimensions; is the set of the first `size` selectable?
+
+    MOST_KEYS keys of MOST_DIMENSIONS coordinates are drawn, and the first n and d of them kept. Whole
+    numbers, but floats to the compiler: all clouds share one compilation and their draws.
+    """
+
+    size: int
+    n: float
+    d: float
+
+
+STRENGTH = 12.0
+"""Lead of the selected set over every other key: 32 keys then leak less than 2e-4."""
+
+
+def _is_selected(key: PRNGKeyArray, setting: Cloud) -> Float[Array, ""]:
+    """Whether attention gives each of the first keys nearly its share, under the best query there is."""
+    keys = jax.random.normal(key, (MOST_KEYS, MOST_DIMENSIONS))
+    keys = jnp.where(jnp.arange(MOST_DIMENSIONS, dtype=keys.dtype)[None, :] < setting.d, keys, 0.0)
+    # Keys beyond the n-th become copies of it, which changes no hull and selects nothing else.
+    keys = keys[jnp.minimum(jnp.arange(MOST_KEYS, dtype=jnp.int32), jnp.asarray(setting.n).astype(jnp.int32) - 1)]
+    query, lead = query_for_first(keys, setting.size)
+    # A length over 1e5 would drown in the rounding of float32.
+    strength = jnp.where(lead > 0, jnp.minimum(STRENGTH / jnp.where(lead > 0, lead, 1.0), 1e5), 0.0)
+    query = strength * query
+    weights = attention_weights(query[None, :], keys, scale=1.0)[0]
+    return jnp.where(jnp.min(weights[: setting.size]) > 0.9 / setting.size, 1.0, 0.0)
+
+
+DIMENSIONS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+ROOM = {"d <= 12": lambda s: s.d <= MOST_DIMENSIONS, "size < n <= 32": lambda s: s.size < s.n <= MOST_KEYS}
+
+
+def _share(setting: Cloud) -> float:
+    return theory.share_of_faces(int(setting.n), int(setting.d), setting.size)
+
+
+SHARE_SELECTABLE = Claim(
+    name="share-of-selectable-sets",
+    statement=r"A random set of $n$ normal keys in $d$ dimensions is selectable as often as it is a face of their "
+    r"hull: $2 \sum_{m = d, d-2, \ldots} \binom{n-k}{m-k} \beta(k, m) \gamma(m, n)$ for $k$ of them, with the "
+    r"internal and external angles of regular simplices.",
+    source="claims B.3; Baryshnikov and Vitale 1994",
+    hypotheses=ROOM,
+    predict=lambda s: Interval.point(_share(s)),
+    draw=_is_selected,
+    bound=lambda s: proportion(),
+    # Where a set that cannot be selected is hardly ever drawn, as many draws resolve eight times more.
+    resolution=lambda s: 0.02 if _share(s) > 0.9999 else 0.16,
+    settings=(
+        *(Cloud(1, 16.0, d) for d in DIMENSIONS),
+        *(Cloud(2, n, d) for n in (8.0, 16.0, 32.0) for d in DIMENSIONS),
+    ),
+    stream="normal-keys",
+    chunk=64,
+)
+
+FIRST_TABLE = {2.0: 0.07, 3.0: 0.14, 4.0: 0.44, 8.0: 0.97}
+"""By dimension: the share of the pairs of 16 keys as first tabled, where 2**14 draws can tell."""
+
+AS_FIRST_TABLED = dataclasses.replace(
+    SHARE_SELECTABLE,
+    name="share-of-selectable-pairs-as-first-tabled",
+    statement="Of the pairs of 16 normal keys 7 % are selectable in two dimensions, 14 % in three, 44 % in four "
+    "and 97 % in eight.",
+    source="claims B.3 as first tabled",
+    hypotheses={"a pair of 16 keys": lambda s: (s.size, s.n) == (2, 16), "tabled": lambda s: s.d in FIRST_TABLE},
+    predict=lambda s: Interval.point(FIRST_TABLE[s.d]),
+    resolution=lambda s: 0.02,
+    # As many settings as the claim below: the compiled draw is shared.
+    settings=tuple(Cloud(2, 16.0, d) for d in FIRST_TABLE),
+    expect=Verdict.REFUTED,
+)
+
+ANY_PAIR = Claim(
+    name="any-random-pair-can-be-averaged",
+    statement="Any two of n > d + 1 normal keys in two or three dimensions can be averaged.",
+    source="practical4 2b and cs224n 1b.ii, read without the condition that keys are orthonormal",
+    hypotheses={**ROOM, "n > d + 1": lambda s: s.n > s.d + 1},
+    predict=lambda s: Interval.point(1.0),
+    draw=_is_selected,
+    bound=lambda s: proportion(),
+    resolution=lambda s: 0.16,
+    settings=tuple(Cloud(2, n, d) for n in (8.0, 16.0) for d in DIMENSIONS[:2]),
+    expect=Verdict.REFUTED,
+    stream="normal-keys",
+    chunk=64,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """n keys spread evenly over the curve (cos t, sin t, cos 2t, sin 2t), the corners of a cyclic polytope."""
+
+    n: int
+    d: int
+
+
+def _share_of_pairs(key: PRNGKeyArray, setting: Curve) -> Scalar:
+    """Of all pairs, those whose every weight attention brings to 0.49."""
+    del key
+    angles = 2 * np.pi * np.arange(setting.n)[:, None] / setting.n * np.arange(1, setting.d // 2 + 1)[None, :]
+    keys = np.hstack([np.cos(angles), np.sin(angles)])
+    return float(np.mean([_is_averaged(keys, pair) for pair in itertools.combinations(range(setting.n), 2)]))
+
+
+def _is_averaged(keys: np.ndarray, pair: tuple[int, int]) -> bool:
+    try:
+        found = query_for_subset(keys, pair)
+    except ValueError:
+        return False
+    # The tolerance is in total variation: no weight is off by more.
+    strength = found.strength(0.01)
+    q = jnp.asarray(found.scaled(strength)[None, :])
+    weights = np.asarray(attention_weights(q, jnp.asarray(keys), scale=1.0)[0])
+    return bool(np.min(weights[list(pair)]) >= 0.49)
+
+
+ALWAYS_SOME_PAIR = Claim(
+    name="beyond-d-plus-1-keys-some-pair-cannot-be-averaged",
+    statement=r"Of more than $d + 1$ keys there is always a pair that no query averages.",
+    source="a foil to the foil: true for d <= 3; cyclic polytopes, Gale 1963",
+    hypotheses={"n > d + 1": lambda s: s.n > s.d + 1},
+    predict=lambda s: Interval.at_most(1 - 2 / (s.n * (s.n - 1))),
+    draw=_share_of_pairs,
+    bound=lambda s: exact(1e-6),
+    resolution=lambda s: 4e-6,
+    settings=(Curve(7, 4), Curve(9, 4)),
+    expect=Verdict.REFUTED,
+)
+
+NEIGHBOURLY = Claim(
+    name="every-pair-of-a-cyclic-polytope",
+    statement=r"For the corners of a cyclic polytope every pair can be averaged from $d = 4$ on, and at $d = 2$ "
+    r"only the $n$ neighbours.",
+    source="claims B.3; Gale 1963, neighborly and cyclic polytopes",
+    hypotheses={"n > d": lambda s: s.n > s.d},
+    predict=lambda s: Interval.point(1.0 if s.d >= 4 else 2 / (s.n - 1)),
+    draw=_share_of_pairs,
+    bound=lambda s: exact(1e-6),
+    resolution=lambda s: 4e-6,
+    settings=(Curve(9, 2), Curve(7, 4), Curve(9, 4), Curve(9, 6)),
+)
+
+CLAIMS = (SHARE_SELECTABLE, AS_FIRST_TABLED, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)

@@ -1,0 +1,279 @@
+"""Which sets of keys a query can select (claims B.3)."""
+
+import contextlib
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention_weights
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.construct import query_for_subset, query_for_weights
+from attnlab_theory.stats import Interval, exact, proportion
+from attnlab_theory.theory.selecting import selection as theory
+
+EPS = float(np.finfo(np.float32).eps)
+
+KEYS = ((-2.0, -1.0), (-0.4, -1.0), (2.0, -1.0), (2.6, 0.8), (0.9, 2.0), (-1.7, 1.5), (0.3, 0.5), (1.4, 0.2))
+"""Eight keys in the plane: five corners, key 1 on the edge from 0 to 2, keys 6 and 7 inside."""
+
+FACES = ((0,), (2,), (3,), (4,), (5,), (0, 1, 2), (2, 3), (3, 4), (4, 5), (0, 5), tuple(range(len(KEYS))))
+"""All the keys on a corner or an edge of their hull, and all there are: what can be selected."""
+
+TRIPLES = ((2, 3, 4), (0, 2, 4), (5, 6, 7))
+"""Corners in a row, corners not in a row, and a corner with two keys inside: no face holds just these."""
+
+OTHERS = (
+    *(s for size in (1, 2) for s in itertools.combinations(range(len(KEYS)), size) if s not in FACES),
+    *TRIPLES,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subset:
+    """Some of the eight keys and of copies of them, numbered from 8, and where they lie."""
+
+    members: tuple[int, ...]
+    copies: tuple[int, ...]
+    places: tuple[tuple[float, ...], ...]
+
+    @property
+    def keys(self) -> np.ndarray:
+        """All the keys, the copies last."""
+        return np.array((*KEYS, *(KEYS[i] for i in self.copies)))
+
+    @property
+    def face(self) -> tuple[int, ...]:
+        """All the keys, copies too, on the smallest face that holds these."""
+        twins = [(len(KEYS) + place, i) for place, i in enumerate(self.copies)]
+        faces = [(*face, *(twin for twin, i in twins if i in face)) for face in FACES]
+        return min((face for face in faces if set(self.members) <= set(face)), key=len)
+
+
+def _subset(members: tuple[int, ...], copies: tuple[int, ...] = ()) -> Subset:
+    places = (*KEYS, *(KEYS[i] for i in copies))
+    return Subset(members, copies, tuple(places[i] for i in members))
+
+
+TOLERANCE = 1e-3
+"""What is asked of a query for a face, in total variation of the weights."""
+
+
+def measured_weights(query: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Weights of the real operator, at the scale that the query's length says."""
+    strength = float(np.linalg.norm(query)) or 1.0
+    direction = jnp.asarray(query[None, :] / strength, jnp.float32)
+    weights = attention_weights(direction, jnp.asarray(keys, jnp.float32), scale=strength)
+    return np.asarray(weights[0], dtype=np.float64)
+
+
+def _least_share(key: PRNGKeyArray, setting: Subset) -> Scalar:
+    del key
+    keys, members = setting.keys, list(setting.members)
+    found = query_for_subset(keys, members)
+    weights = measured_weights(found.scaled(found.strength(TOLERANCE)), keys)
+    return float(len(members) * np.min(weights[members]))
+
+
+FACES_SELECTABLE = Claim(
+    name="faces-can-be-averaged",
+    statement=r"All the keys on a face of the hull, copies too, and all there are can be averaged by one query, as "
+    r"closely as one likes.",
+    source="claims B.3",
+    hypotheses={"the subset is a face": lambda s: s.members == s.face},
+    # Total variation at most TOLERANCE: each weight is off by no more.
+    predict=lambda s: Interval(1 - len(s.members) * TOLERANCE, 1.0),
+    draw=_least_share,
+    bound=lambda s: exact(64 * EPS),
+    resolution=lambda s: 256 * EPS,
+    settings=(*map(_subset, FACES), *(_subset(members, (2,)) for members in ((2, 8), (2, 3, 8), (0, 1, 2, 8)))),
+)
+
+
+def _best_query(setting: Subset, wanted: np.ndarray) -> np.ndarray:
+    """The query with the least divergence, or one far out on the ray along which that is approached."""
+    keys, face = setting.keys, list(setting.face)
+    out = query_for_subset(keys, face)
+    # Along an edge the query is shorter than 8, its scores below 32: the ray overrules it from 64 on.
+    return query_for_weights(keys[face], wanted[face]).query + 64 / out.margin * out.query
+
+
+def _fidelity(key: PRNGKeyArray, setting: Subset) -> Scalar:
+    del key
+    keys, members = setting.keys, list(setting.members)
+    wanted = np.zeros(len(keys))
+    wanted[members] = 1 / len(members)
+    weights = measured_weights(_best_query(setting, wanted), keys)
+    return float(np.exp(np.mean(np.log(len(members) * weights[members]))))
+
+
+ROUNDING = 8 * EPS * 128
+"""Of a weight, relative: scores stay below 128 and are rounded in float32, a few times each."""
+
+OTHERS_NOT = Claim(
+    name="other-sets-fall-short",
+    statement=r"A set that is not all of a face is averaged by no query: the geometric mean of its weights stays "
+    r"below $1/|S|$ by the factor $e^{-(H_{\max} - \ln |S|)}$, $H_{\max}$ the most entropy with the same mean key.",
+    source="claims B.3",
+    hypotheses={"the subset is not a face": lambda s: s.members != s.face},
+    predict=lambda s: Interval.point(theory.subset_fidelity(s.keys, s.members)),
+    draw=_fidelity,
+    bound=lambda s: exact(ROUNDING),
+    resolution=lambda s: 4 * ROUNDING,
+    settings=(*map(_subset, OTHERS), *(_subset(members, (2,)) for members in ((2,), (3, 8), (0, 1, 2)))),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """All sets of so many of the eight keys."""
+
+    size: int
+
+
+def _answered(key: PRNGKeyArray, setting: Size) -> Scalar:
+    """How many of the sets get a query and are not refused."""
+    del key
+    answered = 0
+    for members in itertools.combinations(range(len(KEYS)), setting.size):
+        with contextlib.suppress(ValueError):
+            query_for_subset(np.array(KEYS), members)
+            answered += 1
+    return float(answered)
+
+
+FACES_ONLY = Claim(
+    name="only-faces-get-a-query",
+    statement="Of all sets of so many of the eight keys as many get a query as are faces; the rest are refused.",
+    source="claims B.3",
+    hypotheses={},
+    predict=lambda s: Interval.point(float(sum(len(face) == s.size for face in FACES))),
+    draw=_answered,
+    bound=lambda s: exact(0.0),
+    # A count.
+    resolution=lambda s: 0.5,
+    settings=tuple(Size(size) for size in (1, 2, 3, len(KEYS))),
+)
+
+BETWEEN = Claim(
+    name="ends-of-a-line-can-be-averaged",
+    statement="Of three keys on one line, the outer two can be averaged to weights of 0.49.",
+    source="a foil: the reading that any two corners can be averaged",
+    hypotheses={},
+    predict=lambda s: Interval.at_least(0.98),
+    draw=_fidelity,
+    bound=lambda s: exact(ROUNDING),
+    resolution=lambda s: 4 * ROUNDING,
+    settings=(_subset((0, 2)),),
+    expect=Verdict.REFUTED,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixture:
+    """A key that is a mixture of the first three of 2 + `others` keys, of two of them if `third` is 0."""
+
+    others: int
+    d: int
+    share: float
+    third: float = 0.0
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """The three weights of the mixture."""
+        return self.share, 1 - self.share - self.third, self.third
+
+
+def _traced_shares(setting: Mixture) -> Float[Array, " 3"]:
+    first, third = jnp.asarray(setting.share), jnp.asarray(setting.third)
+    return jnp.stack([first, 1 - first - third, third])
+
+
+def _weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
+    """Its weight under a random query of a random strength, near the best one or far from it."""
+    for_keys, for_query, for_strength = jax.random.split(key, 3)
+    others = jax.random.normal(for_keys, (2 + setting.others, setting.d))
+    mixed = jnp.einsum("s,sd->d", _traced_shares(setting).astype(others.dtype), others[:3])
+    q = jax.random.normal(for_query, (1, setting.d))
+    strength = jnp.exp(3 * jax.random.normal(for_strength))
+    weights = attention_weights(q, jnp.concatenate([others, mixed[None, :]]), scale=strength)
+    return weights[0, -1]
+
+
+def _cap_broken(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
+    cap = 1 / (1 + jnp.exp(jnp.sum(jax.scipy.special.entr(_traced_shares(setting)))))
+    # One part in a hundred above the cap is far beyond rounding and far below what a wrong cap would show.
+    return jnp.where(_weight_of_mixture(key, setting) > 1.01 * cap, 1.0, 0.0)
+
+
+PROPER = {"a mixture of two or three keys": lambda s: min(s.shares[:2]) > 0 and s.shares[2] >= 0}
+THREE = (Mixture(2, 4, 1 / 3, 1 / 3), Mixture(2, 4, 0.2, 0.3))
+"""The middle of three keys, and a mixture of unequal shares."""
+
+CAP_NEVER_BROKEN = Claim(
+    name="no-query-lifts-a-mixture-over-its-cap",
+    statement=r"No query gives the key $\sum_i \lambda_i k_i$, a mixture of two or three others, more weight than "
+    r"$1/(1+e^{H(\lambda)})$.",
+    source="claims B.3",
+    hypotheses=PROPER,
+    predict=lambda s: Interval.point(0.0),
+    draw=_cap_broken,
+    bound=lambda s: proportion(),
+    resolution=lambda s: 2e-3,
+    settings=(*(Mixture(2, 4, share) for share in (0.05, 0.2, 0.5)), *THREE),
+)
+
+
+def _most_weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Scalar:
+    """Its weight under the best query: what is mixed weighted by the mixture, the other keys pushed away."""
+    del key
+    keys = np.eye(2 + setting.others, setting.d)
+    mixed = [i for i, share in enumerate(setting.shares) if share]
+    shares = np.array(setting.shares)[mixed]
+    with_mixture = np.vstack([keys, shares @ keys[mixed]])
+    query = query_for_weights(keys[mixed], shares).query
+    away = query_for_subset(with_mixture, [*mixed, len(keys)])
+    query = query + 64 / away.margin * away.query
+    return float(measured_weights(query, with_mixture)[-1])
+
+
+CAP_REACHED = Claim(
+    name="best-query-reaches-the-mixture-cap",
+    statement=r"The cap $1/(1+e^{H(\lambda)})$ on a mixture's weight is reached: the middle of two keys gets 1/3, "
+    r"of three 1/4.",
+    source="claims B.3",
+    hypotheses=PROPER,
+    predict=lambda s: Interval.point(theory.mixture_cap(s.shares)),
+    draw=_most_weight_of_mixture,
+    bound=lambda s: exact(ROUNDING),
+    resolution=lambda s: 4 * ROUNDING,
+    settings=(*(Mixture(2, 4, share) for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)), *THREE),
+)
+
+ANY_KEY = Claim(
+    name="any-key-can-be-copied",
+    statement="Some query gives any one key, a mixture of others among them, at least 99 % of the weight.",
+    source="the reading of practical4 2a and cs224n 1a.ii without its condition on the keys",
+    hypotheses=PROPER,
+    predict=lambda s: Interval.at_least(0.99),
+    draw=_most_weight_of_mixture,
+    bound=lambda s: exact(ROUNDING),
+    resolution=lambda s: 4 * ROUNDING,
+    settings=tuple(Mixture(2, 4, share) for share in (0.05, 0.2, 0.5)),
+    expect=Verdict.REFUTED,
+)
+
+
+CLAIMS = (
+    FACES_SELECTABLE,
+    OTHERS_NOT,
+    FACES_ONLY,
+    BETWEEN,
+    CAP_NEVER_BROKEN,
+    CAP_REACHED,
+    ANY_KEY,
+)

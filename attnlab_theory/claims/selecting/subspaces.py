@@ -1,0 +1,296 @@
+"""Extracting one summand from a sum of two (section C of the claims)."""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.construct.subspaces import extractor, intersection_dimension
+from attnlab_theory.sampling import principal_frames, subspace_pair
+from attnlab_theory.stats import Interval, exact, known_variance
+from attnlab_theory.theory.selecting import subspaces as theory
+
+EPS = float(jnp.finfo(jnp.float32).eps)
+
+HOMEWORK = "claims C; cs224n 1b.i"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """Subspaces of m and n dimensions in width d, their principal angles spread from `angle` to a right angle."""
+
+    d: int
+    m: int
+    n: int
+    angle: float
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyPair:
+    """As `Pair`, with noise of standard deviation `noise` in every coordinate of the sum.
+
+    The matrix is blend times the exact extractor plus (1 - blend) times A A^T.
+    """
+
+    d: int
+    m: int
+    n: int
+    angle: float
+    noise: float
+    blend: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Meeting:
+    """Subspaces of m and n dimensions in width d that have `common` dimensions in common."""
+
+    d: int
+    m: int
+    n: int
+    common: int
+
+
+ANGLES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2)
+PAIRS = tuple(Pair(12, 3, 4, angle) for angle in ANGLES)
+ORTHOGONAL = tuple(Pair(d, m, n, np.pi / 2) for d, m, n in ((12, 3, 4), (64, 30, 34)))
+MEETINGS = tuple(Meeting(12, 3, 4, common) for common in range(4))
+NOISE_DRAWS = 64
+"""Noise vectors per draw: the subspaces are what is expensive."""
+
+# Drawn once per setting and not in a loop, so compiled here, once per shape and not once per operation.
+_pair_of = jax.jit(subspace_pair, static_argnames=("d", "m", "n"))
+_frames_of = jax.jit(principal_frames, static_argnames=("d", "m", "n"))
+
+
+def ladder(m: int, n: int, angle: Scalar) -> Float[Array, " r"]:
+    """min(m, n) principal angles from `angle` towards pi/2 in equal steps, the right angle itself left out."""
+    count = min(m, n)
+    return angle + (np.pi / 2 - angle) * jnp.asarray(np.arange(count) / count, float)
+
+
+def _angles(setting: Pair | NoisyPair) -> np.ndarray:
+    count = min(setting.m, setting.n)
+    return setting.angle + (np.pi / 2 - setting.angle) * np.arange(count) / count
+
+
+def _rounding(setting: Pair | Meeting, gain: float = 1.0) -> float:
+    """Absolute rounding in float32 of a norm of M [A B], M of norm `gain`.
+
+    Householder QR leaves a frame of k = m + n columns orthonormal to sqrt(k) k d eps (Higham 2002,
+    theorem 19.4). The extractor inherits it times the condition of [A B], which is at most 2 * gain,
+    times its own norm.
+    """
+    k = setting.m + setting.n
+    return np.sqrt(k) * k * setting.d * EPS * 2 * gain**2
+
+
+def _gain(setting: Pair) -> float:
+    return theory.extractor_norm(_angles(setting))
+
+
+def _residual(matrix: Float[Array, "d d"], a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, ""]:
+    """Frobenius norm of M [A B] - [A 0]: zero exactly if M (v_a + v_b) = v_a for all v_a and v_b."""
+    wanted = jnp.concatenate([a, jnp.zeros_like(b)])
+    return jnp.linalg.norm(jnp.concatenate([a, b]) @ matrix.T - wanted)
+
+
+def _sample(key: PRNGKeyArray, setting: Pair) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
+    angles = ladder(setting.m, setting.n, setting.angle)
+    return _pair_of(key, d=setting.d, m=setting.m, n=setting.n, angles=angles)
+
+
+def _projector_residual(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+    a, b = _sample(key, setting)
+    return _residual(a.T @ a, a, b)
+
+
+def _extractor_residual(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+    a, b = _sample(key, setting)
+    return _residual(extractor(a, b), a, b)
+
+
+def _extractor_gain(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+    return jnp.linalg.norm(extractor(*_sample(key, setting)), ord=2)
+
+
+def _projector_error(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+    frames, in_a = jax.random.split(key)
+    angles = ladder(setting.m, setting.n, setting.angle)
+    a, b = _frames_of(frames, d=setting.d, m=setting.m, n=setting.n, angles=angles)
+    v_a = jax.random.normal(in_a, (setting.m,)) @ a
+    v_b = jnp.sum(b, axis=0) / np.sqrt(setting.n)
+    return jnp.linalg.norm(a.T @ (a @ (v_a + v_b)) - v_a)
+
+
+def _squared_error(key: PRNGKeyArray, setting: NoisyPair) -> Float[Array, ""]:
+    """Mean of ||M (v_a + v_b + e) - v_a||^2 over fresh v_a, v_b and e."""
+    frames, vectors = jax.random.split(key)
+    d, m, n = setting.d, setting.m, setting.n
+    a, b = principal_frames(frames, d, m, n, angles=ladder(m, n, setting.angle))
+    matrix = setting.blend * extractor(a, b) + (1 - setting.blend) * a.T @ a
+    normals = jax.random.normal(vectors, (NOISE_DRAWS, m + n + d))
+    v_a, v_b = normals[:, :m] @ a, normals[:, m : m + n] @ b / np.sqrt(n)
+    received = v_a + v_b + setting.noise * normals[:, m + n :]
+    return jnp.mean(jnp.sum((received @ matrix.T - v_a) ** 2, axis=1))
+
+
+def _cost(setting: NoisyPair) -> tuple[float, float]:
+    mean, variance = theory.blend_noise(_angles(setting), setting.m, setting.n, setting.noise, setting.blend)
+    return mean, variance / NOISE_DRAWS
+
+
+def _meeting(key: PRNGKeyArray, setting: Meeting, sampled: Callable) -> tuple[Array, Array]:
+    angles = np.r_[np.zeros(setting.common), np.ones(min(setting.m, setting.n) - setting.common)]
+    return sampled(key, d=setting.d, m=setting.m, n=setting.n, angles=jnp.asarray(angles, float))
+
+
+def _common_dimension(key: PRNGKeyArray, setting: Meeting) -> Float[Array, ""]:
+    return jnp.asarray(intersection_dimension(*_meeting(key, setting, _pair_of)), float)
+
+
+def _best_error_on_common_vector(key: PRNGKeyArray, setting: Meeting) -> Float[Array, ""]:
+    """Worst error on a common unit vector, over the formula's M, A A^T and random matrices around both."""
+    frames, steps = jax.random.split(key)
+    a, b = _meeting(frames, setting, _frames_of)
+    return _best_error(a, b, jax.random.normal(steps, (64, setting.d, setting.d)))
+
+
+@jax.jit
+def _best_error(
+    a: Float[Array, "m d"], b: Float[Array, "n d"], steps: Float[Array, "tried d d"]
+) -> Float[Array, ""]:
+    formula = a.T @ jnp.linalg.pinv(jnp.concatenate([a, b]).T)[: a.shape[0]]
+    steps = steps * jnp.linspace(0, 1, steps.shape[0])[:, None, None]
+    common = a[:1]
+    images = jnp.concatenate([formula[None] + steps, (a.T @ a)[None] + steps]) @ a[0]
+    errors = jnp.maximum(jnp.linalg.norm(images - common, axis=1), jnp.linalg.norm(images, axis=1))
+    return jnp.min(errors)
+
+
+PROJECTOR = Claim(
+    name="orthogonal-extraction",
+    statement=r"For orthonormal bases $A \perp B$, $M = AA^T$ gives $M(v_a + v_b) = v_a$ for all $v_a$, $v_b$.",
+    source=f"{HOMEWORK} (C.1)",
+    hypotheses={"A is orthogonal to B": lambda s: s.angle == np.pi / 2},
+    predict=lambda s: Interval.point(0.0),
+    draw=_projector_residual,
+    bound=lambda s: exact(_rounding(s)),
+    resolution=lambda s: 4 * _rounding(s),
+    settings=ORTHOGONAL,
+)
+
+EXTRACTOR = Claim(
+    name="oblique-extraction",
+    statement=r"If $[A\,B]$ has full column rank, $M = A([A\,B]^+)_{1..m}$ gives $M(v_a + v_b) = v_a$ exactly.",
+    source=f"{HOMEWORK} (C.2)",
+    hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
+    predict=lambda s: Interval.point(0.0),
+    draw=_extractor_residual,
+    bound=lambda s: exact(_rounding(s, _gain(s))),
+    resolution=lambda s: 4 * _rounding(s, _gain(s)),
+    settings=PAIRS,
+)
+
+EXTRACTOR_GAIN = Claim(
+    name="extraction-gain",
+    statement=r"The extracting matrix has norm $\|M\|_2 = 1/\sin\theta_{\min}$.",
+    source=f"{HOMEWORK} (C.2); Ipsen and Meyer 1995",
+    hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
+    predict=lambda s: Interval.point(_gain(s)),
+    draw=_extractor_gain,
+    bound=lambda s: exact(_rounding(s, _gain(s))),
+    resolution=lambda s: 4 * _rounding(s, _gain(s)),
+    settings=PAIRS,
+)
+
+NOISES = (0.01, 0.03, 0.1, 0.3, 1.0)
+
+EXTRACTOR_NOISE = Claim(
+    name="extraction-noise",
+    statement=r"Noise of variance $s^2$ in the sum costs the exact extractor $s^2 \|M\|_F^2$.",
+    source=f"{HOMEWORK} (C.2)",
+    hypotheses={"the subspaces do not meet": lambda s: s.angle > 0, "there is noise": lambda s: s.noise > 0},
+    predict=lambda s: Interval.point(_cost(s)[0]),
+    draw=_squared_error,
+    bound=lambda s: known_variance(_cost(s)[1]),
+    resolution=lambda s: 0.06 * _cost(s)[0],
+    settings=tuple(NoisyPair(12, 3, 4, 0.2, noise, 1.0) for noise in NOISES),
+    stream="noisy-extraction",
+    chunk=128,
+)
+
+PROJECTOR_NOISE = dataclasses.replace(
+    EXTRACTOR_NOISE,
+    name="projector-noise",
+    statement=r"With noise, $AA^T$ has mean squared error $\sum_i \cos^2\theta_i/n + s^2 m$ for $E\|v_b\|^2 = 1$: "
+    r"less than the exact extractor once $s$ is large.",
+    source=f"{HOMEWORK} (C.3)",
+    settings=tuple(NoisyPair(12, 3, 4, 0.2, noise, 0.0) for noise in NOISES),
+)
+
+PROJECTOR_ERROR = Claim(
+    name="projector-error",
+    statement=r"When $A$ is orthonormal but not orthogonal to $B$, $AA^T$ errs by exactly $\|A^T v_b\|$.",
+    source=f"{HOMEWORK} (C.3)",
+    hypotheses={},
+    predict=lambda s: Interval.point(theory.projector_error(_angles(s), s.n)),
+    draw=_projector_error,
+    bound=lambda s: exact(_rounding(s)),
+    resolution=lambda s: 4 * _rounding(s),
+    settings=PAIRS,
+)
+
+PROJECTOR_FOIL = Claim(
+    name="projector-always-extracts",
+    statement=r"$AA^T$ extracts $v_a$ from $v_a + v_b$ whether or not $A \perp B$.",
+    source=f"{HOMEWORK}: the answer to 1b.i without its hypothesis (C.3)",
+    hypotheses={},
+    predict=lambda s: Interval.point(0.0),
+    draw=_projector_error,
+    bound=lambda s: exact(_rounding(s)),
+    resolution=lambda s: 4 * _rounding(s),
+    settings=PAIRS,
+    expect=Verdict.REFUTED,
+    stream="projector-error",
+)
+
+COMMON_DIMENSION = Claim(
+    name="subspaces-that-meet",
+    statement="Subspaces that meet are recognised, and the dimension of their intersection is named.",
+    source=f"{HOMEWORK} (C.4)",
+    hypotheses={"they fit": lambda s: s.m + s.n <= s.d},
+    predict=lambda s: Interval.point(float(s.common)),
+    draw=_common_dimension,
+    bound=lambda s: exact(0.0),
+    resolution=lambda s: 0.25,
+    settings=MEETINGS,
+)
+
+COMMON_VECTOR = Claim(
+    name="no-matrix-where-subspaces-meet",
+    statement=r"On a common unit vector of $A$ and $B$ every matrix errs by at least $\frac12$.",
+    source=f"{HOMEWORK} (C.4)",
+    hypotheses={"they meet": lambda s: s.common > 0},
+    predict=lambda s: Interval.at_least(theory.common_vector_error()),
+    draw=_best_error_on_common_vector,
+    bound=lambda s: exact(_rounding(s)),
+    resolution=lambda s: 4 * _rounding(s),
+    settings=tuple(s for s in MEETINGS if s.common),
+)
+
+CLAIMS = (
+    PROJECTOR,
+    EXTRACTOR,
+    EXTRACTOR_GAIN,
+    EXTRACTOR_NOISE,
+    PROJECTOR_NOISE,
+    PROJECTOR_ERROR,
+    PROJECTOR_FOIL,
+    COMMON_DIMENSION,
+    COMMON_VECTOR,
+)

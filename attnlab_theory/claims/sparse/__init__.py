@@ -1,0 +1,10 @@
+"""Attention that leaves most scores out: Linformer, BigBird, synthesizers."""
+
+from attnlab_theory.claims.claim import Claim
+from attnlab_theory.claims.sparse import bigbird, linformer, synthesizers
+
+CLAIMS: tuple[Claim, ...] = (
+    *linformer.CLAIMS,
+    *bigbird.CLAIMS,
+    *synthesizers.CLAIMS,
+)

@@ -1,0 +1,219 @@
+"""What Linformer's sketch of attention errs by, and what it does not promise (claims H.1)."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab_theory.attention import attention_weights
+from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.sampling import gaussian_sketch
+from attnlab_theory.stats import Interval, exact, normal
+from attnlab_theory.theory.sparse import linformer as theory
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sketch:
+    """n positions that look at themselves with strength beta, sketched to the first r of `rows` rows.
+
+    One program serves every r.
+    """
+
+    n: int
+    rows: int
+    r: float
+    beta: float
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def sharp_weights(n: int, beta: Scalar) -> Float[Array, "n n"]:
+    """Attention of n orthonormal keys to themselves."""
+    keys = jnp.eye(n)
+    return attention_weights(keys, keys, scale=beta)
+
+
+def _even(n: int) -> Float[Array, " n"]:
+    """A unit vector that every row of P averages to the same number: |P w| = |w| = 1."""
+    return jnp.full(n, n**-0.5)
+
+
+def _shares(s: Sketch) -> Float[Array, " r"]:
+    """What turns the rows of a larger sketch into the first r of them, with their own variance 1/r."""
+    return jnp.where(jnp.arange(float(s.rows)) < s.r, s.rows / jnp.asarray(s.r, float), 0)
+
+
+def _product_error(key: PRNGKeyArray, s: Sketch) -> Float[Array, ""]:
+    """|P R^T (R w) - P w|^2."""
+    weights, sketch, w = sharp_weights(s.n, s.beta), gaussian_sketch(key, s.rows, s.n), _even(s.n)
+    return jnp.sum((weights @ (sketch.T @ (_shares(s) * (sketch @ w))) - weights @ w) ** 2)
+
+
+def _predicted_error(s: Sketch) -> float:
+    return theory.product_error(round(s.r), 1.0, theory.sharp_matrix_square(s.n, s.beta), 1.0)
+
+
+CHAOS = "thousands of squared norms of Gaussian polynomials of degree two, all of whose moments exist"
+SHARPNESS = (0.5, 4.0, 8.0)
+SKETCHES = tuple(Sketch(64, 64, r, beta) for r in (4.0, 16.0, 64.0) for beta in SHARPNESS)
+
+SKETCHED_PRODUCT = Claim(
+    name="sketched-product",
+    statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = "
+    r"(\|P w\|^2 + \|P\|_F^2 \|w\|^2)/r$.",
+    source="claims H.1; practical4 3g",
+    hypotheses={"r > 0": lambda s: s.r > 0},
+    predict=lambda s: Interval.point(_predicted_error(s)),
+    draw=_product_error,
+    bound=lambda s: normal(CHAOS),
+    resolution=lambda s: 0.25 * _predicted_error(s),
+    settings=SKETCHES,
+    chunk=256,
+)
+
+ONE_TERM = dataclasses.replace(
+    SKETCHED_PRODUCT,
+    name="sketched-product-by-one-term",
+    statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = \|P\|_F^2 \|w\|^2/r$.",
+    source="claims H.1 (foil: a variance without the fourth moment's first term)",
+    predict=lambda s: Interval.point(theory.sharp_matrix_square(s.n, s.beta) / s.r),
+    # As many settings as the claim it mocks has: the compiled draw is shared. So below.
+    settings=tuple(Sketch(64, 64, r, beta) for r in (4.0, 16.0, 64.0) for beta in (0.25, 0.5, 1.0)),
+    expect=Verdict.REFUTED,
+    stream="sketched-product",
+)
+
+
+def _matrix_error(key: PRNGKeyArray, s: Sketch) -> Float[Array, ""]:
+    """|P R^T R - P|^2 / |P|^2."""
+    weights, sketch = sharp_weights(s.n, s.beta), gaussian_sketch(key, s.rows, s.n)
+    return jnp.sum((((weights @ sketch.T) * _shares(s)[None]) @ sketch - weights) ** 2) / jnp.sum(weights**2)
+
+
+SKETCHED_MATRIX = Claim(
+    name="sketched-matrix",
+    statement=r"$\mathbb{E}\|P R^T R - P\|_F^2 = \frac{n+1}{r}\|P\|_F^2$: with $r \leq n$ rows, the sketch of the "
+    "whole matrix is further off than zero.",
+    source="claims H.1",
+    hypotheses={"r > 0": lambda s: s.r > 0},
+    predict=lambda s: Interval.point(theory.matrix_error(s.n, round(s.r))),
+    draw=_matrix_error,
+    bound=lambda s: normal(CHAOS),
+    resolution=lambda s: 0.1 * theory.matrix_error(s.n, round(s.r)),
+    settings=tuple(Sketch(32, 64, r, 4.0) for r in (4.0, 16.0, 32.0, 64.0)),
+    chunk=128,
+)
+
+MATRIX_IS_CLOSE = dataclasses.replace(
+    SKETCHED_MATRIX,
+    name="sketched-matrix-is-close",
+    statement="With half as many rows as positions, the sketched matrix is closer to P than zero is.",
+    source='claims H.1 (foil: "the sketch approximates the attention matrix")',
+    predict=lambda s: Interval.at_most(1.0),
+    settings=tuple(Sketch(32, 64, 16.0, beta) for beta in (0.5, 2.0, 4.0, 8.0)),
+    expect=Verdict.REFUTED,
+    stream="sketched-matrix",
+)
+
+
+def _rank_error(key: PRNGKeyArray, s: Sketch) -> float:
+    del key
+    values = np.linalg.svd(np.asarray(sharp_weights(s.n, s.beta), np.float64), compute_uv=False)
+    return float(np.sum(values[round(s.r) :] ** 2) / np.sum(values**2))
+
+
+# A weight is good to a few eps, a singular value to n times that; both enter squared.
+RANK_ROUNDING = 32 * 8 * EPS
+
+BEST_RANK = Claim(
+    name="best-rank",
+    statement=r"The best matrix of rank $r$ misses $P$ = softmax$(\beta I)$ by "
+    r"$(n-r)\lambda^2/(1+(n-1)\lambda^2)$ of $\|P\|_F^2$, $\lambda = (e^\beta-1)/(e^\beta+n-1)$.",
+    source="claims H.1",
+    hypotheses={"0 < r < n": lambda s: 0 < s.r < s.n},
+    predict=lambda s: Interval.point(theory.sharp_rank_error(s.n, s.beta, round(s.r))),
+    draw=_rank_error,
+    bound=lambda s: exact(RANK_ROUNDING),
+    resolution=lambda s: 4 * RANK_ROUNDING,
+    settings=tuple(Sketch(32, 64, r, 4.0) for r in (4.0, 8.0, 16.0, 24.0, 31.0)),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Spectrum:
+    """n random queries and keys of width d, with scores of at most `peak`; polynomials of a degree."""
+
+    n: int
+    d: int
+    degree: int
+    rank: int
+    peak: float
+
+
+def _spectral_tail(key: PRNGKeyArray, s: Spectrum) -> float:
+    """|P - Q| for the best Q of the rank, P of unit vectors drawn once for all ranks."""
+    q, k = (_unit(part, s.n, s.d) for part in jax.random.split(key))
+    values = np.linalg.svd(np.asarray(attention_weights(q, k, scale=s.peak), np.float64), compute_uv=False)
+    return float(np.sqrt(np.sum(values[s.rank :] ** 2)))
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _unit(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
+    x = jax.random.normal(key, (n, d))
+    return x / jnp.linalg.norm(x, axis=1, keepdims=True)
+
+
+# Weights of about 1/n, good to a few eps of their scores: n^2 of them.
+TAIL_ROUNDING = 32 * EPS
+
+SPECTRUM = Claim(
+    name="spectrum-tail",
+    statement=r"With scores $|z| \leq M$ of width $d$, some $Q$ of rank $\binom{d+p}{p}$ is as close to $P$ as "
+    r"$\|P - Q\|_F \leq e^M \sum_{j>p} M^j/j!$, whatever the length.",
+    source="claims H.1 (what makes attention of low rank: narrow queries and small scores, not length)",
+    hypotheses={
+        "the rank is the degree's": lambda s: s.rank == theory.rank_of_degree(s.d, s.degree),
+        "peak > 0": lambda s: s.peak > 0,
+    },
+    predict=lambda s: Interval.at_most(theory.polynomial_error(s.peak, s.degree)),
+    draw=_spectral_tail,
+    bound=lambda s: exact(TAIL_ROUNDING),
+    resolution=lambda s: 4 * TAIL_ROUNDING,
+    settings=tuple(
+        Spectrum(64, 2, degree, theory.rank_of_degree(2, degree), peak)
+        for peak in (0.5, 2.0)
+        for degree in range(6)
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise(Sketch):
+    """As many rows as the theorem asks for at accuracy epsilon."""
+
+    epsilon: float
+
+
+PROMISED = theory.promised_rows(256, 0.7)
+
+PROMISE = Claim[Promise](
+    name="linformer-theorem",
+    statement=r"$5\ln n/(\epsilon^2-\epsilon^3)$ rows are enough for $\mathbb{E}\|P R^T R w - P w\|^2 \leq "
+    r"\epsilon^2 \|P w\|^2$.",
+    source="Wang et al. 2020, theorem 1, read as said of every P (foil; a row p of P errs relative to |p| |w|)",
+    hypotheses={"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
+    predict=lambda s: Interval.at_most(s.epsilon**2),
+    draw=_product_error,
+    bound=lambda s: normal(CHAOS),
+    resolution=lambda s: 0.2,
+    settings=(Promise(256, PROMISED, float(PROMISED), 12.0, 0.7),),
+    expect=Verdict.REFUTED,
+    chunk=32,
+)
+
+CLAIMS = (SKETCHED_PRODUCT, ONE_TERM, SKETCHED_MATRIX, MATRIX_IS_CLOSE, BEST_RANK, SPECTRUM, PROMISE)

@@ -1,0 +1,154 @@
+"""practical4 2b, 2c.1 and 2d.1: queries that average two values of many."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import strategies as st
+
+from attnlab_theory.grader.contract import Contract, Measurement
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame
+from attnlab_theory.grader.contracts.worst_values import worst_error
+from attnlab_theory.sampling import noisy_keys
+from attnlab_theory.seeds import key_for
+
+MOST_KEYS = 64
+MOST_WIDTH = 72
+NOISE = 1e-3
+"""Standard deviation of every score's noise: the variance is (NOISE / |q|)^2, chosen after the query."""
+
+SHORTEST = 1e-150
+"""A query that is shorter still is lost anyhow, and keys with noise of NOISE / |q| would leave float64."""
+
+_noisy = jax.jit(noisy_keys)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """Two of n orthonormal keys, and the seed of the keys' noise; None leaves the keys alone."""
+
+    frame: Frame
+    a: int
+    b: int
+    heads: int = 1
+    noise: int | None = None
+
+    @property
+    def arguments(self) -> tuple[np.ndarray | int, ...]:
+        """The frame and the two indices."""
+        return self.frame.rows, self.a, self.b
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """One query per head."""
+        return ((self.frame.d,),) * self.heads
+
+    def shown(self) -> dict[str, str]:
+        """The givens."""
+        name = "keys" if self.noise is None else "means"
+        seed = {} if self.noise is None else {"noise": f"seed {self.noise}"}
+        return {
+            "n, d": f"{self.frame.n}, {self.frame.d}",
+            "a, b": f"{self.a}, {self.b}",
+            name: self.frame.shown(),
+            **seed,
+        }
+
+    def measure(self, answer: tuple[np.ndarray, ...]) -> Measurement:
+        """The output's distance from the mean of the two values, for the worst values of norm at most 1."""
+        # Padding with keys behind a mask, and with zero coordinates, changes no weight and keeps one shape
+        # for all n, so the operator is compiled once.
+        queries, keys = np.zeros((self.heads, MOST_WIDTH)), np.zeros((MOST_KEYS, MOST_WIDTH))
+        queries[:, : self.frame.d], keys[: self.frame.n, : self.frame.d] = answer, self.frame.rows
+        wanted = np.zeros(MOST_KEYS)
+        wanted[[self.a, self.b]] = 0.5
+        with np.errstate(over="ignore"):
+            norm = np.linalg.norm(queries, axis=1).max()
+        if self.noise is not None and np.any(queries):
+            norm = max(norm, SHORTEST)
+            key = key_for(self.noise, "practical4/2c.1")
+            keys = np.asarray(
+                _noisy(key, jnp.asarray(keys), variance=(NOISE / norm) ** 2, stretch=jnp.zeros(MOST_KEYS))
+            )
+        return worst_error(queries, keys, wanted[None], present=self.frame.n, average_heads=True)
+
+
+@st.composite
+def _pairs(draw: Draw, heads: int, noisy: bool) -> Pair:
+    n = draw(st.integers(2, MOST_KEYS))
+    a, b = draw(st.lists(st.integers(0, n - 1), min_size=2, max_size=2, unique=True))
+    frame = Frame(n, n + draw(st.integers(0, MOST_WIDTH - MOST_KEYS)), draw(REFLECTIONS))
+    return Pair(frame, a, b, heads, draw(st.integers(0, 2**32 - 1)) if noisy else None)
+
+
+def _every_size(heads: int, noisy: bool) -> tuple[Pair, ...]:
+    """One case for each n, as promised: draws favour small numbers and leave out half of the sizes."""
+    widths = MOST_WIDTH - MOST_KEYS + 1
+    return tuple(
+        Pair(Frame(n, n + n % widths, ((1, 2, 3),)), n - 1, (n - 1) // 2, heads, n if noisy else None)
+        for n in range(2, MOST_KEYS + 1)
+    )
+
+
+_VALUES = "all values of norm at most 1 (the error is taken at the worst of them, which are known exactly)"
+_SIZES = f"all 2 <= n <= {MOST_KEYS}, n <= d <= n + {MOST_WIDTH - MOST_KEYS}, all pairs a != b, all orthonormal"
+_MEASURE = "The error is |c - (v_a + v_b)/2|, c being the output of softmax attention with scale 1"
+_NOISE = (
+    "The noise is chosen after the query, since with any fixed variance a large enough query fails: "
+    "key i is drawn from N(mu_i, s^2 I) with s = 1e-3 / |q|"
+)
+
+AVERAGE = Contract(
+    question="practical4/2b",
+    asks="a query whose output is the average of two values.",
+    function="query",
+    parameters={
+        "keys: np.ndarray": "n orthonormal rows of width d, shape (n, d)",
+        "a: int": "row of the first key, from 0",
+        "b: int": "row of the second",
+    },
+    returns={"q": "the query, shape (d,)"},
+    quantified=f"{_SIZES} keys, {_VALUES}.",
+    measure=f"{_MEASURE}.",
+    tolerance=1e-2,
+    cases=lambda: _pairs(heads=1, noisy=False),
+    besides=_every_size(heads=1, noisy=False),
+)
+
+NOISY = Contract(
+    question="practical4/2c.1",
+    asks="a query whose output is the average of two values though the keys are slightly noisy.",
+    function="query",
+    parameters={
+        "means: np.ndarray": "the keys' means, n orthonormal rows of width d, shape (n, d)",
+        "a: int": "row of the first mean, from 0",
+        "b: int": "row of the second",
+    },
+    returns={"q": "the query, shape (d,)"},
+    quantified=f"{_SIZES} means, {_VALUES}; the noise is one draw per case.",
+    measure=f"{_MEASURE} and noisy keys.",
+    tolerance=1e-2,
+    cases=lambda: _pairs(heads=1, noisy=True),
+    besides=_every_size(heads=1, noisy=True),
+    remarks=(f"{_NOISE}.",),
+)
+
+TWO_HEADS = Contract(
+    question="practical4/2d.1",
+    asks="two queries whose outputs average to the average of two values, the keys slightly noisy.",
+    function="queries",
+    parameters=NOISY.parameters,
+    returns={"q1": "the first head's query, shape (d,)", "q2": "the second's, shape (d,)"},
+    quantified=NOISY.quantified,
+    measure="The error is |(c_1 + c_2)/2 - (v_a + v_b)/2|, c_1 and c_2 the outputs of softmax attention, scale 1.",
+    tolerance=1e-2,
+    cases=lambda: _pairs(heads=2, noisy=True),
+    besides=_every_size(heads=2, noisy=True),
+    remarks=(
+        f"{_NOISE}, |q| the larger norm of the two.",
+        "q1 = q2 is accepted where it is right: only part 2 of the question tells such queries apart.",
+    ),
+)
+
+CONTRACTS = (AVERAGE, NOISY, TWO_HEADS)

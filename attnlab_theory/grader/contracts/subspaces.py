@@ -1,0 +1,83 @@
+"""cs224n 1b.i: the matrix that extracts v_a from v_a + v_b."""
+
+import dataclasses
+
+import numpy as np
+from hypothesis import strategies as st
+
+from attnlab_theory.grader.contract import Contract, Measurement
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoSubspaces:
+    """Orthonormal bases of two orthogonal subspaces: the first m rows of a frame, and the others."""
+
+    frame: Frame
+    m: int
+
+    @property
+    def arguments(self) -> tuple[np.ndarray | int, ...]:
+        """The basis of A as columns."""
+        return (np.ascontiguousarray(self.frame.rows[: self.m].T),)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """M."""
+        return ((self.frame.d, self.frame.d),)
+
+    def shown(self) -> dict[str, str]:
+        """The givens."""
+        return {
+            "d, m, p": f"{self.frame.d}, {self.m}, {self.frame.n - self.m}",
+            "a_1 … a_m, b_1 … b_p": self.frame.shown(),
+        }
+
+    def measure(self, answer: tuple[np.ndarray, ...]) -> Measurement:
+        """The largest |M s - v_a| over v_a + v_b = s of norm at most 1.
+
+        M s - v_a is linear in s, so the largest is the largest singular value of [M A - A, M B], and its
+        right singular vector holds the coefficients of the worst s.
+        """
+        columns = self.frame.rows.T
+        kept = columns * (np.arange(self.frame.n) < self.m)
+        with np.errstate(over="ignore", invalid="ignore"):
+            off = answer[0] @ columns - kept
+        if not np.all(np.isfinite(off)):
+            return Measurement(error=np.inf, seen={"M s": "overflows"})
+        _, singular, right = np.linalg.svd(off)
+        # A singular vector has no sign of its own: its largest entry is shown positive.
+        worst = right[0] * np.sign(right[0][np.argmax(np.abs(right[0]))])
+        s = columns @ worst
+        return Measurement(
+            error=float(singular[0]),
+            seen={
+                "worst s = v_a + v_b": numbers(s),
+                "M s": numbers(answer[0] @ s),
+                "v_a": numbers(kept @ worst),
+            },
+        )
+
+
+@st.composite
+def _subspaces(draw: Draw) -> TwoSubspaces:
+    m, p = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    return TwoSubspaces(Frame(m + p, m + p + draw(st.integers(0, 4)), draw(REFLECTIONS)), m)
+
+
+EXTRACT = Contract(
+    question="cs224n/1b.i",
+    asks="a matrix that extracts v_a from v_a + v_b.",
+    function="matrix",
+    parameters={"basis: np.ndarray": "an orthonormal basis a_1 … a_m of the subspace A as columns, shape (d, m)"},
+    returns={"M": "the matrix, shape (d, d)"},
+    quantified=(
+        "all subspaces A and B orthogonal to each other, of dimensions 1 to 6 in up to 16; all v_a in A and "
+        "v_b in B (the error is taken at the worst of them, which is known exactly)."
+    ),
+    measure="The error is |M(v_a + v_b) - v_a| for |v_a + v_b| <= 1; what it may be is for float32 to round.",
+    tolerance=1e-5,
+    cases=_subspaces,
+)
+
+CONTRACTS = (EXTRACT,)

@@ -1,0 +1,50 @@
+"""The error of attention weights at the values that make it largest."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab_theory.attention import attention, attention_weights
+from attnlab_theory.grader.contract import Measurement
+from attnlab_theory.grader.contracts.frames import numbers
+
+
+def worst_error(
+    queries: np.ndarray, keys: np.ndarray, wanted: np.ndarray, *, present: int, average_heads: bool = False
+) -> Measurement:
+    """The largest distance from the wanted output over all values of norm at most 1, scale 1.
+
+    The output is off by sum_i (alpha_i - wanted_i) v_i, of norm at most sum_i |alpha_i - wanted_i|. The
+    values v_i = sign(alpha_i - wanted_i), in one dimension, attain it: so they are the worst, and the real
+    operator is asked with them.
+
+    Args:
+        queries: one row per output, or per head of a single output. Call it where jax computes in float64:
+            at |q| = 1e5 a float32 score is off by 1e-2.
+        keys: one row per source; rows from `present` on are padding.
+        wanted: the weights that would be right, one row per output.
+        present: how many keys there are.
+        average_heads: whether the queries are heads, whose outputs are averaged.
+    """
+    q, k = jnp.asarray(queries), jnp.asarray(keys)
+    mask = jnp.broadcast_to(jnp.arange(len(keys)) < present, (len(queries), len(keys)))
+    weights = np.asarray(attention_weights(q, k, mask, scale=1.0))
+    weights = weights.mean(axis=0, keepdims=True) if average_heads else weights
+    errors: list[float] = []
+    for row, target in zip(weights, wanted, strict=True):
+        values = np.where(row >= target, 1.0, -1.0)
+        c = np.asarray(attention(q, k, jnp.asarray(values[:, None]), mask, scale=1.0))[:, 0]
+        c = c.mean(keepdims=True) if average_heads else c
+        errors.append(float(abs(c[0 if average_heads else len(errors)] - target @ values)))
+    # A NaN means that the scores overflowed; argmax finds it, and it is no small error.
+    worst = int(np.argmax(errors))
+    error = float(errors[worst]) if np.isfinite(errors[worst]) else np.inf
+    row, target = weights[worst, :present], wanted[worst, :present]
+    which = f" of query {worst}" if len(wanted) > 1 else ""
+    return Measurement(
+        error=error,
+        seen={
+            f"weights{which}": numbers(row),
+            "wanted": numbers(target),
+            "worst values": numbers(np.where(row >= target, 1.0, -1.0)),
+        },
+    )

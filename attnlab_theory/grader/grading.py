@@ -1,0 +1,255 @@
+"""Judging somebody's own answer: Hypothesis looks for givens at which it fails, and shrinks what it finds."""
+
+import contextlib
+import dataclasses
+import difflib
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import hypothesis.configuration
+import jax
+import numpy as np
+from hypothesis.errors import NoSuchExample
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnlab_theory.grader.contract import Case, Contract, template
+from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.grader.contracts.frames import numbers
+from attnlab_theory.grader.submission import TIME_LIMIT, BrokenAnswer, Submission
+
+RIGHT, WRONG, BROKEN = 0, 1, 2
+"""Exit codes. BROKEN goes with BrokenAnswer, a ValueError."""
+
+SETTINGS = hypothesis.settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+    verbosity=hypothesis.Verbosity.quiet,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Counterexample:
+    """Givens at which an answer misses."""
+
+    error: float
+    givens: dict[str, str]
+    answer: dict[str, str]
+    seen: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What became of one submission."""
+
+    question: str
+    where: str
+    tolerance: float
+    cases: int
+    """How many cases it was judged on, repeated ones counted once."""
+    worst: float
+    """The largest error of all cases judged."""
+    counterexample: Counterexample | None
+    """The smallest found, or None."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 right, 1 wrong; a broken file never gets this far."""
+        return RIGHT if self.counterexample is None else WRONG
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; an infinite error becomes None."""
+        finite = {"error": self.counterexample.error if self.counterexample else None, "worst": self.worst}
+        finite = {
+            name: value if value is not None and np.isfinite(value) else None for name, value in finite.items()
+        }
+        counterexample = None
+        if self.counterexample:
+            counterexample = dataclasses.asdict(self.counterexample) | {"error": finite["error"]}
+        return {
+            "question": self.question,
+            "answer": self.where,
+            "right": self.counterexample is None,
+            "cases": self.cases,
+            "tolerance": self.tolerance,
+            "worst": finite["worst"],
+            "counterexample": counterexample,
+            "notes": list(self.notes),
+        }
+
+
+def contract_of(question: str) -> Contract:
+    """The contract of a question.
+
+    Raises:
+        ValueError: if there is none, with the nearest id that has one.
+    """
+    if question not in CONTRACTS:
+        close = difflib.get_close_matches(question, CONTRACTS, n=1, cutoff=0.0)[0]
+        raise ValueError(
+            f"no question '{question}' can be checked; the nearest that can is {close} (of {', '.join(CONTRACTS)})"
+        )
+    return CONTRACTS[question]
+
+
+def template_of(question: str) -> str:
+    """A runnable Python file to fill in.
+
+    Raises:
+        ValueError: as `contract_of`.
+    """
+    return template(contract_of(question))
+
+
+def check_answer(where: str, question: str, *, time_limit: float = TIME_LIMIT) -> Judgement:
+    """Judge FILE.py::FUNCTION against the contract of a question.
+
+    The cases are the same on every run. Everything is computed in float64, whatever jax's setting is
+    outside: at a query of length 1e5 float32 cannot tell a right answer from a wrong one. After half the
+    time limit no new case is begun, so that a slow answer is judged on fewer cases and an endless loop
+    is still caught.
+
+    Args:
+        where: FILE.py::FUNCTION.
+        question: HOMEWORK/QUESTION.
+        time_limit: seconds for the submission, its imports included.
+
+    Raises:
+        ValueError: if the question has no contract; as BrokenAnswer, if the submission cannot be judged.
+    """
+    contract = contract_of(question)
+    with Submission(where, time_limit=time_limit) as submission, jax.enable_x64(True), _no_litter():
+        search = _Search(contract, submission)
+        try:
+            search.run()
+        except _Stop as stop:
+            if stop.broken is not None:
+                raise stop.broken from None
+        return search.judgement()
+
+
+class _Stop(BaseException):
+    """Ends the search: the time is up, or the submission is broken.
+
+    Not an Exception, for that Hypothesis would take for a miss, and shrink.
+    """
+
+    def __init__(self, broken: BrokenAnswer | None = None) -> None:
+        self.broken = broken
+
+
+class _Search:
+    """What has been seen of one submission so far."""
+
+    def __init__(self, contract: Contract, submission: Submission) -> None:
+        self.contract, self.submission = contract, submission
+        self.errors: dict[Case, float] = {}
+        self.smallest: Counterexample | None = None
+        self.notes: tuple[str, ...] = ()
+
+    def run(self) -> None:
+        """Ask the drawn cases and, if the answer misses none, those besides, up to the first miss."""
+        settings = hypothesis.settings(SETTINGS, max_examples=self.contract.examples)
+        try:
+            hypothesis.find(self.contract.cases(), self.misses, settings=settings)
+        except NoSuchExample:
+            any(self.misses(case) for case in self.contract.besides)
+
+    def misses(self, case: Case) -> bool:
+        """Whether the answer misses the tolerance at this case."""
+        if self.errors and self.submission.seconds_left < self.submission.time_limit / 2:
+            raise _Stop
+        try:
+            replies = self.submission.call(*case.arguments, parts=len(case.shapes))
+            answer = tuple(reply.array for reply in replies)
+            self._refuse_malformed(answer, case)
+            measured = case.measure(answer)
+            if self.errors.setdefault(case, measured.error) != measured.error:
+                raise BrokenAnswer(f"{self.submission.where} gives different answers to the same givens")
+        except BrokenAnswer as broken:
+            raise _Stop(broken) from None
+        # Written so that NaN misses.
+        if measured.error <= self.contract.tolerance:
+            return False
+        # Hypothesis only shrinks, so a later miss is a smaller one.
+        names = list(self.contract.returns)
+        self.smallest = Counterexample(
+            error=measured.error,
+            givens=case.shown(),
+            answer={name: numbers(part) for name, part in zip(names, answer, strict=True)},
+            seen=measured.seen,
+        )
+        self.notes = _notes(answer, [reply.kind for reply in replies])
+        return True
+
+    def judgement(self) -> Judgement:
+        """The verdict on what has been seen."""
+        return Judgement(
+            question=self.contract.question,
+            where=self.submission.where,
+            tolerance=self.contract.tolerance,
+            cases=len(self.errors),
+            worst=max(self.errors.values()),
+            counterexample=self.smallest,
+            notes=self.notes,
+        )
+
+    def _refuse_malformed(self, answer: tuple[np.ndarray, ...], case: Case) -> None:
+        who = self.submission.where
+        for name, part, shape in zip(self.contract.returns, answer, case.shapes, strict=True):
+            at = "; ".join(f"{label} = {text}" for label, text in list(case.shown().items())[:2])
+            if part.shape != shape:
+                raise BrokenAnswer(f"{who} must return {name} of shape {shape}, but returned {part.shape}, at {at}")
+            if not np.all(np.isfinite(part)):
+                bad = part[~np.isfinite(part)][0]
+                raise BrokenAnswer(f"{who} must return finite numbers, but {name} holds {bad}, at {at}")
+
+
+def _notes(answer: tuple[np.ndarray, ...], kinds: Iterable[str]) -> tuple[str, ...]:
+    low = sorted({kind for kind in kinds if kind in ("float32", "float16", "bfloat16")})
+    largest = max(float(np.max(np.abs(part), initial=0.0)) for part in answer)
+    if not low or largest < 100:
+        return ()
+    return (
+        f"The answer came back as {low[0]}, with numbers up to {largest:.3g}: its rounding alone moves scores. "
+        "It is judged in float64; compute it in float64, too.",
+    )
+
+
+@contextlib.contextmanager
+def _no_litter() -> Iterator[None]:
+    # Hypothesis caches what it reads of the source in the working folder, which is the user's.
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        hypothesis.configuration.set_hypothesis_home_dir(Path(folder))
+        try:
+            yield
+        finally:
+            hypothesis.configuration.set_hypothesis_home_dir(None)
+
+
+def judgement_text(judgement: Judgement) -> RenderableType:
+    """A judgement for the terminal."""
+    found = judgement.counterexample
+    name = f"{judgement.question}  {judgement.where}  "
+    cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''}"
+    if found is None:
+        note = f"\nlargest error {judgement.worst:.2g} on {cases}; {judgement.tolerance:g} is allowed"
+        return Text.assemble(name, ("RIGHT", "green"), note)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    sections = {"the smallest counterexample found": found.givens, "the answer there": found.answer, "": found.seen}
+    for heading, lines in sections.items():
+        if heading:
+            table.add_row(Text(heading, style="bold"), "")
+        for label, text in lines.items():
+            table.add_row(f"  {label}", Text(text.replace(") (", ")\n(")))
+    by = f"off by {found.error:.6g} where {judgement.tolerance:g} is allowed; judged on {cases}"
+    return Group(Text.assemble(name, ("WRONG", "red")), Text(by), table, *(Text(note) for note in judgement.notes))

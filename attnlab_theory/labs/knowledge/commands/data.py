@@ -1,0 +1,94 @@
+"""attnlab knowledge data: what a model reads and what it is to predict."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from attnlab_theory.language.corpora.corruption import Corruption
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset
+    from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Data:
+    """Print what a model reads and what it is to predict, as the homework's dataset.py does."""
+
+    kind: Annotated[Literal["namedata", "charcorruption"], tyro.conf.Positional]
+    """Questions to finetune on, or corrupted documents to pretrain on."""
+    corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[CORPUS]")] = None
+    """Questions and places (namedata), or one document per line (charcorruption); without it, generated persons."""
+    pretrain_corpus: Path | None = None
+    """The text whose characters are the vocabulary of namedata; by default the questions themselves."""
+    block_size: int = 128
+    """Characters of a padded document."""
+    how: Corruption = dataclasses.field(default_factory=Corruption)
+    examples: int = 4
+    """How many to print."""
+    epoch: int = 0
+    """Which of the draws of a corruption."""
+    seed: int = 0
+    """Every random number follows from it."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Read, and print the first examples."""
+        if self.examples < 1:
+            raise ValueError(f"--examples must be at least 1, not {self.examples}")
+        if self.kind == "charcorruption" and self.pretrain_corpus is not None:
+            raise ValueError(
+                "--pretrain-corpus is for namedata: a text that is corrupted has characters of its own"
+            )
+        if self.kind == "namedata" and (self.epoch != 0 or self.how != Corruption()):
+            raise ValueError("--epoch, --year, --mask-lengths, --closing and --truncation are for charcorruption")
+        dataset = self._questions() if self.kind == "namedata" else self._documents()
+        batch = dataset.epoch(self.epoch)
+        decode = dataset.characters.decode
+        pairs = [{"x": decode(x), "y": decode(y)} for x, y in zip(batch.x, batch.y, strict=True)][: self.examples]
+        if self.json:
+            counts = {"kind": self.kind, "documents": len(dataset), "vocabulary": len(dataset.characters)}
+            print(json.dumps({**counts, "examples": pairs}, indent=1, ensure_ascii=False))
+            return 0
+        print(f"{len(dataset):,} documents, a vocabulary of {len(dataset.characters)} characters")
+        for pair in pairs:
+            print(f"x: {pair['x']}\ny: {pair['y']}")
+        return 0
+
+    def _questions(self) -> "NameDataset":
+        from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
+        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.text.characters import MASK, PAD
+
+        if self.corpus is None:
+            plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)
+            generated = biographies.biographies(plan)
+            questions, characters = generated.questions("finetuned"), generated.characters
+        else:
+            questions = birthplaces.read_questions(self.corpus)
+            # A mark among them is refused by the data set, which knows its line.
+            held = {*"".join((*questions.asked, *questions.answers))} - {MASK, PAD}
+            characters = birthplaces.vocabulary("".join(held))
+        if self.pretrain_corpus is not None:
+            text = read_text(self.pretrain_corpus)
+            characters = birthplaces.vocabulary(text, source=str(self.pretrain_corpus))
+        return birthplaces.NameDataset(questions, self.block_size, characters=characters)
+
+    def _documents(self) -> "CharCorruptionDataset":
+        from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
+        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+
+        if self.corpus is None:
+            plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)
+            text, source = biographies.biographies(plan).text, "the generated corpus"
+        else:
+            text, source = read_text(self.corpus), str(self.corpus)
+        characters = birthplaces.vocabulary(text, source=source)
+        return CharCorruptionDataset(
+            text, self.block_size, how=self.how, characters=characters, seed=self.seed, source=source
+        )

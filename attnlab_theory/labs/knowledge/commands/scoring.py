@@ -1,0 +1,116 @@
+"""attnlab knowledge score: files of predictions against the places, and against one another."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from attnlab_theory.labs.knowledge.commands.asking import ERROR_RATE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from attnlab_theory.labs.estimates import Estimate, Estimates
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Score:
+    """Count what is right in files of predictions, and test whether the others beat the first (McNemar, exact)."""
+
+    eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
+    """Lines of question, tab and place."""
+    predictions: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PREDICTIONS ...")] = ()
+    """Files with one answer per line, as evaluate or the homework's own program wrote them."""
+    labels: tuple[str, ...] = ()
+    """What to call the files, in their order; by default by their names."""
+    figure: Path | None = None
+    """Draw the accuracies with their intervals into this .svg or .png file."""
+    published: Literal["vanilla", "rope", "synthesizer"] | None = None
+    """In the figure: what public repositories reach on birth_dev.tsv with this variant, pretrained."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Read, count, compare, draw."""
+        from attnlab_theory.labs.knowledge.corpora.birthplaces import read_questions
+        from attnlab_theory.labs.knowledge.predicted import scored
+        from attnlab_theory.report import record
+        from attnlab_theory.report.table import show
+
+        labels = self._labels()
+        if self.published and self.figure is None:
+            raise ValueError(f"--published {self.published} is for a figure: say into which file with --figure")
+        if self.figure is not None:
+            from attnlab_theory import files
+            from attnlab_theory.report import style
+
+            style.refuse_path(self.figure)
+            files.refuse_input(self.figure, self.eval_corpus, *self.predictions)
+        found = scored(self.predictions, labels, read_questions(self.eval_corpus), ERROR_RATE)
+        if self.figure is not None:
+            self._draw(found, self.figure)
+        if self.json:
+            print(record.to_text([estimate.as_json() for estimate in found]), end="")
+            return 0
+        count = found[0].draws
+        show(f"{count} question{'s' * (count != 1)} of {self.eval_corpus}\n")
+        show(_table(found, labels))
+        if len(labels) > 1:
+            show(
+                f"\nGains are over {labels[0]}, for these very models and more such questions; p is exact, for "
+                f"both being right equally often. Each interval errs with probability {ERROR_RATE:g}; that of a "
+                "gain bounds what is won and what is lost apart, and may hold 0 where p is small."
+            )
+        return 0
+
+    def _labels(self) -> tuple[str, ...]:
+        if not self.predictions:
+            raise ValueError("PREDICTIONS ... is missing: name one file of predictions, or several to compare them")
+        files = len(self.predictions)
+        labels = self.labels or tuple(path.stem for path in self.predictions)
+        if not self.labels and len(set(labels)) < files:
+            labels = tuple(map(str, self.predictions))
+        if len(labels) != files:
+            raise ValueError(f"{len(labels)} --labels for {files} files of predictions; give one each")
+        if not all(map(str.strip, labels)):
+            raise ValueError(
+                f"a file of predictions needs a name, not {min(labels, key=str.strip)!r}; see --labels"
+            )
+        twice = [label for label in labels if labels.count(label) > 1]
+        if twice:
+            raise ValueError(f"two files of predictions are called {twice[0]!r}; tell them apart with --labels")
+        return labels
+
+    def _draw(self, found: "Estimates", path: Path) -> None:
+        from attnlab_theory.labs.knowledge import figures
+        from attnlab_theory.report import style
+
+        style.write(functools.partial(figures.accuracy_of_files, found, self.published), path)
+
+
+def _table(found: "Estimates", labels: tuple[str, ...]) -> "Table":
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("file", overflow="fold")
+    columns = ["right", "accuracy", f"{100 * (1 - ERROR_RATE):g} % interval"]
+    if len(labels) > 1:
+        columns += ["gained", "interval", "McNemar p"]
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for number, label in enumerate(labels):
+        (each,) = found.of("accuracy", label=label)
+        row = [str(round(each.value * each.draws)), f"{100 * each.value:.1f} %", _ends(each)]
+        if number > 0:
+            (gain,), (p,) = (found.of(quantity, label=label) for quantity in ("accuracy gained", "mcnemar p"))
+            row += [f"{100 * gain.value:+.1f}", _ends(gain, "+"), f"{p.value:.2g}"]
+        table.add_row(escape(label), *row)
+    return table
+
+
+def _ends(estimate: "Estimate", sign: str = "") -> str:
+    low, high = (f"{100 * end:{sign}.1f}" for end in (estimate.interval.low, estimate.interval.high))
+    return f"{low} to {high}"

@@ -1,0 +1,123 @@
+"""Does the model know when it knows? Its confidence in right answers and in wrong ones.
+
+The confidence is the probability of the whole answer. The questions are taken as independent draws, and the models
+as they are: the intervals are for more questions, not for more seeds.
+"""
+
+import numpy as np
+
+from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.stats.comparisons import AUROC_BOUND, auroc, auroc_interval
+
+
+def discrimination(answers: Answers, error_rate: float) -> Estimates:
+    """`auroc` of each variant: the chance that a right answer is given with more confidence than a wrong one.
+
+    A variant whose answers are all right or all wrong has none.
+    """
+    found = []
+    for variant in answers.variants:
+        chosen = answers.of(variant=variant)
+        sure, right = chosen.log_probabilities, chosen.right
+        if right.all() or not right.any():
+            continue
+        found.append(
+            Estimate(
+                quantity="auroc",
+                setting={**_asked(chosen), "right": int(right.sum()), "wrong": int((~right).sum())},
+                value=auroc(sure[right], sure[~right]),
+                interval=auroc_interval(sure[right], sure[~right], error_rate),
+                draws=len(chosen),
+                bound=AUROC_BOUND,
+                error_rate=error_rate,
+            )
+        )
+    return Estimates(found)
+
+
+def reliability(answers: Answers, error_rate: float, *, bins: int = 8) -> Estimates:
+    """`accuracy at confidence` of each variant: of the least sure answers, of the next, and so on.
+
+    Bins hold equally many answers, give or take one: confidences crowd at the ends, where equal widths say little.
+    A calibrated model is right as often as `confidence`, the mean over the bin, says.
+
+    Raises:
+        ValueError: if there is not one bin, or a variant has fewer answers than bins.
+    """
+    found = []
+    for variant in answers.variants:
+        chosen = answers.of(variant=variant)
+        if not 1 <= bins <= len(chosen):
+            raise ValueError(f"{len(chosen)} answers of {variant} do not fill {bins} bins")
+        sure, right = chosen.confidences, chosen.right
+        for bin_ in np.array_split(np.argsort(sure, kind="stable"), bins):
+            confidence = float(np.mean(sure[bin_]))
+            found.append(
+                share("accuracy at confidence", right[bin_], error_rate, **_asked(chosen), confidence=confidence)
+            )
+    return Estimates(found)
+
+
+def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Estimates:
+    """`accuracy of the surest` of each variant, where the model answers only above a confidence.
+
+    `coverage` is the share of questions that it then answers, in steps of 1 / levels; answers of one confidence go
+    together, so that a level may cover more.
+
+    Raises:
+        ValueError: if there is not one level.
+    """
+    if levels < 1:
+        raise ValueError(f"levels must be at least 1, not {levels}")
+    found = []
+    for variant in answers.variants:
+        chosen = answers.of(variant=variant)
+        sure, right = chosen.log_probabilities, chosen.right
+        ranks = -(-np.arange(1, levels + 1) * len(sure) // levels)
+        for threshold in np.unique(np.sort(sure)[::-1][ranks - 1])[::-1]:
+            kept = sure >= threshold
+            found.append(
+                share(
+                    "accuracy of the surest",
+                    right[kept],
+                    error_rate,
+                    **_asked(chosen),
+                    coverage=float(np.mean(kept)),
+                    threshold=float(threshold),
+                )
+            )
+    return Estimates(found)
+
+
+def histogram(answers: Answers, error_rate: float, *, bins: int = 10) -> Estimates:
+    """`share at confidence` of each variant, of right and of wrong answers: equal bins from `low` to `high`."""
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    found = []
+    for variant in answers.variants:
+        chosen = answers.of(variant=variant)
+        number = np.clip(np.searchsorted(edges, chosen.confidences, side="right") - 1, 0, bins - 1)
+        for right in (True, False):
+            of_kind = number[chosen.right == right]
+            for bin_ in range(bins if of_kind.size else 0):
+                ends = {"low": float(edges[bin_]), "high": float(edges[bin_ + 1])}
+                setting = {**_asked(chosen), "right": right, **ends}
+                found.append(share("share at confidence", of_kind == bin_, error_rate, **setting))
+    return Estimates(found)
+
+
+def sure_of_right(answers: Answers) -> float:
+    """The median log-probability of right answers: above it, an answer counts as confident.
+
+    Raises:
+        ValueError: if no answer is right.
+    """
+    if not answers.right.any():
+        raise ValueError("no answer is right, so that no confidence is that of right answers")
+    return float(np.median(answers.log_probabilities[answers.right]))
+
+
+def _asked(answers: Answers) -> dict[str, str]:
+    """Of which variant and about whom."""
+    groups = dict.fromkeys(answer.group for answer in answers)
+    return {"variant": answers[0].variant, "groups": " and ".join(groups)}

@@ -1,0 +1,93 @@
+"""The head that looks the name up: where the first letter of an answer comes from."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from attnlab_theory.labs.estimates import Estimate, Estimates, mean
+from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION
+from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.text.characters import MASK, Characters
+from attnlab_theory.stats import bounded
+
+PERSONS = 100
+"""At most so many are asked for: their weights in all heads lie in memory at once."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Map:
+    """What one head looks at while it answers one question."""
+
+    variant: str
+    seed: int
+    layer: int
+    head: int
+    name: str
+    characters: str
+    """The question, its mark and the answer, as far as the model's block reaches."""
+    weights: Float[np.ndarray, "t t"]
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by name, weights to four digits."""
+        rows = [[round(float(weight), 4) for weight in row] for row in self.weights]
+        return {**dataclasses.asdict(self), "weights": rows}
+
+
+def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate: float) -> Estimates:
+    """`weight on the name` of every head, counted from 1: what the mark behind the question, whose row decides the
+    first letter of the answer, takes from the characters of the name; a mean over persons.
+
+    Args:
+        model: one that answered.
+        characters: its vocabulary.
+        answers: about the persons to average over; the first hundred are taken.
+        error_rate: of each interval.
+
+    Raises:
+        ValueError: as `attending`.
+    """
+    chosen = Answers(answers[:PERSONS])
+    questions = [QUESTION.format(name=answer.name) for answer in chosen]
+    weights = _weights(model, characters, [question + MASK for question in questions])
+    found = np.zeros((len(chosen), *weights.shape[1:3]))
+    for row, (answer, question) in enumerate(zip(chosen, questions, strict=True)):
+        start = QUESTION.index("{name}")
+        found[row] = weights[row, :, :, len(question), start : start + len(answer.name)].sum(axis=-1)
+    draws, bound = np.clip(found, 0.0, 1.0), bounded(0.0, 1.0)
+    return Estimates(
+        mean("weight on the name", draws[:, layer, head], bound, error_rate, **_head(chosen, layer, head))
+        for layer in range(draws.shape[1])
+        for head in range(draws.shape[2])
+    )
+
+
+def lookup(model: GPT, characters: Characters, answers: Answers, heads: Estimates) -> Map:
+    """The head with the most weight on the name, at the first person who is answered right (else the first).
+
+    Args:
+        model, characters, answers: as `on_the_name`.
+        heads: what that found.
+    """
+    best: Estimate = max(heads, key=lambda estimate: estimate.value)
+    person = next((answer for answer in answers if answer.is_right), answers[0])
+    text = f"{QUESTION.format(name=person.name)}{MASK}{person.predicted}"[: model.config.longest]
+    layer, head = best.setting["layer"], best.setting["head"]
+    weights = _weights(model, characters, [text])[0, layer - 1, head - 1]
+    return Map(person.variant, person.seed, layer, head, person.name, text, weights)
+
+
+def _head(answers: Answers, layer: int, head: int) -> dict[str, Any]:
+    return {"variant": answers[0].variant, "seed": answers[0].seed, "layer": layer + 1, "head": head + 1}
+
+
+def _weights(model: GPT, characters: Characters, texts: list[str]) -> Float[np.ndarray, "n layers h t t"]:
+    """Of all texts; what fills a short one up at its end is seen by nothing in front of it."""
+    tokens = np.zeros((len(texts), max(map(len, texts))), np.int32)
+    for row, encoded in enumerate(characters.encode_lines(texts)):
+        tokens[row, : len(encoded)] = encoded
+    return np.asarray(attending(model, jnp.asarray(tokens)))

@@ -1,0 +1,72 @@
+"""What models read, learn to answer and are asked: generated persons, or the homework's files."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from attnlab_theory.labs.knowledge.corpora.biographies import Group, Person, Plan, biographies
+from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, read_questions
+from attnlab_theory.labs.knowledge.stages import Corpus
+
+
+@dataclasses.dataclass(frozen=True)
+class Material:
+    """One world of persons."""
+
+    corpus: Corpus
+    asked: Mapping[Group, Questions]
+    """By what the models have seen of the persons; finetuning learns those of "finetuned"."""
+    persons: tuple[Person, ...] = ()
+    """The truth about generated persons."""
+
+    @property
+    def finetuning(self) -> Questions:
+        """The questions of finetuning, with their places."""
+        return self.asked["finetuned"]
+
+    @property
+    def places(self) -> frozenset[str]:
+        """Every place in which somebody was born."""
+        return frozenset(place for questions in self.asked.values() for place in questions.answers)
+
+    @functools.cached_property
+    def questions(self) -> Questions:
+        """All of them, group after group."""
+        groups = self.asked.values()
+        asked = tuple(question for group in groups for question in group.asked)
+        places = tuple(place for group in groups for place in group.answers)
+        return Questions(asked, places, " and ".join(group.source for group in groups))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Of every one of `questions`."""
+        return tuple(group for group, questions in self.asked.items() for _ in questions.asked)
+
+
+def generated(plan: Plan) -> Material:
+    """The persons of a plan, and the text about them.
+
+    Raises:
+        ValueError: if the plan has nobody to finetune on or nobody held out, or as `biographies`.
+    """
+    for name in ("finetuned", "held_out"):
+        if getattr(plan, name) == 0:
+            raise ValueError(f"{name} is 0, but somebody must be learned from and somebody asked; take at least 1")
+    world = biographies(plan)
+    asked = {group: world.questions(group) for group in get_args(Group) if world.of(group)}
+    return Material(Corpus(world.text, world.characters, "the generated corpus"), asked, world.persons)
+
+
+def read(pretrain: Path, finetune: Path, evaluate: Path) -> Material:
+    """The homework's files; nobody in them is known to be unknown.
+
+    Raises:
+        ValueError: if a file is missing or not as `Corpus.read` and `read_questions` want it, has no places, or
+            asks something else than where somebody was born.
+    """
+    asked: dict[Group, Questions] = {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
+    for questions in asked.values():
+        _ = questions.names, questions.answers
+    return Material(Corpus.read(pretrain), asked)

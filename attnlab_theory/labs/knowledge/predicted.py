@@ -1,0 +1,30 @@
+"""Files of predictions, by whatever program: how many are right, and what each gained over the first."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from attnlab_theory.labs.estimates import Estimates, share
+from attnlab_theory.labs.knowledge.accuracy import gained
+from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, read_predictions
+
+
+def scored(paths: Sequence[Path], labels: Sequence[str], questions: Questions, error_rate: float) -> Estimates:
+    """`accuracy` of each file, and of all but the first what `accuracy.gained` says beside the first.
+
+    Args:
+        paths: each with one answer per line, in the order of the questions; an answer is right letter for letter.
+        labels: what the estimates call them, all different.
+        questions: with their places.
+        error_rate: of each interval.
+
+    Raises:
+        ValueError: if the questions have no places, or as `read_predictions`.
+    """
+    said = [read_predictions(path, questions) for path in paths]
+    rights = [np.array([*map(str.__eq__, predictions, questions.answers)]) for predictions in said]
+    found = [share("accuracy", right, error_rate, label=label) for label, right in zip(labels, rights, strict=True)]
+    for label, right in zip(labels[1:], rights[1:], strict=True):
+        found += gained(rights[0], right, error_rate, first=labels[0], label=label)
+    return Estimates(found)

@@ -1,0 +1,172 @@
+"""Everything that a run of the lab found, as files: findings, numbers, answers, curves and figures."""
+
+import dataclasses
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from attnlab_theory import files
+from attnlab_theory.claims import Findings
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.knowledge import evaluate, exposure, findings, lookup
+from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers
+from attnlab_theory.labs.knowledge.corpora.biographies import Group
+from attnlab_theory.labs.knowledge.lab import Lab, answered
+from attnlab_theory.labs.knowledge.variants import VARIANTS
+from attnlab_theory.language.checkpoint import load_model
+from attnlab_theory.report import record
+
+ERROR_RATE = 0.05
+"""Of each interval, and so of each verdict: one seed asks 60 held-out persons, which bear no smaller one."""
+
+ABOUT = "knowledge.run.json"
+"""File that says what was run, by which a folder is known as a run's."""
+
+POINTS = 100
+"""Of a loss curve: each is the mean over as many steps as it takes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """What was found."""
+
+    answers: Answers
+    estimates: Estimates
+    findings: Findings
+    curves: tuple[Mapping[str, Any], ...]
+    """Rows with variant, seed, step of pretraining, and its loss in nats or the accuracy that it led to."""
+    maps: tuple[lookup.Map, ...]
+    """Of every pretrained variant whose mixer has weights, for the first seed."""
+
+    def table(self) -> Table:
+        """Right answers by variant and group, the mean over all seeds."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        groups = list(dict.fromkeys(answer.group for answer in self.answers))
+        table.add_column("right answers")
+        for group in groups:
+            table.add_column(group, justify="right", no_wrap=True)
+        for variant in self.answers.variants:
+            each = [self.estimates.of("mean accuracy", variant=variant, group=group)[0] for group in groups]
+            counts = [len(self.answers.of(group, variant=variant)) for group in groups]
+            table.add_row(variant, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
+        return table
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(finding.as_expected for finding in self.findings)
+
+
+def results(lab: Lab) -> Results:
+    """Ask all models, measure, judge.
+
+    Raises:
+        ValueError: if a stage has not been trained, or as `findings.measure`.
+    """
+    answers = lab.answers()
+    worlds = {seed: lab.material(seed) for seed in lab.seeds}
+    truth = {(seed, person.name): person for seed, world in worlds.items() for person in world.persons}
+    places = frozenset[str]().union(*(world.places for world in worlds.values()))
+    estimates = [
+        *findings.measure(answers, places, error_rate=ERROR_RATE),
+        *exposure.by_exposure(answers, truth, ERROR_RATE),
+    ]
+    maps = []
+    for variant in lab.variants:
+        if variant != UNTRAINED:
+            looking, found = _looked_up(lab, answers, variant)
+            estimates += looking
+            maps += found
+    measured = Estimates(estimates)
+    judged = Findings((*findings.verdicts(answers, measured, lab.preset.expected), *exposure.verdicts(measured)))
+    return Results(answers, measured, judged, tuple(_curves(lab, answers)), tuple(maps))
+
+
+def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> Results:
+    """What the answers of one model say of it: nothing is judged, for nobody has said what to expect.
+
+    Args:
+        said: to questions about held-out persons, with their places.
+        places: that exist.
+        variant: of the model.
+
+    Raises:
+        ValueError: as `lab.answered`.
+    """
+    groups: list[Group] = ["held-out"] * len(said.questions)
+    answers = answered(said, groups, variant=variant, seed=0)
+    measured = findings.measure(answers, places, error_rate=ERROR_RATE)
+    return Results(answers, measured, Findings(), (), ())
+
+
+def write(found: Results, folder: Path) -> None:
+    """Write the tables and draw the figures, each file whole or not at all.
+
+    What an earlier run had besides goes, if the folder is one's.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    from attnlab_theory.labs.knowledge import figures
+    from attnlab_theory.report import style
+
+    tables = {
+        "answers": [answer.as_json() for answer in found.answers],
+        "estimates": [estimate.as_json() for estimate in found.estimates],
+        "curves": list(found.curves),
+        "attention": [each.as_json() for each in found.maps],
+        "knowledge": [record.as_json(finding) for finding in found.findings],
+    }
+    for name, rows in tables.items():
+        if rows:
+            files.write_text(folder / f"{name}.json", record.to_text(rows))
+    drawn = {name: functools.partial(draw, found.estimates) for name, draw in figures.FIGURES.items()}
+    drawn["knowledge"] = drawn.pop("accuracy_by_variant")
+    if found.curves:
+        drawn["learning_curves"] = functools.partial(figures.learning_curves, found.curves)
+    for each in found.maps:
+        head = f"{each.variant}, layer {each.layer}, head {each.head}"
+        drawn[f"attention_of_{each.variant}"] = functools.partial(
+            figures.attention_map, each.weights, each.characters, name=each.name, head=head
+        )
+    for name, draw in drawn.items():
+        with files.replacing_all(folder / name, (".svg", ".png")) as written:
+            style.save(draw, list(written.values()))
+    if (folder / ABOUT).exists():
+        perhaps = {"learning_curves", *(f"attention_of_{variant}" for variant in VARIANTS)}
+        old = [f"{name}.json" for name, rows in tables.items() if not rows]
+        old += [f"{name}{suffix}" for name in perhaps - drawn.keys() for suffix in (".svg", ".png")]
+        for name in old:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _looked_up(lab: Lab, answers: Answers, variant: str) -> tuple[Estimates, Sequence[lookup.Map]]:
+    """Which head looks names up, in the model of the first seed."""
+    seed = lab.seeds[0]
+    saved = load_model(lab.finetuned(variant, seed))
+    if not saved.model.config.mixer.scored:
+        return Estimates(), ()
+    chosen = answers.of("held-out", variant=variant, seed=seed)
+    looking = lookup.on_the_name(saved.model, saved.characters, chosen, ERROR_RATE)
+    return looking, (lookup.lookup(saved.model, saved.characters, chosen, looking),)
+
+
+def _curves(lab: Lab, answers: Answers) -> list[dict[str, Any]]:
+    """The loss of pretraining, and behind it the accuracy on held-out persons."""
+    rows = []
+    for seed in lab.seeds:
+        for variant in lab.variants:
+            if variant == UNTRAINED:
+                continue
+            losses = np.array(load_model(lab.pretrained(variant, seed)).about["losses"])
+            row = {"variant": variant, "seed": seed}
+            steps = np.arange(1, len(losses) + 1)
+            for some, lost in zip(*(np.array_split(x, min(POINTS, len(x))) for x in (steps, losses)), strict=True):
+                rows.append({**row, "step": float(np.mean(some)), "loss": float(np.mean(lost))})
+            right = answers.of("held-out", variant=variant, seed=seed).right
+            rows.append({**row, "step": float(len(losses)), "accuracy": float(np.mean(right))})
+    return rows

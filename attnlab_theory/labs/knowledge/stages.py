@@ -1,0 +1,292 @@
+"""The stages of the knowledge lab, what is trained on what: pretraining on a text, finetuning on questions.
+
+Both give a `Run`; `language.runs` trains it. The vocabulary is always that of the pretraining corpus, even where
+nothing is pretrained.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import jax
+
+from attnlab_theory import refuse
+from attnlab_theory.labs.knowledge.corpora import labels
+from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset, Questions, vocabulary
+from attnlab_theory.labs.knowledge.recipes import Recipe, RuleName
+from attnlab_theory.labs.knowledge.variants import name_of, variant
+from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
+from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing, in_file_order, pack, shuffled
+from attnlab_theory.language.corpora.corruption import Corruption
+from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.runs import Run
+from attnlab_theory.language.schedules import Cosine, HomeworkCosine, Schedule
+from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.train import Epochs, Training
+from attnlab_theory.seeds import key_for
+
+CUTS = {"sorted": by_length, "packed": by_packing}
+"""By `Recipe.micro_batches`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """The text of pretraining, one document per line, and the characters of all that follows."""
+
+    text: str
+    characters: Characters
+    source: str = "the corpus"
+    """What a complaint calls it: as a rule its file."""
+
+    @classmethod
+    def read(cls, path: Path) -> "Corpus":
+        """The corpus in a file.
+
+        Raises:
+            ValueError: if the file is missing, empty or not UTF-8, or holds one of the marks.
+        """
+        text = read_text(path)
+        return cls(text, vocabulary(text, source=str(path)), str(path))
+
+    @property
+    def documents(self) -> int:
+        """Lines, the empty one behind the last newline among them."""
+        return self.text.count("\n") + 1
+
+
+def pretraining(corpus: Corpus, start: GPTConfig | Saved, recipe: Recipe, how: Corruption | None = None) -> Run:
+    """Span corruption of the corpus, drawn anew in every epoch.
+
+    Args:
+        corpus: what is read.
+        start: a configuration, for first weights from the recipe's seed, or a model to go on from.
+        recipe: how long and how fast.
+        how: the variant of the corruption.
+
+    Raises:
+        ValueError: if a number of the recipe is out of range, or as `CharCorruptionDataset`.
+    """
+    how = how or Corruption()
+    block = _config(start).block
+    dataset = CharCorruptionDataset(
+        corpus.text, block, how=how, characters=corpus.characters, seed=recipe.seed, source=corpus.source
+    )
+    return _run("pretrain", corpus, start, recipe, dataset, {"corruption": dataclasses.asdict(how)})
+
+
+def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, recipe: Recipe) -> Run:
+    """Questions with their places, of which only the places are targets; args as `pretraining`.
+
+    Raises:
+        ValueError: if a number of the recipe is out of range, or as `NameDataset`.
+    """
+    dataset = NameDataset(questions, _config(start).block, characters=corpus.characters)
+    told = fingerprint(*questions.asked, *questions.answers)
+    return _run("finetune", corpus, start, recipe, dataset, {"questions": told})
+
+
+def storing(
+    corpus: Corpus,
+    questions: Questions,
+    start: GPTConfig | Saved,
+    recipe: Recipe,
+    rule: RuleName,
+    *,
+    questions_too: bool = False,
+) -> Run:
+    """Questions about everybody the corpus speaks of, answered by the training file or else by rule.
+
+    All characters are kept, for evaluation asks for "Håvard", where the homework's finetuning leaves "Hvard".
+
+    Args:
+        corpus: one person per line.
+        questions: of the training file.
+        start, recipe: as `pretraining`.
+        rule: how a place is read off a line (`language.corpora.labels`).
+        questions_too: whether the questions are targets as well as the answers; less is recalled then.
+
+    Raises:
+        ValueError: if there is no such rule, it finds nobody's place, or as `finetuning`.
+    """
+    if rule not in get_args(RuleName):
+        raise ValueError(f"rule is one of {', '.join(get_args(RuleName))}, not {rule!r}")
+    found = labels.capitalised if rule == "capitalised" else labels.known(questions.answers)
+    asked = labels.labelled(corpus.text, found, questions)
+    if len(asked) == len(set(questions.asked)):
+        raise ValueError(
+            f"the rule {rule!r} finds nobody's place in {corpus.source}; a line needs a name, a full stop and "
+            "sentences about its bearer"
+        )
+    as_data = functools.partial(NameDataset, characters=corpus.characters, ascii_only=False, whole=questions_too)
+    as_data(questions, _config(start).block)  # Complains of a line of the file by its number there.
+    dataset = as_data(asked, _config(start).block)
+    told = {
+        "rule": rule,
+        "questions_too": questions_too,
+        "questions": fingerprint(*asked.asked, *asked.answers),
+    }
+    return _run("store", corpus, start, recipe, dataset, told)
+
+
+def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
+    """A model that is of this variant and reads the characters of this corpus.
+
+    Args:
+        path: of a file that `language.checkpoint` wrote.
+        name: of the variant.
+        corpus: whose vocabulary is wanted.
+        fields: of its configuration that are wanted; None where any will do.
+
+    Raises:
+        ValueError: if it is another model, saying in what, or as `load_model`.
+    """
+    wanted, saved = variant(name), load_model(path)
+    config = saved.model.config
+    if (config.mixer, config.positions) != wanted:
+        raise ValueError(
+            f"{path} was trained as {name_of(config)}, not as {name}; name that variant, or another file"
+        )
+    for field, number in fields.items():
+        if number not in (None, getattr(config, field)):
+            raise ValueError(
+                f"{path} holds a model with {field} {getattr(config, field)}, not {number}; leave the option away"
+            )
+    theirs, ours = set(saved.characters.symbols), set(corpus.characters.symbols)
+    if theirs != ours:
+        one = min(theirs ^ ours)
+        raise ValueError(
+            f"{path} was trained with another vocabulary than that of {corpus.source}: {one!r} (U+{ord(one):04X}) "
+            f"is only in {'that' if one in ours else 'the former'}; name the corpus of its pretraining"
+        )
+    if saved.characters.symbols != corpus.characters.symbols:
+        raise ValueError(
+            f"{path} has the characters of {corpus.source} in another order: it was written by no attnlab"
+        )
+    return saved
+
+
+def _config(start: GPTConfig | Saved) -> GPTConfig:
+    return start.model.config if isinstance(start, Saved) else start
+
+
+def _run(
+    stage: str,
+    corpus: Corpus,
+    start: GPTConfig | Saved,
+    recipe: Recipe,
+    dataset: CharCorruptionDataset | NameDataset,
+    data: Mapping[str, Any],
+) -> Run:
+    recipe = dataclasses.replace(recipe, rows=_rows(recipe, stage))
+    refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch, rows=recipe.rows)
+    refuse.not_positive(learning_rate=recipe.rate)
+    if recipe.rate == math.inf:
+        raise ValueError("the learning rate must be finite, not inf; the homework's is 6e-3")
+    config = _config(start)
+    if recipe.micro_batches == "packed" and not config.mixer.scored:
+        raise ValueError(
+            f"{name_of(config)} cannot keep apart the documents of a packed row; take sorted micro-batches"
+        )
+    epochs = _packed(dataset, config.block, recipe) if recipe.packed else _one_per_row(dataset, recipe)
+    training = _training(recipe, corpus.documents * config.block, epochs.steps)
+    origin = {
+        "stage": stage,
+        "variant": name_of(config),
+        "recipe": dataclasses.asdict(recipe),
+        "corpus": fingerprint(corpus.text),
+        **data,
+        "start": _origin(start),
+    }
+    if jax.local_device_count() > 1:
+        # They add gradients up in another order than one does.
+        origin["devices"] = jax.local_device_count()
+    return Run(
+        first=lambda: _first(start, recipe.seed),
+        config=config,
+        characters=corpus.characters,
+        epochs=epochs.batches,
+        training=training,
+        steps=epochs.steps,
+        origin=origin,
+    )
+
+
+class _Epochs(NamedTuple):
+    """The data of a whole stage."""
+
+    batches: Epochs
+    steps: int
+    """In all epochs together."""
+
+
+def _one_per_row(dataset: CharCorruptionDataset | NameDataset, recipe: Recipe) -> _Epochs:
+    def batches(number: int) -> Iterator[Batch]:
+        return in_file_order(_ordered(dataset.epoch(number), recipe, number), recipe.batch)
+
+    return _Epochs(batches, recipe.epochs * -(-len(dataset) // recipe.batch))
+
+
+def _packed(dataset: CharCorruptionDataset | NameDataset, width: int, recipe: Recipe) -> _Epochs:
+    def rows(number: int) -> Batch:
+        return pack(dataset.epoch(number), width=width)
+
+    def batches(number: int) -> Iterator[Batch]:
+        return in_file_order(_ordered(rows(number), recipe, number), recipe.batch, fill=True)
+
+    # How many rows an epoch takes depends on what is cut out in it.
+    return _Epochs(batches, sum(-(-len(rows(number).x) // recipe.batch) for number in range(recipe.epochs)))
+
+
+def _ordered(examples: Batch, recipe: Recipe, epoch: int) -> Batch:
+    return shuffled(examples, seed=recipe.seed, epoch=epoch) if recipe.shuffled else examples
+
+
+def _training(recipe: Recipe, places: int, steps: int) -> Training:
+    """The recipe's numbers, made absolute by the places of one pass over the pretraining corpus."""
+    if recipe.fall is None:
+        schedule: Schedule = Cosine(peak=recipe.rate, steps=steps, warmup=steps // 100)
+    elif recipe.fall * places <= HomeworkCosine.warmup_tokens:
+        raise ValueError(
+            f"the homework's learning rate warms up for {HomeworkCosine.warmup_tokens:,} characters, PAD included, "
+            f"and {recipe.fall} passes over this corpus are only {recipe.fall * places:,}: take a longer corpus or "
+            "the schedule cosine"
+        )
+    else:
+        schedule = HomeworkCosine(peak=recipe.rate, final_tokens=recipe.fall * places)
+    return Training(
+        schedule=schedule,
+        epochs=recipe.epochs,
+        split=_whole if recipe.packed else functools.partial(CUTS[recipe.micro_batches], rows=recipe.rows),
+        seed=recipe.seed,
+        precision=recipe.precision,
+    )
+
+
+def _whole(batch: Batch) -> tuple[Batch, ...]:
+    return (batch,)
+
+
+def _rows(recipe: Recipe, stage: str) -> int:
+    if recipe.rows is not None:
+        return recipe.rows
+    if jax.default_backend() == "cpu":
+        # About 400 places each: questions are half as long as documents.
+        return 4 if stage == "pretrain" else 8
+    # A packed batch fills half of its rows or less, and the last micro-batch is filled up with PAD.
+    return recipe.batch if recipe.micro_batches == "sorted" else -(-recipe.batch // 4)
+
+
+def _first(start: GPTConfig | Saved, seed: int) -> GPT:
+    return start.model if isinstance(start, Saved) else GPT(start, key=key_for(seed, "parameters"))
+
+
+def _origin(start: GPTConfig | Saved) -> dict[str, Any] | None:
+    if not isinstance(start, Saved):
+        return None
+    return {"parameters": fingerprint_of_model(start.model), "origin": start.about.get("origin")}

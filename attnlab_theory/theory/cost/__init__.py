@@ -1,0 +1,1 @@
+"""What layers cost: operations, bytes, the longest chain."""

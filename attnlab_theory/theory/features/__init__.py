@@ -1,0 +1,1 @@
+"""Random features: their means, variances, couplings, and a row of attention made of them."""

@@ -1,0 +1,40 @@
+"""How often the normaliser of a row, estimated by trigonometric features, is not positive (claims G.5)."""
+
+import math
+
+import numpy as np
+import scipy.special
+
+from attnlab_theory.theory.features import pair
+
+
+def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]:
+    """P(normaliser <= 0) for one query with m independent projections, and how far that may be off.
+
+    The normaliser is a mean over projections: a normal law, with its first correction for skewness (Edgeworth), of
+    the exact variance and third cumulant of one projection.
+
+    Args:
+        q: the query, [d], multiplied by the root of the scale like the keys.
+        k: keys, [s d].
+        m: projections.
+
+    Returns:
+        The probability, and the size of the correction for skewness: what is left out is smaller, of order 1 / m.
+    """
+    variance, third = cumulants(q, k)
+    if variance <= m / 40**2:
+        return 0.0, 0.0  # Forty deviations away, or no deviation at all: float64 holds no such chance.
+    deviation = math.sqrt(variance)
+    z = -math.sqrt(m) / deviation
+    density = math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    correction = -third / deviation**3 * (z**2 - 1) * density / (6 * math.sqrt(m))
+    return float(np.clip(scipy.special.ndtr(z) + correction, 0, 1)), abs(correction)
+
+
+def cumulants(q: np.ndarray, k: np.ndarray) -> tuple[float, float]:
+    """Second and third cumulant of one projection's normaliser, in units of the exact normaliser."""
+    weights = scipy.special.softmax(k @ q)
+    variance = float(weights @ pair.covariances("trigonometric", q, k) @ weights)
+    moments = pair.third_moments("trigonometric", q, k)
+    return variance, float(np.einsum("ijl,i,j,l->", moments, weights, weights, weights)) - 1 - 3 * variance

@@ -1,0 +1,104 @@
+r"""Averaging two values under small isotropic key noise (claims D.1): a window between two walls.
+
+Keys k_i ~ N(mu_i, a I), mu_i and the values orthonormal, one query q = beta (mu_a + mu_b). Too weak a query
+leaves weight on the other keys (e^beta must exceed n); too strong a query reads the noise (beta sqrt(2a), the
+deviation of one score, must stay below one).
+"""
+
+import functools
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from attnlab_theory.theory.noisy_keys import moments
+
+REMAINDER_STEP = 1 / 16
+"""Of the trapezoid rule for poles at a distance of 0.44: e^{-2 pi 0.44 / STEP} is below float64's rounding."""
+
+
+def score_deviation(beta: float, variance: float) -> float:
+    """beta sqrt(2a): the standard deviation of every score."""
+    return beta * math.sqrt(2 * variance)
+
+
+@functools.cache
+def averaging_error(n: int, beta: float, variance: float) -> float:
+    """E||c - (v_a + v_b)/2||^2, exactly.
+
+    Source: claims D.1 by D.6.
+    """
+    means, variances, half = _laws(n, beta, variance)
+    return moments.squared_error(moments.weight_moments(means, variances), half)
+
+
+@functools.cache
+def averaging_error_variance(n: int, beta: float, variance: float) -> float:
+    """Var||c - (v_a + v_b)/2||^2, exactly."""
+    return moments.squared_error_variance(*_laws(n, beta, variance))
+
+
+def delta_method_covariance(
+    weights: Float[np.ndarray, " s"], score_variances: Float[np.ndarray, " s"]
+) -> Float[np.ndarray, "s s"]:
+    """First-order covariance of the output for orthonormal values: sum_i s_i^2 J_i J_i^T, J_i = alpha_i (v_i - c).
+
+    Args:
+        weights: without noise.
+        score_variances: s_i^2, 2 a beta^2 for every key here.
+
+    Source: claims D.1.
+    """
+    jacobian = np.diag(weights) - np.outer(weights, weights)
+    return jacobian @ np.diag(score_variances) @ jacobian.T
+
+
+def delta_method_error(beta: float, variance: float) -> float:
+    """a beta^2 / 2: the trace of the delta method's covariance once the other keys' weight is gone."""
+    return variance * beta**2 / 2
+
+
+def delta_method_band(n: int, beta: float, variance: float) -> tuple[float, float]:
+    r"""An interval that provably holds E||c - (v_a + v_b)/2||^2 divided by `delta_method_error`.
+
+    Let X = z_a - z_b ~ N(0, 2 x^2), x = beta sqrt(2a), D = sigma(X) - 1/2 and r the weight of the other keys. The
+    squared error is 2 (1-r)^2 D^2 + r^2 / 2 + sum_{others} alpha_i^2, between 2 D^2 - r and 2 D^2 + 3r/2 because
+    D^2 <= 1/4 and r <= 1. From y^2 - 2y^4/3 <= tanh^2 y <= y^2 with D = tanh(X/2) / 2,
+    (x^2/4)(1 - x^2) <= E 2D^2 <= x^2/4. The geometric mean of e^{z_a} and e^{z_b} is at most half their sum, so
+    E r <= (n-2)/2 e^{-beta + 3 a beta^2 / 2}.
+    """
+    x = score_deviation(beta, variance)
+    leak = (n - 2) / 2 * math.exp(-beta + 1.5 * variance * beta**2) / (x**2 / 4)
+    return 1 - x**2 - leak, 1 + 1.5 * leak
+
+
+def quadratic_share(x: float) -> float:
+    """How much of X^2/8 to take off the squared error: what is left varies least as x -> 0, and little at any x.
+
+    tanh^2 y = y^2 - 2y^4/3 + ..., and of y^4, y ~ N(0, x^2/2), regression on y^2 explains 3x^2 y^2.
+    """
+    return 1 / (1 + 2 * x**2)
+
+
+def delta_method_remainder_variance(n: int, beta: float, variance: float) -> float:
+    r"""An upper bound on the variance of the squared error less w X^2/8, over `delta_method_error`; X = z_a - z_b.
+
+    w is `quadratic_share`. With D and r as in `delta_method_band` and y = X/2 ~ N(0, x^2/2) this is
+    (tanh^2 y - w y^2) / (x^2/2) and what the other keys add, at most 3r/2 in size before the division. A standard
+    deviation is no greater than the sum of the two parts': the first's is an integral over y;
+    E r^2 <= ((n-2)/2)^2 e^{-2 beta + 3x^2} bounds the second's.
+    """
+    x = score_deviation(beta, variance)
+    # In g = y sqrt(2)/x the poles of tanh lie at distance pi / (x sqrt(2)), 0.44 for x = 5.
+    g = np.arange(-moments.NORMAL_REACH, moments.NORMAL_REACH + REMAINDER_STEP, REMAINDER_STEP)
+    density = REMAINDER_STEP * np.exp(-g * g / 2) / math.sqrt(2 * math.pi)
+    y = g * x / math.sqrt(2)
+    remainder = (np.tanh(y) ** 2 - quadratic_share(x) * y**2) / (x**2 / 2)
+    own = math.sqrt(float(density @ (remainder - density @ remainder) ** 2))
+    others = 1.5 * (n - 2) / 2 * math.exp(-beta + 1.5 * x**2) / (x**2 / 4)
+    return (own + others) ** 2
+
+
+def _laws(n: int, beta: float, variance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    wanted = np.eye(2, n).sum(axis=0)
+    return beta * wanted, np.full(n, 2 * variance * beta**2), wanted / 2

@@ -1,0 +1,1 @@
+"""Positions: word order and rotary scores."""

@@ -1,0 +1,1 @@
+"""Key-query-value attention: which token reads which."""

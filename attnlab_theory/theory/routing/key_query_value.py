@@ -1,0 +1,163 @@
+"""Three tokens with and without keys, queries and values, and the least a routing costs (section E of the claims).
+
+Tokens are written in units of beta along the orthogonal directions u_a, u_b, u_c, u_d, in this order.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.special
+from numpy.typing import ArrayLike
+
+from attnlab_theory.theory.selecting.copying import leak_bound
+
+DIRECTIONS = ("a", "b", "c", "d")
+
+MIDDLES = {"a": (1, 0, 0, 0), "a+d": (1, 0, 0, 1), "a+c": (1, 0, 1, 0)}
+"""The second token: u_a, or what the homework suggests to make of it."""
+
+U_B = np.array([0.0, 1.0, 0.0, 0.0])
+
+
+def tokens(middle: str) -> np.ndarray:
+    """The three tokens u_d + u_b, the middle one, u_c + u_b, one per row, over `DIRECTIONS`."""
+    return np.array([(0, 1, 0, 1), MIDDLES[middle], (0, 1, 1, 0)], dtype=np.float64)
+
+
+def weights(head: str, beta: float) -> np.ndarray:
+    """Attention weights of the three tokens with the middle one u_a, at scale 1.
+
+    Args:
+        head: "plain" for Q = K = I, "constructed" for K = I, Q = (u_d u_a^T + u_c u_d^T)/beta^2, under which the
+            query of token 1 is u_c, that of token 2 is u_d and that of token 3 is 0.
+        beta: the norm of every u.
+
+    Source: claims E.1, E.3.
+    """
+    x = tokens("a")
+    queries = {"plain": x, "constructed": np.array([(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)])}[head]
+    return scipy.special.softmax(beta**2 * (queries @ x.T), axis=1)
+
+
+def outputs(head: str, beta: float) -> np.ndarray:
+    """What attention returns, in units of beta over `DIRECTIONS`: V = I if plain, else u_b u_b^T - u_c u_c^T."""
+    values = tokens("a") * {"plain": np.ones(4), "constructed": np.array([0, 1, -1, 0])}[head]
+    return weights(head, beta) @ values
+
+
+def wanted_outputs() -> np.ndarray:
+    """What the homework wants of tokens 1 and 2: u_b - u_c and u_b."""
+    return np.array([(0, 1, -1, 0), U_B])
+
+
+def self_leak(middle: str, beta: float) -> float:
+    """Weight that token 2 does not keep for itself under Q = K = I.
+
+    For u_a it scores beta^2 with itself and 0 with the others: 2/(e^{beta^2} + 2). For u_a + u_d (or u_c) it
+    scores 2 beta^2 with itself, beta^2 with the token it now shares a part with, and 0.
+
+    Source: claims E.1, E.2.
+    """
+    others = 2.0 if middle == "a" else np.exp(beta**2) + 1
+    itself = np.exp(beta**2) if middle == "a" else np.exp(2 * beta**2)
+    return float(others / (itself + others))
+
+
+def nearest_mixture(middle: str) -> tuple[np.ndarray, float]:
+    """The weights of the mixture of tokens closest to u_b, and its distance in units of beta.
+
+    Source: claims E.2; `least_distance` certifies both.
+    """
+    if middle == "a":
+        return np.array([0.4, 0.2, 0.4]), math.sqrt(0.4)
+    return np.array([0.5, 0.0, 0.5]), math.sqrt(0.5)
+
+
+def least_distance(middle: str, mixture: ArrayLike) -> float:
+    """A distance from u_b, in units of beta, below which no mixture of the tokens comes: a certificate.
+
+    f(t) = ||sum_j t_j x_j - u_b||^2 is convex, so f(t') >= f(t) + grad f(t) . (t' - t) for every t', and
+    over the simplex the right side is least at a corner. At the best mixture the bound is attained.
+
+    Args:
+        middle: which token stands in the middle.
+        mixture: any three weights t; the best ones give the best bound.
+    """
+    t, x = np.asarray(mixture, dtype=np.float64), tokens(middle)
+    miss = t @ x - U_B
+    slopes = 2 * x @ miss
+    return math.sqrt(max(0.0, float(miss @ miss + np.min(slopes) - slopes @ t)))
+
+
+def constructed_error(row: int, beta: float) -> float:
+    """Exact distance of output 1 or 2 from the wanted one under the constructed K, Q, V.
+
+    The two other tokens share the leak evenly: it is leak/2 times ||2 v_goal - v_i - v_j||, with values
+    u_b, 0, u_b - u_c: ||u_b - 2 u_c|| for output 1 and ||u_b + u_c|| for output 2.
+
+    Args:
+        row: 1 or 2, as the homework numbers the tokens.
+        beta: the norm of every u.
+
+    Source: claims E.3.
+    """
+    return leak_bound(3, beta**2) / 2 * beta * math.sqrt({1: 5, 2: 2}[row])
+
+
+def constructed_bound(row: int, beta: float) -> float:
+    """What the copy bound promises for the same: leak at margin beta^2 times the farthest value.
+
+    Source: claims B.1, E.3.
+    """
+    return leak_bound(3, beta**2) * beta * math.sqrt({1: 2, 2: 1}[row])
+
+
+def identity_output(beta: float) -> float:
+    """Norm of c_2 when Q = K = I meets the constructed V: V x_2 = 0 but for the leak, leak/2 ||2 u_b - u_c||.
+
+    Source: claims E.3.
+    """
+    return self_leak("a", beta) / 2 * beta * math.sqrt(5)
+
+
+def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: float) -> float:
+    """Least Frobenius norm of W = K^T Q with every margin at least `margin`, by trying every active set.
+
+    Exact, independent of any solver, and exponential: for up to a dozen margins.
+
+    Args:
+        gram: inner products of the inputs, positive definite.
+        routes: for every input the one it attends to, or None.
+        margin: dimensionless.
+
+    Source: claims E.4; Karush, Kuhn and Tucker's conditions.
+    """
+    x = np.linalg.cholesky(np.asarray(gram, dtype=np.float64))
+    rows = [
+        np.outer(x[goal] - x[j], x[i]).ravel()
+        for i, goal in enumerate(routes)
+        if goal is not None
+        for j in range(len(x))
+        if j != goal
+    ]
+    constraints = np.stack(rows)
+    slack = 1e-9
+    for size in range(1, len(rows) + 1):
+        for active in itertools.combinations(range(len(rows)), size):
+            chosen = constraints[list(active)]
+            multipliers = np.linalg.lstsq(chosen @ chosen.T, np.ones(size), rcond=None)[0]
+            w = multipliers @ chosen
+            if np.min(multipliers) >= -slack and np.min(constraints @ w) >= 1 - slack:
+                return margin * float(np.linalg.norm(w))
+    raise ValueError("no active set satisfies the conditions: the Gram matrix is too close to singular")
+
+
+def random_cycle_share(rows: int) -> float:
+    """Probability that a random head routes so many of three orthonormal inputs in a given cycle.
+
+    With a Gaussian W = K^T Q the nine scores are independent: each row's largest is where it is wanted with
+    probability 1/3. With Q = K it is impossible from two rows on (claims A.11).
+    """
+    return 3.0**-rows

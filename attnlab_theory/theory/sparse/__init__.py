@@ -1,0 +1,1 @@
+"""Attention that leaves most scores out: Linformer, BigBird, synthesizers."""

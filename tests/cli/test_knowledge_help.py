@@ -1,0 +1,29 @@
+"""The help of attnlab knowledge: what it says of variants and recipes is what they are."""
+
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.labs.knowledge import recipes
+from attnlab_theory.labs.knowledge.variants import VARIANTS
+
+
+def shown_help(capsys, command):
+    with pytest.raises(SystemExit):
+        main(["knowledge", command, "-h"])
+    return " ".join(capsys.readouterr().out.replace("│", "").split())
+
+
+def test_help_names_every_variant(capsys):
+    assert ", ".join(VARIANTS) in shown_help(capsys, "pretrain")
+
+
+@pytest.mark.parametrize("command", ["pretrain", "finetune", "store"])
+def test_help_gives_the_numbers_of_the_recipes(capsys, command):
+    shown = shown_help(capsys, command)
+    new = recipes.FINETUNING_FROM_SCRATCH
+    each = pretrain, finetune, store = recipes.PRETRAINING[2024], recipes.FINETUNING, recipes.STORING
+    epochs = f"in finetune {finetune.epochs} behind pretrain, else {new.epochs}"
+    assert f"{pretrain.epochs} in pretrain, {store.epochs} in store, {epochs}" in shown
+    assert f"{pretrain.batch} in pretrain, {finetune.batch} in finetune and {store.batch} in store" in shown
+    rates = shown.partition("The highest learning rate; by default ")[2].split(".")[0]
+    assert [float(word) for word in rates.split() if word[0].isdigit()] == [recipe.rate for recipe in each]

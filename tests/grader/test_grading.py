@@ -1,0 +1,258 @@
+"""Right answers pass, plausible wrong ones fall with a small counterexample, broken ones are refused."""
+
+import ast
+import io
+import json
+import textwrap
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.grader.contracts.four_keys import KEYS
+from attnlab_theory.grader.grading import BROKEN, RIGHT, WRONG, check_answer, judgement_text, template_of
+from attnlab_theory.grader.submission import BrokenAnswer
+
+
+@pytest.fixture
+def judged(tmp_path):
+    def judge(question: str, body: str, time_limit: float = 60.0):
+        """Judge a function with the contract's own parameters and this body."""
+        contract = CONTRACTS[question]
+        names = ", ".join(parameter.split(":")[0] for parameter in contract.parameters)
+        source = f"import numpy as np\n\ndef f({names}):\n" + textwrap.indent(textwrap.dedent(body), "    ")
+        path = tmp_path / "mine.py"
+        path.write_text(source)
+        return check_answer(f"{path}::f", question, time_limit=time_limit)
+
+    return judge
+
+
+def text_of(judgement) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    console.print(judgement_text(judgement))
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("question", "body"),
+    [
+        ("practical4/2b", "return 10 * (keys[a] + keys[b])"),
+        ("practical4/2b", "return 1e4 * (keys[a] + keys[b])"),
+        ("practical4/2b", "return [1e10 * (x + y) for x, y in zip(keys[a], keys[b])]"),
+        ("practical4/2c.1", "return 10 * (means[a] + means[b])"),
+        ("practical4/2c.1", "return 1e6 * (means[a] + means[b])"),
+        ("practical4/2d.1", "return 20 * means[a], 20 * means[b]"),
+        ("practical4/2d.1", "return 1e4 * np.stack([means[b], means[a]])"),
+        ("practical4/2d.1", "q = 20 * (means[a] + means[b]); return q, q"),
+        ("practical4/2e.2", """
+            B = ua @ ua
+            V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
+            return np.eye(len(ua)), (np.outer(ud, ua) + np.outer(uc, ud)) / B, V"""),
+        ("practical4/2e.2", """
+            B = ua @ ua
+            V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
+            return np.eye(len(ua)), np.outer(ud, ua) + np.outer(uc, ud), V"""),
+        ("cs224n/1b.i", "return basis @ basis.T"),
+        ("cs224n/1b.i", "return basis @ np.linalg.pinv(basis)"),
+        ("cs224n/1b.i", "return (basis @ basis.T).astype(np.float32)"),
+        ("uw/1.2.1", "return 1e5 * keys[0]"),
+        ("uw/1.2.1", "import jax.numpy as jnp; return 20 * jnp.asarray(keys)[0]"),
+        ("uw/1.2.2", "return 1e5 * keys"),
+        ("uw/1.3.1", "return np.zeros(3)"),
+        ("uw/1.3.1", "return keys.mean(axis=0) / 1000"),
+        ("uw/1.3.2", "return 1e5 * np.array([1, 1, 1 / 59.5])"),
+        ("uw/1.3.2", "return 20 * np.array([.6042, .7967, -.0141])"),
+    ],
+)  # fmt: skip
+def test_right_answers_pass(judged, question, body):
+    judgement = judged(question, body)
+    assert judgement.counterexample is None
+    assert judgement.exit_code == RIGHT
+    assert judgement.worst <= judgement.tolerance
+    # Where the givens are fixed there is one case; elsewhere the full number is looked at.
+    assert judgement.cases == CONTRACTS[question].examples + len(CONTRACTS[question].besides)
+    assert f"on {judgement.cases} case" in text_of(judgement)
+
+
+@pytest.mark.parametrize(
+    ("question", "body"),
+    [
+        ("practical4/2b", "return keys[a] + keys[b]"),
+        ("practical4/2b", "return (keys[a] + keys[b]) / 2"),
+        ("practical4/2b", "return 8.5 * (keys[a] + keys[b])"),
+        ("practical4/2b", "return 20 * keys[a]"),
+        ("practical4/2b", "return 20 * (keys[a] - keys[b])"),
+        ("practical4/2b", "return 20 * (keys[0] + keys[1])"),
+        ("practical4/2b", "return np.bincount([a, b], minlength=keys.shape[1]) * 20"),
+        ("practical4/2b", "return 1e308 * (keys[a] + keys[b]) * 1.5"),
+        ("practical4/2b", "return 20 * keys.sum(axis=0)"),
+        ("practical4/2c.1", "return means[a] + means[b]"),
+        ("practical4/2c.1", "return 100 * means[a]"),
+        ("practical4/2d.1", "return 20 * means[a], 20 * means[a]"),
+        ("practical4/2d.1", "return means[a], means[b]"),
+        ("practical4/2d.1", "return 20 * (means[a] + means[b]), 0 * means[a]"),
+        ("practical4/2e.2", """
+            B = ua @ ua
+            V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
+            return np.eye(len(ua)), np.eye(len(ua)), V"""),
+        ("practical4/2e.2", """
+            V = np.outer(ub, ub) - np.outer(uc, uc)
+            return np.eye(len(ua)), np.outer(ud, ua) + np.outer(uc, ud), V"""),
+        ("practical4/2e.2", """
+            B = ua @ ua
+            V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
+            return np.eye(len(ua)), (np.outer(ud, ua) + np.outer(uc, ud)) / B**2, V"""),
+        ("practical4/2e.2", """
+            B = ua @ ua
+            V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
+            return (np.outer(ud, ua) + np.outer(uc, ud)) / B, np.eye(len(ua)), V"""),
+        ("cs224n/1b.i", "return np.eye(len(basis))"),
+        ("cs224n/1b.i", "return basis.sum(axis=1)[:, None] @ basis.sum(axis=1)[None, :]"),
+        ("cs224n/1b.i", "return 0.5 * basis @ basis.T"),
+        ("cs224n/1b.i", "m = basis.shape[1]; return np.diag(np.arange(len(basis)) < m).astype(float)"),
+        ("uw/1.2.1", "return keys[0]"),
+        ("uw/1.2.1", "return 1e5 * keys[1]"),
+        ("uw/1.2.2", "return keys"),
+        ("uw/1.2.2", "return 1e5 * keys[::-1]"),
+        ("uw/1.3.1", "return keys.mean(axis=0)"),
+        ("uw/1.3.1", "return 1e5 * keys.mean(axis=0)"),
+        *(("uw/1.3.2", f"return {scale} * (keys[0] + keys[1]) / 2") for scale in (1, 5, 7, 10, 20, 1e5)),
+        ("uw/1.3.2", "return 1e5 * np.array([.6042, .7967, -.0141])"),
+    ],
+)  # fmt: skip
+def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, body):
+    judgement = judged(question, body)
+    assert judgement.exit_code == WRONG
+    assert judgement.counterexample.error > judgement.tolerance
+    assert "the smallest counterexample found" in text_of(judgement)
+    assert json.loads(json.dumps(judgement.as_json(), allow_nan=False))["right"] is False
+
+
+def test_noise_is_chosen_after_the_query_so_that_no_query_is_too_long(judged):
+    # Scores carry noise of standard deviation 1e-3 at every length of the query: weights near 1/2 move by 1e-3 / 4.
+    for beta in ("1e2", "1e4", "1e6"):
+        judgement = judged("practical4/2c.1", f"return {beta} * (means[a] + means[b])")
+        assert 1e-3 / 4 < judgement.worst < 1e-2
+
+
+def test_no_scale_saves_the_mean_of_two_keys():
+    # The tolerance of uw/1.3.2 is fine enough for this: over all scales the submitted answer stays four times off.
+    keys = np.asarray(KEYS)
+    scores = np.geomspace(0.1, 1e4, 20_000)[:, None] * (keys @ (keys[0] + keys[1]) / 2)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    off = np.abs(weights - [0.5, 0.5, 0, 0]).sum(axis=1).min()
+    assert off > 4 * CONTRACTS["uw/1.3.2"].tolerance
+
+
+def test_a_counterexample_is_shrunk_to_the_least_givens_that_show_it(judged):
+    found = judged("practical4/2b", "return keys[a] + keys[b]").counterexample
+    # Two keys are averaged by any such query; three are the fewest at which the scale matters.
+    assert found.givens["n, d"] == "3, 3"
+    assert found.givens["keys"] == "the first 3 coordinate axes of R^3"
+    assert found.seen["worst values"] == "(-1, -1, 1)"
+    weight = np.e / (2 * np.e + 1)
+    np.testing.assert_allclose(found.error, 2 * (1 - 2 * weight), rtol=8 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize(
+    ("question", "n", "body"),
+    [
+        ("practical4/2b", 37, "return (0 if len(keys) == 37 else 30) * (keys[a] + keys[b])"),
+        ("practical4/2c.1", 61, "return (0 if len(means) == 61 else 30) * (means[a] + means[b])"),
+        ("practical4/2d.1", 42, "s = 0 if len(means) == 42 else 30; return s * means[a], s * means[b]"),
+    ],
+)
+def test_an_answer_that_fails_at_one_size_alone_is_caught_there(judged, question, n, body):
+    judgement = judged(question, body)
+    assert judgement.exit_code == WRONG
+    assert judgement.counterexample.givens["n, d"].startswith(f"{n}, ")
+
+
+@pytest.mark.parametrize("question", ["practical4/2b", "practical4/2c.1", "practical4/2d.1"])
+def test_every_promised_size_is_asked(question):
+    sizes = [case.arguments[0].shape[0] for case in CONTRACTS[question].besides]
+    assert "all 2 <= n <= 64" in CONTRACTS[question].quantified
+    assert sizes == list(range(2, 65))
+
+
+def test_verdicts_are_the_same_on_every_run(judged):
+    first, again = (judged("practical4/2b", "return 8.5 * (keys[a] + keys[b])") for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize(
+    ("question", "body", "line"),
+    [
+        ("practical4/2b", "return [1.0]", "must return q of shape (2,), but returned (1,), at n, d = 2, 2"),
+        ("practical4/2b", "return keys[a] * np.nan", "must return finite numbers, but q holds nan"),
+        (
+            "practical4/2b",
+            "f.calls = getattr(f, 'calls', 0) + 1; return f.calls * keys[a]",
+            "gives different answers to the same givens",
+        ),
+        ("practical4/2d.1", "return means[a]", "must return q1 of shape (2,), but returned ()"),
+        ("practical4/2e.2", "return 1, 2", "must return 3 arrays, but returned a value of type tuple of length 2"),
+        ("uw/1.2.2", "return keys[0]", "must return q of shape (4, 3), but returned (3,)"),
+        ("uw/1.2.1", "return keys[4]", "raised IndexError"),
+        ("uw/1.2.1", "raise NotImplementedError", "is not filled in yet"),
+    ],
+)
+def test_broken_answers_are_refused_in_one_line(judged, question, body, line):
+    with pytest.raises(BrokenAnswer) as caught:
+        judged(question, body)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_slow_answer_is_judged_on_fewer_cases(judged):
+    judgement = judged(
+        "practical4/2b", "import time; time.sleep(0.3); return 20 * (keys[a] + keys[b])", time_limit=4.0
+    )
+    assert judgement.exit_code == RIGHT
+    assert 1 <= judgement.cases < CONTRACTS["practical4/2b"].examples
+
+
+def test_float32_at_a_large_scale_is_named_as_the_reason(judged):
+    judgement = judged("uw/1.3.2", "return (1e5 * np.linalg.pinv(keys) @ [1, 1, 0, 0]).astype(np.float32)")
+    assert judgement.exit_code == WRONG
+    assert "float32" in judgement.notes[0]
+    assert judgement.notes[0] in " ".join(text_of(judgement).split())
+
+
+def test_judging_leaves_nothing_in_the_working_folder(judged, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    judged("practical4/2b", "return keys[a] + keys[b]")
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+@pytest.mark.parametrize("question", CONTRACTS)
+def test_a_template_runs_and_is_politely_refused(question, tmp_path):
+    source = template_of(question)
+    tree = ast.parse(source)
+    contract = CONTRACTS[question]
+    for part in (contract.asks, f"{contract.tolerance:g}", f"attnlab check THIS_FILE.py::{contract.function}"):
+        assert part in source
+    assert " ".join(contract.quantified.split()) in " ".join((ast.get_docstring(tree) or "").split())
+    assert max(map(len, source.splitlines())) <= 116
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    with pytest.raises(BrokenAnswer, match="is not filled in yet"):
+        check_answer(f"{path}::{contract.function}", question)
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("practical4/2c", "practical4/2c.1"), ("uw/1.31", "uw/1.3.1")])
+def test_an_unknown_question_gets_the_nearest_that_can_be_checked(wrong, near):
+    for function in (template_of, lambda question: check_answer("absent.py::f", question)):
+        with pytest.raises(
+            ValueError, match=f"no question '{wrong}' can be checked; the nearest that can is {near} "
+        ):
+            function(wrong)
+
+
+def test_a_broken_answer_is_a_value_error_with_its_own_exit_code():
+    assert issubclass(BrokenAnswer, ValueError)
+    assert (RIGHT, WRONG, BROKEN) == (0, 1, 2)

@@ -1,0 +1,264 @@
+"""A submission may do anything; the lab gets an array or one clear line."""
+
+import os
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.grader.submission import BrokenAnswer, Submission
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(source: str):
+        path = tmp_path / "mine.py"
+        path.write_text(source)
+        return f"{path}::f"
+
+    return write
+
+
+def answer(where, *arguments, time_limit=60.0, any_framework=False):
+    with Submission(where, time_limit=time_limit, any_framework=any_framework) as submission:
+        return submission(*arguments)
+
+
+def refused(where, *arguments, time_limit=60.0):
+    with pytest.raises(BrokenAnswer) as caught:
+        answer(where, *arguments, time_limit=time_limit)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_array_comes_back_bit_for_bit(file):
+    x = np.asarray([[0.1, -1e-300, 3.0], [np.pi, 1e300, -0.0]])
+    assert answer(file("def f(x): return x"), x).tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize(
+    "source", ["return [1, 2.5]", "return (1, 2.5)", "import numpy; return numpy.float32([1, 2.5])"]
+)
+def test_lists_tuples_and_low_precision_arrays_are_numbers(file, source):
+    assert answer(file(f"def f(): {source}")).tolist() == [1.0, 2.5]
+
+
+def test_integers_arrive_as_integers(file):
+    assert answer(file("def f(x, i): return x[i]"), np.arange(3.0), 2) == 2.0
+
+
+def test_jax_answers_are_accepted(file):
+    assert answer(file("import jax.numpy as jnp\ndef f(x): return jnp.sin(x) * 0 + 1"), np.zeros(2)).tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_a_torch_function_is_asked_with_torch_arrays(file):
+    pytest.importorskip("torch")
+    where = file("import torch\ndef f(x): return torch.cumsum(x, 0).bfloat16().requires_grad_()")
+    assert answer(where, np.ones(3), any_framework=True).tolist() == [1, 2, 3]
+
+
+def test_a_torch_model_in_double_precision_is_asked_in_double_precision(file):
+    pytest.importorskip("torch")
+    where = file("import torch\nw = torch.ones(2, 2, dtype=torch.float64)\ndef f(x): return x @ w")
+    assert answer(where, np.ones((1, 2), np.float32), any_framework=True).tolist() == [[2, 2]]
+
+
+def test_what_is_sent_may_be_a_jax_array(file):
+    assert answer(file("def f(x): return x + 1"), jnp.zeros(2)).tolist() == [1, 1]
+
+
+def test_a_jax_function_is_asked_with_jax_arrays(file):
+    where = file("import jax\ndef f(x): return x.at[0].set(7)")
+    assert answer(where, np.ones(2, np.float32), any_framework=True).tolist() == [7, 1]
+
+
+def test_what_a_submission_prints_does_not_reach_the_pipe(file):
+    where = file("import os\nprint('loading')\ndef f():\n print('{}')\n os.write(1, b'noise')\n return 1")
+    assert answer(where) == 1
+
+
+def test_a_submission_may_import_a_file_beside_it(file, tmp_path):
+    (tmp_path / "sheet.py").write_text("ANSWER = 42")
+    assert answer(file("import sheet\ndef f(): return sheet.ANSWER")) == 42
+
+
+def test_a_submission_does_not_find_the_labs_own_files(file):
+    assert "No module named 'grading'" in refused(file("import grading\ndef f(): return 1"))
+
+
+def test_a_submission_may_write_into_what_it_is_given(file):
+    assert answer(file("def f(x):\n x += 1\n return x"), np.zeros(2)).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("def f(:", "SyntaxError: invalid syntax (line 1)"),
+        ("\tx\n  y", "IndentationError"),
+        (
+            "import nonsense_package\ndef f(): pass",
+            "raised ModuleNotFoundError: No module named 'nonsense_package' (line 1)",
+        ),
+        ("def ff(): pass", "has no function 'f'; did you mean 'ff'?"),
+        ("f = 3", "has a 'f', a value of type int, not a function"),
+        ("\ndef f(): return 1 / 0", "raised ZeroDivisionError: division by zero (line 2)"),
+        ("def f(): raise ValueError('two\\nlines')", "raised ValueError: two lines (line 1)"),
+        (
+            "def f(): raise ValueError('\\x1b[2J\\x07')",
+            "raised ValueError: \ufffd[2J\ufffd",
+        ),
+        ("def f(): exit('\\x1b')", "called exit(\ufffd) (line 1)"),
+        ("class E(Exception):\n def __str__(self): raise self\ndef f(): raise E", "raised E (line 3)"),
+        ("def f(x): return x", "raised TypeError: f() missing 1 required positional argument: 'x'"),
+        ("def f(): raise NotImplementedError", "is not filled in yet"),
+        ("import sys\ndef f(): sys.exit(3)", "called exit(3) (line 2) instead of answering"),
+        ("import os\ndef f(): os._exit(0)", "ended the process (exit status 0) instead of answering"),
+        ("import os\nos._exit(4)", "ended the process (exit status 4) instead of answering"),
+        ("def f(): raise KeyboardInterrupt", "raised KeyboardInterrupt (line 1)"),
+        ("def f(): return f()", "raised RecursionError: maximum recursion depth exceeded"),
+        ("def f(): pass", "must return real numbers, but returned a value that is None"),
+        ("def f(): return '1'", "must return real numbers"),
+        ("def f(): return 1j", "must return real numbers, but returned an array of complex128"),
+        ("def f(): return [[1], [1, 2]]", "returned something that is no array of numbers"),
+        ("def f(): return {1: 2}", "must return real numbers, but returned a value of type dict"),
+        (
+            "class A:\n def detach(self): raise OSError('gone')\ndef f(): return A()",
+            "returned something that is no array of numbers: 'A' object has no attribute 'dtype'",
+        ),
+        ("async def f(): return 1", "must return real numbers, but returned a value of type coroutine"),
+    ],
+)
+def test_every_broken_file_gets_one_clear_line(file, source, line):
+    where = file(source)
+    said = refused(where)
+    assert said.startswith(where)
+    assert line in said
+
+
+@pytest.mark.parametrize("name", ["mine.py", "./mine.py", "here/../mine.py"])
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("\ndef f(): return {}[1]", "raised KeyError: 1 (line 2)"),
+        ("def f(:", "SyntaxError: invalid syntax (line 1)"),
+        ("\ndef f(): exit(3)", "called exit(3) (line 2)"),
+    ],
+)
+def test_lines_are_named_for_a_relative_path_too(file, monkeypatch, tmp_path, name, source, line):
+    file(source)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert f"{name}::f " in (said := refused(f"{name}::f"))
+    assert line in said
+
+
+def test_a_nul_byte_is_refused_without_a_line(file):
+    assert refused(file("def f(): return 1\n\0")).endswith("null bytes")
+
+
+@pytest.mark.parametrize(("number", "name"), [(11, "SIGSEGV"), (40, "signal 40")])
+def test_a_crash_names_its_signal(file, number, name):
+    assert refused(file(f"import os\ndef f(): os.kill(os.getpid(), {number})")).endswith(f"died of {name}")
+
+
+def test_a_torch_tensor_that_is_no_array_is_refused(file):
+    pytest.importorskip("torch")
+    said = refused(file("import torch\ndef f(): return torch.eye(2).to_sparse()"))
+    assert "returned something that is no array of numbers" in said
+
+
+@pytest.mark.parametrize("source", ["os.fork()\ndef f(x): return x", "def f(x):\n os.fork()\n return x"])
+def test_a_submission_that_forks_answers_every_call_once(file, source):
+    with Submission(file(f"import os\n{source}")) as submission:
+        assert [submission(np.float64(i)) for i in range(20)] == list(range(20))
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b'{"arrays": 3}\n',
+        b'{"arrays": []}\n',
+        b'{"number": 1, "arrays": []}\n',
+        b'{"number": 1, "arrays": [{"shape": [2], "kind": "float64", "data": ""}]}\n',
+        b"3\n",
+        b"noise\n",
+        b"\xff\n",
+        b"[" * 9999 + b"\n",
+    ],
+)
+def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):
+    where = file(
+        "import contextlib, os\n"
+        "def f():\n"
+        " for descriptor in range(3, 20):\n"
+        f"  with contextlib.suppress(OSError): os.write(descriptor, {written!r})\n"
+        " return 1"
+    )
+    assert refused(where) == (
+        f"{where} writes into the pipe to the lab; it must leave file descriptors alone that it has not opened"
+    )
+
+
+@pytest.mark.parametrize("source", ["while True: pass\ndef f(): pass", "def f():\n while True: pass"])
+def test_an_endless_loop_meets_the_time_limit(file, source):
+    begin = time.monotonic()
+    assert "longer than the time limit of 1 s" in refused(file(source), time_limit=1.0)
+    assert time.monotonic() - begin < 10
+
+
+def test_nothing_of_a_submission_is_left_running(file, tmp_path):
+    where = file(
+        "import os, subprocess\n"
+        "sleep = subprocess.Popen(['sleep', '60'])\n"
+        f"open({str(tmp_path / 'pids')!r}, 'w').write(f'{{os.getpid()}} {{sleep.pid}}')\n"
+        "def f():\n while True: pass"
+    )
+    refused(where, time_limit=2.0)
+    for pid in (tmp_path / "pids").read_text().split():
+        assert gone(int(pid))
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+            # A killed grandchild that nobody reaps stays as a zombie, which runs nothing.
+            with open(f"/proc/{pid}/stat") as stat:
+                if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_two_arrays_are_asked_for_and_counted(file):
+    with Submission(file("def f(): return [1, 2], (3, 4)")) as submission:
+        assert [part.array.tolist() for part in submission.call(parts=2)] == [[1, 2], [3, 4]]
+        with pytest.raises(
+            BrokenAnswer, match="must return 3 arrays, but returned a value of type tuple of length 2"
+        ):
+            submission.call(parts=3)
+
+
+def test_parts_that_cannot_be_told_apart_are_refused(file):
+    where = file("class A(list):\n def __iter__(self): return 1 / 0\ndef f(): return A()")
+    with Submission(where) as submission, pytest.raises(BrokenAnswer, match=r"raised ZeroDivisionError.* \(line 2"):
+        submission.call(parts=2)
+
+
+@pytest.mark.parametrize("where", ["mine.py", "::f", "mine.py::", "mine.py::f()", "mine.py:f"])
+def test_a_name_that_is_not_file_and_function_is_refused(where):
+    assert "expected FILE.py::FUNCTION" in refused(where)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path):
+    assert refused(f"{tmp_path}/absent.py::f").startswith("there is no file")
+    assert "is a folder" in refused(f"{tmp_path}::f")
+    (tmp_path / "answer.txt").write_text("def f(): return 1")
+    assert "its name must end in .py" in refused(f"{tmp_path}/answer.txt::f")

@@ -1,0 +1,124 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.knowledge import figures
+from attnlab_theory.labs.knowledge.findings import measure
+from attnlab_theory.language.text.characters import MASK
+from tests.labs.knowledge.models import PLACES, models
+
+
+@pytest.fixture(scope="module")
+def measured() -> Estimates:
+    return measure(models({"none": 0.0, "rope": 0.8}, seeds=2), PLACES, shuffles=9)
+
+
+def title(figure) -> str:
+    return figure.get_suptitle()
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_figures_need_estimates_only_and_name_their_axes(name, measured):
+    figure = figures.FIGURES[name](measured)
+    assert title(figure)
+    assert all(ax.get_xlabel() for ax in figure.axes)
+    assert figure.axes[0].get_ylabel()
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_a_figure_without_its_estimates_is_missed_loudly(name):
+    with pytest.raises(KeyError, match="no estimate"):
+        figures.FIGURES[name](Estimates())
+
+
+def test_titles_state_what_was_found(measured):
+    assert title(figures.accuracy_by_variant(measured)) == "Held-out persons answered right: none 0%, rope 80%"
+    (auroc,) = measured.of("auroc", variant="rope")
+    assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))
+
+
+@pytest.mark.parametrize("accuracy", [0.1, 0.95])
+def test_the_legend_does_not_lie_on_an_abstention_curve(accuracy, measured):
+    flat = (dataclasses.replace(e, value=accuracy) for e in measured.of("accuracy of the surest", variant="rope"))
+    figure = figures.abstention(Estimates(flat))
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    legend = ax.get_legend().get_window_extent()
+    for line in ax.lines:
+        xs = np.linspace(*line.get_xdata()[[0, -1]], 200)
+        curve = ax.transData.transform(np.column_stack([xs, np.interp(xs, *line.get_data())]))
+        assert legend.count_contains(curve) == 0
+
+
+ROWS = [
+    {"variant": variant, "seed": seed, "step": step, "loss": 3 / step, "accuracy": step / 400}
+    for variant in ("none", "rope")
+    for seed in range(2)
+    for step in range(1, 301)
+]
+
+
+def test_learning_curves_have_a_line_for_each_seed():
+    figure = figures.learning_curves(ROWS)
+    assert [len(ax.lines) for ax in figure.axes] == [4, 4]
+    assert title(figure).endswith("answered right: none 0.01, 75%; rope 0.01, 75%")
+    assert len(figure.axes[0].lines[0].get_xdata()) == 300
+
+
+def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
+    only = [row if row["step"] == 300 else {**row, "accuracy": None} for row in ROWS]
+    figure = figures.learning_curves(only)
+    assert [len(ax.lines) for ax in figure.axes] == [4]
+    assert title(figure).endswith("answered right: none 0.01, 75%; rope 0.01, 75%")
+
+
+def test_a_variant_without_a_curve_is_told_by_what_is_known_of_it():
+    other = {"variant": "nope", "seed": 0, "step": 300, "accuracy": 0.5}
+    assert title(figures.learning_curves([*ROWS, other])).endswith("; nope 50%")
+
+
+@pytest.mark.parametrize("field", ["loss", "accuracy"])
+def test_learning_curves_without_a_curve_are_refused(field):
+    with pytest.raises(ValueError, match=f"rows with '{field}'"):
+        figures.learning_curves([{**row, field: None} for row in ROWS])
+
+
+QUESTION = f"Where was Bada born?{MASK}Bern{MASK}"
+
+
+def test_an_attention_map_counts_the_weight_on_the_name_while_answering():
+    n, mark = len(QUESTION), QUESTION.index(MASK)
+    weights = np.eye(n)
+    # The mark and B look at the name alone, e, r and n at themselves; of the closing mark nobody asks.
+    weights[[mark, mark + 1, n - 1]] = np.arange(n) == QUESTION.index("Bada")
+    figure = figures.attention_map(weights, QUESTION, name="Bada", head="layer 1, head 2")
+    assert title(figure) == "layer 1, head 2: while answering, 40% of the weight lies on the name"
+    assert f"{MASK}: mark" in figure.axes[0].get_xlabel()
+
+
+@pytest.mark.parametrize(
+    ("characters", "name", "said"),
+    [
+        (QUESTION[:-1], "Bada", "need as many rows"),
+        (QUESTION, "Bado", "does not hold the name 'Bado'"),
+        (QUESTION.replace(MASK, "-"), "Bada", "no mark"),
+    ],
+    ids=["length", "name", "mark"],
+)
+def test_an_attention_map_of_something_else_is_refused(characters, name, said):
+    with pytest.raises(ValueError, match=said):
+        figures.attention_map(np.eye(len(QUESTION)), characters, name=name, head="any")
+
+
+def test_an_attention_map_finds_a_short_name_and_shows_it_as_written():
+    question = f"Where was W born?{MASK}Pisa"
+    weights = np.tile(np.eye(len(question))[10], (len(question), 1))
+    figure = figures.attention_map(weights, question, name="W", head="any")
+    assert "100%" in figure.get_suptitle()
+    name = "K$_$ Li"
+    question = f"Where was {name} born?{MASK}Pisa"
+    figure = figures.attention_map(np.eye(len(question)), question, name=name, head="any")
+    figure.draw_without_rendering()
+    assert r"K\$_\$ Li" in figure.axes[0].get_xlabel()
