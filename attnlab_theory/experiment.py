@@ -56,7 +56,7 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
     """
     return check(
         claim,
-        key=key_for(seed, claim.stream or claim.name),
+        key=key_for(seed, claim.stream_name),
         error_rate=experiment.error_rate / sum(len(each.settings) for each in experiment.claims),
         max_draws=experiment.max_draws[budget],
         experiment=experiment.name,

@@ -122,7 +122,9 @@ def labs_entered(path: Path) -> set[str]:
 LABS = {folder.name for folder in (PACKAGE / "labs").iterdir() if (folder / "__init__.py").exists()}
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "labs").rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "labs").rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
+)
 def test_no_lab_imports_another(path):
     parts = path.relative_to(PACKAGE / "labs").parts
     own = {parts[0]} if len(parts) > 1 else set()

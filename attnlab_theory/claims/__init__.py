@@ -1,8 +1,10 @@
 """Statements with a number in them: where what is measured meets what is predicted, and is judged."""
 
 from attnlab_theory.claims import cost, features, limits, noisy_keys, positions, routing, selecting, sparse
-from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict
+from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict, exact_claim, foil
 from attnlab_theory.claims.judging import check, check_rivals, judge
+from attnlab_theory.claims.measuring import Measurement, measure
+from attnlab_theory.claims.setting import Setting, Traced
 
 CLAIMS: tuple[Claim, ...] = (
     *selecting.CLAIMS,
@@ -16,4 +18,19 @@ CLAIMS: tuple[Claim, ...] = (
 )
 """Every claim of the lab, in the order of the book. Explicit: no discovery."""
 
-__all__ = ["CLAIMS", "Claim", "Finding", "Findings", "Verdict", "check", "check_rivals", "judge"]
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "Finding",
+    "Findings",
+    "Measurement",
+    "Setting",
+    "Traced",
+    "Verdict",
+    "check",
+    "check_rivals",
+    "exact_claim",
+    "foil",
+    "judge",
+    "measure",
+]

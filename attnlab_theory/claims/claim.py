@@ -2,16 +2,22 @@
 
 import dataclasses
 import enum
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.stats.bounds import Bound
+from attnlab_theory.claims.setting import Setting, built
+from attnlab_theory.stats.bounds import Bound, exact
 from attnlab_theory.stats.interval import Interval
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Setting)
+
+FACTOR = 4
+"""The resolution of an exact claim is this many times its rounding: its measured interval is two wide."""
 
 
 class Verdict(enum.StrEnum):
@@ -24,31 +30,184 @@ class Verdict(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Claim(Generic[P]):
-    """E[draw] lies in predict(setting) wherever the hypotheses hold.
+    """E[draw] lies in the predicted interval at every setting at which the hypotheses hold.
 
-    A setting is a frozen dataclass of plain numbers. Its integers and strings are shapes and choices,
-    known while compiling; its floats are traced, so that a sweep over them costs one compilation and
-    shares its random keys. Draws of an `exact` claim are computed once, eagerly, at the plain setting.
+    What does not depend on the setting is given as a value, the rest as a function of the setting. Draws of an
+    `exact` claim are computed once, eagerly, at the plain setting; all others are compiled, with the setting's
+    `Traced` fields as arguments.
+
+    Raises:
+        ValueError: if there is no setting, or one is not a `Setting` or not of the kind of the others.
     """
 
     name: str
     statement: str
     """LaTeX allowed; one sentence whose negation can be imagined."""
     source: str
-    """Paper, theorem, page; or the homework question."""
-    hypotheses: dict[str, Callable[[P], bool]]
-    predict: Callable[[P], Interval]
+    """Parts joined by "; ": a section of docs/mathematics, papers by their keys in docs/sources.md, homework
+    questions by their ids in the answer sheet; a comma and free words may follow each."""
+    hypotheses: Mapping[str, Callable[[P], bool]] = dataclasses.field(default_factory=dict)
+    predict: Interval | Callable[[P], Interval]
     draw: Callable[[PRNGKeyArray, P], Scalar]
-    bound: Callable[[P], Bound]
-    resolution: Callable[[P], float]
+    bound: Bound | Callable[[P], Bound]
+    resolution: float | Callable[[P], float]
     """The widest measured interval that may count as support."""
     settings: tuple[P, ...]
     expect: Verdict = Verdict.SUPPORTED
-    """REFUTED for a claim the lab exists to knock down."""
-    stream: str = ""
-    """Claims of one stream see the same random keys; empty: the claim's own name."""
+    """REFUTED for a foil, a statement that the lab exists to knock down."""
+    stream: "str | Claim[Any]" = ""
+    """Whose random keys are seen: another claim's, those of this name, or by default the claim's own."""
     chunk: int = 1024
     """Draws per device step."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.settings, tuple) or not self.settings:
+            raise ValueError(
+                f"{self.name}: settings must be a tuple of at least one setting, not {self.settings!r}"
+            )
+        for setting in self.settings:
+            if not isinstance(setting, Setting):
+                from attnlab_theory.claims import _legacy  # TEMPORARY
+
+                _legacy.adopt(type(setting))
+                continue
+                raise ValueError(f"{self.name}: a setting must be an instance of a Setting, not {setting!r}")
+            if type(setting) is not self.kind:
+                kinds = f"{self.kind.__name__} and {type(setting).__name__}"
+                raise ValueError(f"{self.name}: all settings of a claim are of one kind, not {kinds}")
+
+    @property
+    def kind(self) -> type[P]:
+        """The class of its settings."""
+        return type(self.settings[0])
+
+    @property
+    def stream_name(self) -> str:
+        """What its random keys are derived from: claims of one stream see the same keys."""
+        return self.stream.stream_name if isinstance(self.stream, Claim) else self.stream or self.name
+
+    def at(self, **fields: Any) -> P:
+        """A setting of this claim.
+
+        Raises:
+            ValueError: if a field is unknown, missing or does not hold its value; one line that names the claim
+                and the field.
+        """
+        try:
+            return built(self.kind, fields)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
+
+    def predicted_at(self, setting: P) -> Interval:
+        """What is predicted.
+
+        Raises:
+            ValueError: if that is not an `Interval`.
+        """
+        return self.interval(self.predict, setting)
+
+    def interval(self, predict: Interval | Callable[[P], Interval], setting: P) -> Interval:
+        """What any prediction of this claim's expectation says at a setting.
+
+        Raises:
+            ValueError: if that is not an `Interval`.
+        """
+        predicted = predict(setting) if callable(predict) else predict
+        if not isinstance(predicted, Interval):
+            raise ValueError(
+                f"{self.name}: predict must give an Interval, not {predicted!r}, at {setting}; an equality is "
+                "Interval.point(x), a bound Interval.at_most(x)"
+            )
+        return predicted
+
+    def bound_at(self, setting: P) -> Bound:
+        """The bound of the measurement.
+
+        Raises:
+            ValueError: if that is not a `Bound`.
+        """
+        bound = self.bound if isinstance(self.bound, Bound) else self.bound(setting)
+        if not isinstance(bound, Bound):
+            raise ValueError(f"{self.name}: bound must give a Bound, not {bound!r}, at {setting}")
+        return bound
+
+    def resolution_at(self, setting: P) -> float:
+        """The widest measured interval that may count as support.
+
+        Raises:
+            ValueError: if that is not a positive finite number.
+        """
+        resolution = self.resolution(setting) if callable(self.resolution) else self.resolution
+        if not isinstance(resolution, int | float | np.floating) or not 0 < resolution < math.inf:
+            raise ValueError(
+                f"{self.name}: the resolution must be positive and finite, not {resolution!r}, at {setting}"
+            )
+        return float(resolution)
+
+
+def exact_claim(
+    *,
+    name: str,
+    statement: str,
+    source: str,
+    hypotheses: Mapping[str, Callable[[P], bool]] | None = None,
+    predict: Interval | Callable[[P], Interval],
+    draw: Callable[[PRNGKeyArray, P], Scalar],
+    rounding: float | Callable[[P], float],
+    settings: tuple[P, ...],
+    expect: Verdict = Verdict.SUPPORTED,
+    stream: "str | Claim[Any]" = "",
+) -> Claim[P]:
+    """A claim about a number that is computed once, with no chance in it.
+
+    Args:
+        rounding: a derived bound on the absolute error of the computation. The measured interval is the number
+            plus or minus it; the resolution is `FACTOR` times it.
+
+    Args, otherwise: as `Claim`.
+    """
+
+    def at(setting: P) -> float:
+        return rounding(setting) if callable(rounding) else rounding
+
+    return Claim(
+        name=name,
+        statement=statement,
+        source=source,
+        hypotheses=hypotheses or {},
+        predict=predict,
+        draw=draw,
+        bound=lambda setting: exact(at(setting)),
+        resolution=lambda setting: FACTOR * at(setting),
+        settings=settings,
+        expect=expect,
+        stream=stream,
+    )
+
+
+def foil(claim: Claim[P], *, name: str, statement: str, source: str, **changed: Any) -> Claim[P]:
+    """The claim with something changed that makes it wrong: its verdict is expected to be REFUTED.
+
+    Args:
+        claim: what is right.
+        name: of the foil.
+        statement: the wrong statement.
+        source: who says so, or what was left out.
+        changed: fields of the claim that differ: at least one of `predict`, `draw` and `settings`. `expect` is no
+            choice.
+
+    Raises:
+        ValueError: if none of these three differs, or a field cannot be changed.
+    """
+    known = {field.name for field in dataclasses.fields(claim)} - {"expect"}
+    for field in changed:
+        if field not in known:
+            raise ValueError(f"{name}: a foil cannot change {field!r}; the fields are {', '.join(sorted(known))}")
+    if not {"predict", "draw", "settings"} & set(changed):
+        raise ValueError(f"{name}: a foil of {claim.name} must differ from it in predict, draw or settings")
+    return dataclasses.replace(
+        claim, name=name, statement=statement, source=source, expect=Verdict.REFUTED, **changed
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

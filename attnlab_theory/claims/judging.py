@@ -2,22 +2,21 @@
 
 import dataclasses
 import functools
-import itertools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
 from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict
+from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import draws as streams
 from attnlab_theory.stats.bounds import Bound
 from attnlab_theory.stats.interval import Interval
+from attnlab_theory.stats.rounds import Round, rounds
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Setting)
 
 
 def judge(predicted: Interval, measured: Interval, resolution: float) -> Verdict:
@@ -78,7 +77,7 @@ def check(
 
 def check_rivals(
     claim: Claim[P],
-    rivals: Sequence[Callable[[P], Interval]],
+    rivals: Sequence[Interval | Callable[[P], Interval]],
     *,
     key: PRNGKeyArray,
     error_rate: float,
@@ -99,7 +98,7 @@ def check_rivals(
 
     Args, raises: otherwise as `check`.
     """
-    settings = claim.settings if settings is None else tuple(settings)
+    settings = claim.settings if settings is None else tuple(_checked(claim, setting) for setting in settings)
     if not 0 < error_rate < 1:
         raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
     cases = [_case(claim, setting, rivals, experiment) for setting in settings]
@@ -140,7 +139,7 @@ class _Case(Generic[P]):
                 claim=self.claim.name,
                 statement=self.claim.statement,
                 source=self.claim.source,
-                setting=_fields(self.setting),
+                setting=self.setting.as_json(),
                 predicted=predicted,
                 measured=measured,
                 draws=draws,
@@ -152,26 +151,30 @@ class _Case(Generic[P]):
             )
 
 
-def _case(claim: Claim[P], setting: P, rivals: Sequence[Callable[[P], Interval]], experiment: str) -> _Case[P]:
+def _checked(claim: Claim[P], setting: Any) -> P:
+    """The setting built anew: whatever was done to it, its fields hold values of their types."""
+    if not isinstance(setting, claim.kind):
+        raise ValueError(f"{claim.name}: a setting of this claim is a {claim.kind.__name__}, not {setting!r}")
+    return claim.at(**setting.fields())
+
+
+def _case(
+    claim: Claim[P], setting: P, rivals: Sequence[Interval | Callable[[P], Interval]], experiment: str
+) -> _Case[P]:
     for hypothesis, holds in claim.hypotheses.items():
         if not holds(setting):
             raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")
-    resolution = claim.resolution(setting)
-    if not 0 < resolution < math.inf:
-        raise ValueError(
-            f"{claim.name}: the resolution must be positive and finite, not {resolution}, at {setting}"
-        )
+    resolution, bound = claim.resolution_at(setting), claim.bound_at(setting)
     # Each is asked once: a prediction may cost a quadrature.
-    return _Case(
-        claim, experiment, setting, claim.bound(setting), resolution, [predict(setting) for predict in rivals], {}
-    )
+    predicted = [claim.interval(predict, setting) for predict in rivals]
+    return _Case(claim, experiment, setting, bound, resolution, predicted, {})
 
 
 def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
     # A draw made on the host in float64 stays so: nothing here passes through jax's default dtype.
     value = np.asarray(claim.draw(key, case.setting), dtype=np.float64)
     if value.shape:
-        raise ValueError(f"{claim.name} drew an array of shape {value.shape}, not a number, at {case.setting}")
+        raise ValueError(f"{claim.name} {streams.NotOneNumber(value.shape)}, at {case.setting}")
     _require_finite(claim, case.setting, value[None])
     measured = case.bound.interval(value[None], 0.0)
     if case.resolution < measured.width:
@@ -186,41 +189,40 @@ def _check_rounds(
     claim: Claim[P], key: PRNGKeyArray, cases: list[_Case[P]], error_rate: float, max_draws: int
 ) -> None:
     size = streams.CHUNKS_PER_BLOCK * claim.chunk
-    if max_draws < size:
-        raise ValueError(
-            f"{claim.name}: max_draws is {max_draws}, but a block holds {size}: lower the claim's chunk"
-        )
-    block = _sampler(claim.draw, _static_part(cases[0].setting), claim.chunk)
-    points = _stack([_traced_part(case.setting) for case in cases])
+    block = _sampler(claim.draw, claim.kind, cases[0].setting.static(), claim.chunk)
+    points = _stack([case.setting.traced() for case in cases])
     drawn: list[list[np.ndarray]] = [[] for _ in cases]
-    blocks = 0
-    for round_ in itertools.count(1):
-        for index in range(blocks, 2 ** (round_ - 1)):
-            values = block(key, index, points)
+    for round_ in _rounds(claim, size, max_draws):
+        for index in round_.blocks:
+            values = _block_of_numbers(claim, cases[0].setting, functools.partial(block, key, index, points))
             for i, case in enumerate(cases):
                 if not case.is_decided:
                     _require_finite(claim, case.setting, values[:, i])
                     # A copy: a view would keep the whole block alive for as long as one setting needs it.
                     drawn[i].append(values[:, i].copy())
-        blocks = 2 ** (round_ - 1)
-        last = 2 * blocks * size > max_draws
         for i, case in enumerate(cases):
             if case.is_decided:
                 continue
-            measured = case.bound.interval(np.concatenate(drawn[i]), error_rate / (round_ * (round_ + 1)))
-            case.judge(measured, blocks * size, error_rate, last=last)
+            measured = case.bound.interval(np.concatenate(drawn[i]), round_.spends(error_rate))
+            case.judge(measured, round_.draws, error_rate, last=round_.is_last)
             if case.is_decided:
                 drawn[i].clear()
         if all(case.is_decided for case in cases):
             return
 
 
-def with_fields(kind: type[P], fields: dict[str, Any]) -> P:
-    """A setting built without __init__: the types of its fields speak of plain numbers, and these may be traced."""
-    setting = object.__new__(kind)
-    for name, value in fields.items():
-        object.__setattr__(setting, name, value)
-    return setting
+def _rounds(claim: Claim[P], size: int, max_draws: int) -> Iterator[Round]:
+    try:
+        yield from rounds(size, max_draws)
+    except ValueError as error:
+        raise ValueError(f"{claim.name}: {error}") from None
+
+
+def _block_of_numbers(claim: Claim[P], setting: P, drawn: Callable[[], np.ndarray]) -> np.ndarray:
+    try:
+        return drawn()
+    except streams.NotOneNumber as error:
+        raise ValueError(f"{claim.name} {error}, at {setting}") from None
 
 
 def _require_finite(claim: Claim[P], setting: P, draws: np.ndarray) -> None:
@@ -228,41 +230,23 @@ def _require_finite(claim: Claim[P], setting: P, draws: np.ndarray) -> None:
         raise ValueError(f"{claim.name} drew {draws[~np.isfinite(draws)][0]} at {setting}")
 
 
-def _fields(setting: Any) -> dict[str, Any]:
-    return {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
-
-
-def _traced_part(setting: Any) -> dict[str, float]:
-    return {name: value for name, value in _fields(setting).items() if isinstance(value, float)}
-
-
-def _static_part(setting: Any) -> tuple[type, tuple[tuple[str, Any], ...]]:
-    return type(setting), tuple((n, v) for n, v in _fields(setting).items() if not isinstance(v, float))
-
-
-def _groups(settings: Sequence[Any]) -> list[list[int]]:
-    """Indices of the settings that differ in floats only, in order of first appearance."""
+def _groups(settings: Sequence[Setting]) -> list[list[int]]:
+    """Indices of the settings that differ in traced fields only, in order of first appearance."""
     groups: dict[Any, list[int]] = {}
     for i, setting in enumerate(settings):
-        groups.setdefault(_static_part(setting), []).append(i)
+        groups.setdefault(setting.static(), []).append(i)
     return list(groups.values())
 
 
 def _stack(points: list[dict[str, float]]) -> dict[str, Array]:
-    # Settings without a single float still need something to vmap over.
+    # Settings without a traced field still need something to vmap over.
     numbered = [{"": float(i), **point} for i, point in enumerate(points)]
     return {name: jnp.asarray([point[name] for point in numbered]) for name in numbered[0]}
 
 
 @functools.cache
-def _sampler(draw: Callable, static: tuple[type, tuple[tuple[str, Any], ...]], chunk: int) -> streams.Block:
-    kind, shape = static
-
+def _sampler(draw: Callable, kind: type[Setting], static: tuple[tuple[str, Any], ...], chunk: int) -> streams.Block:
     def at(key: PRNGKeyArray, traced: dict[str, Array]) -> Array:
-        setting = with_fields(kind, {name: value for name, value in (*shape, *traced.items()) if name})
-        value = jnp.asarray(draw(key, setting), dtype=jax.dtypes.canonicalize_dtype(float))
-        if value.shape:
-            raise ValueError(f"{kind.__qualname__}: a draw must be one number, not an array of shape {value.shape}")
-        return value
+        return draw(key, kind.with_traced({name: v for name, v in (*static, *traced.items()) if name}))
 
     return streams.blocks_of(at, chunk)

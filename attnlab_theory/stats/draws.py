@@ -20,6 +20,13 @@ HOST_CALL = re.compile("lapack|callback")
 Block = Callable[[PRNGKeyArray, int, Any], Float[np.ndarray, "block points"]]
 
 
+class NotOneNumber(ValueError):
+    """A draw that gives an array."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(f"drew an array of shape {shape}, not one number")
+
+
 def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int) -> Block:
     """A compiled function `(key, index, points) -> draws` that makes block `index` of a stream.
 
@@ -31,8 +38,18 @@ def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int)
     Args:
         draw: one draw at one point; jax-traceable.
         chunk: draws per device step, which bounds the memory.
+
+    Raises:
+        NotOneNumber: from the block, if a draw gives an array.
     """
-    at_all_points = jax.vmap(jax.vmap(draw, in_axes=(None, 0)), in_axes=(0, None))
+
+    def number(key: PRNGKeyArray, point: Any) -> Array:
+        value = jnp.asarray(draw(key, point), dtype=jax.dtypes.canonicalize_dtype(float))
+        if value.shape:
+            raise NotOneNumber(value.shape)
+        return value
+
+    at_all_points = jax.vmap(jax.vmap(number, in_axes=(None, 0)), in_axes=(0, None))
 
     def one_chunk(key: PRNGKeyArray, index: Array, points: Any) -> Array:
         return at_all_points(jax.random.split(jax.random.fold_in(key, index), chunk), points)

@@ -39,7 +39,7 @@ def pretended(name: str, verdict: Verdict | None = None) -> Findings:
     return Findings(
         Finding(
             experiment="", claim=name, statement="", source="", setting=dataclasses.asdict(setting),
-            predicted=claim.predict(setting), measured=claim.predict(setting), draws=1, error_rate=0.0,
+            predicted=claim.predicted_at(setting), measured=claim.predicted_at(setting), draws=1, error_rate=0.0,
             resolution=1.0, bound="", verdict=verdict or claim.expect, expect=claim.expect,
         )
         for setting in claim.settings

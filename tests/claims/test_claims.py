@@ -29,13 +29,13 @@ def moved(finding: Finding) -> list[Interval]:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
 def test_claim_comes_out_as_expected_and_moved_predictions_fall(claim: Claim):
-    findings = check(claim, key=key_for(1, claim.stream or claim.name), error_rate=ERROR_RATE, max_draws=MAX_DRAWS)
+    findings = check(claim, key=key_for(1, claim.stream_name), error_rate=ERROR_RATE, max_draws=MAX_DRAWS)
     assert [f for f in findings if not f.as_expected] == []
     if claim.expect != Verdict.SUPPORTED:
         return
     wrong = [moved(finding) for finding in findings]
     assert all(wrong), "a claim that predicts every number says nothing"
-    (exact,) = {claim.bound(setting).is_exact for setting in claim.settings}
+    (exact,) = {claim.bound_at(setting).is_exact for setting in claim.settings}
     if exact:
         # One number, which another measurement would only compute again.
         verdicts = [judge(p, f.measured, f.resolution) for f, ps in zip(findings, wrong, strict=True) for p in ps]
@@ -51,7 +51,7 @@ def on_other_keys(claim: Claim, wrong: dict[Any, list[Interval]]) -> list[Findin
     predictions fall early: this costs less than a check.
     """
     rivals = [lambda setting: wrong[setting][0], lambda setting: wrong[setting][-1]]
-    key = key_for(2, claim.stream or claim.name)
+    key = key_for(2, claim.stream_name)
     again = check_rivals(claim, rivals, key=key, error_rate=ERROR_RATE, max_draws=MAX_DRAWS)
     return [finding for findings in again for finding in findings]
 

@@ -1,0 +1,96 @@
+"""The mean of anything, to a wanted width: what a researcher needs before there is a prediction."""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import Scalar
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Bound, Interval, student
+from attnlab_theory.stats import draws as streams
+from attnlab_theory.stats.rounds import rounds
+
+LARGE_SAMPLE = student("no bound was given, so the mean of the draws is taken as normal")
+"""Used where nothing is known of the draws: no guarantee, as its assumption says."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """A mean with its interval."""
+
+    interval: Interval
+    """Holds the mean, but for a chance of `error_rate`, if the assumption of the bound holds."""
+    wanted: float
+    """The width that was asked for."""
+    draws: int
+    error_rate: float
+    bound: str
+    """The bound and its assumption."""
+
+    @property
+    def is_narrow_enough(self) -> bool:
+        """Whether the wanted width was reached within the cap on draws."""
+        return self.interval.width <= self.wanted
+
+    def __str__(self) -> str:
+        low, high = self.interval.low, self.interval.high
+        told = f"{low:.6g} to {high:.6g} ({self.draws:,} draws, error rate {self.error_rate:g}; {self.bound})"
+        return told if self.is_narrow_enough else f"{told}; NOT as narrow as {self.wanted:g}: allow more draws"
+
+
+def measure(
+    draw: Callable[[PRNGKeyArray], Scalar],
+    *,
+    width: float,
+    bound: Bound = LARGE_SAMPLE,
+    error_rate: float = 1e-3,
+    max_draws: int = 2**24,
+    chunk: int = 1024,
+    seed: int = 0,
+) -> Measurement:
+    """The mean of a random number, to a wanted width at a stated error rate.
+
+    Draws come in rounds that double, as in `check`: stopping at the first interval that is narrow enough keeps
+    the error rate.
+
+    Args:
+        draw: one random number from a PRNG key; jax-traceable.
+        width: of the interval, high - low; drawing stops as soon as it is reached.
+        bound: what is known of the draws: `proportion()`, `bounded(low, high)`, `known_variance(v)`. By default
+            nothing is, and the interval is that of a large sample, which keeps its error rate only roughly.
+        error_rate: the chance that the interval misses the mean, between 0 and 1.
+        max_draws: the cap, declared before looking; at least one block of `8 * chunk`.
+        chunk: draws per device step.
+        seed: another seed gives other draws.
+
+    Returns:
+        The measurement; its `is_narrow_enough` says whether the width was reached within the cap.
+
+    Raises:
+        ValueError: if the width is not positive, the error rate not between 0 and 1, the bound one of exact
+            numbers, the cap below a block, or a draw is not one finite number or breaks the bound's assumption.
+    """
+    refuse.not_positive(width=width)
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    if bound.is_exact:
+        raise ValueError("an exact number is no mean of draws: call the function, or use exact_claim")
+    block = streams.blocks_of(lambda key, point: draw(key), chunk)
+    key, points = key_for(seed, "measure"), jnp.zeros(1)
+    drawn: list[np.ndarray] = []
+    for round_ in rounds(streams.CHUNKS_PER_BLOCK * chunk, max_draws):
+        drawn += [block(key, index, points)[:, 0] for index in round_.blocks]
+        interval = bound.interval(np.concatenate(drawn), round_.spends(error_rate))
+        if interval.width <= width or round_.is_last:
+            return Measurement(
+                interval=interval,
+                wanted=width,
+                draws=round_.draws,
+                error_rate=error_rate,
+                bound=f"{bound.name}: {bound.assumption}",
+            )
+    raise AssertionError("the last round returns")

@@ -1,0 +1,174 @@
+"""What a claim is judged at: named numbers and choices, whose types say how each of them is used.
+
+    class Copying(Setting):
+        n: int                 # a shape: known while the draw is compiled
+        coupling: Coupling     # a choice, an enumeration: known while the draw is compiled
+        beta: Traced[float]    # compiled once for all its values
+
+Settings are built by keyword. A value of another type is converted where nothing is lost, else refused.
+"""
+
+import dataclasses
+import difflib
+import enum
+import math
+import types
+import typing
+from typing import Annotated, Any, Self, TypeVar, dataclass_transform
+
+import numpy as np
+
+N = TypeVar("N", int, float)
+
+_TRACED = "traced"
+
+Traced = Annotated[N, _TRACED]
+"""`Traced[float]` or `Traced[int]`: a number that is an argument of the compiled draw.
+
+A sweep over it costs one compilation, and all its values share their random keys. Inside a compiled draw it is
+a jax scalar of the default floating type, `Traced[int]` as well.
+"""
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Setting:
+    """The base of all settings: every subclass is a frozen dataclass with keyword-only fields.
+
+    A field is `int`, `float`, `bool`, an enumeration of strings, `tuple[int, ...]`, or `Traced` of a number.
+
+    Raises:
+        TypeError: from a class whose field has another type.
+        ValueError: from a value that its field's type cannot hold; one line that names class and field.
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+        for name, kind in field_types(cls).items():
+            if not _is_allowed(kind):
+                raise TypeError(
+                    f"{cls.__name__}.{name}: a field of a setting is int, float, bool, an enumeration of strings, "
+                    f"tuple[int, ...] or Traced of a number, not {kind}"
+                )
+
+    def __post_init__(self) -> None:
+        for name, kind in field_types(type(self)).items():
+            try:
+                value = _converted(_plain(kind), getattr(self, name))
+            except ValueError as error:
+                raise ValueError(f"{type(self).__name__}.{name} {error}") from None
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def with_traced(cls, fields: dict[str, Any]) -> Self:
+        """A setting inside a compiled draw: its traced fields hold jax's tracers, which nothing checks."""
+        setting = object.__new__(cls)
+        for name, value in fields.items():
+            object.__setattr__(setting, name, value)
+        return setting
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields, choices as their strings."""
+        return {name: v.value if isinstance(v, enum.Enum) else v for name, v in self.fields().items()}
+
+    def fields(self) -> dict[str, Any]:
+        """Name to value, in order."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(typing.cast(Any, self))}
+
+    def traced(self) -> dict[str, float]:
+        """The arguments of the compiled draw."""
+        kinds = field_types(type(self))
+        return {name: float(value) for name, value in self.fields().items() if is_traced(kinds[name])}
+
+    def static(self) -> tuple[tuple[str, Any], ...]:
+        """What is known while the draw is compiled: settings that agree in it share one program."""
+        kinds = field_types(type(self))
+        return tuple((name, value) for name, value in self.fields().items() if not is_traced(kinds[name]))
+
+
+S = TypeVar("S", bound=Setting)
+
+
+def built(kind: type[S], fields: dict[str, Any]) -> S:
+    """A setting from names and values, such as those of a finding or of a file.
+
+    Raises:
+        ValueError: if a field is unknown or missing, or its value does not fit; one line that names it.
+    """
+    known = [field.name for field in dataclasses.fields(typing.cast(Any, kind))]
+    for name in fields:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(known)}"
+            raise ValueError(f"{kind.__name__} has no field {name!r}; {hint}")
+    missing = [name for name in known if name not in fields]
+    if missing:
+        raise ValueError(f"{kind.__name__} lacks a value for {', '.join(missing)}")
+    return kind(**fields)
+
+
+def field_types(kind: type[Setting]) -> dict[str, Any]:
+    """The declared types, `Traced` kept."""
+    return typing.get_type_hints(kind, include_extras=True)
+
+
+def is_traced(kind: Any) -> bool:
+    """Whether a field of this declared type is an argument of the compiled draw."""
+    return typing.get_origin(kind) is Annotated and _TRACED in kind.__metadata__
+
+
+def _plain(kind: Any) -> Any:
+    return kind.__origin__ if is_traced(kind) else kind
+
+
+def _is_allowed(kind: Any) -> bool:
+    if is_traced(kind):
+        return _plain(kind) in (int, float)
+    return kind in (int, float, bool) or kind == tuple[int, ...] or _is_choice(kind)
+
+
+def _is_choice(kind: Any) -> bool:
+    return isinstance(kind, type) and not isinstance(kind, types.GenericAlias) and issubclass(kind, enum.StrEnum)
+
+
+def _converted(kind: Any, value: Any) -> Any:
+    """The value as this type.
+
+    Raises:
+        ValueError: if something would be lost.
+    """
+    if kind is bool:
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        raise ValueError(f"must be True or False, not {value!r}")
+    if kind is int:
+        return _whole(value)
+    if kind is float:
+        return _real(value)
+    if kind == tuple[int, ...]:
+        if isinstance(value, tuple | list):
+            return tuple(_whole(each) for each in value)
+        raise ValueError(f"must be a tuple of whole numbers, not {value!r}")
+    if isinstance(value, str):
+        choices = [str(choice) for choice in kind]
+        if str(value) in choices and (type(value) is str or isinstance(value, kind)):
+            return kind(str(value))
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"must be one of {', '.join(map(repr, choices))}, not {str(value)!r}{hint}")
+    raise ValueError(f"must be one of {', '.join(repr(str(choice)) for choice in kind)}, not {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> int:
+    if not _is_number(value) or not math.isfinite(value) or int(value) != value:
+        raise ValueError(f"must be a whole number, not {value!r}")
+    return int(value)
+
+
+def _real(value: Any) -> float:
+    if not _is_number(value) or math.isnan(value) or (isinstance(value, int) and int(float(value)) != value):
+        raise ValueError(f"must be a number, not {value!r}")
+    return float(value)
