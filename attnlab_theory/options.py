@@ -19,11 +19,11 @@ class RunOptions:
     """Options of a run."""
 
     budget: Budget = "quick"
-    """How many draws a claim may use: quick for a look, full for the committed results."""
+    """How many draws a claim may use. The committed results are full."""
     seed: int = 0
-    """Every random number of the run follows from it."""
+    """The seed of all random numbers."""
     out: Path = Path("lab")
-    """Folder for the JSON and the figures; made if absent."""
+    """The folder for results and figures. It is made if it does not exist."""
     json: bool = False
     """Print one JSON value on standard output and nothing else."""
 

@@ -29,7 +29,7 @@ def draw_figure(findings: Findings):
         xlabel="variance of the isotropic noise, $a$",
         ylabel=r"mean squared error, $\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$",
     )
-    left.legend(title="line predicted, interval measured", title_fontsize=9)
+    left.legend()
     grid = findings.of("no-query-for-the-pair-beats-the-best")
     xs, ys = sorted(set(grid.values("on_a"))), sorted(set(grid.values("on_b")))
     cells = [[grid.of(f.claim, on_a=x, on_b=y)[0].measured.centre for x in xs] for f in grid[:1] for y in ys]
@@ -56,6 +56,7 @@ def draw_figure(findings: Findings):
         title=r"measured error of $x\mu_a + y\mu_b$, $a = 10^{-4}$",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
+    style.legend(figure)
     return figure
 
 

@@ -12,55 +12,56 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (layers, heard, task) = style.panels(
-        "One global block connects everything in two layers, random links in a few; "
-        "in one layer BigBird answers only what it sees",
+        "A global block connects all blocks in two layers, random links in a few; "
+        "one layer answers only where the mask lets it look",
         columns=3,
         size=(13.2, 4.2),
     )
     curves = (
         (findings.of("window-layers", window=3), "window alone"),
-        (findings.of("random-layers"), "and 2 random links"),
+        (findings.of("random-layers"), "and 2 random links: at least"),
         (findings.of("global-layers"), "and 1 global block"),
     )
     for series, (chosen, label) in enumerate(curves):
         if series == 1:
             low = [f.predicted.low for f in chosen]
-            layers.plot(chosen.values("blocks"), low, color=style.COLOURS[1], linestyle=style.DASHES[1])
+            layers.plot(
+                chosen.values("blocks"), low, color=style.COLOURS[1], linestyle=style.DASHES[1], label=label
+            )
         else:
-            style.draw_predicted(layers, chosen, "blocks", series=series)
-        style.draw_measured(layers, chosen, "blocks", series=series, label=label)
+            style.draw_predicted(layers, chosen, "blocks", series=series, label=label)
+        style.draw_measured(layers, chosen, "blocks", series=series)
     layers.set(xscale="log", yscale="log", xlabel="blocks", ylabel="layers until all are connected")
     layers.set_xticks(findings.of("window-layers", window=3).values("blocks"))
     layers.xaxis.set_major_formatter("{x:.0f}")
     layers.yaxis.set_major_formatter("{x:.0f}")
     layers.xaxis.set_minor_locator(ticker.NullLocator())
-    layers.set_title("lines predicted (dashed: least possible)")
+    layers.set_title("Depth")
     layers.legend(loc="upper left")
 
     for series, (claim, label) in enumerate(
-        (("window-heard", "window alone, predicted"), ("random-heard", "and 2 random links, at most"))
+        (("window-heard", "window alone"), ("random-heard", "and 2 random links: at most"))
     ):
         chosen = findings.of(claim)
-        ends = [f.predicted.high for f in chosen]
-        colour, dash = style.COLOURS[series], style.DASHES[series]
-        heard.plot(chosen.values("layers"), ends, color=colour, linestyle=dash, label=label)
+        style.draw_predicted(heard, chosen, "layers", series=series, label=label)
         style.draw_measured(heard, chosen, "layers", series=series)
     heard.set(xlabel="layers", ylabel="share of pairs connected", ylim=(0, 1.05))
-    heard.set_title(f"reach per layer, {findings.of('window-heard')[0].setting['blocks']} blocks")
+    heard.set_title(f"Reach of so many layers, {findings.of('window-heard')[0].setting['blocks']} blocks")
     heard.legend(loc="center right")
 
     furthest = findings.of("furthest-by-one-sparse-layer")
     for series, number in enumerate(style.series_of(furthest, "global_blocks")):
         chosen = furthest.of("furthest-by-one-sparse-layer", global_blocks=number)
         label = f"{number} global blocks" if number else "no global block"
-        style.draw_predicted(task, chosen, "random_blocks", series=series, label=f"{label}: share visible")
+        style.draw_predicted(task, chosen, "random_blocks", series=series, label=label)
         style.draw_measured(task, chosen, "random_blocks", series=series)
     (dense,) = findings.of("furthest-by-one-dense-layer")
     task.axhline(dense.measured.centre, color="#777777", linewidth=1)
     task.annotate("dense attention", (0.0, 1.0), xytext=(2, -12), textcoords="offset points", fontsize=9)
     task.set(xlabel="random blocks per row, of 16", ylabel="rows that name the furthest vector", ylim=(0, 1.05))
-    task.set_title("one layer, furthest-vector task")
+    task.set_title("One layer asked for the furthest vector")
     task.legend(loc="lower right")
+    style.legend(figure)
     return figure
 
 

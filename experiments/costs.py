@@ -3,15 +3,17 @@
 from attnlab_theory.claims import Findings
 from attnlab_theory.claims.cost import layers, linear
 from attnlab_theory.claims.cost import mixers as whole_mixers
+from attnlab_theory.claims.cost.layers import Part, Rival
+from attnlab_theory.claims.cost.linear import Counted, MixingKind
 from attnlab_theory.experiment import Experiment, main
 
-PARTS = (("projections", "projections"), ("mixing", "mixing"), ("mlp", "MLP"))
+PARTS = ((Part.PROJECTIONS, "projections"), (Part.MIXING, "mixing"), (Part.MLP, "MLP"))
 MIXERS = (
-    ("exact", "exact"),
-    ("features", "features"),
-    ("causal features", "features, causal"),
-    ("linformer", "Linformer"),
-    ("bigbird", "BigBird"),
+    (MixingKind.EXACT, "exact"),
+    (MixingKind.FEATURES, "features"),
+    (MixingKind.CAUSAL_FEATURES, "features, causal"),
+    (MixingKind.LINFORMER, "Linformer"),
+    (MixingKind.BIGBIRD, "BigBird"),
 )
 
 
@@ -40,39 +42,50 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (parts, widths, mixers, traffic) = style.panels(
-        "Mixing overtakes the MLP at four widths, not at one; features are cheaper from twice their number on", 2, 2
+        "Mixing overtakes the MLP at $T = 4d$, not at $T = d$; from about $T = 2m$ on, $m$ features are cheaper",
+        2,
+        2,
     )
     draw_lines(parts, findings.of("layer-products"), "part", PARTS)
     overtakes = findings.of("mixing-overtakes", cached=False)
-    for rival, label in (("projections", "$T = 2d$"), ("mlp", "$T = 4d$"), ("all else", "$T = 6d$")):
+    for rival, label in ((Rival.PROJECTIONS, "$T = 2d$"), (Rival.MLP, "$T = 4d$"), (Rival.ALL_ELSE, "$T = 6d$")):
         mark_crossing(parts, overtakes.of("mixing-overtakes", d=64, rival=rival), label)
     parts.set(ylabel="operations in matrix products", title="One layer of width $d$ = 64")
-    parts.legend(title="line predicted, mark counted", title_fontsize=9)
+    parts.legend()
     for series, (rival, label) in enumerate(
-        (("all else", "all else"), ("mlp", "MLP"), ("projections", "projections"))
+        ((Rival.ALL_ELSE, "projections and MLP"), (Rival.MLP, "MLP"), (Rival.PROJECTIONS, "projections"))
     ):
         chosen = overtakes.of("mixing-overtakes", rival=rival)
         style.draw_predicted(widths, chosen, "d", series=series, label=label)
         style.draw_measured(widths, chosen, "d", series=series)
-    submitted = findings.of("mixing-dominates-from-the-width-on", rival="mlp", cached=False)
-    style.draw_predicted(widths, submitted, "d", series=3, label="as submitted: $T > d$")
+    submitted = findings.of("mixing-dominates-from-the-width-on", rival=Rival.MLP, cached=False)
+    style.draw_refuted(widths, submitted, "d", label="the MLP at $T > d$, as submitted")
     widths.set_xscale("log", base=2)
     widths.set_yscale("log", base=2)
-    widths.set(xlabel="width $d$", ylabel="length $T$ (tokens)", title="Where mixing overtakes")
-    widths.legend()
+    widths.set(
+        ylim=(2**3.5, 2**13.5),
+        xlabel="width $d$",
+        ylabel="length $T$ (tokens)",
+        title="Where mixing overtakes the rest of a layer",
+    )
+    widths.legend(loc="upper left")
     draw_lines(mixers, findings.of("mixer-products"), "kind", MIXERS)
-    crossing = findings.of("exact-attention-becomes-dearer", kind="features", d=64, size=256)
+    crossing = findings.of("exact-attention-becomes-dearer", kind=MixingKind.FEATURES, d=64, size=256)
     mark_crossing(
-        mixers, crossing.of("exact-attention-becomes-dearer", field="matrix_products"), "$2m + m/d$", height=0.7
+        mixers,
+        crossing.of("exact-attention-becomes-dearer", field=Counted.MATRIX_PRODUCTS),
+        "$2m + m/d$",
+        height=0.7,
     )
     mixers.set(ylabel="operations in matrix products", title="Mixing, $d$ = 64, $m$ = 256")
     mixers.legend()
     draw_lines(traffic, findings.of("mixer-traffic"), "kind", MIXERS[:2])
     mark_crossing(
-        traffic, crossing.of("exact-attention-becomes-dearer", field="bytes"), "about $2m + d$", height=0.7
+        traffic, crossing.of("exact-attention-becomes-dearer", field=Counted.BYTES), "about $2m + d$", height=0.7
     )
     traffic.set(ylabel="bytes moved by matrix products", title="Traffic, $d$ = 64, $m$ = 256")
     traffic.legend()
+    style.legend(figure)
     return figure
 
 

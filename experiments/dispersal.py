@@ -10,31 +10,38 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (sharp, sink) = style.panels(
-        "No head with bounded scores stays sharp as keys multiply; a sink lets it say nothing", columns=2
+        "No head with bounded scores stays sharp as keys multiply; a sink lets attention say nothing", columns=2
     )
     reached = findings.of("dispersal-is-reached")
     for series, peak in enumerate(style.series_of(reached, "peak")):
         chosen = reached.of("dispersal-is-reached", peak=peak)
-        style.draw_predicted(sharp, chosen, "n", series=series, label=f"$M = {peak:g}$: at most")
+        style.draw_predicted(sharp, chosen, "n", series=series, label=f"$M = {peak:g}$")
         style.draw_measured(sharp, chosen, "n", series=series)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
     style.draw_predicted(sharp, grown, "n", series=3, label=r"$M$ grows like $\frac{1}{2}\ln n$")
     style.draw_measured(sharp, grown, "n", series=3)
     sharp.set_xscale("log", base=2)
-    sharp.set(yscale="log", xlabel="number of keys, $n$", ylabel="largest weight", title=r"Scores between $\pm M$")
+    sharp.set(
+        yscale="log",
+        xlabel="number of keys, $n$",
+        ylabel="largest weight",
+        title=r"The most that one key can weigh, scores between $\pm M$",
+    )
     sharp.legend(loc="lower left")
     chosen = findings.of("a-sink-scales-the-output")
     style.draw_predicted(sink, chosen, "beta", label="with a sink: $Z/(Z + 1)$")
     style.draw_measured(sink, chosen, "beta")
     plain = findings.of("low-scores-silence-attention-without-a-sink")
-    style.draw_measured(sink, plain, "beta", series=1, label="without: always one")
+    style.draw_measured(sink, plain, "beta", series=1, label="without a sink")
+    style.draw_refuted(sink, plain, "beta", label="nearly nothing without a sink")
     sink.set(
         xlabel=r"strength of a query against 16 keys, $\beta$",
         ylabel="length of the output, values equal",
-        title="One more key of score 0 and value 0",
+        title="A sink: one more key of score 0 and value 0",
         ylim=(-0.03, 1.1),
     )
-    sink.legend(loc="center right")
+    sink.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))
+    style.legend(figure)
     return figure
 
 

@@ -25,7 +25,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Long sums want trigonometric features, short ones hyperbolic; plain positive ones never win",
+        "Small $D$: trigonometric features vary least; else hyperbolic (small $L$) or generalized ones",
         columns=2,
         size=(10.4, 4.6),
     )
@@ -41,7 +41,8 @@ def draw_figure(findings: Findings):
                 axes[0].plot(
                     *points, style.MARKERS[i], color=style.COLOURS[i], markerfacecolor=face, ms=8, label=label
                 )
-    axes[0].set(title=rf"shade: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
+    axes[0].plot(axis, axis, ":", color="#777777", linewidth=1, label="$D = L$")
+    axes[0].set(title=rf"shade and line: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
     axes[0].grid(False)
     axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     for series, estimator in enumerate((*SHADES, "positive")):

@@ -5,9 +5,9 @@ from attnlab_theory.claims.noisy_keys import drawn_scores, moments
 from attnlab_theory.experiment import Experiment, main
 
 LABELS = {
-    (1.0, 0.0): r"$\mathbb{E}[\alpha_a]$",
-    (2.0, 0.0): r"$\mathbb{E}[\alpha_a^2]$",
-    (1.0, 1.0): r"$\mathbb{E}[\alpha_a \alpha_b]$",
+    (1, 0): r"$\mathbb{E}[\alpha_a]$",
+    (2, 0): r"$\mathbb{E}[\alpha_a^2]$",
+    (1, 1): r"$\mathbb{E}[\alpha_a \alpha_b]$",
 }
 
 
@@ -33,12 +33,12 @@ def draw_figure(findings: Findings):
         )
     wrong = findings.of("noise-of-mean-zero-averages-out")
     where = [f.predicted.centre for f in wrong], [f.measured.centre for f in wrong]
-    axes[1].plot(*where, "x", color="black", label="if noise averaged out")
+    axes[1].plot(*where, "x", color=style.REFUTED, label="refuted: noise averages out")
     axes[1].axline((0, 0), slope=1, color="#888888", linewidth=1)
     for series, (name, label) in enumerate(
         {
             "scores-stand-for-keys": "joint law of the heads",
-            "heads-scores-may-be-drawn-apart": "each head by itself",
+            "heads-scores-may-be-drawn-apart": "refuted: each head by itself",
         }.items()
     ):
         style.draw_measured(axes[2], findings.of(name, beta=10.0), "threshold", series=series, label=label)
@@ -52,6 +52,7 @@ def draw_figure(findings: Findings):
     axes[2].set_ylim(-0.04, 0.19)
     for ax in axes:
         ax.legend()
+    style.legend(figure)
     return figure
 
 

@@ -8,8 +8,8 @@ LABELS = {
     "trigonometric": "trigonometric",
     "positive": "positive",
     "hyperbolic": "hyperbolic",
-    "generalized": r"generalised exp., best $a$",
-    "dense": "dense exponential",
+    "generalized exponential": r"generalized exp., best $a$",
+    "dense exponential": "dense exponential",
 }
 
 
@@ -25,7 +25,7 @@ def draw_figure(findings: Findings):
     tilted = findings.of("feature-error-by-tilted-draws")
     for series, (estimator, label) in enumerate(LABELS.items()):
         chosen = findings.of("feature-error", estimator=estimator)
-        against_m = chosen.of("feature-error", length=0.5)
+        against_m = chosen.of("feature-error", sum_square=0.5)
         style.draw_predicted(left, against_m, "m", series=series, label=label)
         style.draw_measured(left, against_m, "m", series=series)
         if estimator == "trigonometric":
@@ -34,8 +34,8 @@ def draw_figure(findings: Findings):
         if estimator in ("positive", "hyperbolic"):
             against_length += tilted.of("feature-error-by-tilted-draws", estimator=estimator)
         per_projection = Findings(f.times(f.setting["m"]) for f in against_length)
-        style.draw_predicted(right, per_projection, "length", series=series)
-        style.draw_measured(right, per_projection, "length", series=series)
+        style.draw_predicted(right, per_projection, "sum_square", series=series)
+        style.draw_measured(right, per_projection, "sum_square", series=series)
     left.set(
         xscale="log",
         yscale="log",

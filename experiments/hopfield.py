@@ -1,43 +1,62 @@
 """How many patterns can one step of attention tell apart?"""
 
-from attnlab_theory.claims import Findings
+import dataclasses
+
+from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.claims.limits import hopfield as claims
 from attnlab_theory.experiment import Experiment, main
+from attnlab_theory.stats import Interval
+from attnlab_theory.theory.limits import hopfield as theory
+
+
+def as_capacity(finding: Finding) -> Finding:
+    """How many patterns there may be until the others weigh as much as the one: interference grows with n - 1."""
+    others = finding.setting["n"] - 1
+
+    def number(interference: Interval) -> Interval:
+        return Interval(1 + others / interference.high, 1 + others / interference.low)
+
+    return dataclasses.replace(finding, predicted=number(finding.predicted), measured=number(finding.measured))
 
 
 def draw_figure(findings: Findings):
-    """Interference at capacity, with the number of patterns, and retrieval errors below the copy bound."""
+    """The capacity against the width, and retrieval errors below the copy bound."""
     from attnlab_theory.report import style
 
     figure, (held, error) = style.panels(
-        "Attention holds exponentially many patterns: two more dimensions, three times as many",
+        "Attention holds exponentially many patterns: about three times as many for two more dimensions",
         columns=2,
     )
-    interference = findings.of("interference-of-random-patterns")
-    style.draw_predicted(held, interference, "n", label=r"predicted by ${}_0F_1$")
-    style.draw_measured(held, interference, "n", label="measured")
-    for f in interference:
-        held.annotate(
-            f"$d = {f.setting['d']:g}$", (f.setting["n"], f.measured.high + 0.02), ha="center", fontsize=9
-        )
-    held.set_xscale("log", base=2)
-    held.set(
-        xlabel=r"random patterns stored, $n$: the capacity at $\beta = d$",
-        ylabel="weight of the others over that of the one",
-        title="Interference at capacity",
-        ylim=(0, 1.4),
+    capacity = Findings(as_capacity(f) for f in findings.of("interference-of-random-patterns"))
+    style.draw_predicted(held, capacity, "d", label=r"attention, strength $\beta = d$")
+    style.draw_measured(held, capacity, "d")
+    widths = capacity.values("d")
+    held.plot(
+        widths,
+        [theory.classical_capacity(d) for d in widths],
+        color=style.REFUTED,
+        linestyle=(0, (4, 3)),
+        label="refuted: $0.138d$, Hopfield's network of 1982",
     )
-    held.legend(loc="lower right")
+    held.set(
+        yscale="log",
+        xlabel="width of the patterns, $d$",
+        ylabel="number of random patterns",
+        title="Capacity: all others weigh as much as the one",
+        xticks=widths,
+    )
+    held.legend(loc="upper left")
     share = findings.of("retrieval-error-below-the-copy-bound")
-    style.draw_predicted(error, share, "strength", label="the copy bound")
-    style.draw_measured(error, share, "strength", label="mean error, 16 patterns, $d = 8$")
+    style.draw_predicted(error, share, "strength", label="at most")
+    style.draw_measured(error, share, "strength")
     error.set(
         xlabel=r"strength of the query, $\beta$",
-        ylabel="retrieval error in units of its bound",
-        title="Retrieval of a stored pattern",
+        ylabel="error, in units of the copy bound",
+        title="Retrieval of one of 16 patterns, $d = 8$",
         ylim=(0, 1.2),
     )
     error.legend(loc="center right")
+    style.legend(figure)
     return figure
 
 

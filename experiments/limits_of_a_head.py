@@ -10,18 +10,17 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (width, slope) = style.panels(
-        "Exact weights of n tokens need width n − 1; dot-product attention has no Lipschitz constant", columns=2
+        "Exact weights of $n$ tokens need width $n - 1$; dot-product attention has no Lipschitz constant", columns=2
     )
     error = findings.of("least-error-of-a-narrow-head")
-    style.draw_predicted(width, error, "d", label="singular values left over")
-    style.draw_measured(width, error, "d", label="best queries and keys")
+    style.draw_predicted(width, error, "d")
+    style.draw_measured(width, error, "d")
     width.set(
         xlabel="width of the head, $d$",
         ylabel=r"least distance from row-centred $\log P$",
-        title="Random weights of 16 tokens",
+        title="Random weights wanted of 16 tokens",
         xticks=[1, 3, 5, 7, 9, 11, 13, 15],
     )
-    width.legend()
     dot = findings.of("dot-product-attention-is-not-lipschitz")
     style.draw_predicted(slope, dot, "size", label=r"dot products: $c^2(n - 1)/n + 1/n$")
     style.draw_measured(slope, dot, "size")
@@ -33,9 +32,10 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel=r"size $c$ of 8 tokens at $\pm c$ around one at zero",
         ylabel="slope of self-attention",
-        title="Slopes, $n = 9$",
+        title="How fast the output moves, $n = 9$",
     )
     slope.legend(loc="upper left")
+    style.legend(figure)
     return figure
 
 

@@ -12,8 +12,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (product, matrix, tail) = style.panels(
-        "A random sketch pays for sharp attention with error, and misses the matrix by more than zero does "
-        "until $r > n$; low rank comes from small scores",
+        "A random sketch errs more where attention is sharp, and misses the whole matrix by more than its size "
+        "if $r \\leq n$; rank is low where scores are small",
         columns=3,
         size=(13.2, 4.2),
     )
@@ -25,8 +25,8 @@ def draw_figure(findings: Findings):
     product.set(xscale="log", yscale="log", xlabel="rows of the sketch, $r$")
     product.set(ylabel=r"$\mathbb{E}\|P R^T R w - P w\|^2$, where $\|P w\| = 1$")
     product.set_xticks([4, 16, 64], ["4", "16", "64"])
-    product.set_title(f"a product, $n = {sketched[0].setting['n']}$ positions")
-    product.legend(loc="upper right", title="lines predicted, marks measured", title_fontsize=9)
+    product.set_title(f"One product, $n = {sketched[0].setting['n']}$ positions")
+    product.legend(loc="upper right")
 
     for series, (claim, label) in enumerate(
         (("sketched-matrix", r"sketch, $(n+1)/r$"), ("best-rank", "best matrix of rank $r$"))
@@ -34,14 +34,14 @@ def draw_figure(findings: Findings):
         style.draw_predicted(matrix, findings.of(claim), "r", series=series, label=label)
         style.draw_measured(matrix, findings.of(claim), "r", series=series)
     matrix.axhline(1.0, color="#777777", linewidth=1)
-    matrix.annotate("zero does as well", (4.2, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
+    matrix.annotate("all zeros would do as well", (4.2, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
     matrix.set(xscale="log", yscale="log", xlabel="rows of the sketch, or rank, $r$")
     matrix.set(ylabel=r"$\|P' - P\|_F^2 \; / \; \|P\|_F^2$")
     matrix.set_xticks([4, 8, 16, 32, 64], ["4", "8", "16", "32", "64"])
     for ax in (product, matrix):
         ax.xaxis.set_minor_locator(ticker.NullLocator())
     first = findings.of("sketched-matrix")[0].setting
-    matrix.set_title(rf"the matrix, $n = {first['n']}$, $\beta = {first['beta']:g}$")
+    matrix.set_title(rf"The whole matrix, $n = {first['n']}$, $\beta = {first['beta']:g}$")
     matrix.legend(loc="lower left")
 
     spectra = findings.of("spectrum-tail")
@@ -49,13 +49,12 @@ def draw_figure(findings: Findings):
         chosen = spectra.of("spectrum-tail", peak=peak)
         # Singular values below rounding are no numbers.
         shown = Findings(f for f in chosen if f.measured.low > 0)
-        bounds = [f.predicted.high for f in chosen]
-        colour, dash = style.COLOURS[series], style.DASHES[series]
-        tail.plot(chosen.values("rank"), bounds, color=colour, linestyle=dash, label=rf"bound, $|z| \leq {peak:g}$")
-        style.draw_measured(tail, shown, "rank", series=series, label=rf"measured, $|z| \leq {peak:g}$")
-    tail.set(yscale="log", xlabel="rank $r$", ylabel=r"least $\|P - Q\|_F$ over rank $r$", ylim=(5e-7, 1e5))
-    tail.set_title(f"random queries and keys, width {spectra[0].setting['d']}")
-    tail.legend(loc="upper right", ncols=2)
+        style.draw_predicted(tail, chosen, "rank", series=series, label=rf"scores $|z| \leq {peak:g}$, at most")
+        style.draw_measured(tail, shown, "rank", series=series)
+    tail.set(yscale="log", xlabel="rank $r$", ylabel=r"least $\|P - Q\|_F$ over rank $r$", ylim=(5e-7, 3e3))
+    tail.set_title(f"Random queries and keys of width {spectra[0].setting['d']}")
+    tail.legend(loc="upper right")
+    style.legend(figure)
     return figure
 
 

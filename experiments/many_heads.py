@@ -9,29 +9,32 @@ def draw_figure(findings: Findings):
     """Error against the number of heads, for one stretched key and for all of them."""
     from attnlab_theory.report import style
 
-    figure, (ax,) = style.panels("A head for each key: error like 1/H if all keys are stretched, 1/H² if one")
+    figure, axes = style.panels(
+        r"A head for each of $H$ keys: error like $1/H^2$ if one key is stretched, $1/H$ if all are",
+        columns=2,
+        size=(9.0, 4.0),
+    )
     errors = findings.of("many-heads-error")
     one = Findings(f for f in errors if f.setting["stretched"] == 1)
     every = Findings(f for f in errors if f.setting["stretched"] == f.setting["heads"])
-    for series, (chosen, label) in enumerate(
-        (
-            (every, "all keys stretched"),
-            (one, "one key stretched"),
-            (findings.of("many-heads-square-law"), r"foil: $1/H^2$ for all"),
+    panels = ((one, "one key stretched", r"about $1/H^2$"), (every, "all keys stretched", r"about $1/H$"))
+    for ax, (chosen, title, law) in zip(axes, panels, strict=True):
+        style.draw_predicted(ax, chosen, "heads", label=law)
+        style.draw_measured(ax, chosen, "heads")
+        ax.set_xscale("log", base=2)
+        ax.set(
+            title=rf"{title} ($n = 16$, $\beta = 30$)",
+            yscale="log",
+            ylim=(2.5e-4, 0.2),
+            xlabel="number of heads, and of keys to average, $H$",
+            ylabel=r"$\mathbb{E}\|c - \frac{1}{H}\sum_h v_h\|^2$",
+            xticks=[1, 2, 4, 8, 16],
+            xticklabels=["1", "2", "4", "8", "16"],
         )
-    ):
-        style.draw_predicted(ax, chosen, "heads", series=series, label=label)
-        if series < 2:
-            style.draw_measured(ax, chosen, "heads", series=series)
-    ax.set_xscale("log", base=2)
-    ax.set(
-        yscale="log",
-        xlabel="number of heads, and of keys to average, $H$",
-        ylabel=r"$\mathbb{E}\|c - \frac{1}{H}\sum_h v_h\|^2$",
-        xticks=[1, 2, 4, 8, 16],
-        xticklabels=["1", "2", "4", "8", "16"],
-    )
-    ax.legend(title=r"$n = 16$, $\beta = 30$; line predicted, interval measured", title_fontsize=9)
+    style.draw_refuted(axes[1], findings.of("many-heads-square-law"), "heads", label=r"$1/H^2$ here too")
+    for ax in axes:
+        ax.legend(loc="lower left")
+    style.legend(figure)
     return figure
 
 

@@ -21,9 +21,10 @@ def draw_figure(findings: Findings):
         widths = [f.setting["high"] - f.setting["low"] for f in bins]
         heights = [f.measured.centre / w for f, w in zip(bins, widths, strict=True)]
         radii = [f.measured.width / 2 / w for f, w in zip(bins, widths, strict=True)]
-        ax.bar(middles, heights, widths, yerr=radii, color="#cccccc", edgecolor="white", label="measured")
+        ax.bar(middles, heights, widths, yerr=radii, color="#cccccc", edgecolor="white")
         density = [f.predicted.centre / w for f, w in zip(bins, widths, strict=True)]
-        ax.plot(middles, density, color=style.COLOURS[1], label="logit-normal law")
+        edges = [f.setting["low"] for f in bins] + [bins[-1].setting["high"]]
+        ax.stairs(density, edges, baseline=None, color=style.COLOURS[1], linewidth=1.6, label="logit-normal law")
         ax.set(title=rf"$\beta = {beta:g}$", xlabel=r"share of $v_a$, $\alpha_a/(\alpha_a + \alpha_b)$")
         ax.set_ylabel("probability density")
     axes[0].legend(loc="upper left")
@@ -36,8 +37,9 @@ def draw_figure(findings: Findings):
         style.draw_predicted(axes[3], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[3], findings.of(name), "beta", series=series)
     axes[3].set(xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="mean squared error; variance")
-    axes[3].set(title="lines predicted, intervals measured", ylim=(0, 0.55))
+    axes[3].set(title="what the gamble costs", ylim=(0, 0.55))
     axes[3].legend()
+    style.legend(figure)
     return figure
 
 

@@ -16,7 +16,7 @@ def draw_figure(findings: Findings):
         columns=2,
         size=(10.4, 4.4),
     )
-    errors = findings.of(NAME, difference=0.5, length=0.5)
+    errors = findings.of(NAME, difference_square=0.5, sum_square=0.5)
     for series, estimator in enumerate(("positive", "trigonometric")):
         chosen = Findings(f.times(f.setting["m"]) for f in errors.of(NAME, estimator=estimator))
         square = Findings(f for f in chosen.of(NAME, coupling="orthogonal") if f.setting["m"] == f.setting["d"])
@@ -35,12 +35,14 @@ def draw_figure(findings: Findings):
     left.minorticks_off()
     left.legend(title="line predicted, interval measured", title_fontsize=9, loc="center left")
     style.draw_predicted(
-        right, findings.of("sqrt-norms-are-biased"), "length", label=r"norms $\sqrt{d}$, predicted"
+        right, findings.of("sqrt-norms-are-biased"), "sum_square", label=r"norms $\sqrt{d}$, predicted"
     )
-    style.draw_measured(right, findings.of("sqrt-norms-are-biased"), "length", label=r"norms $\sqrt{d}$, measured")
+    style.draw_measured(
+        right, findings.of("sqrt-norms-are-biased"), "sum_square", label=r"norms $\sqrt{d}$, measured"
+    )
     chi = findings.of("orthogonal-features-are-unbiased")
-    style.draw_predicted(right, chi, "length", series=1, label=r"norms $\chi_d$, predicted")
-    style.draw_measured(right, chi, "length", series=1, label=r"norms $\chi_d$, measured")
+    style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms $\chi_d$, predicted")
+    style.draw_measured(right, chi, "sum_square", series=1, label=r"norms $\chi_d$, measured")
     right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate over what it estimates")
     right.legend(loc="lower left")
     return figure

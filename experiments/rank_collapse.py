@@ -10,7 +10,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (pure, skip) = style.panels(
-        "Layers of pure self-attention cube small differences away; a skip connection keeps them", columns=2
+        "Every layer of pure self-attention cubes small distances between tokens; a skip connection keeps them",
+        columns=2,
     )
     pairs = findings.of("two-tokens-collapse", skip=False)
     for series, diameter in enumerate(style.series_of(pairs, "diameter")):
@@ -20,22 +21,23 @@ def draw_figure(findings: Findings):
     crowd = findings.of("a-crowd-collapses-no-slower-than-two", trial=0)
     style.draw_measured(pure, crowd, "layers", series=3, label="16 random tokens, $D = 2$")
     foil = findings.of("every-layer-takes-the-same-share")
-    style.draw_predicted(pure, foil, "layers", series=4, label="foil: the same share each")
+    style.draw_refuted(pure, foil, "layers", label="every layer takes the same share, $D = 2$")
     pure.set(
         yscale="log", xlabel="layers", ylabel="largest distance of two tokens", title="Without skip connections"
     )
     pure.set(ylim=(1e-13, None))
     pure.legend(loc="lower left", fontsize=8)
     chosen = findings.of("two-tokens-collapse", skip=True)
-    style.draw_predicted(skip, chosen, "layers", label="two tokens, $D = 1$, skip")
+    style.draw_predicted(skip, chosen, "layers", label="with a skip connection")
     style.draw_measured(skip, chosen, "layers")
     alone = pairs.of("two-tokens-collapse", diameter=1.0)
-    style.draw_predicted(skip, alone, "layers", series=1, label="the same without")
+    style.draw_predicted(skip, alone, "layers", series=1, label="without")
     style.draw_measured(skip, alone, "layers", series=1)
     skip.set(
-        yscale="log", xlabel="layers", ylabel="distance of two tokens", title="With and without", xticks=range(5)
+        yscale="log", xlabel="layers", ylabel="distance of two tokens", title="Two tokens, $D = 1$", xticks=range(5)
     )
     skip.legend(loc="lower left")
+    style.legend(figure)
     return figure
 
 

@@ -2,10 +2,15 @@
 
 from attnlab_theory.claims import Findings
 from attnlab_theory.claims.cost import recurrence
+from attnlab_theory.claims.cost.recurrence import LayerKind
 from attnlab_theory.claims.limits import gradients_at_distance
 from attnlab_theory.experiment import Experiment, main
 
-KINDS = (("plain", "attention, 4 heads"), ("blocked", "attention in blocks"), ("recurrent", "recurrent"))
+KINDS = (
+    (LayerKind.PLAIN, "attention, 4 heads"),
+    (LayerKind.BLOCKED, "attention in blocks"),
+    (LayerKind.RECURRENT, "recurrent"),
+)
 
 
 def draw_against_distance(ax, curves: list[tuple[Findings, str]]) -> None:
@@ -24,7 +29,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (operations, memory, gradients, squares) = style.panels(
-        "Recurrence takes linear time, blocks give attention linear memory; only its gradient ignores the distance",
+        "Recurrence saves time, blocks save memory; only attention's gradient ignores the distance",
         2,
         2,
     )
@@ -35,21 +40,23 @@ def draw_figure(findings: Findings):
             style.draw_measured(ax, chosen, "t", series=series)
         ax.set_xscale("log", base=2)
         ax.set(yscale="log", xlabel="length $T$ (tokens)")
-    operations.set(ylabel="operations in matrix products", title="Operations, $d$ = 64")
+    operations.set(ylabel="operations in matrix products", title="Operations, $d$ = 64: the same in blocks")
     memory.set(ylabel="bytes", title="The largest array")
-    operations.legend(title="line predicted, mark counted", title_fontsize=9)
+    operations.legend()
+    memory.legend()
     attention = findings.of("attention-gradient-at-any-distance")
     linear = findings.of("linear-recurrence-gradient")
     curves = [(linear.of(linear[0].claim, gain=gain), rf"linear, $\rho = {gain}$") for gain in (1.1, 0.8)]
     draw_against_distance(gradients, [(attention, "attention over 32 tokens, mean"), *curves])
-    gradients.set(ylabel="norm of the Jacobian", title="Over a distance, recurrence is geometric")
+    gradients.set(ylabel="norm of the Jacobian", title="Without tanh, gradients shrink or grow geometrically")
     squared = findings.of("tanh-recurrence-gradient")
     curves = [
         (squared.of(squared[0].claim, gain=gain), rf"$g = {gain}$, inputs of deviation {drive}")
         for gain, drive in ((2.0, 0.2), (1.5, 1.0), (0.9, 0.5))
     ]
     draw_against_distance(squares, curves)
-    squares.set(ylabel="mean squared gradient", title="tanh: the inputs decide with the matrix")
+    squares.set(ylabel="mean squared gradient", title="With tanh, the inputs decide as well as the matrix")
+    style.legend(figure)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from attnlab_theory.claims import Findings
 from attnlab_theory.claims.sparse import synthesizers as claims
+from attnlab_theory.claims.sparse.synthesizers import Weighting
 from attnlab_theory.experiment import Experiment, main
 
 
@@ -10,20 +11,20 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (ax,) = style.panels(
-        "Attention looks up what a key points to; a synthesizer can only guess",
+        "Attention looks a sign up by its key; weights that compare no tokens can only guess it",
         size=(7.4, 4.4),
     )
-    style.draw_measured(ax, findings.of("recall-by-attention"), "n", label="attention, measured", series=2)
+    style.draw_measured(ax, findings.of("recall-by-attention"), "n", label="attention", series=2)
     even = findings.of("recall-by-even-weights")
-    style.draw_predicted(ax, even, "n", label="best of all weights blind to content, predicted")
-    style.draw_measured(ax, even, "n", label="even weights, measured")
+    style.draw_predicted(ax, even, "n", label="best of all weights blind to content")
+    style.draw_measured(ax, even, "n", label="even weights")
     synthesizers = findings.of("recall-by-synthesizers")
-    for kind, series in (("random", 1), ("dense", 3)):
+    for kind, series in ((Weighting.RANDOM, 1), (Weighting.DENSE, 3)):
         for strength, shift in ((2.0, 1.06), (8.0, 1.12)):
             chosen = synthesizers.of("recall-by-synthesizers", kind=kind, strength=strength)
             ax.errorbar(
                 # Beside each other: they would hide one another.
-                [shift * n * (1 if kind == "random" else 1.12) for n in chosen.values("n")],
+                [shift * n * (1 if kind == Weighting.RANDOM else 1.12) for n in chosen.values("n")],
                 [f.measured.centre for f in chosen],
                 yerr=[f.measured.width / 2 for f in chosen],
                 fmt=style.MARKERS[series],
@@ -37,6 +38,7 @@ def draw_figure(findings: Findings):
     ax.set_xticks(style.series_of(even, "n"), [f"{n:g}" for n in style.series_of(even, "n")])
     ax.minorticks_off()
     ax.legend(loc="upper right", bbox_to_anchor=(1.0, 0.93))
+    style.legend(figure)
     return figure
 
 

@@ -5,34 +5,46 @@ from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import two_heads as claims
 from attnlab_theory.experiment import Experiment, main
 
+RARE = 0.001
+"""Cells of the square with a smaller share of the problems stay empty."""
+
 
 def draw_landing(ax, cells: Findings, title: str) -> None:
-    """A scatter of c in cells: the area of a disc is the measured share of problems that land there."""
+    """The square of the output's weights on v_a and v_b, in cells: the share of problems whose c lies in each."""
     from attnlab_theory.report import style
 
     for f in cells:
-        x, y = (f.setting["low_a"] + f.setting["high_a"]) / 2, (f.setting["low_b"] + f.setting["high_b"]) / 2
-        if f.measured.low > 0.001:
-            ax.scatter(x, y, s=1100 * f.measured.centre, color=style.COLOURS[0], alpha=0.7, linewidths=0)
-            ax.annotate(f"{f.measured.centre:.0%}", (x, y + 0.085), ha="center", va="center", fontsize=9)
-    ax.set(xlim=(0, 1), ylim=(0, 1), title=title, xlabel=r"weight on $v_a$", ylabel=r"weight on $v_b$")
-    ax.set(xticks=[i / 5 for i in range(6)], yticks=[i / 5 for i in range(6)], aspect="equal")
+        share, low_a, low_b = f.predicted.centre, f.setting["low_a"], f.setting["low_b"]
+        if share < RARE:
+            continue
+        span_a, span_b = [low_a, f.setting["high_a"]], [low_b, f.setting["high_b"]]
+        ax.fill_between(span_a, *span_b, color=style.COLOURS[0], alpha=share**0.5, linewidth=0)
+        ink, middle = "white" if share > 0.4 else "black", sum(span_a) / 2
+        measured = f"{100 * f.measured.low:.1f}\N{EN DASH}{100 * f.measured.high:.1f}"
+        for height, text, size in ((0.13, f"{100 * share:.1f} %", 11), (0.06, measured, 8.5)):
+            ax.text(middle, low_b + height, text, ha="center", va="center", color=ink, fontsize=size)
+    ax.plot([0.4, 0.6, 0.6, 0.4, 0.4], [0.4, 0.4, 0.6, 0.6, 0.4], color="black", linewidth=1.2)
+    ax.annotate("near the\nwanted average", (0.6, 0.6), (0.66, 0.72), arrowprops={"arrowstyle": "-"}, fontsize=9)
+    ax.text(
+        0.02, 0.03, "where the output lies, % of problems\nlarge: predicted (rounded)\nsmall: measured", fontsize=9
+    )
+    ticks = [i / 5 for i in range(6)]
+    ax.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks, aspect="equal", title=title)
+    ax.set(xlabel=r"weight of the output on $v_a$", ylabel=r"weight of the output on $v_b$")
 
 
 def draw_figure(findings: Findings):
-    """Where c lands with one head and with two, the errors, and the chance of losing the key."""
+    """Where c lies with one head and with two, the errors, and the chance of losing the key."""
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"Two heads hedge: head 2 brings its half; at $\beta = 30$ head 1 loses its key in one problem of ten",
-        rows=2,
-        columns=2,
+        "Two heads hedge: near the wanted average in 89 % of problems, one head in 1.5 %", 2, 2, size=(9.6, 8.6)
     )
-    landing = findings.of("where-the-output-lands")
-    draw_landing(
-        axes[0], landing.of("where-the-output-lands", heads=1.0), r"one head, $\beta = 30$: where $c$ lands"
-    )
-    draw_landing(axes[1], landing.of("where-the-output-lands", heads=2.0), r"two heads, $\beta = 30$, same keys")
+    for ax, heads, title in zip(
+        axes, (1, 2), (r"one head, $\beta = 30$", r"two heads, $\beta = 30$, same keys"), strict=False
+    ):
+        cells = findings.of("where-the-output-lands", heads=heads)
+        draw_landing(ax, cells, title)
     for series, (name, label) in enumerate(
         (
             ("one-head-error", "one head"),
@@ -43,19 +55,20 @@ def draw_figure(findings: Findings):
         style.draw_predicted(axes[2], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[2], findings.of(name), "beta", series=series)
     axes[2].set(xscale="log", yscale="log", xlabel=r"strength of the query, $\beta$")
-    axes[2].set_ylabel(r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$")
-    axes[2].legend(loc="lower left", title="line predicted, interval measured", title_fontsize=9)
-    away = findings.of("stretched-key-points-away")
-    for series, (chosen, label) in enumerate(
+    axes[2].set(ylabel=r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$", title="error of the average")
+    axes[2].legend(loc="lower left")
+    for series, (name, label) in enumerate(
         (
-            (findings.of("head-loses-its-key"), r"$v_a$ gets less than half of head 1"),
-            (away, r"$k_a \cdot q_1 < 0$"),
+            ("head-loses-its-key", r"$v_a$ gets less than half of head 1"),
+            ("stretched-key-points-away", r"$k_a \cdot q_1 < 0$"),
         )
     ):
-        style.draw_predicted(axes[3], chosen, "beta", series=series, label=label)
-        style.draw_measured(axes[3], chosen, "beta", series=series)
+        style.draw_predicted(axes[3], findings.of(name), "beta", series=series, label=label)
+        style.draw_measured(axes[3], findings.of(name), "beta", series=series)
     axes[3].set(xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="probability", ylim=(0, 0.5))
+    axes[3].set(title="what is left: head 1 loses its key")
     axes[3].legend()
+    style.legend(figure)
     return figure
 
 

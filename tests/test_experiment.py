@@ -91,7 +91,8 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
 
 
 def test_findings_do_not_depend_on_what_else_is_run(tmp_path):
-    first, second = toy("first", coin_claim(name="a", settings=(Coin(0.3),))), toy("second", coin_claim(name="b"))
+    first = toy("first", coin_claim(name="a", settings=(Coin(chance=0.3),)))
+    second = toy("second", coin_claim(name="b"))
     run([second], options(tmp_path / "alone"))
     run([first, second], options(tmp_path / "together"))
     alone, together = ((tmp_path / folder / "second.json").read_bytes() for folder in ("alone", "together"))
@@ -116,7 +117,8 @@ def test_claims_of_one_stream_see_the_same_draws():
 
 
 def test_the_error_budget_is_split_over_claims_and_settings():
-    claims = (coin_claim(), coin_claim(name="three", settings=(Coin(0.1), Coin(0.2), Coin(0.3))))
+    three = tuple(Coin(chance=chance) for chance in (0.1, 0.2, 0.3))
+    claims = (coin_claim(), coin_claim(name="three", settings=three))
     found = findings_of(toy("coins", *claims, error_rate=1e-3), seed=0, budget="quick")
     assert len(found) == 5
     assert all(finding.error_rate == 1e-3 / 5 for finding in found)
@@ -229,7 +231,7 @@ def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(
         meet.wait()
         return Interval.point(coin.chance)
 
-    alone = coin_claim(settings=(Coin(0.5),), predict=predict)
+    alone = coin_claim(settings=(Coin(chance=0.5),), predict=predict)
     assert run([toy("late", alone), toy("early", alone)], options(tmp_path, json=True)) == 0
     found = json.loads(capsys.readouterr().out)["findings"]
     assert [finding["experiment"] for finding in found] == ["late", "early"]
@@ -238,9 +240,9 @@ def test_experiments_are_judged_side_by_side_and_written_in_the_order_asked_for(
 @pytest.mark.parametrize(
     ("claim", "said"),
     [
-        (coin_claim(settings=(Coin(1.5),)), "coins: coin: the hypothesis 'it is a chance' does not hold at Coin"),
+        (coin_claim(settings=(Coin(chance=1.5),)), "coin: the hypothesis 'it is a chance' does not hold at Coin"),
         (coin_claim(draw=lambda key, coin: coin.chance + 0.125), "the bound's assumption is broken"),
-        (coin_claim(chunk=2**20), "lower the claim's chunk"),
+        (coin_claim(chunk=2**20), "lower the chunk"),
     ],
     ids=["hypothesis", "bound", "draws"],
 )

@@ -73,7 +73,7 @@ def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys
     monkeypatch.setattr(experiment, "ThreadPoolExecutor", Judges)
     reached = []
     unreached = coin_claim(name="unreached", predict=reached.append)
-    judged = toy("judged", coin_claim(settings=(Coin(0.5),), predict=predict), unreached)
+    judged = toy("judged", coin_claim(settings=(Coin(chance=0.5),), predict=predict), unreached)
     assert run([toy("first"), toy("drawn", draw_figure=draw), judged], options(tmp_path)) == 130
     assert f"1 finished and kept in {tmp_path}; not run: drawn, judged" in capsys.readouterr().err
     assert names(tmp_path) == files_of("first") | {"index.html"}

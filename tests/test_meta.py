@@ -140,7 +140,7 @@ def test_claims_wrong_by_two_resolutions_are_nearly_always_refuted(verdicts, kin
 
 def test_the_rates_hold_over_keys_too():
     # The same through the front door: one setting, a thousand runs with keys of their own.
-    right = coin_claim(settings=(Coin(0.3),), resolution=lambda coin: 0.2, chunk=16)
+    right = coin_claim(settings=(Coin(chance=0.3),), resolution=lambda coin: 0.2, chunk=16)
     wrong = dataclasses.replace(right, predict=lambda coin: Interval.point(0.3 + 1.01 * 0.2))
     keys = [key_for(seed, "meta") for seed in range(REPETITIONS)]
     judged = {

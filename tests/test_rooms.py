@@ -52,7 +52,7 @@ DOORS: dict[str, set[str]] = {
     # the phase diagram is drawn for an experiment as for somebody's own queries and keys.
     "experiments": {"experiment", "estimators"} | BELOW_EXPERIMENT,
 }
-ANYTHING = {"cli", "benchmarks"}
+ANYTHING = {"cli", "__main__", "benchmarks"}
 
 
 def room_of(path: Path) -> str:

@@ -1,13 +1,10 @@
 """Claims about laws whose means are known without any attention, to test the judge and the runner with."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.axes import Scalar
-from attnlab_theory.claims import Claim, Findings, check
+from attnlab_theory.claims import Claim, Findings, Setting, Traced, check
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, proportion
 from attnlab_theory.stats.draws import CHUNKS_PER_BLOCK
@@ -17,11 +14,10 @@ BLOCK = CHUNKS_PER_BLOCK * CHUNK
 KEY = key_for(0, "judge")
 
 
-@dataclasses.dataclass(frozen=True)
-class Coin:
+class Coin(Setting):
     """A coin that shows 1 with the given chance; `width` does nothing but be a shape."""
 
-    chance: Scalar
+    chance: Traced[float]
     width: int = 1
 
 
@@ -38,9 +34,9 @@ def coin_claim(**changes) -> Claim:
         "hypotheses": {"it is a chance": lambda coin: 0 <= coin.chance <= 1},
         "predict": lambda coin: Interval.point(coin.chance),
         "draw": toss,
-        "bound": lambda coin: proportion(),
-        "resolution": lambda coin: 0.1,
-        "settings": (Coin(0.25), Coin(0.5)),
+        "bound": proportion(),
+        "resolution": 0.1,
+        "settings": (Coin(chance=0.25), Coin(chance=0.5)),
         "chunk": CHUNK,
     }
     return Claim(**declared | changes)

@@ -67,10 +67,6 @@ class Claim(Generic[P]):
             )
         for setting in self.settings:
             if not isinstance(setting, Setting):
-                from attnlab_theory.claims import _legacy  # TEMPORARY
-
-                _legacy.adopt(type(setting))
-                continue
                 raise ValueError(f"{self.name}: a setting must be an instance of a Setting, not {setting!r}")
             if type(setting) is not self.kind:
                 kinds = f"{self.kind.__name__} and {type(setting).__name__}"

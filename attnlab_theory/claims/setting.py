@@ -14,11 +14,12 @@ import enum
 import math
 import types
 import typing
-from typing import Annotated, Any, Self, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform
 
 import numpy as np
 
 N = TypeVar("N", int, float)
+S = TypeVar("S", bound="Setting")
 
 _TRACED = "traced"
 
@@ -34,7 +35,8 @@ a jax scalar of the default floating type, `Traced[int]` as well.
 class Setting:
     """The base of all settings: every subclass is a frozen dataclass with keyword-only fields.
 
-    A field is `int`, `float`, `bool`, an enumeration of strings, `tuple[int, ...]`, or `Traced` of a number.
+    A field is `int`, `float`, `bool`, an enumeration of strings, a tuple of numbers or of such tuples
+    (`tuple[int, ...]`), or `Traced` of a number.
 
     Raises:
         TypeError: from a class whose field has another type.
@@ -47,7 +49,7 @@ class Setting:
             if not _is_allowed(kind):
                 raise TypeError(
                     f"{cls.__name__}.{name}: a field of a setting is int, float, bool, an enumeration of strings, "
-                    f"tuple[int, ...] or Traced of a number, not {kind}"
+                    f"a tuple of numbers (tuple[int, ...]) or Traced of a number, not {kind}"
                 )
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class Setting:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def with_traced(cls, fields: dict[str, Any]) -> Self:
+    def with_traced(cls: "type[S]", fields: dict[str, Any]) -> "S":
         """A setting inside a compiled draw: its traced fields hold jax's tracers, which nothing checks."""
         setting = object.__new__(cls)
         for name, value in fields.items():
@@ -83,9 +85,6 @@ class Setting:
         """What is known while the draw is compiled: settings that agree in it share one program."""
         kinds = field_types(type(self))
         return tuple((name, value) for name, value in self.fields().items() if not is_traced(kinds[name]))
-
-
-S = TypeVar("S", bound=Setting)
 
 
 def built(kind: type[S], fields: dict[str, Any]) -> S:
@@ -123,7 +122,16 @@ def _plain(kind: Any) -> Any:
 def _is_allowed(kind: Any) -> bool:
     if is_traced(kind):
         return _plain(kind) in (int, float)
-    return kind in (int, float, bool) or kind == tuple[int, ...] or _is_choice(kind)
+    inner = _inside(kind)
+    if inner is not None:
+        return inner in (int, float) or (_inside(inner) is not None and _is_allowed(inner))
+    return kind in (int, float, bool) or _is_choice(kind)
+
+
+def _inside(kind: Any) -> Any:
+    """What a tuple of any length holds; None of any other type."""
+    arguments = typing.get_args(kind)
+    return arguments[0] if typing.get_origin(kind) is tuple and arguments[1:] == (Ellipsis,) else None
 
 
 def _is_choice(kind: Any) -> bool:
@@ -144,10 +152,11 @@ def _converted(kind: Any, value: Any) -> Any:
         return _whole(value)
     if kind is float:
         return _real(value)
-    if kind == tuple[int, ...]:
+    inner = _inside(kind)
+    if inner is not None:
         if isinstance(value, tuple | list):
-            return tuple(_whole(each) for each in value)
-        raise ValueError(f"must be a tuple of whole numbers, not {value!r}")
+            return tuple(_converted(inner, each) for each in value)
+        raise ValueError(f"must be a tuple, not {value!r}")
     if isinstance(value, str):
         choices = [str(choice) for choice in kind]
         if str(value) in choices and (type(value) is str or isinstance(value, kind)):

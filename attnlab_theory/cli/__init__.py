@@ -69,7 +69,7 @@ def _parse(arguments: list[str]) -> Command:
         lambda: tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="attnlab",
-            description="Claims about attention: predicted by algebra, measured with the operator, judged.",
+            description="Check claims about attention: predict a number, measure it, judge.",
             args=arguments,
             config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
         )

@@ -87,7 +87,7 @@ def _table(advice: "Advice") -> "Table":
 
     table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 1), header_style="bold")
     table.add_column("\nfeatures", no_wrap=True)
-    columns = ("kernel\npred.", "\niid", "weights\npred.", "\niid", "\northog.", "\nQMC")
+    columns = ("kernel\npred.", "\nindep.", "weights\npred.", "\nindep.", "\northog.", "\nQMC")
     for column in (*columns, f"needed\nfor {advice.error:g}"):
         table.add_column(column, justify="right", no_wrap=True)
     for line in advice.lines:
@@ -95,7 +95,7 @@ def _table(advice: "Advice") -> "Table":
         table.add_row(
             line.estimator + ("*" if chosen else ""),
             _number(line.kernel),
-            _number(line.measured["iid"].kernel),
+            _number(line.measured[COUPLINGS[0]].kernel),
             _number(line.weights, rough=line.weights > ROUGH),
             *(_number(line.measured[coupling].weights) for coupling in COUPLINGS),
             f"{line.features_needed:,.0f}" if line.features_needed < 1e6 else _number(line.features_needed),

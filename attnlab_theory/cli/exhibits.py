@@ -17,14 +17,14 @@ PER_FAMILY: dict[Budget, int | None] = {"quick": 1, "full": None}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Museum:
-    """Well-known bugs, planted on purpose, and the identities and claims that catch them."""
+    """Show well-known bugs, and which identities and claims catch them."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
-    """One bug: its lines, where it happened, the evidence, a picture. The whole kill matrix if not given."""
+    """One bug: its code, where it happened, what catches it, a picture. Without it, a table of all bugs."""
     budget: Budget = "quick"
     """quick plants every bug under one identity of each family, full under all of them."""
     out: Path = Path("lab/museum")
-    """Folder for the pictures; made if absent."""
+    """The folder for the pictures. It is made if it does not exist."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -19,7 +19,7 @@ TRAINED = "knowledge.json"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class List:
-    """Experiments with their questions and claims."""
+    """List every experiment, its question and its claims."""
 
     json: bool = False
     """Print one JSON value and nothing else."""
@@ -59,10 +59,10 @@ class List:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunOptions):
-    """Predict, measure and judge; write findings and figures."""
+    """Judge claims: predict, measure, and write findings and figures."""
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME ...]")] = ()
-    """Experiments to run; all of them if none is named."""
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME|FILE.py ...]")] = ()
+    """Experiments to run, or Python files with claims of your own; all experiments if none is named."""
 
     def run(self) -> int:
         """Run the experiments."""
@@ -78,13 +78,13 @@ class Run(RunOptions):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answers:
-    """The answer sheet: homework questions, answers, and the evidence, judged now."""
+    """Print the answer sheet of five homeworks, with evidence that is judged now."""
 
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
-    """A homework (cs224n) or one question of it (cs224n/1a.i); all of them if not given."""
+    """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """The folder of a training run, as `attnlab knowledge run` writes it; by default lab/knowledge, or else
-    figures/knowledge, the run that is committed."""
+    """The folder that `attnlab knowledge run` wrote. By default lab/knowledge, or else figures/knowledge, the
+    committed run."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

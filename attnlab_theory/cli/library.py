@@ -3,11 +3,13 @@
 import difflib
 import importlib.util
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attnlab_theory
+from attnlab_theory.cli import own_claims
 
 if TYPE_CHECKING:
     from attnlab_theory.claims import Claim
@@ -37,17 +39,22 @@ def experiments() -> list["Experiment"]:
 
 
 def chosen(names: Sequence[str]) -> list["Experiment"]:
-    """The experiments of the given names; all of them if none is given.
+    """The experiments of the given names, those of somebody's own files last; all of the lab's if none is given.
 
     Raises:
-        ValueError: if a name is unknown, with the nearest one suggested.
+        ValueError: if a name is unknown, with the nearest one suggested; as `own_claims.experiment_of`.
     """
     every = experiments()
     by_name = {experiment.name: experiment for experiment in every}
+    files = [Path(name) for name in dict.fromkeys(names) if own_claims.is_file(name)]
     for name in names:
-        if name not in by_name:
+        if name not in by_name and not own_claims.is_file(name):
             raise unknown("experiment", name, by_name, "attnlab list")
-    return [e for e in every if not names or e.name in names]
+    own = [own_claims.experiment_of(path, set(by_name)) for path in files]
+    for name, count in Counter(experiment.name for experiment in own).items():
+        if count > 1:
+            raise ValueError(f"{count} files make an experiment called {name}; rename one of them")
+    return [e for e in every if not names or e.name in names] + own
 
 
 def owner(claim_name: str) -> "tuple[Experiment, Claim]":

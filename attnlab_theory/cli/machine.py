@@ -17,7 +17,7 @@ EXTRAS = {"report": "jinja2", "test": "pytest", "peers": "torch"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Doctor:
-    """Versions, devices, precision, and how long each budget may take here."""
+    """Show versions, devices, precision, and how long a run takes here."""
 
     json: bool = False
     """Print one JSON value and nothing else."""

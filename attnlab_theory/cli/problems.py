@@ -17,7 +17,7 @@ LONGEST = 24 * 60 * 60
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Check:
-    """Judge someone's own answer to a homework question, with a counterexample when it fails."""
+    """Judge your own answer to a homework question. A wrong answer gets a counterexample."""
 
     answer: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE.py::FUNCTION]")] = ""
     """The file with the answer and the function in it."""
@@ -58,14 +58,14 @@ class Check:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConstructSubset:
-    """A query that attends to the chosen keys alone and equally, or the reason why there is none."""
+    """Find a query that attends to the chosen keys alone and equally, or say why there is none."""
 
     keys: Path
     """A .npy file with one key per row."""
     select: str
     """The keys to select, numbered from 0 and separated by commas: 0,3"""
     tolerance: float = 1e-3
-    """Largest weight off the chosen keys that the query may leave."""
+    """The largest weight that may stay on the other keys."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -103,7 +103,7 @@ class ConstructSubset:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ConstructRouting:
-    """Matrices K, Q, V that send every input where it is wanted, or the reason why there are none."""
+    """Find matrices K, Q, V that give every input its wanted output, or say why there are none."""
 
     inputs: Path
     """A .npy file with one input per row."""
@@ -151,7 +151,7 @@ class ConstructRouting:
 
 @dataclasses.dataclass(frozen=True)
 class Construct:
-    """The inverse problem: the weights or the routing are wanted, the query or the matrices are found."""
+    """Find the query, or the matrices, that give the attention you want."""
 
     problem: (
         Annotated[ConstructSubset, tyro.conf.subcommand("subset")]
@@ -165,7 +165,7 @@ class Construct:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Leaks:
-    """Which outputs of somebody's function move with which future inputs."""
+    """Find the outputs of your function that change when future inputs change."""
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
     """A file and a function in it that maps [length width] to [length anything]; numpy, jax or torch."""

@@ -8,19 +8,21 @@ import jax
 import numpy as np
 
 from attnlab_theory.estimators import errors
-from attnlab_theory.estimators.catalogue import Estimator, estimators_for
+from attnlab_theory.estimators.catalogue import FittedFeatures, estimators_for
 from attnlab_theory.estimators.errors import COUPLINGS, Measured
 from attnlab_theory.estimators.problem import Problem
+from attnlab_theory.sampling import Coupling
 from attnlab_theory.seeds import key_for
+from attnlab_theory.theory.features.estimator import Estimator
 
 LEAST_ERROR = 1e-150
 
 REASONS = {
-    "trigonometric": "trigonometric features err as cosh D - 1, all others with L",
-    "positive": "positive features err as exp(L) - 1, with one feature per projection",
-    "hyperbolic": "for short L hyperbolic features err as cosh L - 1, least of those that grow with L",
-    "generalized exponential": "for long L generalised exponential features err least of those that grow with L",
-    "dense exponential": "for long L dense exponential features, fitted to these queries and keys, err least of "
+    Estimator.TRIGONOMETRIC: "trigonometric features err as cosh D - 1, all others with L",
+    Estimator.POSITIVE: "positive features err as exp(L) - 1, with one feature per projection",
+    Estimator.HYPERBOLIC: "for short L hyperbolic features err as cosh L - 1, least of those that grow with L",
+    Estimator.GENERALIZED: "for long L generalized exponential features err least of those that grow with L",
+    Estimator.DENSE: "for long L dense exponential features, fitted to these queries and keys, err least of "
     "those that grow with L",
 }
 
@@ -29,7 +31,7 @@ REASONS = {
 class Line:
     """One estimator at the wanted number of features: relative root mean square errors of a row."""
 
-    estimator: str
+    estimator: Estimator
     parameter: str
     projections: int
     kernel: float
@@ -38,7 +40,7 @@ class Line:
     """Predicted for orthogonal ones, where that is known."""
     weights: float
     """Predicted for independent projections by the delta method, good while well below one."""
-    measured: dict[str, Measured]
+    measured: dict[Coupling, Measured]
     """By coupling."""
     features_needed: float
     """For the wanted error of the weights, from the prediction: errors fall as the root of the features."""
@@ -54,7 +56,7 @@ class Advice:
     error: float
     lines: tuple[Line, ...]
     chosen: Line
-    coupling: str
+    coupling: Coupling
 
     @property
     def reason(self) -> str:
@@ -88,7 +90,7 @@ class Advice:
             return f"No number of features gives an error of {self.error:g} here."
         if needed == 0:
             return "Any number of features will do: the predicted error of a row is zero."
-        measured = self.chosen.measured["iid"].weights
+        measured = self.chosen.measured[Coupling.INDEPENDENT].weights
         if measured > 2 * self.chosen.weights:
             return (
                 f"Its prediction does not hold here, where the normaliser is noise: {self.chosen.weights:.3g} is "
@@ -166,7 +168,9 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
     )
 
 
-def _line(estimator: Estimator, problem: Problem, measured: dict[str, Measured], m: int, error: float) -> Line:
+def _line(
+    estimator: FittedFeatures, problem: Problem, measured: dict[Coupling, Measured], m: int, error: float
+) -> Line:
     predicted = errors.predicted(estimator, problem)
     orthogonal = errors.orthogonal_kernel(estimator, problem, m)
     needed = estimator.features_per_projection * predicted.weights / error / error

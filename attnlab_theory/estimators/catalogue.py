@@ -19,16 +19,17 @@ from attnlab_theory.attention import (
 from attnlab_theory.axes import Scalar
 from attnlab_theory.estimators.problem import Problem
 from attnlab_theory.theory.features import dense_exponential, pair, variance
+from attnlab_theory.theory.features.estimator import Estimator
 
 Signed = Callable[[Float[Array, "t d"], Float[Array, "m d"]], tuple[Float[Array, "t f"], Float[Array, "t 1"]]]
 """(points, projection) -> features of a size that no number overflows, and the logarithm of what they lack."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Estimator:
+class FittedFeatures:
     """One kind of random features, with its parameters fixed."""
 
-    name: str
+    name: Estimator
     features_per_projection: int
     features: Signed
     covariances: Callable[[Float[np.ndarray, " d"], Float[np.ndarray, "s d"]], Float[np.ndarray, "s s"]]
@@ -60,50 +61,50 @@ def _log_dense(x: Float[Array, "t d"], projection: Float[Array, "m d"], a: Array
     return log_dense_exponential_features(x, projection, a=a, basis=basis)
 
 
-def estimators_for(problem: Problem) -> tuple[Estimator, ...]:
+def estimators_for(problem: Problem) -> tuple[FittedFeatures, ...]:
     """Every estimator; those with parameters have them chosen for the pairs that matter in this problem."""
 
-    def covariances(name: str):
+    def covariances(name: Estimator):
         return lambda q, k: pair.covariances(name, q, k)
 
     width = problem.q.shape[1]
     a = pair.best_parameter(problem.typical(problem.sum_squares), width)
     spectrum, basis = dense_exponential.best_parameters(_second_moment(problem))
     return (
-        Estimator(
-            name="trigonometric",
+        FittedFeatures(
+            name=Estimator.TRIGONOMETRIC,
             features_per_projection=2,
             features=_waves,
-            covariances=covariances("trigonometric"),
+            covariances=covariances(Estimator.TRIGONOMETRIC),
             powers=variance.trigonometric,
         ),
-        Estimator(
-            name="positive",
+        FittedFeatures(
+            name=Estimator.POSITIVE,
             features_per_projection=1,
             features=functools.partial(_without_growth, log_positive_features),
-            covariances=covariances("positive"),
+            covariances=covariances(Estimator.POSITIVE),
             powers=variance.positive,
         ),
-        Estimator(
-            name="hyperbolic",
+        FittedFeatures(
+            name=Estimator.HYPERBOLIC,
             features_per_projection=2,
             features=functools.partial(_without_growth, log_hyperbolic_features),
-            covariances=covariances("hyperbolic"),
+            covariances=covariances(Estimator.HYPERBOLIC),
             powers=variance.hyperbolic,
         ),
-        Estimator(
-            name="generalized exponential",
+        FittedFeatures(
+            name=Estimator.GENERALIZED,
             features_per_projection=1,
             features=lambda x, w: _without_growth(_log_generalized, x, w, a),
-            covariances=lambda q, k: pair.covariances("generalized exponential", q, k, a=a),
+            covariances=lambda q, k: pair.covariances(Estimator.GENERALIZED, q, k, a=a),
             powers=lambda length: variance.generalized(length, width, a),
             parameter=f"a = {a:.3g}",
         ),
-        Estimator(
-            name="dense exponential",
+        FittedFeatures(
+            name=Estimator.DENSE,
             features_per_projection=1,
             features=lambda x, w: _without_growth(_log_dense, x, w, jnp.asarray(spectrum), jnp.asarray(basis)),
-            covariances=lambda q, k: pair.covariances("generalized exponential", q @ basis, k @ basis, a=spectrum),
+            covariances=lambda q, k: pair.covariances(Estimator.GENERALIZED, q @ basis, k @ basis, a=spectrum),
             parameter=f"a from {spectrum.min():.3g} to {spectrum.max():.3g}",
         ),
     )

@@ -14,13 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.estimators.catalogue import Estimator, Signed
+from attnlab_theory.estimators.catalogue import FittedFeatures, Signed
 from attnlab_theory.estimators.problem import Problem
-from attnlab_theory.sampling import gaussian_projection, orthogonal_projection, quasi_monte_carlo_projection
+from attnlab_theory.sampling import Coupling, coupled_projection
 from attnlab_theory.theory.features import rows as feature_ratio
 from attnlab_theory.theory.features import variance as feature_error
+from attnlab_theory.theory.features.estimator import Estimator
 
-COUPLINGS = ("iid", "orthogonal", "quasi-Monte Carlo")
+COUPLINGS = (Coupling.INDEPENDENT, Coupling.ORTHOGONAL, Coupling.QUASI_MONTE_CARLO)
+"""Those that keep features unbiased."""
 
 SHORTEST, LONGEST = 1e-4, 60.0
 """Of |q + k|^2, or |q - k|^2 for trigonometric features: below, what orthogonal projections save is that of the
@@ -48,7 +50,7 @@ class Measured:
     """Share of rows whose normaliser was not positive."""
 
 
-def predicted(estimator: Estimator, problem: Problem) -> Predicted:
+def predicted(estimator: FittedFeatures, problem: Problem) -> Predicted:
     """What independent projections will do, from the covariances of one."""
     kernel, weights = [], []
     for q, exact, shares in zip(problem.q, problem.weights, problem.shares, strict=True):
@@ -59,7 +61,7 @@ def predicted(estimator: Estimator, problem: Problem) -> Predicted:
     return Predicted(_mean_or_infinite(kernel), _mean_or_infinite(weights))
 
 
-def orthogonal_kernel(estimator: Estimator, problem: Problem, m: int) -> float | None:
+def orthogonal_kernel(estimator: FittedFeatures, problem: Problem, m: int) -> float | None:
     """The relative mean square error of kernel estimates from m projections, orthogonal in blocks of the width.
 
     The covariance of two orthogonal projections is worked out at a few lengths and interpolated.
@@ -68,7 +70,7 @@ def orthogonal_kernel(estimator: Estimator, problem: Problem, m: int) -> float |
         None for dense exponential features, for width 1, and beyond `LONGEST`.
     """
     width = problem.q.shape[1]
-    trigonometric = estimator.name == "trigonometric"
+    trigonometric = estimator.name is Estimator.TRIGONOMETRIC
     squares = problem.difference_squares if trigonometric else problem.sum_squares
     if estimator.powers is None or width == 1 or not np.max(squares) <= LONGEST:
         return None
@@ -85,7 +87,7 @@ def orthogonal_kernel(estimator: Estimator, problem: Problem, m: int) -> float |
     return float(np.mean(np.sum(problem.shares * variance * (1 + saved), axis=1))) / m
 
 
-def measured(estimator: Estimator, problem: Problem, projections: Sequence[Array]) -> Measured:
+def measured(estimator: FittedFeatures, problem: Problem, projections: Sequence[Array]) -> Measured:
     """What these projections do, one draw each."""
     errors = [_errors_of_draw(estimator.features, problem, projection) for projection in projections]
     kernel, weights, failed = (list(each) for each in zip(*errors, strict=True))
@@ -94,14 +96,9 @@ def measured(estimator: Estimator, problem: Problem, projections: Sequence[Array
 
 
 @functools.partial(jax.jit, static_argnames=("coupling", "draws", "m", "d"))
-def projections_of(key: PRNGKeyArray, *, coupling: str, draws: int, m: int, d: int) -> Float[Array, "n m d"]:
-    """Several projections of one of `COUPLINGS`; orthogonal ones have chi norms, so that all are unbiased."""
-    draw = {
-        "iid": gaussian_projection,
-        "orthogonal": functools.partial(orthogonal_projection, norms="chi"),
-        "quasi-Monte Carlo": quasi_monte_carlo_projection,
-    }[coupling]
-    return jax.vmap(lambda each: draw(each, m, d))(jax.random.split(key, draws))
+def projections_of(key: PRNGKeyArray, *, coupling: Coupling, draws: int, m: int, d: int) -> Float[Array, "n m d"]:
+    """Several projections of one coupling."""
+    return jax.vmap(lambda each: coupled_projection(each, m, d, coupling))(jax.random.split(key, draws))
 
 
 def _errors_of_draw(features: Signed, problem: Problem, projection: Array) -> tuple[float, float, float]:

@@ -13,10 +13,11 @@ from matplotlib.ticker import LogLocator, NullLocator
 from attnlab_theory.estimators.advice import Advice
 from attnlab_theory.estimators.errors import COUPLINGS
 from attnlab_theory.report import style
-from attnlab_theory.theory.features import pair as theory
+from attnlab_theory.theory.features import phase as theory
+from attnlab_theory.theory.features.estimator import Estimator
 
-SHADES = {"trigonometric": "#cfe3f1", "hyperbolic": "#f5cdb0", "generalized exponential": "#c9e8dd"}
-HATCHES = {"trigonometric": "", "hyperbolic": "//", "generalized exponential": ".."}
+SHADES = {Estimator.TRIGONOMETRIC: "#cfe3f1", Estimator.HYPERBOLIC: "#f5cdb0", Estimator.GENERALIZED: "#c9e8dd"}
+HATCHES = {Estimator.TRIGONOMETRIC: "", Estimator.HYPERBOLIC: "//", Estimator.GENERALIZED: ".."}
 NARROWEST, WIDEST = 1e-2, 600.0
 """Ends of the axes: below, all estimators are good; beyond, their variances overflow."""
 
@@ -37,8 +38,18 @@ def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.n
         here = (best == i).astype(float)
         if HATCHES[name]:
             ax.contourf(sums, differences, here, levels=[0.5, 1.5], colors="none", hatches=[HATCHES[name]])
-        ax.contour(sums, differences, here, levels=[0.5], colors="#555555", linewidths=1)
+    _draw_borders(ax, sums, differences, d=d)
     ax.set(xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"$D = \|x-y\|^2$")
+
+
+def _draw_borders(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.ndarray, "m"], *, d: int) -> None:
+    """The borders themselves, whatever the grid: where two estimators have the same variance."""
+    ax.plot(sums, [theory.trigonometric_border(float(x), d=d) for x in sums], color="#333333", linewidth=1.2)
+    corner = theory.hyperbolic_border(d=d)
+    if sums[0] < corner < sums[-1]:
+        foot = max(theory.trigonometric_border(corner, d=d), float(differences[0]))
+        ax.plot([corner, corner], [foot, differences[-1]], color="#333333", linewidth=1.2)
+    ax.set(xlim=(sums[0], sums[-1]), ylim=(differences[0], differences[-1]))
 
 
 def write_map(advice: Advice, path: Path) -> None:

@@ -1,6 +1,7 @@
 """A number with its interval: the measured half of a finding, and all that a figure is drawn from."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import numpy as np
 from attnlab_theory.claims import Finding, Verdict
 from attnlab_theory.claims.judging import judge
 from attnlab_theory.report import record
-from attnlab_theory.stats import Bound, Interval, proportion
+from attnlab_theory.stats import Bound, Interval, proportion, student
+
+OVER_SEEDS = student("accuracies of training runs that differ in the seed")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,7 @@ class Estimates(tuple[Estimate, ...]):
     """Estimates in the order in which they were made."""
 
     def of(self, quantity: str, **setting: Any) -> "Estimates":
-        """Those of one quantity at settings whose fields have the given values.
+        """The estimates of one quantity at settings whose fields have the given values.
 
         Raises:
             KeyError: if there is none: a figure must not silently lack a curve.
@@ -81,20 +84,47 @@ def share(quantity: str, draws: np.ndarray, error_rate: float, **setting: Any) -
     return mean(quantity, draws, proportion(), error_rate, **setting)
 
 
+def over_seeds(
+    quantity: str, values: Sequence[float], error_rate: float, *, within: Interval, **setting: Any
+) -> Estimate:
+    """The mean of one number per seed, with a t interval: where the mean over more seeds would lie.
+
+    One seed, or seeds of equal numbers, say nothing of other seeds. Their interval is all of `within`.
+
+    Args:
+        quantity: what was measured.
+        values: one for each seed.
+        error_rate: of the interval.
+        within: where such a number can lie; the interval is cut to it.
+        setting: of the estimate.
+    """
+    found = mean(quantity, np.array(values), OVER_SEEDS, error_rate, **setting)
+    low, high = max(within.low, found.interval.low), min(within.high, found.interval.high)
+    return dataclasses.replace(found, interval=Interval(low, high))
+
+
 def judged(
-    estimate: Estimate, *, claim: str, statement: str, source: str, predicted: Interval, resolution: float
+    estimate: Estimate,
+    *,
+    experiment: str,
+    claim: str,
+    statement: str,
+    source: str,
+    predicted: Interval,
+    resolution: float,
 ) -> Finding:
     """An estimate judged as the lab's other claims are.
 
     Args:
         estimate: what was measured.
+        experiment: the lab that measured it.
         claim, statement, source: as of `claims.Claim`.
         predicted: where the number should lie.
         resolution: the widest measured interval that may count as support without lying inside.
     """
     verdict = judge(predicted, estimate.interval, resolution)
     return Finding(
-        experiment="knowledge",
+        experiment=experiment,
         claim=claim,
         statement=statement,
         source=source,

@@ -20,18 +20,17 @@ import safetensors.numpy
 from jaxtyping import Array, PyTree
 
 from attnlab_theory import files, refuse
-from attnlab_theory.language.models.config import GPTConfig, config_from_json
-from attnlab_theory.language.models.gpt import GPT
-from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.models.model import KINDS, Config, Kind, Model, kind_name
+from attnlab_theory.language.text.vocabulary import Vocabulary, vocabulary_from_json
 from attnlab_theory.language.train import State, Training, started
 
-VERSION = 1
-"""Of the layout described here; a file of another version is refused."""
+VERSION = 2
+"""Of the layout described here. Version 1 had GPTs only; a file of any other version is refused."""
 
 KEY = "attnlab"
 """Of the JSON text among the file's metadata."""
 
-FIELDS = {"kind": str, "config": dict, "characters": str, "about": dict}
+FIELDS = {"kind": str, "model": str, "config": dict, "text": dict, "about": dict}
 """Of that text, beside the version."""
 
 PROGRESS = ("step", "epoch", "batch", "tokens")
@@ -42,46 +41,58 @@ PROGRESS = ("step", "epoch", "batch", "tokens")
 class Saved:
     """A model, what it reads, and what was said about it."""
 
-    model: GPT
-    characters: Characters
+    model: Any
+    """A `Model`."""
+    text: Any
+    """The `Vocabulary` that it reads."""
     about: dict[str, Any]
     """What the writer put down: the recipe, the history, …."""
 
 
-def save_model(path: Path, model: GPT, characters: Characters, about: Mapping[str, Any]) -> None:
+def save_model(
+    path: Path, model: Model, text: Vocabulary, about: Mapping[str, Any], *, kinds: Mapping[str, Kind] = KINDS
+) -> None:
     """Write a model whole or not at all.
 
     Raises:
         OSError: if the folder is missing or cannot be written.
+        ValueError: if the model is of none of the `kinds`.
     """
-    _write(path, "model", model, characters, about, {"model": model})
+    _write(path, "model", kind_name(model, kinds), model, text, about, {"model": model})
 
 
-def save_state(path: Path, state: State, characters: Characters, about: Mapping[str, Any]) -> None:
+def save_state(
+    path: Path, state: State, text: Vocabulary, about: Mapping[str, Any], *, kinds: Mapping[str, Kind] = KINDS
+) -> None:
     """Write all that a run needs to go on; args, raises as `save_model`."""
     progress = {name: getattr(state, name) for name in PROGRESS}
     parts = {"model": state.model, "moments": state.moments}
-    _write(path, "state", state.model, characters, {"progress": progress, **about}, parts)
+    name, model = kind_name(state.model, kinds), state.model
+    _write(path, "state", name, model, text, {"progress": progress, **about}, parts)
 
 
-def load_model(path: Path) -> Saved:
+def load_model(path: Path, *, kinds: Mapping[str, Kind] = KINDS) -> Saved:
     """The model of a file that `save_model` wrote, or of one of `save_state`.
+
+    Args:
+        path: of the file.
+        kinds: the models that may be in it, by their names.
 
     Raises:
         ValueError: in one line, if the file is missing, truncated, not one of ours or of another version, or if its
             arrays are not those of the model that it describes.
     """
     header, arrays = _read(path)
-    model = _filled(path, "model", _empty(path, header), arrays)
-    return Saved(model, _characters(path, header), dict(header["about"]))
+    model = _filled(path, "model", _empty(path, header, kinds), arrays)
+    return Saved(model, _text(path, header, kinds), dict(header["about"]))
 
 
-def load_state(path: Path, training: Training) -> tuple[State, Saved]:
+def load_state(path: Path, training: Training, *, kinds: Mapping[str, Kind] = KINDS) -> tuple[State, Saved]:
     """The state of a file that `save_state` wrote; raises as `load_model`."""
     header, arrays = _read(path)
     if header["kind"] != "state":
         raise ValueError(f"{path} holds a model, not a run that can go on; name the file of the stopped run")
-    empty = _empty(path, header)
+    empty = _empty(path, header, kinds)
     moments = eqx.filter_eval_shape(lambda model: started(model, training).moments, empty)
     about = dict(header["about"])
     progress = about.pop("progress", None)
@@ -89,28 +100,30 @@ def load_state(path: Path, training: Training) -> tuple[State, Saved]:
         raise ValueError(f"{path} does not say how far its run has come, its header is damaged; train anew")
     model = _filled(path, "model", empty, arrays)
     state = State(model, _filled(path, "moments", moments, arrays), **progress)
-    return state, Saved(model, _characters(path, header), about)
+    return state, Saved(model, _text(path, header, kinds), about)
 
 
 def _write(
     path: Path,
     kind: str,
-    model: GPT,
-    characters: Characters,
+    name: str,
+    model: Model,
+    text: Vocabulary,
     about: Mapping[str, Any],
     parts: Mapping[str, PyTree],
 ) -> None:
     header = {
         "version": VERSION,
         "kind": kind,
+        "model": name,
         "config": model.config.as_json(),
-        "characters": characters.symbols,
+        "text": text.as_json(),
         "about": about,
     }
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    told = json.dumps(header, ensure_ascii=False, allow_nan=False)
     arrays = {name: np.asarray(x) for part, tree in parts.items() for name, x in _named(part, tree)}
     with files.replacing(path) as temporary:
-        safetensors.numpy.save_file(arrays, temporary, metadata={KEY: text})
+        safetensors.numpy.save_file(arrays, temporary, metadata={KEY: told})
 
 
 def _named(part: str, tree: PyTree) -> list[tuple[str, Any]]:
@@ -140,6 +153,9 @@ def _header(path: Path, text: str) -> dict[str, Any]:
         raise ValueError(f"{path} does not say what it holds, its header is damaged: {error}") from None
     if not isinstance(header, dict):
         raise ValueError(f"{path} does not say what it holds, its header is damaged: no fields; train anew")
+    if header.get("version") == 1:
+        header |= {"version": VERSION, "model": "GPT"}
+        header["text"] = {"kind": "characters", "symbols": header.pop("characters", None)}
     if header.get("version") != VERSION:
         raise ValueError(f"{path} has version {header.get('version')}, this attnlab reads {VERSION}; train anew")
     for name, kind in FIELDS.items():
@@ -148,13 +164,15 @@ def _header(path: Path, text: str) -> dict[str, Any]:
     return header
 
 
-def _empty(path: Path, header: Mapping[str, Any]) -> GPT:
+def _empty(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Any:
     """The model's shapes, without numbers."""
+    kind = kinds.get(header["model"])
+    if kind is None:
+        raise ValueError(f"{path} holds a {header['model']!r}, which is none of {', '.join(kinds)}")
     try:
-        config = config_from_json(header["config"])
+        return kind.empty(kind.config(header["config"]))
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} describes no model of this attnlab: {error}") from None
-    return eqx.filter_eval_shape(lambda key: GPT(config, key=key), jax.random.key(0))
 
 
 def _filled(path: Path, part: str, empty: PyTree, arrays: Mapping[str, np.ndarray]) -> PyTree:
@@ -171,15 +189,15 @@ def _filled(path: Path, part: str, empty: PyTree, arrays: Mapping[str, np.ndarra
     return jax.tree.unflatten(jax.tree.structure(empty), leaves)
 
 
-def _characters(path: Path, header: Mapping[str, Any]) -> Characters:
+def _text(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Vocabulary:
     try:
-        characters = Characters(header["characters"])
+        text = vocabulary_from_json(header["text"], kinds[header["model"]].vocabularies)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    vocabulary = header["config"]["vocabulary"]
-    if len(characters) != vocabulary:
-        raise ValueError(f"{path} has {len(characters)} characters for a vocabulary of {vocabulary}")
-    return characters
+    vocabulary = header["config"].get("vocabulary")
+    if len(text) != vocabulary:
+        raise ValueError(f"{path} has {len(text)} tokens for a vocabulary of {vocabulary}")
+    return text
 
 
 def fingerprint(*texts: str) -> str:
@@ -190,7 +208,7 @@ def fingerprint(*texts: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def fingerprint_of_model(model: GPT) -> str:
+def fingerprint_of_model(model: Model) -> str:
     """A short hash of a model's parameters."""
     digest = hashlib.sha256()
     for name, x in _named("model", model):
@@ -198,16 +216,17 @@ def fingerprint_of_model(model: GPT) -> str:
     return digest.hexdigest()[:16]
 
 
-def refuse_other(path: Path, wanted: GPTConfig, found: GPTConfig) -> None:
+def refuse_other(path: Path, wanted: Config, found: Config) -> None:
     """Refuse a checkpoint of another configuration.
 
     Raises:
         ValueError: naming the first field that differs, and both values.
     """
-    for field in dataclasses.fields(GPTConfig):
-        ours, theirs = getattr(wanted, field.name), getattr(found, field.name)
-        if ours != theirs:
+    ours, theirs = wanted.as_json(), found.as_json()
+    for name in dict.fromkeys((*ours, *theirs)):
+        if ours.get(name) != theirs.get(name):
+            has, asked = getattr(found, name, None), getattr(wanted, name, None)
             raise ValueError(
-                f"{path} holds a model with {field.name} {theirs}, but {ours} is asked for; "
+                f"{path} holds a model with {name} {has}, but {asked} is asked for; "
                 "name the variant that the file was trained as"
             )

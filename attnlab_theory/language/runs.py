@@ -15,9 +15,8 @@ import jax.numpy as jnp
 from attnlab_theory import files
 from attnlab_theory.language import meshes
 from attnlab_theory.language.checkpoint import load_model, load_state, save_model, save_state
-from attnlab_theory.language.models.config import GPTConfig
-from attnlab_theory.language.models.gpt import GPT
-from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.models.model import KINDS, Config, Kind, Model
+from attnlab_theory.language.text.vocabulary import Vocabulary
 from attnlab_theory.language.train import Diverged, Epochs, Metrics, State, Training, started, train
 
 
@@ -25,22 +24,25 @@ from attnlab_theory.language.train import Diverged, Epochs, Metrics, State, Trai
 class Run:
     """What is trained on what."""
 
-    first: Callable[[], GPT]
+    first: Callable[[], Model]
     """The model before the first step."""
-    config: GPTConfig
+    config: Config
     """Of that model."""
-    characters: Characters
+    text: Vocabulary
+    """What it reads."""
     epochs: Epochs
     training: Training
     steps: int
     """Of the whole run."""
     origin: Mapping[str, Any]
     """All that the parameters follow from, as JSON: recipe, seeds, fingerprints of the data."""
+    kinds: Mapping[str, Kind] = dataclasses.field(default_factory=lambda: KINDS)
+    """The models that its files may hold, this one among them."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """What two runs must agree on to come to the same parameters."""
-        return {**self.origin, "config": self.config.as_json(), "characters": self.characters.symbols}
+        return {**self.origin, "config": self.config.as_json(), "text": self.text.as_json()}
 
     def about(self, losses: Sequence[float]) -> dict[str, Any]:
         """What its files say of it."""
@@ -94,12 +96,12 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     for unfinished in (path, partial):
         files.remove_abandoned(unfinished)
     if partial.exists():
-        state, saved = load_state(partial, run.training)
-        _refuse_other_run(partial, run, saved.model.config, saved.characters, saved.about)
+        state, saved = load_state(partial, run.training, kinds=run.kinds)
+        _refuse_other_run(partial, run, saved.model.config, saved.text, saved.about)
         return Standing(state, tuple(saved.about["losses"]))
     if path.exists():
-        saved = load_model(path)
-        _refuse_other_run(path, run, saved.model.config, saved.characters, saved.about)
+        saved = load_model(path, kinds=run.kinds)
+        _refuse_other_run(path, run, saved.model.config, saved.text, saved.about)
         return None
     return Standing(started(run.first(), run.training))
 
@@ -132,7 +134,7 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
         try:
             for state, metrics in steps:
                 if due is not None:
-                    save_state(partial, due, run.characters, run.about(losses))
+                    save_state(partial, due, run.text, run.about(losses), kinds=run.kinds)
                     saved_step, saved_at, due = due.step, time.monotonic(), None
                 losses.append(metrics.loss)
                 if time.monotonic() - saved_at >= save_every:
@@ -141,12 +143,12 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
         except GeneratorExit:
             last = _copied(state)
             next(steps, None)
-            save_state(partial, last, run.characters, run.about(losses))
+            save_state(partial, last, run.text, run.about(losses), kinds=run.kinds)
             raise
     except Diverged as error:
         kept = f"{partial} keeps the parameters after step {saved_step}, for --reading_params_path"
         raise Diverged(f"{error}; {kept if partial.exists() else 'no checkpoint was written before it'}") from None
-    save_model(path, state.model, run.characters, run.about(losses))
+    save_model(path, state.model, run.text, run.about(losses), kinds=run.kinds)
     partial.unlink(missing_ok=True)
 
 
@@ -156,10 +158,8 @@ def _copied(state: State) -> State:
     return state._replace(model=model, moments=moments)
 
 
-def _refuse_other_run(
-    path: Path, run: Run, config: GPTConfig, characters: Characters, about: Mapping[str, Any]
-) -> None:
-    found = {**about.get("origin", {}), "config": config.as_json(), "characters": characters.symbols}
+def _refuse_other_run(path: Path, run: Run, config: Config, text: Vocabulary, about: Mapping[str, Any]) -> None:
+    found = {**about.get("origin", {}), "config": config.as_json(), "text": text.as_json()}
     differing = list(_differences("", found, run.identity))
     if differing:
         raise ValueError(

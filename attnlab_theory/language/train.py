@@ -1,4 +1,4 @@
-"""Training: a generator of states and metrics.
+"""Training any model that knows its loss: a generator of states and metrics.
 
 A step is one update from one batch, however many micro-batches the batch is cut into: their summed losses are
 divided by the targets of the whole batch, so that length-sorted, packed and plain batches have one gradient. All
@@ -20,26 +20,23 @@ import numpy as np
 import optax
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Int, PyTree
 
 from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language import meshes
-from attnlab_theory.language.corpora.batches import Batch
-from attnlab_theory.language.models.gpt import GPT, decayed
-from attnlab_theory.language.models.layers import at_least_single
+from attnlab_theory.language.models.model import Examples, Model
 from attnlab_theory.language.precision import Precision
 from attnlab_theory.language.schedules import Schedule
-from attnlab_theory.language.text.characters import PAD_ID
 from attnlab_theory.seeds import key_for
 
-Epochs = Callable[[int], Iterable[Batch]]
+Epochs = Callable[[int], Iterable[Examples]]
 """From the number of an epoch to its batches; the same number always gives the same batches."""
 
 LONGEST = 1e9
 """Parameters of such a Euclidean length are no model: where two layers follow one another, float32 overflows."""
 
-Split = Callable[[Batch], Sequence[Batch]]
+Split = Callable[[Any], Sequence[Any]]
 """A batch as micro-batches that hold the same documents."""
 
 
@@ -56,7 +53,7 @@ class Optimizer:
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: float = 1e-8
     decay: float = 0.1
-    """Of all parameters but biases (`models.gpt.decayed`), times the learning rate."""
+    """Of all parameters but biases (`Model.decayed`), times the learning rate."""
     clip: float = 1.0
     """Longest gradient, over all parameters."""
 
@@ -68,12 +65,12 @@ class Optimizer:
         if not self.decay >= 0:
             raise ValueError(f"decay must not be negative, but is {self.decay}")
 
-    def transformation(self, model: GPT) -> optax.GradientTransformation:
+    def transformation(self, model: Model) -> optax.GradientTransformation:
         """From gradients to steps of unit learning rate, uphill."""
         return optax.chain(
             optax.clip_by_global_norm(self.clip),
             optax.scale_by_adam(*self.betas, eps=self.epsilon),
-            optax.add_decayed_weights(self.decay, mask=decayed(model)),
+            optax.add_decayed_weights(self.decay, mask=model.decayed()),
         )
 
 
@@ -99,7 +96,8 @@ class Training:
 class State(NamedTuple):
     """All that a run needs to go on; its arrays are given up to the next step."""
 
-    model: GPT
+    model: Any
+    """A `Model`."""
     moments: PyTree
     """The optimizer's."""
     step: int = 0
@@ -133,7 +131,7 @@ class Diverged(ValueError):
     """The loss or its gradient is no longer a number, or the parameters are beyond all numbers that are of use."""
 
 
-def started(model: GPT, training: Training) -> State:
+def started(model: Model, training: Training) -> State:
     """The state before the first step."""
     return State(model, training.optimizer.transformation(model).init(cast(optax.Params, model)))
 
@@ -174,7 +172,7 @@ def train(
                 model, moments, total, np.float32(rate), optimizer=training.optimizer
             )
             loss, length, reach = (float(x) for x in report)
-            step, tokens = step + 1, tokens + batch.y.size
+            step, tokens = step + 1, tokens + batch.places
             if not (math.isfinite(loss + length) and reach <= LONGEST):
                 raise Diverged(
                     f"loss {loss:.6g} with a gradient of length {length:.3g}, and parameters of length {reach:.3g} "
@@ -188,17 +186,6 @@ def train(
         skipped = 0
 
 
-def summed_loss(model: GPT, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
-    """Minus the log-probability of the batch's targets, in nats, summed; PAD is no target."""
-    x, y, segments, positions = jax.tree.map(jnp.asarray, batch)
-    logits = at_least_single(model.rows(x, segments=segments, positions=positions, key=key))
-    # A comparison with every class: the gradient of a gather would be a scatter, one number at a time.
-    chosen = y[:, :, None] == jnp.arange(logits.shape[2], dtype=y.dtype)[None, None, :]
-    given = jnp.sum(jnp.where(chosen, logits, 0), axis=2)
-    lost = jax.nn.logsumexp(logits, axis=2) - given
-    return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
-
-
 Total = tuple[PyTree, Array]
 """A gradient and a loss, summed over the micro-batches so far."""
 
@@ -206,13 +193,13 @@ Total = tuple[PyTree, Array]
 class Stack(NamedTuple):
     """Micro-batches of one shape, one upon the other; those from `filled` on are nothing but PAD."""
 
-    micros: Batch
+    micros: Examples
     first: int | Int[Array, ""]
     """The number of the first among all micro-batches of the batch."""
     filled: int | Int[Array, ""]
 
 
-def _stacks(parts: Sequence[Batch], laid: Callable[[Batch], Batch]) -> Iterator[Stack]:
+def _stacks(parts: Sequence[Any], laid: Callable[[Any], Any]) -> Iterator[Stack]:
     """Neighbours of one shape together; all stacks are equally high, so that few shapes are compiled."""
     height = 1 << (len(parts) - 1).bit_length()
     first = 0
@@ -224,13 +211,13 @@ def _stacks(parts: Sequence[Batch], laid: Callable[[Batch], Batch]) -> Iterator[
 
 
 @jax.jit
-def _nothing(model: GPT) -> Total:
-    return jax.tree.map(jnp.zeros_like, model), jnp.zeros((), model.tokens.dtype)
+def _nothing(model: Model) -> Total:
+    return jax.tree.map(jnp.zeros_like, model), jnp.zeros((), jax.tree.leaves(model)[0].dtype)
 
 
 @functools.partial(jax.jit, static_argnames="precision", donate_argnames="total")
 def _accumulate(
-    model: GPT, total: Total, stack: Stack, share: Array, key: PRNGKeyArray, *, precision: Precision
+    model: Model, total: Total, stack: Stack, share: Array, key: PRNGKeyArray, *, precision: Precision
 ) -> Total:
     """Add the micro-batches' parts of the batch's mean loss, and their gradients.
 
@@ -241,9 +228,9 @@ def _accumulate(
     def add(number: Array, total: Total) -> Total:
         micro = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, number, keepdims=False), stack.micros)
 
-        def loss(model: GPT) -> Array:
+        def loss(model: Model) -> Array:
             narrow = jax.tree.map(lambda x: x.astype(precision), model) if precision != "float32" else model
-            return share * summed_loss(narrow, micro, jax.random.fold_in(key, stack.first + number))
+            return share * narrow.summed_loss(micro, jax.random.fold_in(key, stack.first + number))
 
         more, gradient = jax.value_and_grad(loss)(model)
         return jax.tree.map(jnp.add, total, (gradient, more))
@@ -253,8 +240,8 @@ def _accumulate(
 
 @functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments", "total"))
 def _update(
-    model: GPT, moments: PyTree, total: Total, rate: Array, *, optimizer: Optimizer
-) -> tuple[GPT, PyTree, Total, tuple[Array, Array, Array]]:
+    model: Model, moments: PyTree, total: Total, rate: Array, *, optimizer: Optimizer
+) -> tuple[Model, PyTree, Total, tuple[Array, Array, Array]]:
     """The next model and moments, a total of nothing; the loss, and the lengths of gradient and next parameters."""
     gradient, loss = total
     # optax raises a float to the power of a whole number; our tests, or a strict caller, forbid that.
@@ -264,7 +251,7 @@ def _update(
     return model, moments, _nothing(model), (loss, optax.tree.norm(gradient), optax.tree.norm(model))
 
 
-def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Batch], Batch]]:
+def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """How trees come to lie on all devices, copied, and how rows of stacks are shared out among them."""
     if mesh is None:
         return functools.partial(jax.tree.map, jnp.copy), lambda batch: batch
@@ -275,9 +262,9 @@ def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Batc
         # From a callback every host takes what its own devices hold.
         return jax.make_array_from_callback(np.shape(x), sharding, lambda index: np.asarray(x)[index])
 
-    def shared_out(micros: Batch) -> Batch:
-        missing = -micros.x.shape[1] % mesh.size
-        filled = jax.tree.map(lambda x: np.pad(x, ((0, 0), (0, missing), (0, 0))), micros)
+    def shared_out(micros: Any) -> Any:
+        missing = -jax.tree.leaves(micros)[0].shape[1] % mesh.size
+        filled = jax.tree.map(lambda x: np.pad(x, ((0, 0), (0, missing), *[(0, 0)] * (x.ndim - 2))), micros)
         return jax.tree.map(functools.partial(placed, rows), filled)
 
     return functools.partial(jax.tree.map, functools.partial(placed, whole)), shared_out

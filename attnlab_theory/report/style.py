@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from attnlab_theory import files
 from attnlab_theory.claims import Findings
@@ -23,6 +26,12 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#5
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+
+INK = "#444444"
+"""Of the legend that all figures share: no series has this colour."""
+
+REFUTED = "#8c8c8c"
+"""Of every prediction that is known to be wrong."""
 
 SETTINGS: "dict[RcKeyType, Any]" = {
     "figure.dpi": 100,
@@ -52,7 +61,12 @@ METADATA: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".png": {"Softwar
 
 
 def panels(
-    title: str, rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None
+    title: str,
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    size: tuple[float, float] | None = None,
+    heights: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """A figure whose title states the finding, and its axes in reading order.
 
@@ -60,10 +74,11 @@ def panels(
         title: the finding, in a sentence.
         rows, columns: of panels.
         size: in inches; by default 6.4 by 4 for one panel, 4.8 by 3.8 for each of several.
+        heights: of the rows, relative to one another; equal by default.
     """
     width, height = size or ((6.4, 4.0) if rows * columns == 1 else (4.8 * columns, 3.8 * rows))
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
     figure.suptitle(title, fontsize=12, x=0.01, ha="left", wrap=True)
     return figure, [ax for row in axes for ax in row]
 
@@ -99,6 +114,29 @@ def draw_measured(ax: Axes, findings: Findings, x: str, *, label: str | None = N
         color=COLOURS[series % len(COLOURS)],
         markerfacecolor="white",
     )
+
+
+def draw_refuted(ax: Axes, findings: Findings, x: str, *, label: str) -> None:
+    """What a foil predicted: grey, dashed and labelled "refuted: ...". What was measured is drawn elsewhere."""
+    order = sorted(findings, key=lambda f: f.setting[x])
+    lows, highs = [f.predicted.low for f in order], [f.predicted.high for f in order]
+    told: str | None = f"refuted: {label}"
+    for ends in [lows] if lows == highs else [lows, highs]:
+        if all(map(math.isfinite, ends)):
+            ax.plot([f.setting[x] for f in order], ends, color=REFUTED, linestyle=(0, (4, 3)), label=told)
+            told = None
+
+
+def legend(figure: Figure) -> None:
+    """What a line is and what an interval is, in the same words and at the same place of every figure.
+
+    It stands below the panels. Each panel's own legend names its series only.
+    """
+    line = Line2D([], [], color=INK)
+    dot = Line2D([], [], color=INK, marker=MARKERS[0], markersize=3.5, markerfacecolor="white", linestyle="none")
+    interval = ErrorbarContainer((dot, (), (LineCollection([], colors=INK),)), has_yerr=True)
+    handles: list[Any] = [line, interval]
+    figure.legend(handles, ["line: predicted", "interval: measured"], loc="outside lower left", ncols=2)
 
 
 def draw_cells(ax: Axes, findings: Findings, row: str, column: str, *, digits: int = 2) -> None:

@@ -5,6 +5,8 @@ from attnlab_theory.sampling.hashed import hashed_bits, hashed_normal
 from attnlab_theory.sampling.keys import gaussian_keys, many_noisy_keys, noise_factors, noisy_keys
 from attnlab_theory.sampling.moments import Moments, moments
 from attnlab_theory.sampling.projections import (
+    Coupling,
+    coupled_projection,
     gaussian_projection,
     orthogonal_projection,
     quasi_monte_carlo_projection,
@@ -14,8 +16,10 @@ from attnlab_theory.sampling.sketches import gaussian_sketch
 from attnlab_theory.sampling.subspaces import principal_frames, subspace_pair
 
 __all__ = [
+    "Coupling",
     "Moments",
     "ScoreLaw",
+    "coupled_projection",
     "gaussian_keys",
     "gaussian_projection",
     "gaussian_sketch",

@@ -1,8 +1,9 @@
 """Projections for random features: every row is N(0, I) in d dimensions; how rows hang together is the coupling."""
 
+import enum
 import functools
 import operator
-from typing import Literal
+from typing import Literal, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -12,8 +13,39 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory import refuse
 from attnlab_theory.sampling.geometry import orthonormal
 
+
+class Coupling(enum.StrEnum):
+    """How the rows of a projection hang together."""
+
+    INDEPENDENT = "independent"
+    ORTHOGONAL = "orthogonal"
+    """In blocks of the width, each row with a chi-distributed norm of its own."""
+    SQRT_NORM = "orthogonal, norms sqrt(d)"
+    """Every row with the norm sqrt(d): this one biases features."""
+    QUASI_MONTE_CARLO = "quasi-Monte Carlo"
+
+
 BITS = 30
 """Binary digits of a quasi-random coordinate: its law is normal up to steps of probability 2**-30."""
+
+
+def coupled_projection(key: PRNGKeyArray, m: int, d: int, coupling: Coupling) -> Float[Array, "m d"]:
+    """`m` rows under a coupling.
+
+    Raises:
+        ValueError: if `m` or `d` is not a positive whole number, or there is no such coupling.
+    """
+    match Coupling(coupling):
+        case Coupling.INDEPENDENT:
+            return gaussian_projection(key, m, d)
+        case Coupling.ORTHOGONAL:
+            return orthogonal_projection(key, m, d, norms="chi")
+        case Coupling.SQRT_NORM:
+            return orthogonal_projection(key, m, d, norms="sqrt")
+        case Coupling.QUASI_MONTE_CARLO:
+            return quasi_monte_carlo_projection(key, m, d)
+        case unknown:
+            assert_never(unknown)
 
 
 def gaussian_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Array, "m d"]:

@@ -27,7 +27,7 @@ class NotOneNumber(ValueError):
         super().__init__(f"drew an array of shape {shape}, not one number")
 
 
-def blocks_of(draw: Callable[[PRNGKeyArray, Any], Float[Array, ""]], chunk: int) -> Block:
+def blocks_of(draw: Callable[[PRNGKeyArray, Any], float | Float[Array, ""]], chunk: int) -> Block:
     """A compiled function `(key, index, points) -> draws` that makes block `index` of a stream.
 
     Every chunk folds its own number into the key, so block i of a stream is the same numbers whatever

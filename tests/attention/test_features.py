@@ -30,8 +30,8 @@ MAPS = {
     "trigonometric": trigonometric_features,
     "positive": positive_features,
     "hyperbolic": hyperbolic_features,
-    "generalised, a < 0": functools.partial(generalized_exponential_features, a=-0.3),
-    "generalised, a > 0": functools.partial(generalized_exponential_features, a=0.1),
+    "generalized, a < 0": functools.partial(generalized_exponential_features, a=-0.3),
+    "generalized, a > 0": functools.partial(generalized_exponential_features, a=0.1),
     "dense": lambda x, w: dense_exponential_features(
         x, w, a=jnp.asarray([-0.2, 0.08], x.dtype), basis=jnp.asarray(TURN, x.dtype)
     ),
@@ -39,7 +39,7 @@ MAPS = {
 TWINS = {
     "positive": (positive_features, log_positive_features, {}),
     "hyperbolic": (hyperbolic_features, log_hyperbolic_features, {}),
-    "generalised": (generalized_exponential_features, log_generalized_exponential_features, {"a": -0.3}),
+    "generalized": (generalized_exponential_features, log_generalized_exponential_features, {"a": -0.3}),
     "dense": (dense_exponential_features, log_dense_exponential_features, DENSE),
 }
 EVERY_MAP = pytest.mark.parametrize("features", MAPS.values(), ids=MAPS.keys())
@@ -93,7 +93,7 @@ def test_log_twins_are_logarithms(name):
     assert np.abs(np.log(np.asarray(features(x, w, **options), np.float64)) - logs).max() <= atol
 
 
-def test_at_zero_generalised_features_are_positive_features():
+def test_at_zero_generalized_features_are_positive_features():
     x, w = jnp.asarray(X, FLOAT), jnp.asarray([[0.3, -1.2], [2.0, 0.1]], FLOAT)
     same = generalized_exponential_features(x, w, a=0.0)
     assert np.abs(np.asarray(same / positive_features(x, w)) - 1).max() <= 16 * float(np.finfo(FLOAT).eps)
@@ -178,7 +178,7 @@ def test_overflow_is_reported_with_the_norm_that_did_it(features):
         ({"a": 0.1j}, "a must be one real number, not 0.1j"),
     ],
 )
-def test_bad_parameters_of_generalised_features_are_refused(options, message):
+def test_bad_parameters_of_generalized_features_are_refused(options, message):
     for features in (generalized_exponential_features, log_generalized_exponential_features):
         with pytest.raises(ValueError, match=message):
             features(POINTS, PROJECTION, **options)

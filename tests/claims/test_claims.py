@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from attnlab_theory.claims import CLAIMS, Claim, Finding, Verdict, check, check_rivals
+from attnlab_theory.claims import CLAIMS, Claim, Finding, Verdict, check, check_rivals, judge
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
 

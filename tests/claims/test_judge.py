@@ -1,6 +1,5 @@
 """What the judge says of two intervals, when it stops drawing, and what it refuses."""
 
-import dataclasses
 import math
 
 import jax
@@ -10,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.axes import Scalar
-from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.claims import Findings, Setting, Traced, Verdict, judge
 from attnlab_theory.stats import Interval, exact, known_variance, normal, proportion
 from tests.toys import BLOCK, Coin, checked, coin_claim, toss
 
@@ -72,7 +70,7 @@ def test_a_foil_is_as_expected_when_it_falls():
 
 
 def test_a_finding_records_what_was_asked():
-    finding = checked(coin_claim(settings=(Coin(0.5, 2),)), experiment="toys", error_rate=0.05)[0]
+    finding = checked(coin_claim(settings=(Coin(chance=0.5, width=2),)), experiment="toys", error_rate=0.05)[0]
     assert (finding.experiment, finding.claim, finding.statement) == (
         "toys",
         "coin",
@@ -95,12 +93,12 @@ def exact_claim(value, rounding=0.0, **changes):
 )
 def test_an_exact_claim_keeps_every_digit_of_a_number_made_on_the_host(value):
     (finding,) = checked(
-        exact_claim(value, settings=(Coin(0.5),), predict=lambda coin: Interval.point(float(value)))
+        exact_claim(value, settings=(Coin(chance=0.5),), predict=lambda coin: Interval.point(float(value)))
     )
     assert finding.measured == Interval.point(float(value))
     assert (finding.verdict, finding.error_rate, finding.draws) == (SUPPORTED, 0.0, 1)
     next_number = Interval.point(math.nextafter(float(value), math.inf))
-    (wrong,) = checked(exact_claim(value, settings=(Coin(0.5),), predict=lambda coin: next_number))
+    (wrong,) = checked(exact_claim(value, settings=(Coin(chance=0.5),), predict=lambda coin: next_number))
     assert wrong.verdict == REFUTED
 
 
@@ -112,7 +110,7 @@ def test_an_exact_claim_sees_plain_numbers_once():
         return jnp.asarray(coin.chance)
 
     checked(coin_claim(draw=draw, bound=lambda coin: exact(1e-7), resolution=lambda coin: 4e-7))
-    assert seen == [Coin(0.25), Coin(0.5)]
+    assert seen == [Coin(chance=0.25), Coin(chance=0.5)]
     assert all(type(coin.chance) is float for coin in seen)
 
 
@@ -126,7 +124,7 @@ NAN_NOW_AND_THEN = {
     ("changes", "said"),
     [
         (
-            {"settings": (Coin(0.5), Coin(1.5))},
+            {"settings": (Coin(chance=0.5), Coin(chance=1.5))},
             r"coin: the hypothesis 'it is a chance' does not hold at Coin\(.*1.5",
         ),
         ({"resolution": lambda coin: 0.0}, "resolution must be positive and finite, not 0.0"),
@@ -135,12 +133,22 @@ NAN_NOW_AND_THEN = {
         ({"resolution": lambda coin: math.inf}, "resolution must be positive and finite, not inf"),
         (NAN_NOW_AND_THEN, r"coin drew nan at Coin\(chance=0.25"),
         ({"draw": lambda key, coin: jnp.asarray(0.5)}, "a draw is neither 0 nor 1"),
-        ({"draw": lambda key, coin: jnp.zeros(3)}, r"one number, not an array of shape \(3,\)"),
-        ({"chunk": 1024}, "max_draws is 1024, but a block holds 8192: lower the claim's chunk"),
+        ({"draw": lambda key, coin: jnp.zeros(3)}, r"coin drew an array of shape \(3,\), not one number, at Coin"),
+        ({"chunk": 1024}, "coin: max_draws is 1024, but a block holds 8192: lower the chunk"),
         ({"bound": lambda coin: exact(0.1), "draw": lambda key, coin: math.nan}, "coin drew nan"),
-        ({"bound": lambda coin: exact(0.1), "draw": lambda key, coin: np.zeros(2)}, r"shape \(2,\), not a number"),
+        (
+            {"bound": lambda coin: exact(0.1), "draw": lambda key, coin: np.zeros(2)},
+            r"coin drew an array of shape \(2,\), not one number",
+        ),
         ({"bound": lambda coin: exact(0.1), "draw": lambda key, coin: 0.5}, "finer than the rounding error"),
         ({"predict": lambda coin: Interval.point(math.nan)}, "low <= high"),
+        (
+            {"predict": lambda coin: 0.5},
+            r"coin: predict must give an Interval, not 0.5, at Coin\(.*Interval.point\(x\)",
+        ),
+        ({"predict": 0.5}, "coin: predict must give an Interval, not 0.5"),
+        ({"bound": lambda coin: (0.0, 1.0)}, r"coin: bound must give a Bound, not \(0.0, 1.0\)"),
+        ({"resolution": "fine"}, "coin: the resolution must be positive and finite, not 'fine'"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(changes, said):
@@ -157,7 +165,7 @@ def test_an_error_rate_that_is_no_rate_is_refused(error_rate):
 def test_hypotheses_are_checked_before_anything_is_drawn():
     drawn = []
     claim = coin_claim(
-        settings=(Coin(0.5), Coin(-1.0)), draw=lambda key, coin: drawn.append(coin) or toss(key, coin)
+        settings=(Coin(chance=0.5), Coin(chance=-1.0)), draw=lambda key, coin: drawn.append(coin) or toss(key, coin)
     )
     with pytest.raises(ValueError, match="it is a chance"):
         checked(claim)
@@ -168,7 +176,7 @@ def test_four_times_the_rounding_always_resolves_an_exact_claim():
     for value in (0.0, 1.0, 1e5, 0.1):
         rounding = 2.0**-24 * max(value, 1.0)
         claim = coin_claim(
-            settings=(Coin(0.5),),
+            settings=(Coin(chance=0.5),),
             draw=lambda key, coin, value=value: value,
             bound=lambda coin, rounding=rounding: exact(rounding),
             resolution=lambda coin, rounding=rounding: 4 * rounding,
@@ -186,7 +194,9 @@ def test_mixed_bounds_of_one_claim_are_each_settings_own():
 
 
 def test_findings_choose_by_claim_and_setting():
-    findings = checked(coin_claim(settings=(Coin(0.25, 1), Coin(0.5, 1), Coin(0.5, 2))))
+    findings = checked(
+        coin_claim(settings=(Coin(chance=0.25, width=1), Coin(chance=0.5, width=1), Coin(chance=0.5, width=2)))
+    )
     assert findings.of("coin", chance=0.5).values("width") == [1, 2]
     assert isinstance(findings.of("coin"), Findings)
     for missing in ({"chance": 0.3}, {"chance": 0.25, "width": 2}):
@@ -197,13 +207,12 @@ def test_findings_choose_by_claim_and_setting():
 
 
 def test_scalar_settings_may_be_of_any_float_type():
-    @dataclasses.dataclass(frozen=True)
-    class Heat:
-        beta: Scalar
+    class Heat(Setting):
+        beta: Traced[float]
 
     claim = coin_claim(
         hypotheses={},
-        settings=(Heat(np.float64(0.5)), Heat(0.25)),
+        settings=(Heat(beta=np.float64(0.5)), Heat(beta=0.25)),
         draw=lambda key, heat: jnp.asarray(jax.random.uniform(key) < heat.beta, jnp.float32),
         predict=lambda heat: Interval.point(heat.beta),
     )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab_theory.claims import Findings, Verdict, check, check_rivals
+from attnlab_theory.claims import Findings, Setting, Verdict, check, check_rivals
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Bound, Interval, bounded
 from tests.toys import BLOCK, KEY, Coin, checked, coin_claim
@@ -18,22 +18,25 @@ SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.I
 
 
 def test_an_easy_claim_stops_after_one_block_and_a_hard_one_goes_on():
-    easy = checked(coin_claim(predict=lambda coin: Interval.at_most(0.99), settings=(Coin(0.25),)))
-    hard = checked(coin_claim(settings=(Coin(0.25),)))
+    easy = checked(coin_claim(predict=lambda coin: Interval.at_most(0.99), settings=(Coin(chance=0.25),)))
+    hard = checked(coin_claim(settings=(Coin(chance=0.25),)))
     assert [f.draws for f in easy] == [BLOCK]
     assert hard[0].draws > BLOCK
     assert [f.verdict for f in (*easy, *hard)] == [SUPPORTED, SUPPORTED]
 
 
 def test_every_setting_stops_on_its_own():
-    claim = coin_claim(predict=lambda coin: Interval.at_most(0.5), settings=(Coin(0.02), Coin(0.45), Coin(0.98)))
+    claim = coin_claim(
+        predict=lambda coin: Interval.at_most(0.5),
+        settings=(Coin(chance=0.02), Coin(chance=0.45), Coin(chance=0.98)),
+    )
     findings = checked(claim, max_draws=BLOCK * 2**10)
     assert findings[0].draws == findings[2].draws == BLOCK < findings[1].draws
     assert [f.verdict for f in findings] == [SUPPORTED, SUPPORTED, REFUTED]
 
 
 def test_a_setting_gets_the_same_finding_beside_others():
-    claim = coin_claim(settings=(Coin(0.25), Coin(0.5), Coin(0.75)))
+    claim = coin_claim(settings=(Coin(chance=0.25), Coin(chance=0.5), Coin(chance=0.75)))
     together = checked(claim)
     for setting, finding in zip(claim.settings, together, strict=True):
         assert checked(claim, settings=[setting]) == Findings([finding])
@@ -54,7 +57,7 @@ def test_rounds_double_and_spend_no_more_than_the_error_rate():
         asked.append((row.size, error_rate))
         return Interval(-math.inf, math.inf)
 
-    claim = coin_claim(settings=(Coin(0.5),), bound=lambda coin: Bound("spy", "none", spy))
+    claim = coin_claim(settings=(Coin(chance=0.5),), bound=lambda coin: Bound("spy", "none", spy))
     checked(claim, max_draws=BLOCK * 2**6, error_rate=0.1)
     assert [size for size, _ in asked] == [BLOCK * 2**j for j in range(7)]
     assert [rate for _, rate in asked] == [0.1 / (j * (j + 1)) for j in range(1, 8)]
@@ -76,10 +79,10 @@ def test_later_rounds_keep_the_draws_of_earlier_ones():
         assert len(np.unique(later)) > earlier.size
 
 
-def test_settings_that_differ_only_in_floats_share_keys():
+def test_settings_that_differ_only_in_traced_fields_share_keys():
     claim = coin_claim(
         draw=lambda key, coin: jax.random.uniform(key) * coin.chance,
-        settings=(Coin(0.25), Coin(1.0), Coin(0.5)),
+        settings=(Coin(chance=0.25), Coin(chance=1.0), Coin(chance=0.5)),
         bound=lambda coin: Bound("spy", "none", spy),
     )
     rows: list[np.ndarray] = []
@@ -93,29 +96,33 @@ def test_settings_that_differ_only_in_floats_share_keys():
     np.testing.assert_array_equal(rows[0] * 2, rows[2])
 
 
-def test_integers_are_shapes_and_floats_are_traced():
+def test_fields_are_traced_where_their_type_says_so():
     seen = []
 
     def draw(key, coin):
         seen.append((coin.chance, coin.width))
         return jnp.mean(jax.random.uniform(key, (coin.width,)) < coin.chance, dtype=jnp.float32)
 
-    settings = (Coin(0.5, 3), Coin(0.25, 2), Coin(0.75, 3), Coin(0.6, 2))
+    settings = (
+        Coin(chance=0.5, width=3),
+        Coin(chance=0.25, width=2),
+        Coin(chance=0.75, width=3),
+        Coin(chance=0.6, width=2),
+    )
     claim = coin_claim(draw=draw, bound=lambda coin: bounded(0.0, 1.0), settings=settings)
     findings = checked(claim)
     # Compiled once per shape, though each shape has two settings and several blocks.
     assert [width for _, width in seen] == [3, 2]
     assert all(isinstance(chance, jax.core.Tracer) for chance, _ in seen)
-    assert [f.setting for f in findings] == [dataclasses.asdict(setting) for setting in settings]
+    assert [f.setting for f in findings] == [setting.as_json() for setting in settings]
 
 
-def test_settings_without_a_float_are_drawn():
-    @dataclasses.dataclass(frozen=True)
-    class Dice:
+def test_settings_without_a_traced_field_are_drawn():
+    class Dice(Setting):
         sides: int
 
     claim = coin_claim(
-        settings=(Dice(6), Dice(4)),
+        settings=(Dice(sides=6), Dice(sides=4)),
         hypotheses={},
         draw=lambda key, dice: jax.random.randint(key, (), 1, dice.sides + 1),
         predict=lambda dice: Interval.point((dice.sides + 1) / 2),
@@ -134,7 +141,7 @@ def test_predictions_and_resolutions_are_asked_once_per_setting():
 
     findings = checked(coin_claim(predict=predict))
     assert max(f.draws for f in findings) > BLOCK
-    assert asked == [Coin(0.25), Coin(0.5)]
+    assert asked == [Coin(chance=0.25), Coin(chance=0.5)]
 
 
 def test_another_key_is_another_measurement():
@@ -145,7 +152,7 @@ def test_another_key_is_another_measurement():
 
 
 def test_rivals_get_the_findings_they_would_get_alone():
-    claim = coin_claim(settings=(Coin(0.25), Coin(0.5)))
+    claim = coin_claim(settings=(Coin(chance=0.25), Coin(chance=0.5)))
     rivals = [lambda c: Interval.point(c.chance), lambda c: Interval.point(0.9), lambda c: Interval.at_most(0.4)]
     together = check_rivals(claim, rivals, key=KEY, error_rate=0.01, max_draws=BLOCK * 64)
     for rival, findings in zip(rivals, together, strict=True):

@@ -9,9 +9,7 @@ import safetensors.numpy
 
 from attnlab_theory import files
 from attnlab_theory.cli import main
-from attnlab_theory.labs.progress import Progress
 from attnlab_theory.language.checkpoint import load_model
-from attnlab_theory.language.train import Metrics
 from tests.labs.knowledge.people import BRIEF, SMALL, run, write_people
 from tests.shared_data import shared_data
 
@@ -245,15 +243,6 @@ def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, fold
     last = err.splitlines()[-1]
     assert last.startswith("attnlab: loss 3.59345 with a gradient of length 1.06, and parameters of length inf ")
     assert "at step 1, in epoch 0, at learning rate 1e+30: train with a lower rate; no checkpoint" in last
-
-
-def test_without_a_terminal_progress_is_plain_lines(capsys):
-    with Progress("pretrain rope", 20) as progress:
-        for step in range(1, 21):
-            progress.advance(Metrics(step, 0, 2.5, 1e-3, 1.0, targets=100, documents=10, seconds=0.5))
-    first, last = capsys.readouterr().err.splitlines()
-    assert first == "pretrain rope: step 1 of 20, loss 2.500"
-    assert last == "pretrain rope: step 20 of 20, loss 2.500, 200 tokens/s, 20 texts/s, 0 s left"
 
 
 def test_the_real_files_go_through_all_three_commands(capsys, tmp_path, monkeypatch):

@@ -22,8 +22,8 @@ def test_help_gives_the_numbers_of_the_recipes(capsys, command):
     shown = shown_help(capsys, command)
     new = recipes.FINETUNING_FROM_SCRATCH
     each = pretrain, finetune, store = recipes.PRETRAINING[2024], recipes.FINETUNING, recipes.STORING
-    epochs = f"in finetune {finetune.epochs} behind pretrain, else {new.epochs}"
+    epochs = f"{finetune.epochs} in finetune after pretraining, {new.epochs} in finetune from scratch"
     assert f"{pretrain.epochs} in pretrain, {store.epochs} in store, {epochs}" in shown
-    assert f"{pretrain.batch} in pretrain, {finetune.batch} in finetune and {store.batch} in store" in shown
-    rates = shown.partition("The highest learning rate; by default ")[2].split(".")[0]
+    assert f"{pretrain.batch} in pretrain, {finetune.batch} in finetune, {store.batch} in store" in shown
+    rates = shown.partition("Learning rate: ")[2].split(".")[0]
     assert [float(word) for word in rates.split() if word[0].isdigit()] == [recipe.rate for recipe in each]

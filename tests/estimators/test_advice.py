@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.estimators import Advice, advise, pose
-from attnlab_theory.theory.features import pair
+from attnlab_theory.theory.features import phase
 
 WIDTH, SCALE = 8, 0.5
 GROWING_WITH_LENGTH = {"positive", "hyperbolic", "generalized exponential", "dense exponential"}
@@ -47,7 +47,7 @@ def test_the_choice_is_that_of_the_phase_diagram(regime, right):
     assert advice.chosen.estimator in right
     if regime != "apart":
         assert max(total, difference) > 10 * min(total, difference)
-        assert advice.chosen.estimator == pair.winner(total, difference, d=WIDTH)
+        assert advice.chosen.estimator == phase.winner(total, difference, d=WIDTH)
     assert f"{total:.3g}" in advice.reason
 
 
@@ -56,7 +56,7 @@ def test_independent_projections_err_as_predicted_where_errors_are_small(regime)
     small = [line for line in advice_on(regime).lines if line.kernel < 0.2]
     assert small
     for line in small:
-        found = line.measured["iid"]
+        found = line.measured["independent"]
         # Six standard errors, and the next term of the delta method, which is about the square of the error.
         assert abs(found.kernel - line.kernel) < 6 * found.kernel_deviation
         assert abs(found.weights - line.weights) < 6 * found.weights_deviation + 3 * line.weights**2
@@ -87,7 +87,7 @@ def test_orthogonal_projections_are_predicted_at_every_length(difference):
 def test_the_number_of_features_it_asks_for_gives_the_wanted_error():
     problem = pose(*points("apart"), scale=SCALE)
     line = advice_on("apart").chosen
-    found = line.measured["iid"]
+    found = line.measured["independent"]
     wanted = 1.5 * found.weights
     lines = advise(problem, features=64, draws=24, error=wanted).lines
     needed = next(each for each in lines if each.estimator == line.estimator)
@@ -164,5 +164,5 @@ def test_a_prediction_that_the_measurement_refutes_is_not_built_upon():
     rng = np.random.default_rng(0)
     queries, keys = (25 * x / np.linalg.norm(x, axis=1, keepdims=True) for x in rng.normal(size=(2, 6, WIDTH)))
     advice = advise(pose(queries, keys, scale=1.0), features=64, draws=8)
-    assert advice.chosen.measured["iid"].weights > 2 * advice.chosen.weights
+    assert advice.chosen.measured["independent"].weights > 2 * advice.chosen.weights
     assert advice.amount.startswith("Its prediction does not hold here")

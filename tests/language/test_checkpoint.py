@@ -41,7 +41,7 @@ def test_a_model_comes_back_bit_for_bit_with_what_was_said_of_it(saved):
     found = checkpoint.load_model(saved)
     assert_same(found.model, MODEL)
     assert found.model.config == MODEL.config
-    assert (found.characters, found.about) == (CHARACTERS, ABOUT)
+    assert (found.text, found.about) == (CHARACTERS, ABOUT)
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
@@ -90,15 +90,22 @@ def rewritten(path, change_header=lambda header: None, change_arrays=lambda arra
 @pytest.mark.parametrize(
     ("header", "arrays", "said"),
     [
-        (lambda h: h.update(version=2), lambda a: None, "version 2"),
+        (lambda h: h.update(version=3), lambda a: None, "version 3"),
+        (lambda h: h.update(model="RNN"), lambda a: None, "holds a 'RNN', which is none of GPT"),
+        (
+            lambda h: h["text"].update(kind="runes"),
+            lambda a: None,
+            "of kind 'runes' is none of characters",
+        ),
+        (lambda h: h["text"].pop("symbols"), lambda a: None, "characters have a text of symbols, not None"),
         (lambda h: h.pop("about"), lambda a: None, "does not say its about, its header is damaged"),
-        (lambda h: h.update(characters=5), lambda a: None, "does not say its characters"),
+        (lambda h: h.update(text=5), lambda a: None, "does not say its text"),
         (lambda h: h.pop("config"), lambda a: None, "does not say its config"),
         (lambda h: h["config"].update(layers=2), lambda a: None, r"blocks\[1\].* the file lacks it"),
         (lambda h: h["config"].update(width=12), lambda a: None, r"model\.tokens must be .*12"),
         (lambda h: h["config"].update(colour=1), lambda a: None, "no model of this attnlab: .*colour"),
-        (lambda h: h.update(characters="abc"), lambda a: None, r"\S+ is damaged: a vocabulary is"),
-        (lambda h: h.update(characters=PAD + MASK), lambda a: None, "2 characters for a vocabulary of 11"),
+        (lambda h: h["text"].update(symbols="abc"), lambda a: None, r"\S+ is damaged: a vocabulary is"),
+        (lambda h: h["text"].update(symbols=PAD + MASK), lambda a: None, "2 tokens for a vocabulary of 11"),
         (lambda h: None, lambda a: a.pop("model.tokens"), "model.tokens"),
         (lambda h: None, lambda a: a["model.tokens"].fill(np.nan), "model.tokens .*nan"),
     ],
@@ -107,6 +114,17 @@ def test_a_file_that_does_not_fit_itself_is_refused(saved, header, arrays, said)
     rewritten(saved, header, arrays)
     with pytest.raises(ValueError, match=said):
         checkpoint.load_model(saved)
+
+
+def test_a_file_of_the_first_version_is_read_as_the_gpt_that_it_holds(saved):
+    def older(header):
+        header.update(version=1, characters=header.pop("text")["symbols"])
+        del header["model"]
+
+    rewritten(saved, older)
+    found = checkpoint.load_model(saved)
+    assert_same(found.model, MODEL)
+    assert (found.text, found.about) == (CHARACTERS, ABOUT)
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '"model"', "null"])

@@ -10,7 +10,7 @@ import pytest
 import scipy.special
 
 from attnlab_theory.language.models.config import config_from_json
-from attnlab_theory.language.models.gpt import GPT, GPTConfig, decayed, parameter_count
+from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
 from attnlab_theory.language.models.layers import gelu, kept, product
 from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
 from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions, Rotary, Sinusoidal
@@ -66,12 +66,12 @@ def test_first_weights_are_the_homeworks(fresh):
 
 def test_only_biases_and_random_projections_are_not_decayed(fresh):
     def spared(model):
-        flags = jax.tree.leaves_with_path(decayed(model))
+        flags = jax.tree.leaves_with_path(model.decayed())
         return {jax.tree_util.keystr(path).rsplit(".", 1)[1] for path, flag in flags if not flag}
 
     assert spared(fresh) == {"bias"}
     assert spared(stirred(config(FEATURES, Learned()))) == {"bias", "projection"}
-    flags = decayed(fresh)
+    flags = fresh.decayed()
     assert flags.tokens
     assert flags.positions
     assert flags.ln_f.weight

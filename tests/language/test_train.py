@@ -12,12 +12,12 @@ import pytest
 
 from attnlab_theory.language import train as loop
 from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing, in_file_order
-from attnlab_theory.language.models.gpt import decayed
+from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Rotary
 from attnlab_theory.language.schedules import Cosine
 from attnlab_theory.language.text.characters import PAD_ID
-from attnlab_theory.language.train import LONGEST, Diverged, Optimizer, Training, started, summed_loss, train
+from attnlab_theory.language.train import LONGEST, Diverged, Optimizer, Training, started, train
 from tests.language.models import BLOCK, VOCABULARY, compiled, config, stirred
 
 DRY = {"embedding_dropout": 0.0, "residual_dropout": 0.0, "attention_dropout": 0.0}
@@ -81,22 +81,22 @@ def test_loss_is_minus_the_log_probability_of_targets_that_are_not_pad():
     expected = 0.0
     for row, place in zip(*np.nonzero(batch.y), strict=True):
         expected -= log_p[row, place, batch.y[row, place]]
-    assert float(compiled(summed_loss)(DRY_MODEL, batch)) == pytest.approx(expected, rel=1e-6)
+    assert float(compiled(GPT.summed_loss)(DRY_MODEL, batch)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_loss_of_a_step_is_the_mean_over_targets_and_not_over_pad():
     batch = next(epochs(0))
     assert batch.targets < batch.y.size
-    expected = float(compiled(summed_loss)(DRY_MODEL, batch)) / batch.targets
+    expected = float(compiled(GPT.summed_loss)(DRY_MODEL, batch)) / batch.targets
     assert plain_losses()[0] == pytest.approx(expected, rel=ORDERS_OF_SUMMATION)
 
 
 def test_updates_are_adamw_with_clipped_gradients():
     optimizer = Optimizer(betas=(0.8, 0.9), epsilon=1e-6, decay=0.3, clip=0.7)
     training = Training(schedule=SCHEDULE, epochs=1, optimizer=optimizer)
-    loss = compiled(jax.value_and_grad(lambda model, batch: summed_loss(model, batch) / batch.y.size))
+    loss = compiled(jax.value_and_grad(lambda model, batch: model.summed_loss(batch) / batch.y.size))
     held, moments = DRY_MODEL, [(0.0, 0.0)] * len(jax.tree.leaves(DRY_MODEL))
-    shrunk = jax.tree.leaves(decayed(DRY_MODEL))
+    shrunk = jax.tree.leaves(DRY_MODEL.decayed())
     # Rows without PAD: the mean over targets is the mean over all.
     batches = [Batch(x, y) for x, y in np.random.default_rng(5).integers(1, VOCABULARY, (2, 2, 3, 4), np.int32)]
     for t, ((state, metrics), batch) in enumerate(

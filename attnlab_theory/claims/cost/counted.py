@@ -1,6 +1,6 @@
 """Claims about counts: whole numbers, from shapes alone, with nothing random in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -8,10 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
-from attnlab_theory.stats import Interval, exact
+from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.setting import Setting
+from attnlab_theory.stats import Interval
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Setting)
 
 WHOLE = 0.25
 """A measured interval of this radius holds one whole number."""
@@ -22,31 +23,52 @@ def shape(*sizes: int) -> Any:
     return jax.ShapeDtypeStruct(sizes, jnp.float32)
 
 
-def counted_claim(
-    name: str,
-    statement: str,
-    source: str,
-    *,
-    predict: Callable[[P], int],
-    measure: Callable[[P], int],
-    settings: tuple[P, ...],
-    expect: Verdict = Verdict.SUPPORTED,
-) -> Claim[P]:
-    """A claim that what is counted is a whole number known beforehand."""
+def _whole(number: Callable[[P], int]) -> Callable[[P], Interval]:
+    """The prediction of a whole number."""
+    return lambda setting: Interval.point(float(number(setting)))
+
+
+def counted(measure: Callable[[P], int]) -> Callable[[PRNGKeyArray, P], Scalar]:
+    """The draw of what is counted."""
 
     def draw(key: PRNGKeyArray, setting: P) -> Scalar:
         del key
         return float(measure(setting))
 
-    return Claim(
+    return draw
+
+
+def counted_claim(
+    *,
+    name: str,
+    statement: str,
+    source: str,
+    hypotheses: Mapping[str, Callable[[P], bool]] | None = None,
+    predict: Callable[[P], int],
+    measure: Callable[[P], int],
+    settings: tuple[P, ...],
+) -> Claim[P]:
+    """A claim that what is counted is a whole number known beforehand."""
+    return exact_claim(
         name=name,
         statement=statement,
         source=source,
-        hypotheses={},
-        predict=lambda s: Interval.point(float(predict(s))),
-        draw=draw,
-        bound=lambda s: exact(WHOLE),
-        resolution=lambda s: 4 * WHOLE,
+        hypotheses=hypotheses,
+        predict=_whole(predict),
+        draw=counted(measure),
+        rounding=WHOLE,
         settings=settings,
-        expect=expect,
     )
+
+
+def counted_foil(
+    claim: Claim[P],
+    *,
+    name: str,
+    statement: str,
+    source: str,
+    predict: Callable[[P], int],
+    settings: tuple[P, ...],
+) -> Claim[P]:
+    """A counted claim with another number predicted, a wrong one."""
+    return foil(claim, name=name, statement=statement, source=source, predict=_whole(predict), settings=settings)

@@ -1,10 +1,8 @@
 """What layers cost, counted in the real operators (claims I.1, I.2)."""
 
 import bisect
-import dataclasses
 import functools
-from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +11,11 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.attention.caching import decode_step, empty_cache
-from attnlab_theory.claims.claim import Verdict
-from attnlab_theory.claims.cost.counted import counted_claim, shape
+from attnlab_theory.claims.cost.counted import counted_claim, counted_foil, shape
+from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers as theory
+from attnlab_theory.theory.cost.layers import Part, Rival
 
 
 def _weights(d: int) -> dict[str, Any]:
@@ -33,7 +32,7 @@ def _mlp(x: Float[Array, "t d"], w: dict[str, Array]) -> Float[Array, "t d"]:
 
 
 def _mix(q: Float[Array, "t d"], k: Float[Array, "t d"], v: Float[Array, "t d"]) -> Float[Array, "t d"]:
-    """Causal, and yet it computes all T^2 scores: the mask hides half of them and saves nothing."""
+    """Causal attention computes all T^2 scores: the mask hides half of them and saves nothing."""
     return attention(q, k, v, causal_mask(q.shape[0]), scale=q.shape[1] ** -0.5)
 
 
@@ -44,50 +43,48 @@ def _layer(x: Float[Array, "t d"], w: dict[str, Array]) -> Float[Array, "t d"]:
 
 
 @functools.cache
-def part_cost(part: str, t: int, d: int) -> Cost:
-    """The counted cost of one part of a layer: "projections", "mixing", "mlp" or "layer"."""
+def part_cost(part: Part, t: int, d: int) -> Cost:
+    """The counted cost of one part of a layer."""
     x, w = shape(t, d), _weights(d)
-    if part == "projections":
-        return count(lambda x, w: (_project(x, w), x @ w["o"]), x, w)
-    if part == "mixing":
-        return count(_mix, x, x, x)
-    return count({"mlp": _mlp, "layer": _layer}[part], x, w)
+    match part:
+        case Part.PROJECTIONS:
+            return count(lambda x, w: (_project(x, w), x @ w["o"]), x, w)
+        case Part.MIXING:
+            return count(_mix, x, x, x)
+        case Part.MLP:
+            return count(_mlp, x, w)
+        case Part.LAYER:
+            return count(_layer, x, w)
+        case _:
+            assert_never(part)
 
 
-@dataclasses.dataclass(frozen=True)
-class Part:
+class LayerPart(Setting):
     """One part of a layer of width d over t tokens."""
 
-    part: str
+    part: Part
     t: int
     d: int
 
 
-PARTS: dict[str, Callable[[int, int], int]] = {
-    "projections": theory.projections,
-    "mixing": theory.mixing,
-    "mlp": theory.mlp,
-    "layer": theory.layer,
-}
 LENGTHS = tuple(2**i for i in range(4, 12))
 
 LAYER = counted_claim(
-    "layer-products",
-    r"One pass of $T$ tokens of width $d$ through a layer costs $8Td^2 + 4T^2d + 16Td^2$ operations in matrix "
-    r"products: projections, mixing, MLP.",
-    "claims I.1; ann-hw3 5.1, 5.2.3",
-    predict=lambda s: PARTS[s.part](s.t, s.d),
+    name="layer-products",
+    statement=r"One pass of $T$ tokens of width $d$ through a layer costs $8Td^2 + 4T^2d + 16Td^2$ operations in "
+    r"matrix products: projections, mixing, MLP.",
+    source="claims I.1; ann-hw3 5.1, 5.2.3",
+    predict=lambda s: theory.products(s.part, s.t, s.d),
     measure=lambda s: part_cost(s.part, s.t, s.d).matrix_products,
-    settings=tuple(Part(part, t, 64) for part in PARTS for t in LENGTHS),
+    settings=tuple(LayerPart(part=part, t=t, d=64) for part in Part for t in LENGTHS),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Rivals:
-    """Mixing against a rival in a layer of width d; "module" is mixing and projections against the MLP."""
+class MixingAndRival(Setting):
+    """Mixing against a rival in a layer of width d, in one pass or generating with a cache."""
 
     d: int
-    rival: str
+    rival: Rival
     cached: bool
 
 
@@ -107,59 +104,62 @@ def _decoded(t: int, d: int) -> int:
 def _mixed(t: int, d: int, cached: bool) -> int:
     if cached:
         return sum(_decoded(i, d) for i in range(1, t + 1))
-    return part_cost("mixing", t, d).matrix_products
+    return part_cost(Part.MIXING, t, d).matrix_products
 
 
-def _first_overtaken(setting: Rivals) -> int:
+def _first_overtaken(setting: MixingAndRival) -> int:
     """The first length at which the counted mixing is no cheaper than its counted rival."""
 
     def overtaken(t: int) -> bool:
         # Projections and MLP work on every token by itself: t times what they do to one.
         mixed = _mixed(t, setting.d, setting.cached)
-        projected, mlp = (t * part_cost(part, 1, setting.d).matrix_products for part in ("projections", "mlp"))
-        ours, theirs = {
-            "projections": (mixed, projected),
-            "mlp": (mixed, mlp),
-            "all else": (mixed, projected + mlp),
-            "module": (mixed + projected, mlp),
-        }[setting.rival]
-        return ours >= theirs
+        projected, mlp = (
+            t * part_cost(part, 1, setting.d).matrix_products for part in (Part.PROJECTIONS, Part.MLP)
+        )
+        match setting.rival:
+            case Rival.PROJECTIONS:
+                return mixed >= projected
+            case Rival.MLP:
+                return mixed >= mlp
+            case Rival.ALL_ELSE:
+                return mixed >= projected + mlp
+            case Rival.MODULE:
+                return mixed + projected >= mlp
+            case _:
+                assert_never(setting.rival)
 
     return 1 + bisect.bisect_left(range(1, 16 * setting.d), True, key=overtaken)
 
 
-RIVALS = ("projections", "mlp", "all else", "module")
-
 CROSSING = counted_claim(
-    "mixing-overtakes",
-    r"Mixing first costs as much as the projections at $T = 2d$, the MLP at $4d$, all other products at $6d$; with "
-    r"its projections it overtakes the MLP at $2d$. Generating with a cache doubles it: $T + 1 = 4d, 8d, 12d, 4d$.",
-    "claims I.1, I.2; ann-hw3 5.2.3",
+    name="mixing-overtakes",
+    statement=r"Mixing first costs as much as the projections at $T = 2d$, the MLP at $4d$, all other products at "
+    r"$6d$; with its projections it overtakes the MLP at $2d$. Generating with a cache doubles it: "
+    r"$T + 1 = 4d, 8d, 12d, 4d$.",
+    source="claims I.1, I.2; ann-hw3 5.2.3",
     predict=lambda s: theory.crossing(s.d, s.rival, cached=s.cached),
     measure=_first_overtaken,
     settings=(
-        *(Rivals(d, rival, False) for d in (16, 64, 256) for rival in RIVALS),
-        *(Rivals(4, rival, True) for rival in RIVALS),
+        *(MixingAndRival(d=d, rival=rival, cached=False) for d in (16, 64, 256) for rival in Rival),
+        *(MixingAndRival(d=4, rival=rival, cached=True) for rival in Rival),
     ),
 )
 
-DOMINATES_AT_WIDTH = counted_claim(
-    "mixing-dominates-from-the-width-on",
-    r"Attention dominates as soon as $T > d$.",
-    "ann-hw3 5.2.3, as submitted",
+DOMINATES_AT_WIDTH = counted_foil(
+    CROSSING,
+    name="mixing-dominates-from-the-width-on",
+    statement=r"Attention dominates as soon as $T > d$.",
+    source="ann-hw3 5.2.3, as submitted",
     predict=lambda s: s.d + 1,
-    measure=_first_overtaken,
     settings=(
-        *(Rivals(d, "mlp", False) for d in (16, 64, 256)),
-        Rivals(64, "module", False),
-        Rivals(4, "mlp", True),
+        *(MixingAndRival(d=d, rival=Rival.MLP, cached=False) for d in (16, 64, 256)),
+        MixingAndRival(d=64, rival=Rival.MODULE, cached=False),
+        MixingAndRival(d=4, rival=Rival.MLP, cached=True),
     ),
-    expect=Verdict.REFUTED,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Generation:
+class Generation(Setting):
     """Generating t tokens in each of `batch` sequences, by one layer of width d and a readout of `vocabulary`."""
 
     t: int
@@ -187,41 +187,40 @@ def _generated(setting: Generation) -> int:
     return sum(count(step, rows, cache, w).matrix_products for cache in caches)
 
 
-GENERATIONS = tuple(Generation(t, 16, batch, 50) for t, batch in ((1, 1), (6, 1), (6, 4), (12, 4)))
-
 CACHED = counted_claim(
-    "generation-products",
-    r"Generating $T$ tokens with a cache costs $B(2T(T+1)d + 24Td^2)$ per layer and $2BTdV$ to read them out.",
-    "claims I.2; ann-hw3 5.2.2",
+    name="generation-products",
+    statement=r"Generating $T$ tokens with a cache costs $B(2T(T+1)d + 24Td^2)$ per layer and $2BTdV$ to read "
+    r"them out.",
+    source="claims I.2; ann-hw3 5.2.2",
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch, vocabulary=s.vocabulary),
     measure=_generated,
-    settings=GENERATIONS,
+    settings=tuple(
+        Generation(t=t, d=16, batch=batch, vocabulary=50) for t, batch in ((1, 1), (6, 1), (6, 4), (12, 4))
+    ),
 )
 
-READOUT_WITHOUT_BATCH = counted_claim(
-    "readout-costs-the-same-for-any-batch",
-    r"Generating costs $B(2T(T+1)d + 24Td^2) + 2TdV$: the readout's term has no $B$.",
-    "ann-hw3 5.2.2, as submitted: O(BT^2 d + Bd^2 T + TdV), here with its constants",
+READOUT_WITHOUT_BATCH = counted_foil(
+    CACHED,
+    name="readout-costs-the-same-for-any-batch",
+    statement=r"Generating costs $B(2T(T+1)d + 24Td^2) + 2TdV$: the readout's term has no $B$.",
+    source="ann-hw3 5.2.2, as submitted: O(BT^2 d + Bd^2 T + TdV), here with its constants",
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch) + theory.readout(s.t, s.d, s.vocabulary),
-    measure=_generated,
-    settings=GENERATIONS[2:],
-    expect=Verdict.REFUTED,
+    settings=CACHED.settings[2:],
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Padded:
-    """Generating t tokens by one layer of width d with a cache of fixed capacity; capacity 0 is no cache at all."""
+class PaddedGeneration(Setting):
+    """Generating t tokens by one layer of width d with a cache of fixed capacity. Capacity 0 is no cache at all."""
 
     t: int
     d: int
     capacity: int
 
 
-def _generated_otherwise(setting: Padded) -> int:
+def _generated_otherwise(setting: PaddedGeneration) -> int:
     w = _weights(setting.d)
     if not setting.capacity:
-        return sum(part_cost("layer", i, setting.d).matrix_products for i in range(1, setting.t + 1))
+        return sum(part_cost(Part.LAYER, i, setting.d).matrix_products for i in range(1, setting.t + 1))
 
     def generate(rows: Float[Array, "t d"], cache: Any, w: dict[str, Array]) -> Array:
         w = {**w, "out": jnp.zeros((setting.d, 0), jnp.float32)}
@@ -236,15 +235,15 @@ def _generated_otherwise(setting: Padded) -> int:
 
 
 OTHERWISE = counted_claim(
-    "generation-with-padding-or-without-a-cache",
-    r"A cache of fixed length pays $4T_{\max}d$ a step for mixing, however little it holds; without a cache the "
-    r"sums are $12T(T+1)d^2 + \frac{2}{3}T(T+1)(2T+1)d$, one power of $T$ more.",
-    "claims I.2",
+    name="generation-with-padding-or-without-a-cache",
+    statement=r"A cache of fixed length pays $4T_{\max}d$ a step for mixing, however little it holds; without a "
+    r"cache the sums are $12T(T+1)d^2 + \frac{2}{3}T(T+1)(2T+1)d$, one power of $T$ more.",
+    source="claims I.2",
     predict=lambda s: (
         theory.generation_padded(s.t, s.d, s.capacity) if s.capacity else theory.generation_uncached(s.t, s.d)
     ),
     measure=_generated_otherwise,
-    settings=tuple(Padded(t, 16, capacity) for t in (4, 16) for capacity in (0, 16, 128)),
+    settings=tuple(PaddedGeneration(t=t, d=16, capacity=capacity) for t in (4, 16) for capacity in (0, 16, 128)),
 )
 
 CLAIMS = (LAYER, CROSSING, DOMINATES_AT_WIDTH, CACHED, READOUT_WITHOUT_BATCH, OTHERWISE)

@@ -1,6 +1,7 @@
 """What every whole mixer costs, tokens in and tokens out (claims H.4, I)."""
 
 import dataclasses
+import enum
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +15,11 @@ from attnlab_theory.attention.linear import CHUNK
 from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
 from attnlab_theory.attention.sparse import SLIDING_BLOCK
 from attnlab_theory.claims.cost.counted import counted_claim, shape
+from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
-from attnlab_theory.theory.cost import layers as theory
+from attnlab_theory.theory.cost import layers, linear
+from attnlab_theory.theory.cost import mixers as theory
+from attnlab_theory.theory.cost.mixers import Synthesizer
 
 WIDTH, SIZE, BLOCK, WINDOW, RANDOM = 16, 8, 16, 9, 2
 SCALE = WIDTH**-0.5
@@ -25,17 +29,36 @@ LAYOUT = {"block": BLOCK, "window": 3, "global_blocks": 1}
 Weights = tuple[Array, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Whole:
+class MixerName(enum.StrEnum):
+    """The mixers of `attnlab_theory.attention.mixers`."""
+
+    SOFTMAX = "softmax"
+    ROTARY = "rotary"
+    ALIBI = "ALiBi"
+    ZERO_AFTER_SOFTMAX = "zero-after-softmax"
+    CACHED = "cached"
+    BLOCKED = "blocked"
+    SLIDING_WINDOW = "sliding window"
+    BIGBIRD = "BigBird"
+    LINFORMER = "Linformer"
+    POSITIVE_FEATURES = "positive features"
+    LINEAR_ATTENTION = "linear attention"
+    ADDITIVE = "additive"
+    RANDOM_SYNTHESIZER = "random synthesizer"
+    FACTORISED_SYNTHESIZER = "factorised synthesizer"
+    DENSE_SYNTHESIZER = "dense synthesizer"
+
+
+class WholeMixer(Setting):
     """A mixer of t tokens of width WIDTH."""
 
-    name: str
+    name: MixerName
     t: int
     causal: bool
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class Recipe:
     """How to make a mixer of its projections and further weights, of which shapes, and what its mixing costs."""
 
     make: Callable[[Projections, Weights, bool], Mixer]
@@ -47,81 +70,83 @@ class Kind:
 
 def _exact(t: int, causal: bool) -> int:
     del causal
-    return theory.mixing(t, WIDTH)
+    return layers.mixing(t, WIDTH)
 
 
 def _features(t: int, causal: bool) -> int:
-    return theory.feature_mixing(t, WIDTH, SIZE, chunk=min(CHUNK, t) if causal else 0)
+    return linear.feature_mixing(t, WIDTH, SIZE, chunk=min(CHUNK, t) if causal else 0)
 
 
 def _bigbird(t: int, causal: bool) -> int:
     near, first = LAYOUT["window"] + RANDOM, LAYOUT["global_blocks"]
     if causal:
-        return theory.mixing(t, WIDTH, sources=(near + first) * BLOCK)
-    return theory.bigbird_mixing(t, WIDTH, block=BLOCK, near=near, global_blocks=first)
+        return layers.mixing(t, WIDTH, sources=(near + first) * BLOCK)
+    return linear.bigbird_mixing(t, WIDTH, block=BLOCK, near=near, global_blocks=first)
 
 
 def _features_of(projection: Array) -> Callable[[Array], Array]:
     return lambda x: positive_features(x, projection)
 
 
-KINDS: dict[str, Kind] = {
-    "softmax": Kind(lambda p, w, causal: mixers.softmax_mixer(p, scale=SCALE, causal=causal), _exact),
-    "rotary": Kind(lambda p, w, causal: mixers.rotary_mixer(p, scale=SCALE, causal=causal), _exact),
-    "ALiBi": Kind(lambda p, w, causal: mixers.alibi_mixer(p, scale=SCALE, slope=0.5, causal=causal), _exact),
-    "zero-after-softmax": Kind(
+RECIPES: dict[MixerName, Recipe] = {
+    MixerName.SOFTMAX: Recipe(lambda p, w, causal: mixers.softmax_mixer(p, scale=SCALE, causal=causal), _exact),
+    MixerName.ROTARY: Recipe(lambda p, w, causal: mixers.rotary_mixer(p, scale=SCALE, causal=causal), _exact),
+    MixerName.ALIBI: Recipe(
+        lambda p, w, causal: mixers.alibi_mixer(p, scale=SCALE, slope=0.5, causal=causal), _exact
+    ),
+    MixerName.ZERO_AFTER_SOFTMAX: Recipe(
         lambda p, w, causal: mixers.zero_after_softmax_mixer(p, scale=SCALE, causal=causal), _exact
     ),
-    "cached": Kind(lambda p, w, causal: mixers.cached_mixer(p, scale=SCALE), _exact),
-    "blocked": Kind(
+    MixerName.CACHED: Recipe(lambda p, w, causal: mixers.cached_mixer(p, scale=SCALE), _exact),
+    MixerName.BLOCKED: Recipe(
         lambda p, w, causal: mixers.blocked_mixer(p, scale=SCALE, block=BLOCK, causal=causal),
-        lambda t, causal: theory.blocked_causal_mixing(t, WIDTH, BLOCK) if causal else theory.mixing(t, WIDTH),
+        lambda t, causal: theory.blocked_causal_mixing(t, WIDTH, BLOCK) if causal else layers.mixing(t, WIDTH),
     ),
-    "sliding window": Kind(
+    MixerName.SLIDING_WINDOW: Recipe(
         lambda p, w, causal: mixers.sliding_window_mixer(p, scale=SCALE, window=WINDOW, causal=causal),
         lambda t, causal: theory.sliding_mixing(t, WIDTH, window=WINDOW, least_block=SLIDING_BLOCK),
     ),
-    "BigBird": Kind(
+    MixerName.BIGBIRD: Recipe(
         lambda p, w, causal: mixers.bigbird_mixer(p, w[0], scale=SCALE, causal=causal, **LAYOUT),
         _bigbird,
         lambda t: (jax.ShapeDtypeStruct((t // BLOCK, RANDOM), jnp.int32),),
     ),
-    "Linformer": Kind(
+    MixerName.LINFORMER: Recipe(
         lambda p, w, causal: mixers.linformer_mixer(p, *w, scale=SCALE, causal=causal),
-        lambda t, causal: theory.linformer_mixing(t, WIDTH, SIZE),
+        lambda t, causal: linear.linformer_mixing(t, WIDTH, SIZE),
         lambda t: (shape(SIZE, t), shape(SIZE, t)),
     ),
-    "positive features": Kind(
+    MixerName.POSITIVE_FEATURES: Recipe(
         lambda p, w, causal: mixers.feature_mixer(p, w[0], scale=SCALE, causal=causal),
         _features,
         lambda t: (shape(SIZE, WIDTH),),
     ),
-    "linear attention": Kind(
+    MixerName.LINEAR_ATTENTION: Recipe(
         lambda p, w, causal: mixers.linear_mixer(p, _features_of(w[0]), scale=SCALE, causal=causal),
         _features,
         lambda t: (shape(SIZE, WIDTH),),
     ),
-    "additive": Kind(
+    MixerName.ADDITIVE: Recipe(
         lambda p, w, causal: mixers.additive_mixer(Projections(w[0], w[1], p.w_v), w[2], causal=causal),
         lambda t, causal: theory.additive_mixing(t, WIDTH, SIZE),
         lambda t: (shape(WIDTH, SIZE), shape(WIDTH, SIZE), shape(SIZE)),
         projections=1,
     ),
-    "random synthesizer": Kind(
+    MixerName.RANDOM_SYNTHESIZER: Recipe(
         lambda p, w, causal: mixers.random_synthesizer_mixer(p.w_v, w[0], causal=causal),
-        lambda t, causal: theory.synthesizer_mixing(t, WIDTH, SIZE, "random"),
+        lambda t, causal: theory.synthesizer_mixing(t, WIDTH, SIZE, Synthesizer.RANDOM),
         lambda t: (shape(t, t),),
         projections=1,
     ),
-    "factorised synthesizer": Kind(
+    MixerName.FACTORISED_SYNTHESIZER: Recipe(
         lambda p, w, causal: mixers.factorised_synthesizer_mixer(p.w_v, *w, causal=causal),
-        lambda t, causal: theory.synthesizer_mixing(t, WIDTH, SIZE, "factorised"),
+        lambda t, causal: theory.synthesizer_mixing(t, WIDTH, SIZE, Synthesizer.FACTORISED),
         lambda t: (shape(t, SIZE), shape(t, SIZE)),
         projections=1,
     ),
-    "dense synthesizer": Kind(
+    MixerName.DENSE_SYNTHESIZER: Recipe(
         lambda p, w, causal: mixers.dense_synthesizer_mixer(p.w_v, TwoLayers(*w), causal=causal),
-        lambda t, causal: theory.synthesizer_mixing(t, WIDTH, SIZE, "dense"),
+        lambda t, causal: theory.synthesizer_mixing(t, WIDTH, SIZE, Synthesizer.DENSE),
         lambda t: (shape(WIDTH, SIZE), shape(SIZE), shape(SIZE, t), shape(t)),
         projections=1,
     ),
@@ -129,35 +154,37 @@ KINDS: dict[str, Kind] = {
 
 
 @functools.cache
-def whole_cost(whole: Whole) -> Cost:
+def whole_cost(whole: WholeMixer) -> Cost:
     """What the walker counts in a whole mixer."""
-    kind = KINDS[whole.name]
+    recipe = RECIPES[whole.name]
 
     def mixed(x: Array, projections: Projections, further: Weights) -> Array:
-        return kind.make(projections, further, whole.causal)(x)
+        return recipe.make(projections, further, whole.causal)(x)
 
     square = shape(WIDTH, WIDTH)
-    return count(mixed, shape(whole.t, WIDTH), Projections(square, square, square), kind.further(whole.t))
+    return count(mixed, shape(whole.t, WIDTH), Projections(square, square, square), recipe.further(whole.t))
 
 
-def _predicted(whole: Whole) -> int:
-    kind = KINDS[whole.name]
-    return kind.projections * theory.projections(whole.t, WIDTH) // 4 + kind.mixing(whole.t, whole.causal)
+def _predicted(whole: WholeMixer) -> int:
+    recipe = RECIPES[whole.name]
+    return recipe.projections * layers.projections(whole.t, WIDTH) // 4 + recipe.mixing(whole.t, whole.causal)
 
 
 PRODUCTS = counted_claim(
-    "whole-mixer-products",
-    r"Every mixer costs $2Td^2$ operations for each of its projections, and its mixing: $4T^2d$ where all pairs "
-    r"meet, about half of it in causal blocks, a multiple of $T$ by windows, links, sketches and features.",
-    "claims H.4, I.1; practical4 3g, 3h",
+    name="whole-mixer-products",
+    statement=r"Every mixer costs $2Td^2$ operations for each of its projections, and its mixing: $4T^2d$ where "
+    r"all pairs meet, about half of it in causal blocks, a multiple of $T$ by windows, links, sketches and "
+    r"features.",
+    source="claims H.4, I.1; practical4 3g, 3h",
+    hypotheses={"a cache is causal": lambda s: s.causal or s.name != MixerName.CACHED},
     predict=_predicted,
     measure=lambda s: whole_cost(s).matrix_products,
     settings=tuple(
-        Whole(name, t, causal)
-        for name in KINDS
+        WholeMixer(name=name, t=t, causal=causal)
+        for name in MixerName
         for causal in (False, True)
         for t in (64, 256)
-        if causal or name != "cached"
+        if causal or name != MixerName.CACHED
     ),
 )
 

@@ -5,12 +5,14 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.attention import hyperbolic_features, positive_features, trigonometric_features
 from attnlab_theory.axes import Scalar
+from attnlab_theory.theory.features.estimator import Estimator
 
 MAPS = {
-    "trigonometric": trigonometric_features,
-    "positive": positive_features,
-    "hyperbolic": hyperbolic_features,
+    Estimator.TRIGONOMETRIC: trigonometric_features,
+    Estimator.POSITIVE: positive_features,
+    Estimator.HYPERBOLIC: hyperbolic_features,
 }
+"""The maps without a parameter."""
 
 
 def of_first(phi_q: Float[Array, "t f"], projections: int, m: Scalar) -> Float[Array, "t f"]:

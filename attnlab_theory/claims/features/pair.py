@@ -2,71 +2,86 @@
 
 import dataclasses
 import functools
+from typing import assert_never
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory import attention, sampling
+from attnlab_theory import attention
 from attnlab_theory.claims.features.maps import MAPS
+from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.sampling import Coupling, coupled_projection
 from attnlab_theory.stats import Bound, known_variance
 from attnlab_theory.theory.features import dense_exponential
-from attnlab_theory.theory.features import pair as feature_covariance
+from attnlab_theory.theory.features import pair as law
 from attnlab_theory.theory.features import variance as theory
+from attnlab_theory.theory.features.estimator import Estimator
 
 COSINE = 0.6
 """Of the angle between x + y and x - y: the two points differ in norm, and no error depends on it."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Pair:
-    """Points x, y with |x + y|^2 = length and |x - y|^2 = difference; the first m of some projections of width d.
+class PairOfPoints(Setting):
+    """Points x, y with |x + y|^2 = sum_square and |x - y|^2 = difference_square, and m projections of width d.
 
-    Coupling is "independent", "orthogonal", "sqrt-norm" (orthogonal, all norms sqrt(d)) or "quasi"; a is the
-    parameter of the generalised exponential estimator, and 0 for the others. At power 1 an estimate is judged, at 2
-    its squared error. It and m are floats, so that one compiled draw serves all.
+    The first m of `projections` rows are used; a is the parameter of generalized exponential features, and 0 for
+    the others. At power 1 an estimate is judged, at power 2 its squared error.
     """
 
-    estimator: str
-    coupling: str
+    estimator: Estimator
+    coupling: Coupling
     d: int
     projections: int
-    m: float
-    length: float
-    difference: float
-    a: float
-    power: float
+    m: Traced[int]
+    sum_square: Traced[float]
+    difference_square: Traced[float]
+    a: Traced[float]
+    power: Traced[int]
 
 
 HYPOTHESES = {
-    "L >= 0, D >= 0": lambda s: s.length >= 0 and s.difference >= 0,
+    "L >= 0, D >= 0": lambda s: s.sum_square >= 0 and s.difference_square >= 0,
     "a < 1/8": lambda s: s.a < 1 / 8,
     "d >= 2": lambda s: s.d >= 2,
 }
 
 
 def pair(
-    estimator: str,
+    estimator: Estimator,
     m: int,
-    length: float,
-    difference: float,
+    sum_square: float,
+    difference_square: float,
     *,
     d: int = 8,
-    coupling: str = "independent",
+    coupling: Coupling = Coupling.INDEPENDENT,
     of: int | None = None,
-) -> Pair:
-    """A setting for squared errors, the generalised exponential estimator at its best parameter.
+) -> PairOfPoints:
+    """A setting for squared errors, generalized exponential features at their best parameter.
 
     Args:
+        estimator, coupling: what is judged.
+        m: projections that count.
+        sum_square, difference_square: L and D.
+        d: width.
         of: how many projections are drawn, of which the first m count; by default no more.
     """
-    a = feature_covariance.best_parameter(length, d) if estimator == "generalized" else 0.0
-    return Pair(estimator, coupling, d, of or m, float(m), length, difference, a, 2.0)
+    return PairOfPoints(
+        estimator=estimator,
+        coupling=coupling,
+        d=d,
+        projections=of or m,
+        m=m,
+        sum_square=sum_square,
+        difference_square=difference_square,
+        a=law.best_parameter(sum_square, d) if estimator is Estimator.GENERALIZED else 0.0,
+        power=2,
+    )
 
 
-def once(setting: Pair) -> Pair:
+def once(setting: PairOfPoints) -> PairOfPoints:
     """The same for the estimate itself."""
-    return dataclasses.replace(setting, power=1.0)
+    return dataclasses.replace(setting, power=1)
 
 
 def directions(d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,83 +99,84 @@ def dense_parameters(d: int) -> tuple[np.ndarray, np.ndarray]:
     return dense_exponential.best_parameters(0.8 * np.outer(along, along) + 0.2 / d * np.eye(d))
 
 
-def points(setting: Pair) -> tuple[Float[Array, "1 d"], Float[Array, "1 d"]]:
+def points(setting: PairOfPoints) -> tuple[Float[Array, "1 d"], Float[Array, "1 d"]]:
     """x and y, as single rows."""
     along, apart = (jnp.asarray(u)[None] for u in directions(setting.d))
-    total = jnp.sqrt(jnp.asarray(setting.length, along.dtype)) * along
-    between = jnp.sqrt(jnp.asarray(setting.difference, along.dtype)) * apart
+    total = jnp.sqrt(jnp.asarray(setting.sum_square, along.dtype)) * along
+    between = jnp.sqrt(jnp.asarray(setting.difference_square, along.dtype)) * apart
     return (total + between) / 2, (total - between) / 2
 
 
-def features(setting: Pair, x: Float[Array, "t d"], w: Float[Array, "m d"]) -> Float[Array, "t f"]:
+def features(setting: PairOfPoints, x: Float[Array, "t d"], w: Float[Array, "m d"]) -> Float[Array, "t f"]:
     """The estimator's features."""
-    if setting.estimator == "generalized":
-        return attention.generalized_exponential_features(x, w, a=setting.a)
-    if setting.estimator == "dense":
-        a, basis = (jnp.asarray(part, x.dtype) for part in dense_parameters(setting.d))
-        return attention.dense_exponential_features(x, w, a=a, basis=basis)
-    return MAPS[setting.estimator](x, w)
+    match setting.estimator:
+        case Estimator.TRIGONOMETRIC | Estimator.POSITIVE | Estimator.HYPERBOLIC as plain:
+            return MAPS[plain](x, w)
+        case Estimator.GENERALIZED:
+            return attention.generalized_exponential_features(x, w, a=setting.a)
+        case Estimator.DENSE:
+            a, basis = (jnp.asarray(part, x.dtype) for part in dense_parameters(setting.d))
+            return attention.dense_exponential_features(x, w, a=a, basis=basis)
+        case _:
+            assert_never(setting.estimator)
 
 
-def projection(key: PRNGKeyArray, setting: Pair) -> Float[Array, "m d"]:
+def projection(key: PRNGKeyArray, setting: PairOfPoints) -> Float[Array, "m d"]:
     """Projections under the coupling."""
-    m, d = setting.projections, setting.d
-    if setting.coupling == "orthogonal":
-        return sampling.orthogonal_projection(key, m, d, norms="chi")
-    if setting.coupling == "sqrt-norm":
-        return sampling.orthogonal_projection(key, m, d, norms="sqrt")
-    if setting.coupling == "quasi":
-        return sampling.quasi_monte_carlo_projection(key, m, d)
-    return sampling.gaussian_projection(key, m, d)
+    return coupled_projection(key, setting.projections, setting.d, setting.coupling)
 
 
-def estimate(setting: Pair, w: Float[Array, "m d"]) -> Float[Array, ""]:
+def estimate(setting: PairOfPoints, w: Float[Array, "m d"]) -> Float[Array, ""]:
     """The estimate of exp(x . y), divided by it."""
     x, y = points(setting)
-    exact = jnp.exp((jnp.asarray(setting.length, x.dtype) - setting.difference) / 4)
+    exact = jnp.exp((jnp.asarray(setting.sum_square, x.dtype) - setting.difference_square) / 4)
     products = features(setting, x, w) * features(setting, y, w)
     kept = jnp.arange(w.shape[0], dtype=x.dtype) < setting.m
     total = jnp.sum(products.reshape(-1, w.shape[0]) @ kept.astype(x.dtype))
     return total * (w.shape[0] / jnp.asarray(setting.m, x.dtype)) / exact
 
 
-def draw(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+def draw(key: PRNGKeyArray, setting: PairOfPoints) -> Float[Array, ""]:
     """One estimate relative to what it estimates, or its squared relative error."""
     found = estimate(setting, projection(key, setting))
     return jnp.where(setting.power == 2, (found - 1) ** 2, found)
 
 
-def powers(setting: Pair) -> theory.Powers:
+def powers(setting: PairOfPoints) -> theory.Powers:
     """The law of one projection's product."""
-    if setting.estimator == "trigonometric":
-        return theory.trigonometric(setting.difference)
-    if setting.estimator == "hyperbolic":
-        return theory.hyperbolic(setting.length)
-    if setting.estimator == "generalized":
-        return theory.generalized(setting.length, setting.d, setting.a)
-    if setting.estimator == "dense":
-        a, basis = dense_parameters(setting.d)
-        along, _ = directions(setting.d)
-        return theory.dense(tuple(setting.length * (along @ basis) ** 2), tuple(a))
-    return theory.positive(setting.length)
+    match setting.estimator:
+        case Estimator.TRIGONOMETRIC:
+            return theory.trigonometric(setting.difference_square)
+        case Estimator.HYPERBOLIC:
+            return theory.hyperbolic(setting.sum_square)
+        case Estimator.POSITIVE:
+            return theory.positive(setting.sum_square)
+        case Estimator.GENERALIZED:
+            return theory.generalized(setting.sum_square, setting.d, setting.a)
+        case Estimator.DENSE:
+            a, basis = dense_parameters(setting.d)
+            along, _ = directions(setting.d)
+            return theory.dense(tuple(setting.sum_square * (along @ basis) ** 2), tuple(a))
+        case _:
+            assert_never(setting.estimator)
 
 
-def block_width(setting: Pair) -> int | None:
+def block_width(setting: PairOfPoints) -> int | None:
     """The width of the orthogonal blocks; None if projections are independent."""
-    return setting.d if setting.coupling == "orthogonal" else None
+    return setting.d if setting.coupling is Coupling.ORTHOGONAL else None
 
 
-def error(setting: Pair) -> float:
+def error(setting: PairOfPoints) -> float:
     """The predicted mean squared relative error."""
-    return theory.mean_squared_error(powers(setting), round(setting.m), orthogonal_in=block_width(setting))
+    return theory.mean_squared_error(powers(setting), setting.m, orthogonal_in=block_width(setting))
 
 
-def estimate_bound(setting: Pair) -> Bound:
+def estimate_bound(setting: PairOfPoints) -> Bound:
     """Of an estimate: its variance is the mean squared error, 1 % more for rounding."""
     return known_variance(1.01 * error(setting) + 1e-9)
 
 
-def squared_error_bound(setting: Pair) -> Bound:
+def squared_error_bound(setting: PairOfPoints) -> Bound:
     """Of a squared error: from its fourth moment, 1 % more for rounding."""
-    spread = theory.squared_error_variance(powers(setting), round(setting.m), orthogonal_in=block_width(setting))
+    spread = theory.squared_error_variance(powers(setting), setting.m, orthogonal_in=block_width(setting))
     return known_variance(1.01 * spread + 1e-12)

@@ -9,25 +9,26 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights, linear_attention
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, foil
 from attnlab_theory.claims.features.maps import MAPS, of_first
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, exact, normal
-from attnlab_theory.theory.features import pair, rows
+from attnlab_theory.theory.features import pair, phase, rows
+from attnlab_theory.theory.features.estimator import Estimator
 
 EPS = float(np.finfo(np.float32).eps)
 
 
-@dataclasses.dataclass(frozen=True)
-class Ratio:
+class RatioOfMeans(Setting):
     """The output for one query over n keys of width d, made of the first m of `projections` projections."""
 
-    estimator: str
+    estimator: Estimator
     n: int
     d: int
     projections: int
-    m: float
+    m: Traced[int]
 
 
 @functools.cache
@@ -42,7 +43,7 @@ def _ratio_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return q, k, values.astype(np.float32)
 
 
-def _ratio_and_first_order(key: PRNGKeyArray, setting: Ratio) -> tuple[Float[Array, ""], Float[Array, ""]]:
+def _ratio_and_first_order(key: PRNGKeyArray, setting: RatioOfMeans) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """The error of the output, and (numerator - c normaliser) / exact normaliser, whose mean is zero."""
     q, k, v = (jnp.asarray(array, float) for array in _ratio_problem(setting.n, setting.d))
     projection = gaussian_projection(key, setting.projections, setting.d)
@@ -55,31 +56,31 @@ def _ratio_and_first_order(key: PRNGKeyArray, setting: Ratio) -> tuple[Float[Arr
     return linear_attention(phi_q, phi_k, v[:, None])[0, 0] - exact_output, first
 
 
-def _bias(key: PRNGKeyArray, setting: Ratio) -> Float[Array, ""]:
+def _bias(key: PRNGKeyArray, setting: RatioOfMeans) -> Float[Array, ""]:
     error, first = _ratio_and_first_order(key, setting)
     return error - first
 
 
-def _squared_error(key: PRNGKeyArray, setting: Ratio) -> Float[Array, ""]:
+def _squared_error(key: PRNGKeyArray, setting: RatioOfMeans) -> Float[Array, ""]:
     error, _ = _ratio_and_first_order(key, setting)
     return error**2
 
 
-def _host_problem(setting: Ratio) -> tuple[np.ndarray, ...]:
+def _host_problem(setting: RatioOfMeans) -> tuple[np.ndarray, ...]:
     return tuple(array.astype(np.float64) for array in _ratio_problem(setting.n, setting.d))
 
 
-def _band(terms: tuple[float, float], m: float) -> Interval:
+def _band(terms: tuple[float, float], m: int) -> Interval:
     """Of a series' first term; what is left out is about its second, and the band is half as wide again."""
     return Interval.around(terms[0] / m, 1.5 * abs(terms[1]) / m)
 
 
-def _bias_terms(setting: Ratio) -> tuple[float, float]:
-    return rows.bias(setting.estimator, *_host_problem(setting), m=round(setting.m))
+def _bias_terms(setting: RatioOfMeans) -> tuple[float, float]:
+    return rows.bias(setting.estimator, *_host_problem(setting), m=setting.m)
 
 
-def _error_terms(setting: Ratio) -> tuple[float, float]:
-    return rows.squared_error(setting.estimator, *_host_problem(setting), m=round(setting.m))
+def _error_terms(setting: RatioOfMeans) -> tuple[float, float]:
+    return rows.squared_error(setting.estimator, *_host_problem(setting), m=setting.m)
 
 
 LARGE_SAMPLE = "thousands of draws, each a smooth function of means over projections"
@@ -89,24 +90,24 @@ BIAS = Claim(
     statement=r"Numerator and normaliser are unbiased, their ratio is not: its bias is $-\mathrm{Cov}(e, n)/m$ up "
     r"to a term in $1/m^2$ ($e$, $n$: their errors for one projection).",
     source="claims G.7",
-    hypotheses={},
     predict=lambda s: _band(_bias_terms(s), s.m),
     # The first-order error has mean zero: without it the draws vary as 1/m, like the bias itself.
     draw=_bias,
-    bound=lambda s: normal(LARGE_SAMPLE),
+    bound=normal(LARGE_SAMPLE),
     resolution=lambda s: 0.15 * abs(_bias_terms(s)[0]) / s.m,
-    settings=tuple(Ratio("positive", 8, 4, 256, m) for m in (16.0, 64.0, 256.0)),
+    settings=tuple(
+        RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (16, 64, 256)
+    ),
     stream="feature-ratios",
     chunk=256,
 )
 
-UNBIASED = dataclasses.replace(
+UNBIASED = foil(
     BIAS,
     name="the-ratio-is-unbiased",
     statement="The kernel estimates are unbiased, therefore attention made of them is.",
     source="claims G.7 (foil)",
-    predict=lambda s: Interval.point(0.0),
-    expect=Verdict.REFUTED,
+    predict=Interval.point(0.0),
 )
 
 ERROR = dataclasses.replace(
@@ -118,27 +119,27 @@ ERROR = dataclasses.replace(
     draw=_squared_error,
     resolution=lambda s: 0.15 * _error_terms(s)[0] / s.m,
     settings=(
-        *(Ratio("positive", 8, 4, 256, m) for m in (16.0, 64.0, 256.0)),
-        *(Ratio("hyperbolic", 8, 4, 256, m) for m in (16.0, 64.0, 256.0)),
+        *(RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (16, 64, 256)),
+        *(RatioOfMeans(estimator=Estimator.HYPERBOLIC, n=8, d=4, projections=256, m=m) for m in (16, 64, 256)),
     ),
 )
 
-FALLS_FASTER = dataclasses.replace(
+FALLS_FASTER = foil(
     ERROR,
     name="error-of-the-ratio-falls-as-one-over-m",
     statement=r"The root mean square error of an output falls as $1/m$ from what it is at $m = 16$.",
     source="claims G.7 (foil)",
-    predict=lambda s: Interval.point(_error_terms(dataclasses.replace(s, m=16.0))[0] * 16 / s.m**2),
-    settings=tuple(Ratio("positive", 8, 4, 256, m) for m in (64.0, 128.0, 256.0)),
-    expect=Verdict.REFUTED,
+    predict=lambda s: Interval.point(_error_terms(dataclasses.replace(s, m=16))[0] * 16 / s.m**2),
+    settings=tuple(
+        RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (64, 128, 256)
+    ),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Entry:
+class MatrixEntry(Setting):
     """The weight of one key for one query, of n each, made of f features."""
 
-    estimator: str
+    estimator: Estimator
     n: int
     f: int
     query: int
@@ -155,13 +156,13 @@ def _circle(n: int) -> np.ndarray:
     return RADIUS * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def projections_of(estimator: str, f: int) -> int:
+def projections_of(estimator: Estimator, f: int) -> int:
     """How many projections make f features."""
-    return f // pair.FEATURES_PER_PROJECTION[estimator]
+    return f // phase.FEATURES_PER_PROJECTION[estimator]
 
 
 @functools.lru_cache(maxsize=8)
-def _matrix(seed: bytes, estimator: str, n: int, f: int) -> np.ndarray:
+def _matrix(seed: bytes, estimator: Estimator, n: int, f: int) -> np.ndarray:
     key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(seed, np.uint32)))
     points = jnp.asarray(_circle(n), float)
     projection = gaussian_projection(key, projections_of(estimator, f), 2)
@@ -169,12 +170,12 @@ def _matrix(seed: bytes, estimator: str, n: int, f: int) -> np.ndarray:
     return np.asarray(linear_attention(phi, phi, jnp.eye(n)))
 
 
-def _entry(key: PRNGKeyArray, setting: Entry) -> float:
+def _entry(key: PRNGKeyArray, setting: MatrixEntry) -> float:
     seed = np.asarray(jax.random.key_data(key)).tobytes()
     return float(_matrix(seed, setting.estimator, setting.n, setting.f)[setting.query, setting.key])
 
 
-def _entry_band(setting: Entry) -> Interval:
+def _entry_band(setting: MatrixEntry) -> Interval:
     """Six deviations of the delta method around the exact weight."""
     points = _circle(setting.n)
     q = points[setting.query]
@@ -190,14 +191,13 @@ MATRIX = Claim(
     statement="Each weight of one approximated matrix lies within six of the delta method's deviations of the "
     "exact one.",
     source="claims G.7",
-    hypotheses={},
     predict=_entry_band,
     draw=_entry,
-    bound=lambda s: exact(1000 * EPS),
-    resolution=lambda s: 4000 * EPS,
+    bound=exact(1000 * EPS),
+    resolution=4000 * EPS,
     settings=tuple(
-        Entry(estimator, 8, 64, query, key)
-        for estimator in ("trigonometric", "positive")
+        MatrixEntry(estimator=estimator, n=8, f=64, query=query, key=key)
+        for estimator in (Estimator.TRIGONOMETRIC, Estimator.POSITIVE)
         for query in range(8)
         for key in range(8)
     ),

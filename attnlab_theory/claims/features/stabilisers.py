@@ -1,7 +1,9 @@
 """What may be subtracted from log features before exponentiating them (claims G.7): most of it is not harmless."""
 
 import dataclasses
+import enum
 import functools
+from typing import assert_never
 
 import jax
 import jax.numpy as jnp
@@ -18,19 +20,35 @@ from attnlab_theory.attention import (
     seen_key_shift,
 )
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, Verdict, exact_claim, foil
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.identities.leaks import leaks, random_tokens
 from attnlab_theory.sampling import gaussian_projection
-from attnlab_theory.stats import Interval, bounded, exact
+from attnlab_theory.stats import Interval, bounded
 
 EPS = float(np.finfo(np.float32).eps)
 
 
-@dataclasses.dataclass(frozen=True)
-class Stabiliser:
+class Subtracted(enum.StrEnum):
+    """What is subtracted from log features before they are exponentiated."""
+
+    EACH_QUERY = "largest of each query"
+    ALL_KEYS = "largest of all keys"
+    EACH_QUERY_AND_ALL_KEYS = "largest of each query and of all keys"
+    EACH_KEY = "largest of each key"
+
+
+class Maximum(enum.StrEnum):
+    """Over which keys a causal mixer takes the maximum that it subtracts from them."""
+
+    SO_FAR = "positions so far"
+    ALL = "all positions"
+
+
+class StabilisedRow(Setting):
     """What is subtracted from log features of t tokens of width d and norm `norm`, and the eps added after it."""
 
-    subtracted: str
+    subtracted: Subtracted
     t: int
     d: int
     m: int
@@ -38,19 +56,24 @@ class Stabiliser:
     eps: float
 
 
-def _features(subtracted: str, log_q: Float[Array, "t m"], log_k: Float[Array, "s m"], eps: Scalar):
+def _features(subtracted: Subtracted, log_q: Float[Array, "t m"], log_k: Float[Array, "s m"], eps: Scalar):
     """Features of queries and keys under a stabiliser."""
-    shift_q, shift_k = jnp.zeros(()), jnp.zeros(())
-    if "query" in subtracted:
-        shift_q = query_shift(log_q)[:, None]
-    if "all keys" in subtracted:
-        shift_k = key_shift(log_k)
-    if "each key" in subtracted:
-        shift_k = query_shift(log_k)[:, None]
+    nothing, of_query = jnp.zeros(()), query_shift(log_q)[:, None]
+    match subtracted:
+        case Subtracted.EACH_QUERY:
+            shift_q, shift_k = of_query, nothing
+        case Subtracted.ALL_KEYS:
+            shift_q, shift_k = nothing, key_shift(log_k)
+        case Subtracted.EACH_QUERY_AND_ALL_KEYS:
+            shift_q, shift_k = of_query, key_shift(log_k)
+        case Subtracted.EACH_KEY:
+            shift_q, shift_k = nothing, query_shift(log_k)[:, None]
+        case _:
+            assert_never(subtracted)
     return jnp.exp(log_q - shift_q) + eps, jnp.exp(log_k - shift_k) + eps
 
 
-def _change(key: PRNGKeyArray, setting: Stabiliser) -> Float[Array, ""]:
+def _change(key: PRNGKeyArray, setting: StabilisedRow) -> Float[Array, ""]:
     """The largest change of a weight by the stabiliser, with one and the same projection."""
     log_q, log_k = _log_features(key, setting.norm, t=setting.t, d=setting.d, m=setting.m)
     return _largest_change(log_q, log_k, setting.eps, subtracted=setting.subtracted)
@@ -68,71 +91,69 @@ def _log_features(key: PRNGKeyArray, norm: Scalar, *, t: int, d: int, m: int):
 
 @functools.partial(jax.jit, static_argnames="subtracted")
 def _largest_change(
-    log_q: Float[Array, "t m"], log_k: Float[Array, "s m"], eps: Scalar, *, subtracted: str
+    log_q: Float[Array, "t m"], log_k: Float[Array, "s m"], eps: Scalar, *, subtracted: Subtracted
 ) -> Float[Array, ""]:
     values = jnp.eye(log_k.shape[0])
     raw = linear_attention(jnp.exp(log_q), jnp.exp(log_k), values)
     return jnp.max(jnp.abs(linear_attention(*_features(subtracted, log_q, log_k, eps), values) - raw))
 
 
-def _rounding(setting: Stabiliser) -> float:
+def _rounding(setting: StabilisedRow) -> float:
     """Of weights below one: exponents of size |x|^2 / 2 + 6 |x| are off by eps of that, for q and k and twice."""
     return 8 * EPS * (setting.norm**2 / 2 + 6 * setting.norm + setting.m + setting.t)
 
 
-CANCELS = Claim(
+CANCELS = exact_claim(
     name="maxima-that-cancel",
     statement="Subtracting each query's largest log feature, or one number from all keys, moves no weight.",
     source="claims G.7; Choromanski et al. 2021, appendix",
     hypotheses={"nothing is added": lambda s: s.eps == 0},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_change,
-    bound=lambda s: exact(_rounding(s)),
-    resolution=lambda s: 4 * _rounding(s),
+    rounding=_rounding,
     settings=tuple(
-        Stabiliser(subtracted, 16, 16, 64, norm, 0.0)
-        for subtracted in ("largest of each query", "largest of all keys", "largest of each query and of all keys")
+        StabilisedRow(subtracted=subtracted, t=16, d=16, m=64, norm=norm, eps=0.0)
+        for subtracted in (Subtracted.EACH_QUERY, Subtracted.ALL_KEYS, Subtracted.EACH_QUERY_AND_ALL_KEYS)
         for norm in (1.0, 2.0)
     ),
     stream="stabilisers",
 )
 
-PER_KEY = dataclasses.replace(
+PER_KEY = foil(
     CANCELS,
     name="a-maximum-of-each-key-cancels",
     statement="Subtracting each key's own largest log feature leaves every weight alone.",
     source="claims G.7 (foil): it divides each key's weight by a factor of its own",
-    settings=tuple(Stabiliser("largest of each key", 16, 16, 64, norm, 0.0) for norm in (1.0, 2.0)),
-    expect=Verdict.REFUTED,
+    settings=tuple(
+        StabilisedRow(subtracted=Subtracted.EACH_KEY, t=16, d=16, m=64, norm=norm, eps=0.0) for norm in (1.0, 2.0)
+    ),
 )
 
-WITH_EPS = dataclasses.replace(
+WITH_EPS = foil(
     CANCELS,
     name="an-eps-is-harmless",
     statement=r"An eps of $10^{-4}$ or $10^{-3}$, added to features whose largest is one, moves no weight by more "
     r"than $10^{-5}$.",
     source="claims G.7 (foil); the eps of published implementations",
     hypotheses={},
-    predict=lambda s: Interval(0.0, 1e-5),
+    predict=Interval(0.0, 1e-5),
     settings=tuple(
-        Stabiliser("largest of each query and of all keys", 16, 16, 64, norm, eps)
+        StabilisedRow(subtracted=Subtracted.EACH_QUERY_AND_ALL_KEYS, t=16, d=16, m=64, norm=norm, eps=eps)
         for eps in (1e-4, 1e-3)
         for norm in (1.0, 2.0)
     ),
-    expect=Verdict.REFUTED,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Kernel:
+class EqualPair(Setting):
     """Two equal points of width d and this norm, and m projections."""
 
     d: int
     m: int
-    norm: float
+    norm: Traced[float]
 
 
-def _subtracted_estimate(key: PRNGKeyArray, setting: Kernel) -> Float[Array, ""]:
+def _subtracted_estimate(key: PRNGKeyArray, setting: EqualPair) -> Float[Array, ""]:
     x = setting.norm * jnp.eye(setting.d)[:1]
     features = log_positive_features(x, gaussian_projection(key, setting.m, setting.d))
     return jnp.sum(jnp.exp(features - query_shift(features)[:, None]) ** 2) / setting.m
@@ -143,44 +164,47 @@ KERNEL = Claim(
     statement=r"The mean of $\phi(x) \cdot \phi(y)$ is $e^{x \cdot y}$, also where each point's largest log "
     "feature was subtracted.",
     source="claims G.7 (foil): such an estimate never exceeds one",
-    hypotheses={},
     predict=lambda s: Interval.point(np.exp(s.norm**2)),
     draw=_subtracted_estimate,
-    bound=lambda s: bounded(0.0, 1.0001),
-    resolution=lambda s: 0.05,
-    settings=tuple(Kernel(16, 64, norm) for norm in (0.5, 1.0)),
+    bound=bounded(0.0, 1.0001),
+    resolution=0.05,
+    settings=tuple(EqualPair(d=16, m=64, norm=norm) for norm in (0.5, 1.0)),
     expect=Verdict.REFUTED,
     chunk=256,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Causal:
+class CausalRow(Setting):
     """Which maximum a causal mixer of t tokens of width d subtracts from its keys, and its eps."""
 
-    maximum: str
+    maximum: Maximum
     t: int
     d: int
     m: int
     eps: float
 
 
-def _causal_mixer(setting: Causal, projection: Float[Array, "m d"], x: Float[Array, "t d"]) -> Float[Array, "t d"]:
+def _causal_mixer(
+    setting: CausalRow, projection: Float[Array, "m d"], x: Float[Array, "t d"]
+) -> Float[Array, "t d"]:
     """Self-attention from positive features under a causal mask, weights formed one by one."""
-    if setting.maximum == "positions so far" and not setting.eps:
+    if setting.maximum is Maximum.SO_FAR and not setting.eps:
         return feature_attention(x, x, x, projection, scale=0.1, causal=True)
     features = log_positive_features(x * 0.1**0.5, projection)
     phi_q = jnp.exp(features - query_shift(features)[:, None]) + setting.eps
-    if setting.maximum == "all positions":
-        estimates = phi_q @ (jnp.exp(features - key_shift(features)) + setting.eps).T
-    else:
-        seen = features[None] - seen_key_shift(features)[:, None, None]
-        estimates = jnp.einsum("tm,tsm->ts", phi_q, jnp.exp(jnp.minimum(seen, 0)) + setting.eps)
+    match setting.maximum:
+        case Maximum.ALL:
+            estimates = phi_q @ (jnp.exp(features - key_shift(features)) + setting.eps).T
+        case Maximum.SO_FAR:
+            seen = features[None] - seen_key_shift(features)[:, None, None]
+            estimates = jnp.einsum("tm,tsm->ts", phi_q, jnp.exp(jnp.minimum(seen, 0)) + setting.eps)
+        case _:
+            assert_never(setting.maximum)
     estimates = jnp.where(causal_mask(setting.t), estimates, 0)
     return estimates @ x / jnp.sum(estimates, axis=1, keepdims=True)
 
 
-def _movement(key: PRNGKeyArray, setting: Causal) -> float:
+def _movement(key: PRNGKeyArray, setting: CausalRow) -> float:
     """How far an output moves at most when later inputs are replaced."""
     projection = gaussian_projection(key, setting.m, setting.d)
     found = leaks(functools.partial(_causal_mixer, setting, projection), random_tokens(setting.t, setting.d))
@@ -191,16 +215,17 @@ CAUSAL_ROUNDING = 100 * EPS
 """Outputs are means of values below 4; a factor that cancels leaves a few roundings of that behind."""
 
 
-SEEN_SO_FAR = Claim(
+SEEN_SO_FAR = exact_claim(
     name="a-maximum-over-the-past-is-causal",
     statement="With the maximum over the keys seen so far no output moves with a later input, eps or no eps.",
     source="claims G.7, A.6",
-    hypotheses={},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_movement,
-    bound=lambda s: exact(CAUSAL_ROUNDING),
-    resolution=lambda s: 4 * CAUSAL_ROUNDING,
-    settings=(Causal("positions so far", 6, 4, 8, 0.0), Causal("positions so far", 6, 4, 8, 1e-3)),
+    rounding=CAUSAL_ROUNDING,
+    settings=(
+        CausalRow(maximum=Maximum.SO_FAR, t=6, d=4, m=8, eps=0.0),
+        CausalRow(maximum=Maximum.SO_FAR, t=6, d=4, m=8, eps=1e-3),
+    ),
     stream="causal-stabilisers",
 )
 
@@ -208,17 +233,19 @@ WITHOUT_EPS = dataclasses.replace(
     SEEN_SO_FAR,
     name="a-maximum-over-all-positions-cancels-without-an-eps",
     statement="Without an eps a maximum over all positions moves earlier outputs by rounding only.",
-    settings=(Causal("all positions", 6, 4, 8, 0.0),),
+    settings=(CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=0.0),),
 )
 
-ALL_POSITIONS = dataclasses.replace(
+ALL_POSITIONS = foil(
     SEEN_SO_FAR,
     name="a-maximum-over-all-positions-is-causal",
     statement="With an eps too, a maximum over all positions, held constant in the gradient, lets nothing of the "
     "future through.",
     source="claims G.7, A.6 (foil); performer-pytorch's issue tracker",
-    settings=(Causal("all positions", 6, 4, 8, 1e-3), Causal("all positions", 6, 4, 8, 1e-2)),
-    expect=Verdict.REFUTED,
+    settings=(
+        CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-3),
+        CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-2),
+    ),
 )
 
 CLAIMS = (CANCELS, PER_KEY, WITH_EPS, KERNEL, SEEN_SO_FAR, WITHOUT_EPS, ALL_POSITIONS)

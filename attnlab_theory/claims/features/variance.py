@@ -1,6 +1,5 @@
 """How far random features are off (claims G.2, G.4): plainly drawn up to L = 1, by tilted draws beyond."""
 
-import dataclasses
 import math
 
 import jax
@@ -8,11 +7,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import positive_features
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, foil
 from attnlab_theory.claims.features import pair as problem
-from attnlab_theory.claims.features.pair import Pair, pair
+from attnlab_theory.claims.features.pair import PairOfPoints, pair
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, known_variance, proportion
 from attnlab_theory.theory.features import variance as theory
+from attnlab_theory.theory.features.estimator import Estimator
 
 COUNTS = (4, 16, 64)
 """Projections; trigonometric and hyperbolic maps make two features of each."""
@@ -23,8 +24,8 @@ LENGTHS = (0.25, 0.5, 1.0)
 LONGER = (2.0, 4.0, 8.0)
 
 
-def _settings(estimator: str) -> tuple[Pair, ...]:
-    swept = LENGTHS + (LONGER[:2] if estimator in ("generalized", "dense") else ())
+def _settings(estimator: Estimator) -> tuple[PairOfPoints, ...]:
+    swept = LENGTHS + (LONGER[:2] if estimator in (Estimator.GENERALIZED, Estimator.DENSE) else ())
     return (
         *(pair(estimator, m, 0.5, 1.0, of=COUNTS[-1]) for m in COUNTS),
         *(pair(estimator, SWEPT, length, 2 * length, of=COUNTS[-1]) for length in swept if length != 0.5),
@@ -34,7 +35,7 @@ def _settings(estimator: str) -> tuple[Pair, ...]:
 ERROR = Claim(
     name="feature-error",
     statement=r"The relative mean squared error of $m$ projections is $1/m$ times $\cosh D - 1$ (trigonometric), "
-    r"$e^L - 1$ (positive), $\cosh L - 1$ (hyperbolic), less for generalised and dense exponential features.",
+    r"$e^L - 1$ (positive), $\cosh L - 1$ (hyperbolic), less for generalized and dense exponential features.",
     source="claims G.2, G.4; Choromanski et al. 2021, lemma 2; Likhosherstov et al. 2022, 2023",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(problem.error(s)),
@@ -43,67 +44,72 @@ ERROR = Claim(
     resolution=lambda s: 0.2 * problem.error(s),
     settings=tuple(
         setting
-        for estimator in ("trigonometric", "positive", "hyperbolic", "generalized", "dense")
+        for estimator in (
+            Estimator.TRIGONOMETRIC,
+            Estimator.POSITIVE,
+            Estimator.HYPERBOLIC,
+            Estimator.GENERALIZED,
+            Estimator.DENSE,
+        )
         for setting in _settings(estimator)
     ),
     stream="feature-products",
     chunk=CHUNK,
 )
 
-WITHOUT_THE_ONE = dataclasses.replace(
+WITHOUT_THE_ONE = foil(
     ERROR,
     name="positive-error-is-the-second-moment",
     statement=r"The relative mean squared error of positive features is $e^L/m$, as of a second moment.",
     source="claims G.2 with a term dropped",
-    predict=lambda s: Interval.point(math.exp(s.length) / s.m),
-    settings=_settings("positive"),
-    expect=Verdict.REFUTED,
+    predict=lambda s: Interval.point(math.exp(s.sum_square) / s.m),
+    settings=_settings(Estimator.POSITIVE),
 )
 
-HALF = dataclasses.replace(
+HALF = foil(
     ERROR,
     name="hyperbolic-error-is-half-the-positive",
     statement=r"Using every projection twice halves the error of positive features, and does no more: "
     r"$\frac{1}{2}(e^L - 1)/m$.",
     source=r"claims G.2 with the factor 1 - e^{-L} dropped",
-    predict=lambda s: Interval.point(math.expm1(s.length) / 2 / s.m),
-    settings=_settings("hyperbolic"),
-    expect=Verdict.REFUTED,
+    predict=lambda s: Interval.point(math.expm1(s.sum_square) / 2 / s.m),
+    settings=_settings(Estimator.HYPERBOLIC),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Tilted(Pair):
+class TiltedPair(PairOfPoints):
     """One product of one projection, drawn where its square is large, N(+-tilt (x + y), I), and reweighted."""
 
-    tilt: float
+    tilt: Traced[float]
 
 
-def _tilted_square(key: PRNGKeyArray, setting: Tilted) -> Float[Array, ""]:
+def _tilted_square(key: PRNGKeyArray, setting: TiltedPair) -> Float[Array, ""]:
     """f^2 - 1, f one relative product, times the ratio of the plain density to the tilted one."""
     side, noise = jax.random.split(key)
     x, y = problem.points(setting)
     z, tilt = x + y, jnp.asarray(setting.tilt, x.dtype)
     shift = tilt * z
-    if setting.estimator == "hyperbolic":
+    if setting.estimator is Estimator.HYPERBOLIC:
         shift = shift * jax.random.rademacher(side, (), x.dtype)
     w = shift + jax.random.normal(noise, x.shape, x.dtype)
     exponent = tilt * jnp.sum(w * z)
-    log_tilted = exponent if setting.estimator == "positive" else jnp.logaddexp(exponent, -exponent) - jnp.log(2.0)
-    log_weight = tilt**2 * setting.length / 2 - log_tilted
+    log_tilted = (
+        exponent if setting.estimator is Estimator.POSITIVE else jnp.logaddexp(exponent, -exponent) - jnp.log(2.0)
+    )
+    log_weight = tilt**2 * setting.sum_square / 2 - log_tilted
     # The weight first: the square alone may leave the range of float32.
     return (problem.estimate(setting, w) * jnp.exp(log_weight / 2)) ** 2 - 1
 
 
-def _tilted_variance(setting: Tilted) -> float:
-    if setting.estimator == "positive":
-        return theory.tilted_square_variance(setting.length, setting.tilt) * math.exp(2 * setting.length)
+def _tilted_variance(setting: TiltedPair) -> float:
+    if setting.estimator is Estimator.POSITIVE:
+        return theory.tilted_square_variance(setting.sum_square, setting.tilt) * math.exp(2 * setting.sum_square)
     # At tilt 2 the square is e^L (1 + 1/cosh(2 w.z))/2: a range of e^L/2 has variance e^(2L)/16 at most.
-    return math.exp(2 * setting.length) / 16
+    return math.exp(2 * setting.sum_square) / 16
 
 
-def _tilted(estimator: str, length: float, tilt: float) -> Tilted:
-    return Tilted(**dataclasses.asdict(pair(estimator, 1, length, 2 * length)), tilt=tilt)
+def _tilted(estimator: Estimator, length: float, tilt: float) -> TiltedPair:
+    return TiltedPair(**pair(estimator, 1, length, 2 * length).fields(), tilt=tilt)
 
 
 TILTED = Claim(
@@ -113,7 +119,7 @@ TILTED = Claim(
     source="claims G.2, and the rule at the end of G",
     hypotheses={
         **problem.HYPOTHESES,
-        "hyperbolic: tilt 2": lambda s: s.estimator == "positive" or s.tilt == 2,
+        "hyperbolic: tilt 2": lambda s: s.estimator is Estimator.POSITIVE or s.tilt == 2,
     },
     predict=lambda s: Interval.point(problem.error(s)),
     draw=_tilted_square,
@@ -121,24 +127,23 @@ TILTED = Claim(
     resolution=lambda s: 0.2 * problem.error(s),
     settings=tuple(
         _tilted(estimator, length, tilt)
-        for estimator, tilt in (("positive", 1.5), ("hyperbolic", 2.0))
+        for estimator, tilt in ((Estimator.POSITIVE, 1.5), (Estimator.HYPERBOLIC, 2.0))
         for length in LONGER
     ),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Naive:
+class NaiveTest(Setting):
     """A test of the error of one positive product by this many draws, failing beyond a relative tolerance."""
 
     draws: int
-    length: float
-    tolerance: float
+    sum_square: Traced[float]
+    tolerance: Traced[float]
 
 
-def _fails(key: PRNGKeyArray, setting: Naive) -> Float[Array, ""]:
+def _fails(key: PRNGKeyArray, setting: NaiveTest) -> Float[Array, ""]:
     w = jax.random.normal(key, (setting.draws, 1))
-    length = jnp.asarray(setting.length, w.dtype)
+    length = jnp.asarray(setting.sum_square, w.dtype)
     phi = positive_features(jnp.sqrt(length)[None, None] / 2, w)
     products = setting.draws * phi[0] ** 2 / jnp.exp(length / 4)
     found = jnp.mean((products - 1) ** 2) / jnp.expm1(length)
@@ -150,12 +155,12 @@ NAIVE = Claim(
     statement=r"A test that wants the error of positive features at $L = 2$ within 10 % of $e^L - 1$ from $10^5$ "
     r"draws fails correct code in a third of its runs.",
     source="the rule at the end of claims G, which has 37 %",
-    hypotheses={"L > 0": lambda s: s.length > 0},
-    predict=lambda s: Interval.point(theory.naive_test_failure(s.length, s.draws, s.tolerance)),
+    hypotheses={"L > 0": lambda s: s.sum_square > 0},
+    predict=lambda s: Interval.point(theory.naive_test_failure(s.sum_square, s.draws, s.tolerance)),
     draw=_fails,
-    bound=lambda s: proportion(),
-    resolution=lambda s: 0.2,
-    settings=(Naive(100_000, 2.0, 0.1),),
+    bound=proportion(),
+    resolution=0.2,
+    settings=(NaiveTest(draws=100_000, sum_square=2.0, tolerance=0.1),),
     chunk=16,
 )
 

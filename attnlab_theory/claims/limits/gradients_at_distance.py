@@ -1,6 +1,4 @@
-"""What is left of a gradient over a distance: recurrence and attention (claims I.4)."""
-
-import dataclasses
+"""What is left of a gradient over a distance: recurrence and attention (docs/mathematics/limits.md)."""
 
 import jax
 import jax.numpy as jnp
@@ -10,16 +8,16 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
-from attnlab_theory.stats import Interval, bounded, exact, normal
-from attnlab_theory.theory.cost import recurrence as theory
+from attnlab_theory.stats import Interval, bounded, normal
+from attnlab_theory.theory.limits import gradients_at_distance as theory
 
 EPS = float(np.finfo(np.float32).eps)
 
 
-@dataclasses.dataclass(frozen=True)
-class Linear:
+class LinearRecurrence(Setting):
     """A recurrent layer of width d without tanh, its matrix gain times an orthogonal one."""
 
     d: int
@@ -32,45 +30,45 @@ def _linear_jacobian(w: Float[Array, "d d"], steps: Int[Array, ""]) -> Float[Arr
     return jax.jacfwd(lambda first: lax.fori_loop(0, steps, lambda _, h: w @ h, first))(jnp.zeros(w.shape[0]))
 
 
-def _linear_norm(key: PRNGKeyArray, setting: Linear) -> Scalar:
+def _linear_norm(key: PRNGKeyArray, setting: LinearRecurrence) -> Scalar:
     w = setting.gain * orthonormal(key, setting.d, setting.d)
     return jnp.linalg.norm(_linear_jacobian(w, jnp.int32(setting.distance)), ord=2)
 
 
-def _linear_rounding(setting: Linear) -> float:
-    # Every step is a sum of d products, of a matrix that is orthogonal to a few d eps; all of it relative.
+def _linear_rounding(setting: LinearRecurrence) -> float:
+    # Every step sums d products of a matrix that is orthogonal to a few d eps. All of it is relative.
     return EPS * 8 * setting.d * (setting.distance + 1) * theory.linear_norm(setting.gain, setting.distance)
 
 
 DISTANCES = (1, 2, 4, 8, 16, 31)
 
-LINEAR = Claim(
+LINEAR = exact_claim(
     name="linear-recurrence-gradient",
     statement=r"Without a nonlinearity and with $\rho$ times an orthogonal matrix, the Jacobian over a distance "
     r"$\delta$ has norm $\rho^\delta$.",
-    source="claims I.4; Bengio, Simard and Frasconi 1994",
+    source="mathematics/limits.md#gradients-through-a-recurrent-layer; Bengio et al. 1994; ann-hw3/5.1",
     hypotheses={"distance >= 0": lambda s: s.distance >= 0},
     predict=lambda s: Interval.point(theory.linear_norm(s.gain, s.distance)),
     draw=_linear_norm,
-    bound=lambda s: exact(_linear_rounding(s)),
-    resolution=lambda s: 4 * _linear_rounding(s),
-    settings=tuple(Linear(16, gain, distance) for gain in (0.8, 1.1) for distance in DISTANCES),
+    rounding=_linear_rounding,
+    settings=tuple(
+        LinearRecurrence(d=16, gain=gain, distance=distance) for gain in (0.8, 1.1) for distance in DISTANCES
+    ),
 )
 
 WARM_UP, LONGEST = 12, 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Recurrent:
-    """A tanh layer of width d that has run for WARM_UP steps; distance is a whole number."""
+class TanhRecurrence(Setting):
+    """A tanh layer of width d that has run for WARM_UP steps, and a distance of at most LONGEST more."""
 
     d: int
-    gain: float
-    drive: float
-    distance: float
+    gain: Traced[float]
+    drive: Traced[float]
+    distance: Traced[int]
 
 
-def _squared_norm(key: PRNGKeyArray, setting: Recurrent) -> Float[Array, ""]:
+def _squared_norm(key: PRNGKeyArray, setting: TanhRecurrence) -> Float[Array, ""]:
     """Mean square response to a random change of the state `distance` steps before: |J change|^2 / |change|^2."""
     for_matrix, for_rows, for_change = jax.random.split(key, 3)
     w = jax.random.normal(for_matrix, (setting.d, setting.d)) * (setting.gain / setting.d**0.5)
@@ -92,53 +90,50 @@ def _squared_norm(key: PRNGKeyArray, setting: Recurrent) -> Float[Array, ""]:
     return squares[last] / jnp.sum(change**2)
 
 
-def _settled(setting: Recurrent) -> float:
+def _settled(setting: TanhRecurrence) -> float:
     return theory.squared_rate(setting.gain, setting.drive) ** setting.distance
 
-
-RATES = tuple(
-    Recurrent(128, gain, drive, float(distance))
-    for gain, drive in ((0.9, 0.5), (1.5, 1.0), (2.0, 0.2))
-    for distance in (1, 2, 4, 8)
-)
 
 RATE = Claim(
     name="tanh-recurrence-gradient",
     statement=r"In a wide tanh layer the mean squared gradient over $\delta$ steps is $\chi^\delta$, $\chi = g^2 "
     r"\mathbb{E}[\tanh'(\sqrt{q}z)^2]$, to within $2\delta/d$ + 2 %.",
-    source="claims I.4; Poole et al. 2016; Pascanu, Mikolov and Bengio 2013",
-    hypotheses={"distance <= LONGEST": lambda s: s.distance <= LONGEST},
+    source="mathematics/limits.md#gradients-through-a-recurrent-layer; Poole et al. 2016; Pascanu et al. 2013; "
+    "ann-hw3/5.1",
+    hypotheses={f"0 <= distance <= {LONGEST}": lambda s: 0 <= s.distance <= LONGEST},
     predict=lambda s: Interval.around(_settled(s), _settled(s) * (2 * s.distance / s.d + 0.02)),
     draw=_squared_norm,
-    bound=lambda s: normal("products of many independent factors, their logarithm's deviation below one"),
+    bound=normal("products of many independent factors, their logarithm's deviation below one"),
     resolution=lambda s: 0.5 * _settled(s),
-    settings=RATES,
+    settings=tuple(
+        TanhRecurrence(d=128, gain=gain, drive=drive, distance=distance)
+        for gain, drive in ((0.9, 0.5), (1.5, 1.0), (2.0, 0.2))
+        for distance in (1, 2, 4, 8)
+    ),
     stream="tanh-recurrence",
     chunk=32,
 )
 
-
-EXPLODES = dataclasses.replace(
+EXPLODES = foil(
     RATE,
     name="recurrent-matrix-beyond-one-explodes",
     statement=r"A recurrent matrix of spectral radius 1.5 makes gradients grow.",
-    source="the rule for linear layers, read without the nonlinearity: tanh' is below one wherever inputs drive it",
-    predict=lambda s: Interval.at_least(1.0),
-    settings=tuple(Recurrent(128, 1.5, 1.0, float(distance)) for distance in (2, 4, 8)),
-    expect=Verdict.REFUTED,
+    source="mathematics/limits.md#gradients-through-a-recurrent-layer, the rule for linear layers read without "
+    "the nonlinearity; ann-hw3/5.1",
+    predict=Interval.at_least(1.0),
+    settings=tuple(TanhRecurrence(d=128, gain=1.5, drive=1.0, distance=distance) for distance in (2, 4, 8)),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Attending:
-    """The last of n tokens of width d looks back; distance is a whole number below n."""
+class LookingBack(Setting):
+    """The last of n tokens of width d looks back over a distance below n."""
 
     n: int
     d: int
-    distance: float
+    distance: Traced[int]
 
 
-def _gradient_in_a_value(key: PRNGKeyArray, setting: Attending) -> Float[Array, ""]:
+def _gradient_in_a_value(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, ""]:
     """Norm of the Jacobian in the value `distance` tokens before, which is a multiple of the identity."""
     for_query, for_keys = jax.random.split(key)
     q = jax.random.normal(for_query, (1, setting.d))
@@ -148,31 +143,28 @@ def _gradient_in_a_value(key: PRNGKeyArray, setting: Attending) -> Float[Array, 
     return slopes[setting.n - 1 - jnp.asarray(setting.distance).astype(jnp.int32), 0]
 
 
-LOOKING_BACK = tuple(Attending(32, 16, float(distance)) for distance in DISTANCES)
-
 ATTENTION = Claim(
     name="attention-gradient-at-any-distance",
     statement=r"The mean gradient of attention in a value is $1/n$ at every distance.",
-    source="claims I.4",
-    hypotheses={"distance < n": lambda s: s.distance < s.n},
+    source="mathematics/limits.md#gradients-through-attention; ann-hw3/5.1",
+    hypotheses={"0 <= distance < n": lambda s: 0 <= s.distance < s.n},
     predict=lambda s: Interval.point(theory.attention_norm(s.n)),
     draw=_gradient_in_a_value,
-    bound=lambda s: bounded(0.0, 1.0),
+    bound=bounded(0.0, 1.0),
     resolution=lambda s: 0.2 * theory.attention_norm(s.n),
-    settings=LOOKING_BACK,
+    settings=tuple(LookingBack(n=32, d=16, distance=distance) for distance in DISTANCES),
     stream="attention-gradient",
     chunk=256,
 )
 
-ATTENTION_FADES = dataclasses.replace(
+ATTENTION_FADES = foil(
     ATTENTION,
     name="attention-gradient-fades-with-distance",
     statement=r"The gradient of attention falls with distance at least as fast as that of a recurrent layer with "
     r"$\rho = 0.8$.",
-    source="a foil: recurrence's law, asked of attention",
-    predict=lambda s: Interval.at_most(theory.linear_norm(0.8, int(s.distance))),
-    settings=LOOKING_BACK[-1:],
-    expect=Verdict.REFUTED,
+    source="mathematics/limits.md#gradients-through-attention, recurrence's law asked of attention; ann-hw3/5.1",
+    predict=lambda s: Interval.at_most(theory.linear_norm(0.8, s.distance)),
+    settings=ATTENTION.settings[-1:],
 )
 
 CLAIMS = (LINEAR, RATE, EXPLODES, ATTENTION, ATTENTION_FADES)

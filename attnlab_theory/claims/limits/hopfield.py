@@ -1,6 +1,4 @@
-"""One attention step is the update of a modern Hopfield network (claims J.5)."""
-
-import dataclasses
+"""One attention step is the update of a modern Hopfield network (docs/mathematics/limits.md)."""
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +7,16 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
-from attnlab_theory.stats import Interval, bounded, exact, known_variance
+from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.stats import Interval, bounded, known_variance
 from attnlab_theory.theory.limits import hopfield as theory
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-@dataclasses.dataclass(frozen=True)
-class Memory:
-    """n random patterns of length one and width d, and a state; `trial` names the draw."""
+class HopfieldState(Setting):
+    """n random patterns of length one and width d, and a state. `trial` names the draw."""
 
     n: int
     d: int
@@ -41,7 +39,7 @@ def _energy(patterns: Float[Array, "s d"], state: Float[Array, " d"], strength: 
     return -jax.nn.logsumexp(strength * (patterns @ state)) / strength + jnp.sum(state**2) / 2
 
 
-def _steps(key: PRNGKeyArray, setting: Memory) -> tuple[float, float]:
+def _steps(key: PRNGKeyArray, setting: HopfieldState) -> tuple[float, float]:
     """In float64: distance of attention from a step of length one down the energy, and the energy it gained."""
     for_patterns, for_state = jax.random.split(jax.random.fold_in(key, setting.trial))
     drawn = _patterns(for_patterns, setting.n, setting.d), jax.random.normal(for_state, (setting.d,))
@@ -53,38 +51,48 @@ def _steps(key: PRNGKeyArray, setting: Memory) -> tuple[float, float]:
         return float(jnp.linalg.norm(step - descent)), float(gained)
 
 
-def _step_rounding(setting: Memory) -> float:
+def _distance_from_descent(key: PRNGKeyArray, setting: HopfieldState) -> Scalar:
+    return _steps(key, setting)[0]
+
+
+def _energy_gained(key: PRNGKeyArray, setting: HopfieldState) -> Scalar:
+    return _steps(key, setting)[1]
+
+
+def _step_rounding(setting: HopfieldState) -> float:
     # Scores of size strength * |state|, |state| <= 4 sqrt(d), are good to (d + 2) eps of it, weights to four times
     # that and 2 n + 4; the energy is of size |state|^2.
     score = 4 * setting.d**0.5 * setting.strength
     return EPS * (8 * (setting.d + 2) * score + 2 * setting.n + 4 + 64 * setting.d)
 
 
-MEMORIES = tuple(Memory(16, 8, strength, trial) for strength in (1.0, 4.0, 16.0) for trial in range(2))
+MEMORIES = tuple(
+    HopfieldState(n=16, d=8, strength=strength, trial=trial) for strength in (1.0, 4.0, 16.0) for trial in range(2)
+)
 
-UPDATE = Claim(
+UPDATE = exact_claim(
     name="attention-is-a-step-down-the-hopfield-energy",
     statement=r"Attention of a state to its patterns is $\xi - \nabla E(\xi)$, $E = -\frac{1}{\beta}\ln\sum_i "
     r"e^{\beta x_i\cdot\xi} + \frac{1}{2}|\xi|^2$.",
-    source="claims J.5; Ramsauer et al. 2021, theorem 1",
+    source="mathematics/limits.md#an-attention-step-lowers-the-energy-of-a-hopfield-network; Ramsauer et al. "
+    "2021, theorem 1",
     hypotheses={"strength > 0": lambda s: s.strength > 0},
-    predict=lambda s: Interval.point(0.0),
-    draw=lambda key, s: _steps(key, s)[0],
-    bound=lambda s: exact(_step_rounding(s)),
-    resolution=lambda s: 4 * _step_rounding(s),
+    predict=Interval.point(0.0),
+    draw=_distance_from_descent,
+    rounding=_step_rounding,
     settings=MEMORIES,
 )
 
 
-DESCENT = Claim(
+DESCENT = exact_claim(
     name="an-attention-step-never-raises-the-energy",
     statement=r"A step of attention never raises the energy.",
-    source="claims J.5; Ramsauer et al. 2021, theorem 1",
+    source="mathematics/limits.md#an-attention-step-lowers-the-energy-of-a-hopfield-network; Ramsauer et al. "
+    "2021, theorem 1",
     hypotheses={"strength > 0": lambda s: s.strength > 0},
-    predict=lambda s: Interval.at_most(0.0),
-    draw=lambda key, s: _steps(key, s)[1],
-    bound=lambda s: exact(_step_rounding(s)),
-    resolution=lambda s: 4 * _step_rounding(s),
+    predict=Interval.at_most(0.0),
+    draw=_energy_gained,
+    rounding=_step_rounding,
     settings=MEMORIES,
 )
 
@@ -92,20 +100,19 @@ DESCENT = Claim(
 MOST, WIDEST = 256, 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Crowd:
+class StoredPatterns(Setting):
     """n random patterns of length one and width d, asked for one of them.
 
-    Whole numbers, n at most MOST and d at most WIDEST, but floats to the compiler: MOST patterns of WIDEST
-    coordinates are drawn, and the first n and d of them kept, so that all crowds share one program.
+    MOST patterns of WIDEST coordinates are drawn. The first n of them, and d of these, are kept: all settings
+    share one program.
     """
 
-    n: float
-    d: float
-    strength: float
+    n: Traced[int]
+    d: Traced[int]
+    strength: Traced[float]
 
 
-def _crowd(key: PRNGKeyArray, setting: Crowd) -> tuple[Float[Array, "s d"], Bool[Array, "1 s"]]:
+def _stored(key: PRNGKeyArray, setting: StoredPatterns) -> tuple[Float[Array, "s d"], Bool[Array, "1 s"]]:
     """The patterns, and which of them are there."""
     kept = jnp.arange(WIDEST, dtype=float) < setting.d
     drawn = jnp.where(kept[None, :], jax.random.normal(key, (MOST, WIDEST)), 0.0)
@@ -113,9 +120,9 @@ def _crowd(key: PRNGKeyArray, setting: Crowd) -> tuple[Float[Array, "s d"], Bool
     return drawn / jnp.linalg.norm(drawn, axis=1, keepdims=True), there
 
 
-def _share_of_copy_bound(key: PRNGKeyArray, setting: Crowd) -> Float[Array, ""]:
+def _share_of_copy_bound(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Array, ""]:
     """The error of one retrieval, in units of what the copy bound allows at this separation."""
-    patterns, there = _crowd(key, setting)
+    patterns, there = _stored(key, setting)
     scores = jnp.einsum("sd,d->s", patterns, patterns[0])
     gap = setting.strength * (scores[0] - jnp.max(jnp.where(there[0, 1:], scores[1:], -jnp.inf)))
     escaped = (setting.n - 1) * jnp.exp(-gap)
@@ -125,24 +132,29 @@ def _share_of_copy_bound(key: PRNGKeyArray, setting: Crowd) -> Float[Array, ""]:
     return error / (escaped / (1 + escaped) * furthest)
 
 
+DRAWN = {
+    f"1 < n <= {MOST}": lambda s: 1 < s.n <= MOST,
+    f"d <= {WIDEST}": lambda s: s.d <= WIDEST,
+}
+
 RETRIEVAL = Claim(
     name="retrieval-error-below-the-copy-bound",
     statement=r"A stored pattern separated from the others by $\Delta$ is retrieved to within the copy bound: "
     r"$\frac{(n-1)e^{-\beta\Delta}}{1 + (n-1)e^{-\beta\Delta}}\max_i\|x_i - x_j\|$.",
-    source="claims J.5, B.1; Ramsauer et al. 2021, theorem 5",
-    hypotheses={"strength > 0": lambda s: s.strength > 0},
-    predict=lambda s: Interval.at_most(1.0),
+    source="mathematics/limits.md#retrieval-of-a-stored-pattern; Ramsauer et al. 2021, theorem 5",
+    hypotheses=DRAWN | {"strength > 0": lambda s: s.strength > 0},
+    predict=Interval.at_most(1.0),
     draw=_share_of_copy_bound,
     # Twice the bound is allowed: were draws declared to lie in [0, 1], the claim would be assumed.
-    bound=lambda s: bounded(0.0, 2.0),
-    resolution=lambda s: 0.1,
-    settings=tuple(Crowd(16.0, 8.0, strength) for strength in (2.0, 4.0, 8.0)),
+    bound=bounded(0.0, 2.0),
+    resolution=0.1,
+    settings=tuple(StoredPatterns(n=16, d=8, strength=strength) for strength in (2.0, 4.0, 8.0)),
     chunk=256,
 )
 
 
-def _interference(key: PRNGKeyArray, setting: Crowd) -> Float[Array, ""]:
-    patterns, there = _crowd(key, setting)
+def _interference(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Array, ""]:
+    patterns, there = _stored(key, setting)
     weights = attention_weights(patterns[:1], patterns, there, scale=setting.strength)[0]
     return jnp.sum(weights[1:]) / weights[0]
 
@@ -151,47 +163,52 @@ PER_WIDTH = 1.0
 """Strength per dimension: that of patterns whose coordinates have mean square one, at a scale of one."""
 
 WIDTHS = (2, 4, 6, 8)
-FULL = tuple(Crowd(float(theory.capacity(d, PER_WIDTH * d)), float(d), PER_WIDTH * d) for d in WIDTHS)
+FULL = tuple(StoredPatterns(n=theory.capacity(d, PER_WIDTH * d), d=d, strength=PER_WIDTH * d) for d in WIDTHS)
 
 INTERFERENCE = Claim(
     name="interference-of-random-patterns",
     statement=r"The other $n - 1$ of $n$ random patterns weigh $(n-1)e^{-\beta}\,{}_0F_1(;\frac{d}{2};"
     r"\frac{\beta^2}{4})$ on average, in units of the one asked for: at most one up to a capacity that grows "
     r"exponentially with $d$ at $\beta = d$.",
-    source="claims J.5; Ramsauer et al. 2021, theorem 3",
-    hypotheses={"1 < n <= MOST, d <= WIDEST": lambda s: 1 < s.n <= MOST and s.d <= WIDEST},
-    predict=lambda s: Interval.point(theory.mean_interference(int(s.n), int(s.d), s.strength)),
+    source="mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, theorem 3",
+    hypotheses=DRAWN,
+    predict=lambda s: Interval.point(theory.mean_interference(s.n, s.d, s.strength)),
     draw=_interference,
-    bound=lambda s: known_variance(theory.interference_variance(int(s.n), int(s.d), s.strength)),
-    resolution=lambda s: 0.2,
+    bound=lambda s: known_variance(theory.interference_variance(s.n, s.d, s.strength)),
+    resolution=0.2,
     settings=FULL,
     stream="stored-patterns",
     chunk=64,
 )
 
+
+def _weight_of_the_one(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Array, ""]:
+    return 1 / (1 + _interference(key, setting))
+
+
 CAPACITY = Claim(
     name="capacity-grows-exponentially-with-the-width",
     statement=r"As many random patterns as the capacity allows, and each weighs half at least when asked for, on "
     r"average.",
-    source="claims J.5; Ramsauer et al. 2021, theorem 3",
-    hypotheses={"at capacity": lambda s: s.n <= theory.capacity(int(s.d), s.strength)},
-    predict=lambda s: Interval.at_least(0.5),
-    draw=lambda key, s: 1 / (1 + _interference(key, s)),
-    bound=lambda s: bounded(0.0, 1.0),
-    resolution=lambda s: 0.05,
+    source="mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, theorem 3",
+    hypotheses=DRAWN | {"at capacity": lambda s: s.n <= theory.capacity(s.d, s.strength)},
+    predict=Interval.at_least(0.5),
+    draw=_weight_of_the_one,
+    bound=bounded(0.0, 1.0),
+    resolution=0.05,
     settings=FULL[1:3],
-    stream="stored-patterns",
+    stream=INTERFERENCE,
     chunk=64,
 )
 
-CLASSICAL = dataclasses.replace(
+CLASSICAL = foil(
     CAPACITY,
     name="capacity-is-a-seventh-of-the-width",
     statement=r"Beyond $0.138d$ patterns a memory of width $d$ retrieves none: each weighs less than half.",
-    source="a foil: the capacity of Hopfield's network of 1982",
-    hypotheses={"beyond 0.138 d": lambda s: s.n > theory.classical_capacity(int(s.d))},
-    predict=lambda s: Interval.at_most(0.45),
-    expect=Verdict.REFUTED,
+    source="mathematics/limits.md#how-many-patterns-fit; Hopfield 1982, whose network it was true of; Amit et "
+    "al. 1985",
+    hypotheses=DRAWN | {"beyond 0.138 d": lambda s: s.n > theory.classical_capacity(s.d)},
+    predict=Interval.at_most(0.45),
 )
 
 CLAIMS = (UPDATE, DESCENT, RETRIEVAL, INTERFERENCE, CAPACITY, CLASSICAL)

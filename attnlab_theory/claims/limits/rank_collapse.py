@@ -1,6 +1,4 @@
-"""Pure self-attention makes all tokens alike, doubly exponentially; skip connections stop it (claims J.2)."""
-
-import dataclasses
+"""Pure self-attention makes all tokens alike, doubly exponentially; skip connections stop it (docs/mathematics/limits.md)."""
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +9,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
-from attnlab_theory.stats import Interval, exact
+from attnlab_theory.claims.claim import exact_claim, foil
+from attnlab_theory.claims.setting import Setting
+from attnlab_theory.stats import Interval
 from attnlab_theory.theory.limits import rank_collapse as theory
 
 EPS = float(np.finfo(np.float64).eps)
@@ -38,15 +37,14 @@ def _diameter_after(x: ArrayLike, layers: int, *, diameter: float, strength: flo
 
 
 def _rounding(layers: int, t: int, d: int, diameter: float, strength: float) -> float:
-    """A weight is good to eps (4 (d + 2) times the largest score, and 2 t + 4), and every layer adds that.
+    """Every layer adds the error of its weights: eps times 4 (d + 2) times the largest score, plus 2 t + 4.
 
-    It is relative to the tokens, which stay as large as they were at most, or double with a skip connection.
+    The error is relative to the tokens. They do not grow, or at most double where there is a skip connection.
     """
     return EPS * 2**layers * (layers + 1) * diameter * (4 * (d + 2) * strength * diameter**2 + 2 * t + 4)
 
 
-@dataclasses.dataclass(frozen=True)
-class Pair:
+class OppositeTokens(Setting):
     """Two opposite tokens, `diameter` apart, after some layers."""
 
     layers: int
@@ -55,7 +53,7 @@ class Pair:
     skip: bool
 
 
-def _distance(key: PRNGKeyArray, setting: Pair) -> Scalar:
+def _distance(key: PRNGKeyArray, setting: OppositeTokens) -> Scalar:
     del key
     x = np.array([[1.0, 0.0], [-1.0, 0.0]])
     return _diameter_after(
@@ -63,13 +61,13 @@ def _distance(key: PRNGKeyArray, setting: Pair) -> Scalar:
     )
 
 
-def _predicted_pair(setting: Pair) -> float:
+def _predicted_pair(setting: OppositeTokens) -> float:
     after = theory.two_with_skip_after if setting.skip else theory.diameter_after
     return after(setting.layers, setting.diameter, setting.strength)
 
 
-def _pair_rounding(setting: Pair) -> float:
-    # With a skip connection a distance grows, and with it the scores: to that of the last layer.
+def _pair_rounding(setting: OppositeTokens) -> float:
+    # With a skip connection distances and scores grow. The last layer has the largest.
     largest = max(setting.diameter, _predicted_pair(setting))
     return _rounding(setting.layers, 2, 2, largest, setting.strength)
 
@@ -77,37 +75,39 @@ def _pair_rounding(setting: Pair) -> float:
 DEPTHS = {1.0: 4, 2.0: 5, 2.5: 7}
 """By diameter: as many layers as float64 can follow."""
 
-PAIR = Claim(
+PAIR = exact_claim(
     name="two-tokens-collapse",
     statement=r"Two opposite tokens at a distance $D$ are $D\tanh(aD^2/4)$ apart after a layer of pure "
     r"self-attention: the exponent triples with every layer. With a skip connection they are "
     r"$D(1 + \tanh(aD^2/4))$ apart.",
-    source="claims J.2",
+    source="mathematics/limits.md#two-tokens-collapse; Dong et al. 2021",
     hypotheses={"strength > 0": lambda s: s.strength > 0},
     predict=lambda s: Interval.point(_predicted_pair(s)),
     draw=_distance,
-    bound=lambda s: exact(_pair_rounding(s)),
-    resolution=lambda s: 4 * _pair_rounding(s),
+    rounding=_pair_rounding,
     settings=(
-        *(Pair(layers, diameter, 1.0, False) for diameter, depth in DEPTHS.items() for layers in range(depth)),
-        *(Pair(layers, 1.0, 1.0, True) for layers in range(5)),
+        *(
+            OppositeTokens(layers=layers, diameter=diameter, strength=1.0, skip=False)
+            for diameter, depth in DEPTHS.items()
+            for layers in range(depth)
+        ),
+        *(OppositeTokens(layers=layers, diameter=1.0, strength=1.0, skip=True) for layers in range(5)),
     ),
 )
 
-SAME_SHARE = dataclasses.replace(
+SAME_SHARE = foil(
     PAIR,
     name="every-layer-takes-the-same-share",
     statement=r"Every layer of pure self-attention takes the same share of the tokens' distance as the first one.",
-    source="a foil: collapse read as geometric, like that of one fixed stochastic matrix",
+    source="mathematics/limits.md#two-tokens-collapse, collapse read as geometric like that of one fixed "
+    "stochastic matrix",
     predict=lambda s: Interval.point(s.diameter * np.tanh(s.strength * s.diameter**2 / 4) ** s.layers),
-    settings=tuple(Pair(layers, 2.0, 1.0, False) for layers in (2, 3, 4)),
-    expect=Verdict.REFUTED,
+    settings=tuple(OppositeTokens(layers=layers, diameter=2.0, strength=1.0, skip=False) for layers in (2, 3, 4)),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Crowd:
-    """t random tokens of width d, scaled to a diameter, after some layers; `trial` names the draw."""
+class CrowdOfTokens(Setting):
+    """t random tokens of width d, scaled to a diameter, after some layers. `trial` names the draw."""
 
     t: int
     d: int
@@ -117,39 +117,44 @@ class Crowd:
     trial: int
 
 
-def _crowd_diameter(key: PRNGKeyArray, setting: Crowd) -> Scalar:
+def _crowd_diameter(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
     x = jax.random.normal(jax.random.fold_in(key, setting.trial), (setting.t, setting.d))
     return _diameter_after(x, setting.layers, diameter=setting.diameter, strength=1.0, skip=setting.skip)
 
 
-def _crowd_rounding(setting: Crowd) -> float:
+def _crowd_rounding(setting: CrowdOfTokens) -> float:
     return _rounding(setting.layers, setting.t, setting.d, setting.diameter, 1.0)
 
 
-CROWD = Claim(
+CROWD = exact_claim(
     name="a-crowd-collapses-no-slower-than-two",
     statement=r"Whatever the tokens, a layer of pure self-attention leaves at most $D\tanh(aD^2/4)$ of their "
     r"diameter $D$.",
-    source="claims J.2; Dong, Cordonnier and Loukas 2021",
+    source="mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it; Dong et al. 2021",
     hypotheses={"no skip connection": lambda s: not s.skip},
     predict=lambda s: Interval.at_most(theory.diameter_after(s.layers, s.diameter, 1.0)),
     draw=_crowd_diameter,
-    bound=lambda s: exact(_crowd_rounding(s)),
-    resolution=lambda s: 4 * _crowd_rounding(s),
-    settings=tuple(Crowd(16, 4, layers, 2.0, False, trial) for trial in range(2) for layers in (1, 2, 3)),
+    rounding=_crowd_rounding,
+    settings=tuple(
+        CrowdOfTokens(t=16, d=4, layers=layers, diameter=2.0, skip=False, trial=trial)
+        for trial in range(2)
+        for layers in (1, 2, 3)
+    ),
 )
 
-SKIP = Claim(
+SKIP = exact_claim(
     name="skip-connections-stop-the-collapse",
     statement=r"With a skip connection a layer leaves at least $D(1 - \tanh(aD^2/4))$ of the diameter, whatever "
     r"the tokens: nearly all of a small one.",
-    source="claims J.2; Dong, Cordonnier and Loukas 2021",
+    source="mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it; Dong et al. 2021",
     hypotheses={"one layer, with a skip connection": lambda s: s.skip and s.layers == 1},
     predict=lambda s: Interval.at_least(theory.least_with_skip(s.diameter, 1.0)),
     draw=_crowd_diameter,
-    bound=lambda s: exact(_crowd_rounding(s)),
-    resolution=lambda s: 4 * _crowd_rounding(s),
-    settings=tuple(Crowd(16, 4, 1, diameter, True, 0) for diameter in (0.1, 0.25, 0.5, 1.0, 2.0)),
+    rounding=_crowd_rounding,
+    settings=tuple(
+        CrowdOfTokens(t=16, d=4, layers=1, diameter=diameter, skip=True, trial=0)
+        for diameter in (0.1, 0.25, 0.5, 1.0, 2.0)
+    ),
 )
 
 CLAIMS = (PAIR, SAME_SHARE, CROWD, SKIP)

@@ -1,32 +1,33 @@
-"""Is one head doomed, or was the query bad? (claims D.7)."""
+"""Is one head doomed, or was the query bad? (docs/mathematics/noisy_keys.md)."""
 
 import dataclasses
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
-from attnlab_theory.claims.noisy_keys.stretched_key import Heads
+from attnlab_theory.claims.noisy_keys.stretched_key import OneOrTwoHeads
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, known_variance
 from attnlab_theory.theory.noisy_keys import best_query as theory
-from attnlab_theory.theory.noisy_keys import stretched_key
 from attnlab_theory.theory.noisy_keys.best_query import Query
+from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 
 SOURCE = "claims D.7; cs224n 1c.ii"
 CHUNK = 256
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """One query, on_a mu_a + on_b mu_b + on_others times the sum of the other means; key a is stretched."""
+class SingleQuery(Setting):
+    """One query: on_a mu_a + on_b mu_b + on_others times the sum of the other means. Key a is stretched."""
 
     n: int
     d: int
-    variance: float
-    on_a: float
-    on_b: float
-    on_others: float
+    variance: Traced[float]
+    on_a: Traced[float]
+    on_b: Traced[float]
+    on_others: Traced[float]
 
 
 BEST: dict[float, tuple[Query, Query]] = {
@@ -44,6 +45,9 @@ BEST: dict[float, tuple[Query, Query]] = {
 
 Rounded from `theory.best_query`, which a test runs again: a search is too slow for every run of a claim.
 """
+
+BROAD_FROM, BROAD_TO = 1e-3, 1e-1
+"""Between these variances the best query loses to two heads."""
 
 STRENGTH = {
     1e-6: 330.0,
@@ -65,27 +69,27 @@ STRENGTH = {
 """By noise variance, for n = 16: the best strength of two heads, rounded from `theory.best_two_heads`."""
 
 
-def _setting(variance: float, query: Query) -> Setting:
-    return Setting(16, 16, variance, *query)
+def _single(variance: float, query: Query) -> SingleQuery:
+    return SingleQuery(n=16, d=16, variance=variance, on_a=query.on_a, on_b=query.on_b, on_others=query.on_others)
 
 
-def _query(setting: Setting) -> Query:
+def _query(setting: SingleQuery) -> Query:
     return Query(setting.on_a, setting.on_b, setting.on_others)
 
 
-def _error(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+def _error(key: PRNGKeyArray, setting: SingleQuery) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     on = jnp.full((setting.n,), setting.on_others, means.dtype).at[0].set(setting.on_a).at[1].set(setting.on_b)
     keys = problem.keys_around(key, means, setting.variance)
     return problem.squared_error(problem.output(jnp.einsum("s,sd->d", on, means)[None], keys))
 
 
-def _predicted(setting: Setting) -> float:
+def _predicted(setting: SingleQuery) -> float:
     return theory.query_error(setting.n, setting.variance, _query(setting))
 
 
 def _two_heads(variance: float) -> float:
-    return stretched_key.many_heads_error(16, STRENGTH[variance], variance, 2, 1)
+    return two_heads_error(16, STRENGTH[variance], variance)
 
 
 BEST_QUERY = Claim(
@@ -98,7 +102,7 @@ BEST_QUERY = Claim(
     draw=_error,
     bound=lambda s: known_variance(1.01 * theory.query_error_variance(s.n, s.variance, _query(s)) + 1e-12),
     resolution=lambda s: 0.1 * _predicted(s),
-    settings=tuple(_setting(variance, best) for variance, (best, _) in BEST.items()),
+    settings=tuple(_single(variance, best) for variance, (best, _) in BEST.items()),
     stream="single-queries",
     chunk=CHUNK,
 )
@@ -108,7 +112,7 @@ BEST_FOR_THE_PAIR = dataclasses.replace(
     name="best-query-for-the-pair-error",
     statement=r"The best query among $x\mu_a + y\mu_b$ is weak, about $2\mu_a + 3\mu_b$ for $n = 16$: it trades "
     "the gamble for weight on the other keys.",
-    settings=tuple(_setting(variance, for_pair) for variance, (_, for_pair) in BEST.items()),
+    settings=tuple(_single(variance, for_pair) for variance, (_, for_pair) in BEST.items()),
 )
 
 PAIR_LOSES = dataclasses.replace(
@@ -119,19 +123,18 @@ PAIR_LOSES = dataclasses.replace(
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
 )
 
-EVERY_QUERY_LOSES = dataclasses.replace(
+EVERY_QUERY_LOSES = foil(
     BEST_QUERY,
     name="every-single-query-loses",
     statement="Every single query errs more than two heads: one head is doomed.",
     source="claims D.7 as first expected",
     predict=lambda s: Interval.at_least(_two_heads(s.variance)),
-    # One query that errs less refutes it; there are as many settings as above, so that the compiled draw is shared.
+    # One query that errs less refutes it. As many settings as above: both claims then share one compiled draw.
     settings=tuple(
-        _setting(variance, BEST[near][0])
+        _single(variance, BEST[near][0])
         for near, variances in ((1e-6, (1e-6, 2e-6, 4e-6, 6e-6)), (1e-5, (1e-5, 2e-5, 4e-5)), (1e-4, (1e-4, 2e-4)))
         for variance in variances
     ),
-    expect=Verdict.REFUTED,
 )
 
 LOSES_UNDER_NOISE = dataclasses.replace(
@@ -139,9 +142,12 @@ LOSES_UNDER_NOISE = dataclasses.replace(
     name="best-query-loses-under-noise",
     statement=r"From $a = 10^{-3}$ to $10^{-1}$ the best of all single queries errs at least one and a half times "
     r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
-    hypotheses={"n <= d": lambda s: s.n <= s.d, "1e-3 <= a <= 1e-1": lambda s: 1e-3 <= s.variance <= 1e-1},
+    hypotheses={
+        "n <= d": lambda s: s.n <= s.d,
+        f"{BROAD_FROM} <= a <= {BROAD_TO}": lambda s: BROAD_FROM <= s.variance <= BROAD_TO,
+    },
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
-    settings=tuple(_setting(variance, best) for variance, (best, _) in BEST.items() if variance >= 1e-3),
+    settings=tuple(_single(variance, best) for variance, (best, _) in BEST.items() if variance >= BROAD_FROM),
 )
 
 PLANE = dataclasses.replace(
@@ -149,9 +155,9 @@ PLANE = dataclasses.replace(
     name="no-query-for-the-pair-beats-the-best",
     statement=r"No $x\mu_a + y\mu_b$ on a grid errs less than the best one found, 0.1357 at $a = 10^{-4}$.",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][1])),
-    resolution=lambda s: 0.03,
+    resolution=0.03,
     settings=tuple(
-        Setting(16, 16, 1e-4, x, y, 0.0)
+        _single(1e-4, Query(x, y, 0.0))
         for x in (-2.0, 0.0, 1.0, 2.0, 3.0, 5.0, 8.0)
         for y in (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0)
     ),
@@ -163,11 +169,11 @@ SPACE = dataclasses.replace(
     name="no-query-beats-the-best",
     statement=r"No single query on a grid errs less than the best one found, 0.1218 at $a = 10^{-2}$.",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][0])),
-    # Forty-nine settings, as above: the compiled draw is shared.
+    # Forty-nine settings, as above: both claims then share one compiled draw.
     settings=(
-        Setting(16, 16, 1e-2, 0.0, 0.0, -4.0),
+        _single(1e-2, Query(0.0, 0.0, -4.0)),
         *(
-            Setting(16, 16, 1e-2, x, y, others)
+            _single(1e-2, Query(x, y, others))
             for x in (0.0, 1.0, 1.5, 2.0)
             for y in (1.0, 2.0, 3.0)
             for others in (-3.0, -2.0, -1.0, -0.5)
@@ -182,12 +188,14 @@ TWO_HEADS = Claim(
     "the lost key.",
     source=SOURCE,
     hypotheses=problem.HYPOTHESES,
-    predict=lambda s: Interval.point(stretched_key.many_heads_error(s.n, s.beta, s.variance, 2, 1)),
+    predict=lambda s: Interval.point(two_heads_error(s.n, s.beta, s.variance)),
     draw=problem.error_of_heads,
-    bound=lambda s: problem.error_bound(),
-    resolution=lambda s: max(0.008, 0.1 * stretched_key.many_heads_error(s.n, s.beta, s.variance, 2, 1)),
-    settings=tuple(Heads(16, 16, 2.0, STRENGTH[variance], variance) for variance in BEST),
-    stream=problem.STREAM,
+    bound=problem.ERROR_BOUND,
+    resolution=lambda s: max(0.008, 0.1 * two_heads_error(s.n, s.beta, s.variance)),
+    settings=tuple(
+        OneOrTwoHeads(n=16, d=16, heads=2, beta=STRENGTH[variance], variance=variance) for variance in BEST
+    ),
+    stream=one_head.ERROR,
     chunk=problem.CHUNK,
 )
 

@@ -1,48 +1,38 @@
 """What the claims about noisy keys share: the problem, the wish and the error."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import averaged_heads
 from attnlab_theory.axes import Scalar
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import noisy_keys, orthonormal
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Bound, bounded
-
-STREAM = "stretched-key"
-"""One head, two heads and identical heads are judged on the very same keys."""
+from attnlab_theory.stats import bounded
+from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
 
 CHUNK = 512
 """Chunks of one size, or the streams would part; nine settings of it hold 5 MB of keys."""
 
-STRETCH = 0.5
 
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
+class NoisyKeys(Setting):
     """A query of strength beta on n keys of width d around orthonormal means, with noise of this variance."""
 
     n: int
     d: int
-    beta: float
-    variance: float
+    beta: Traced[float]
+    variance: Traced[float]
 
 
-@dataclasses.dataclass(frozen=True)
-class Heads:
-    """One head that asks for both keys or two that ask for one each, on the same keys.
-
-    The number of heads is held as a float: one compiled draw then serves both.
-    """
+class OneOrTwoHeads(Setting):
+    """One head that asks for both keys, or two that ask for one each, on the same keys."""
 
     n: int
     d: int
-    heads: float
-    beta: float
-    variance: float
+    heads: Traced[int]
+    beta: Traced[float]
+    variance: Traced[float]
 
 
 HYPOTHESES = {
@@ -66,7 +56,7 @@ def means_of(n: int, d: int) -> Float[Array, "s d"]:
 def keys_around(
     key: PRNGKeyArray, means: Float[Array, "s d"], variance: Scalar, stretched: Scalar = 1.0
 ) -> Float[Array, "s d"]:
-    """Noisy keys, the first `stretched` of them with the homework's uncertain length."""
+    """Noisy keys. The first `stretched` of them have the homework's uncertain length."""
     position = jnp.arange(means.shape[0], dtype=means.dtype)
     stretch = jnp.where(position < jnp.asarray(stretched, means.dtype), STRETCH, 0.0).astype(means.dtype)
     return noisy_keys(key, means, variance=variance, stretch=stretch)
@@ -95,7 +85,7 @@ def output_of_heads(
     return jnp.where(heads == 1, one, two)
 
 
-def error_of_heads(key: PRNGKeyArray, setting: Heads) -> Float[Array, ""]:
+def error_of_heads(key: PRNGKeyArray, setting: OneOrTwoHeads) -> Float[Array, ""]:
     """The squared error of one head or two: the draw of every claim about it."""
     means = means_of(setting.n, setting.d)
     keys = keys_around(key, means, setting.variance)
@@ -108,6 +98,5 @@ def squared_error(c: Float[Array, " s"]) -> Float[Array, ""]:
     return jnp.sum((c - half) ** 2)
 
 
-def error_bound(scale: float = 1.0) -> Bound:
-    """The bound for `scale` squared errors: a vertex of the simplex is at most 3/2 away; the rest is rounding."""
-    return bounded(0.0, 1.5001 * scale)
+ERROR_BOUND = bounded(0.0, 1.5001)
+"""Of a squared error: a vertex of the simplex is at most 3/2 away; the rest is rounding."""

@@ -1,7 +1,12 @@
-"""Two heads and one key of uncertain length: the hedge (claims D.3, D.4), on the keys of `one_head`."""
+"""Two heads and one key of uncertain length: the hedge (docs/mathematics/noisy_keys.md).
+
+Two heads are judged on the very keys that one head is judged on, those of `one_head`.
+"""
 
 import dataclasses
+import enum
 import functools
+from typing import assert_never
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +14,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, foil
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
-from attnlab_theory.claims.noisy_keys.stretched_key import Heads, Setting
+from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys, OneOrTwoHeads
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, exact, known_variance, proportion
-from attnlab_theory.theory.noisy_keys import stretched_key as theory
+from attnlab_theory.theory.noisy_keys import one_head as one_head_theory
+from attnlab_theory.theory.noisy_keys import two_heads as theory
 from attnlab_theory.theory.selecting import copying
 
 EPS = float(jnp.finfo(jnp.float32).eps)
@@ -22,38 +29,42 @@ EPS = float(jnp.finfo(jnp.float32).eps)
 SOURCE = "claims D.3; cs224n 1d.ii; practical4 2d.2; blog multi"
 
 
-@dataclasses.dataclass(frozen=True)
-class Starved:
+class StarvedHead(Setting):
     """Head 1 gives its key less than this share of its weight; no isotropic noise."""
 
     n: int
     d: int
-    beta: float
-    share: float
+    beta: Traced[float]
+    share: Traced[float]
 
 
-@dataclasses.dataclass(frozen=True)
-class Extreme:
+class End(enum.StrEnum):
+    """Of a range of weights."""
+
+    LEAST = "least"
+    GREATEST = "greatest"
+
+
+class ExtremeOfHead2(Setting):
     """The least weight or the greatest that head 2 gives its key, over stretched keys without isotropic noise."""
 
     n: int
     d: int
     beta: float
-    end: str
+    end: End
 
 
-@dataclasses.dataclass(frozen=True)
-class Cell:
+class LandingCell(Setting):
     """A range for each of the output's weights on v_a and v_b, by one head or by two, without isotropic noise."""
 
     n: int
     d: int
-    heads: float
-    beta: float
-    low_a: float
-    high_a: float
-    low_b: float
-    high_b: float
+    heads: Traced[int]
+    beta: Traced[float]
+    low_a: Traced[float]
+    high_a: Traced[float]
+    low_b: Traced[float]
+    high_b: Traced[float]
 
 
 ERROR = dataclasses.replace(
@@ -62,18 +73,19 @@ ERROR = dataclasses.replace(
     statement=r"Two heads asking $\beta\mu_a$ and $\beta\mu_b$ err by a nineteenth of one head's "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ at $\beta = 30$, on the same keys.",
     source=SOURCE,
-    predict=lambda s: Interval.point(theory.many_heads_error(s.n, s.beta, s.variance, 2, 1)),
-    resolution=lambda s: 0.006,
-    settings=tuple(Heads(16, 16, 2.0, beta, 1e-4) for beta in one_head.STRENGTHS),
+    predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
+    resolution=0.006,
+    settings=tuple(OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in one_head.STRENGTHS),
 )
 
 TEN_TIMES = dataclasses.replace(
     ERROR,
     name="two-heads-err-ten-times-less",
     statement=r"From $\beta = 12$ on, two heads err at least ten times less than one head of the same strength.",
-    predict=lambda s: Interval.at_most(theory.one_head_error(s.n, s.beta, s.variance) / 10),
+    predict=lambda s: Interval.at_most(one_head_theory.one_head_error(s.n, s.beta, s.variance) / 10),
     settings=tuple(
-        Heads(16, 16, 2.0, beta, 1e-4) for beta in (12.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0)
+        OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4)
+        for beta in (12.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0)
     ),
 )
 
@@ -82,7 +94,7 @@ PROBLEMS = 4
 """In one draw, for a variance that 2**16 draws can bear."""
 
 
-def _error_when_heard(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+def _error_when_heard(key: PRNGKeyArray, setting: NoisyKeys) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     queries = problem.ask_for_each(means, setting.beta)
 
@@ -96,7 +108,7 @@ def _error_when_heard(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
     return jnp.mean(jax.vmap(counted)(jax.random.split(key, PROBLEMS))) / chance
 
 
-def _variance_when_heard(setting: Setting) -> float:
+def _variance_when_heard(setting: NoisyKeys) -> float:
     square = theory.error_when_heard_square(setting.n, setting.beta, setting.variance)
     return square / (1 - theory.ignored_key_probability(setting.variance)) / PROBLEMS
 
@@ -112,12 +124,12 @@ ERROR_WHEN_HEARD = Claim(
     # The float32 draws round a little above the variance of exact ones.
     bound=lambda s: known_variance(1.01 * _variance_when_heard(s)),
     resolution=lambda s: 0.25 * theory.two_heads_error_when_heard(s.n, s.beta, s.variance),
-    settings=tuple(Setting(16, 16, beta, 1e-4) for beta in (12.0, 20.0, 30.0, 50.0)),
+    settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-4) for beta in (12.0, 20.0, 30.0, 50.0)),
     chunk=problem.CHUNK,
 )
 
 
-def _starved(key: PRNGKeyArray, setting: Starved) -> Float[Array, ""]:
+def _starved(key: PRNGKeyArray, setting: StarvedHead) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     keys = problem.keys_around(key, means, 0.0)
     weights = problem.output(problem.ask_for_each(means, setting.beta)[:1], keys)
@@ -136,20 +148,21 @@ LOST = Claim(
     },
     predict=lambda s: Interval.point(theory.lost_key_probability(s.n, s.beta, s.share)),
     draw=_starved,
-    bound=lambda s: proportion(),
-    resolution=lambda s: 0.02,
-    settings=tuple(Starved(16, 16, beta, 0.5) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)),
-    stream=problem.STREAM,
+    bound=proportion(),
+    resolution=0.02,
+    settings=tuple(
+        StarvedHead(n=16, d=16, beta=beta, share=0.5) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
+    ),
+    stream=one_head.SHARE_LAW,
     chunk=problem.CHUNK,
 )
 
-NEVER_LOST = dataclasses.replace(
+NEVER_LOST = foil(
     LOST,
     name="strong-heads-never-lose-their-key",
     statement=r"Some strength makes head 1 copy $v_a$ in all but 5 % of problems: this one does.",
     source="the reading of practical4 2d.2 that a large beta cures the noise",
-    predict=lambda s: Interval.at_most(0.05),
-    expect=Verdict.REFUTED,
+    predict=Interval.at_most(0.05),
 )
 
 POINTS_AWAY = dataclasses.replace(
@@ -157,8 +170,10 @@ POINTS_AWAY = dataclasses.replace(
     name="stretched-key-points-away",
     statement=r"$k_a \cdot q_1 < 0$, the event the homework sets aside, $v_a$ getting less than an even share, has "
     r"probability $\Phi(-\sqrt{2})$ at every strength as $a \to 0$: the limit of losing the key.",
-    predict=lambda s: Interval.point(theory.ignored_key_probability(0.0)),
-    settings=tuple(Starved(16, 16, beta, 1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)),
+    predict=Interval.point(theory.ignored_key_probability(0.0)),
+    settings=tuple(
+        StarvedHead(n=16, d=16, beta=beta, share=1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
+    ),
 )
 
 FARTHEST = 6.0
@@ -174,13 +189,19 @@ def _weights_of_head_2(n: int, d: int, beta: Scalar) -> Float[Array, " lengths"]
     return jax.vmap(lambda length: problem.output(asked, means.at[0].multiply(length))[1])(lengths)
 
 
-def _head_2_at_its_extreme(key: PRNGKeyArray, setting: Extreme) -> Float[Array, ""]:
+def _head_2_at_its_extreme(key: PRNGKeyArray, setting: ExtremeOfHead2) -> Float[Array, ""]:
     del key  # nothing here is random
     on_b = _weights_of_head_2(setting.n, setting.d, setting.beta)
-    return jnp.min(on_b) if setting.end == "least" else jnp.max(on_b)
+    match setting.end:
+        case End.LEAST:
+            return jnp.min(on_b)
+        case End.GREATEST:
+            return jnp.max(on_b)
+        case _:
+            assert_never(setting.end)
 
 
-def _score_rounding(setting: Extreme) -> float:
+def _score_rounding(setting: ExtremeOfHead2) -> float:
     """Of a score in float32: orthonormal to d eps, products of d terms, a key of six means' length at most."""
     return 4 * setting.d * EPS * setting.beta * (1 + problem.STRETCH**0.5 * FARTHEST)
 
@@ -189,12 +210,12 @@ HEAD_2 = Claim(
     name="head-2-is-untouched",
     statement=r"At $a = 0$ head 2 gives $v_b$ the weight $e^\beta/(e^\beta+n-1)$, however long the stretched key.",
     source=SOURCE,
-    hypotheses={"n <= d": lambda s: s.n <= s.d, "least or greatest": lambda s: s.end in ("least", "greatest")},
+    hypotheses={"n <= d": lambda s: s.n <= s.d},
     predict=lambda s: Interval.point(1 - copying.leak_bound(s.n, s.beta)),
     draw=_head_2_at_its_extreme,
     bound=lambda s: exact(_score_rounding(s)),
     resolution=lambda s: 2.5 * _score_rounding(s),
-    settings=tuple(Extreme(16, 16, beta, end) for beta in (1.0, 3.0, 5.0, 30.0) for end in ("least", "greatest")),
+    settings=tuple(ExtremeOfHead2(n=16, d=16, beta=beta, end=end) for beta in (1.0, 3.0, 5.0, 30.0) for end in End),
 )
 
 IDENTICAL = dataclasses.replace(
@@ -203,21 +224,22 @@ IDENTICAL = dataclasses.replace(
     statement=r"Two heads that both ask $\beta(\mu_a+\mu_b)$ have the variance of one: it is the queries, "
     "not the count.",
     source="claims D.4",
-    settings=tuple(Heads(16, 16, 2.0, beta, 1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)),
-    stream="one-head-variance",
+    settings=tuple(
+        OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
+    ),
+    stream=one_head.WEIGHT_VARIANCE,
 )
 
-IDENTICAL_HALVE = dataclasses.replace(
+IDENTICAL_HALVE = foil(
     IDENTICAL,
     name="identical-heads-halve-the-variance",
     statement="Averaging two heads with the same query halves the variance, as two measurements would.",
     source="the reading of cs224n 1d that more heads reduce the variance",
-    predict=lambda s: Interval.at_most(theory.one_head_variance(s.n, s.beta, s.variance) / 2),
-    expect=Verdict.REFUTED,
+    predict=lambda s: Interval.at_most(one_head_theory.one_head_variance(s.n, s.beta, s.variance) / 2),
 )
 
 
-def _lands(key: PRNGKeyArray, setting: Cell) -> Float[Array, ""]:
+def _lands(key: PRNGKeyArray, setting: LandingCell) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     keys = problem.keys_around(key, means, 0.0)
     c = problem.output_of_heads(keys, means, setting.heads, setting.beta)
@@ -233,18 +255,20 @@ LANDING = Claim(
     source="claims D.2, D.3; blog two, multi",
     hypotheses={"one head or two": lambda s: s.heads in (1, 2), "n <= d": lambda s: s.n <= s.d},
     predict=lambda s: Interval.point(
-        theory.landing_probability(s.n, s.beta, int(s.heads), (s.low_a, s.high_a), (s.low_b, s.high_b))
+        theory.landing_probability(s.n, s.beta, s.heads, (s.low_a, s.high_a), (s.low_b, s.high_b))
     ),
     draw=_lands,
-    bound=lambda s: proportion(),
-    resolution=lambda s: 0.03,
+    bound=proportion(),
+    resolution=0.03,
     settings=tuple(
-        Cell(16, 16, heads, 30.0, a / 5, (a + 1) / 5, b / 5, (b + 1) / 5)
-        for heads in (1.0, 2.0)
+        LandingCell(
+            n=16, d=16, heads=heads, beta=30.0, low_a=a / 5, high_a=(a + 1) / 5, low_b=b / 5, high_b=(b + 1) / 5
+        )
+        for heads in (1, 2)
         for a in range(5)
         for b in range(5)
     ),
-    stream=problem.STREAM,
+    stream=one_head.SHARE_LAW,
     chunk=problem.CHUNK,
 )
 

@@ -1,6 +1,5 @@
 """What rotary and sinusoidal scores know of distance (claims F.2)."""
 
-import dataclasses
 import functools
 
 import jax
@@ -10,7 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import rotary, sinusoidal
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, Verdict, foil
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Bound, Interval, bounded, exact
 from attnlab_theory.theory.positions import rotary as theory
 
@@ -19,30 +19,27 @@ EPS = float(np.finfo(np.float32).eps)
 BASE = 10000.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Pair:
+class TwoPositions(Setting):
     """Two positions, `distance` tokens apart, the first at `start`; vectors of width d."""
 
     d: int
-    start: float
-    distance: float
+    start: Traced[float]
+    distance: Traced[float]
 
 
-@dataclasses.dataclass(frozen=True)
-class Octave:
+class Octave(Setting):
     """Distances from 2**octave to twice that, seen by vectors of width d."""
 
     d: int
     octave: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Doubling:
+class Doubling(Setting):
     """Distances from `nearest` to twice that, and the base of the frequencies."""
 
     d: int
-    nearest: float
-    base: float
+    nearest: Traced[float]
+    base: Traced[float]
 
 
 def _unit(key: PRNGKeyArray, d: int) -> Float[Array, "1 d"]:
@@ -64,26 +61,7 @@ def _between(size: float) -> Bound:
 
 EVEN = {"the width is even": lambda s: s.d % 2 == 0}
 
-DISTANCES = (
-    1.0,
-    2.0,
-    3.0,
-    4.0,
-    6.0,
-    8.0,
-    11.0,
-    16.0,
-    22.0,
-    32.0,
-    45.0,
-    64.0,
-    98.0,
-    128.0,
-    174.0,
-    256.0,
-    512.0,
-    1024.0,
-)
+DISTANCES = (1, 2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 98, 128, 174, 256, 512, 1024)
 
 ROTARY_MEAN = Claim(
     name="rotary-mean-score",
@@ -93,9 +71,13 @@ ROTARY_MEAN = Claim(
     hypotheses=EVEN,
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=lambda key, s: _score(_unit(key, s.d), s.start, s.distance),
-    bound=lambda s: _between(1.0),
-    resolution=lambda s: 0.03,
-    settings=tuple(Pair(64, start, float(distance)) for start in (0.0, 500.0) for distance in DISTANCES),
+    bound=_between(1.0),
+    resolution=0.03,
+    settings=tuple(
+        TwoPositions(d=64, start=start, distance=float(distance))
+        for start in (0.0, 500.0)
+        for distance in DISTANCES
+    ),
     stream="unit-vectors",
 )
 
@@ -105,15 +87,15 @@ ROTARY_MONOTONE = Claim(
     statement="The mean rotary score of a random unit q = k never rises from one distance to the next.",
     source="said of RoPE's long-term decay; claims F.2 (foil)",
     hypotheses=EVEN,
-    predict=lambda s: Interval.at_most(0.0),
+    predict=Interval.at_most(0.0),
     draw=lambda key, s: (
         _score(_unit(key, s.d), s.start, s.distance + 1) - _score(_unit(key, s.d), s.start, s.distance)
     ),
-    bound=lambda s: _between(2.0),
-    resolution=lambda s: 0.03,
-    settings=tuple(Pair(64, 0.0, distance) for distance in (98.0, 130.0, 174.0, 231.0)),
+    bound=_between(2.0),
+    resolution=0.03,
+    settings=tuple(TwoPositions(d=64, start=0.0, distance=distance) for distance in (98.0, 130.0, 174.0, 231.0)),
     expect=Verdict.REFUTED,
-    stream="unit-vectors",
+    stream=ROTARY_MEAN,
 )
 
 
@@ -135,11 +117,11 @@ DOUBLING = Claim(
     },
     predict=lambda s: Interval.around(theory.doubling_law(s.base), 0.02),
     draw=_loss_by_doubling,
-    bound=lambda s: _between(2.0),
-    resolution=lambda s: 0.02,
+    bound=_between(2.0),
+    resolution=0.02,
     settings=(
-        *(Doubling(128, nearest, 10000.0) for nearest in (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)),
-        *(Doubling(128, nearest, 500.0) for nearest in (4.0, 8.0, 15.0)),
+        *(Doubling(d=128, nearest=nearest, base=10000.0) for nearest in (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)),
+        *(Doubling(d=128, nearest=nearest, base=500.0) for nearest in (4.0, 8.0, 15.0)),
     ),
 )
 
@@ -175,7 +157,7 @@ ENVELOPE = Claim(
     draw=lambda key, s: _envelope(s),
     bound=lambda s: exact(_octave_rounding(s)),
     resolution=lambda s: 2.5 * _octave_rounding(s),
-    settings=tuple(Octave(d, octave) for d in (2, 128) for octave in range(OCTAVES)),
+    settings=tuple(Octave(d=d, octave=octave) for d in (2, 128) for octave in range(OCTAVES)),
 )
 
 ENVELOPE_FALLS = Claim(
@@ -186,30 +168,29 @@ ENVELOPE_FALLS = Claim(
         "d >= 128": lambda s: s.d >= 128,
         "distances below base / 4": lambda s: 2 ** (s.octave + 2) <= BASE / 4,
     },
-    predict=lambda s: Interval.at_least(0.0),
+    predict=Interval.at_least(0.0),
     draw=lambda key, s: _envelope(s) - _envelope(s, later=1),
     bound=lambda s: exact(3 * _octave_rounding(s)),
     resolution=lambda s: 8 * _octave_rounding(s),
-    settings=tuple(Octave(128, octave) for octave in range(OCTAVES - 1)),
+    settings=tuple(Octave(d=128, octave=octave) for octave in range(OCTAVES - 1)),
 )
 
-ENVELOPE_FALLS_ANYWHERE = dataclasses.replace(
+ENVELOPE_FALLS_ANYWHERE = foil(
     ENVELOPE_FALLS,
     name="rotary-envelope-falls-at-width-2",
     statement=r"At $d = 2$ too the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
     source="claims F.2 (foil): a single frequency comes round again",
     hypotheses={},
-    settings=tuple(Octave(2, octave) for octave in (1, 3, 4)),
-    expect=Verdict.REFUTED,
+    settings=tuple(Octave(d=2, octave=octave) for octave in (1, 3, 4)),
 )
 
 
-def _wave_rounding(setting: Pair) -> float:
+def _wave_rounding(setting: TwoPositions) -> float:
     """Sines and cosines are as good as their angles; a mean of products of two of them."""
     return 2 * EPS * ((np.log(BASE) / 2 + 5) * (setting.start + setting.distance) + setting.d)
 
 
-def _wave_product(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+def _wave_product(key: PRNGKeyArray, setting: TwoPositions) -> Float[Array, ""]:
     del key  # nothing here is random
     here, there = sinusoidal(jnp.array([setting.start, setting.start + setting.distance]), setting.d, base=BASE)
     return 2 * jnp.sum(here * there) / setting.d
@@ -225,7 +206,9 @@ SINUSOIDS = Claim(
     bound=lambda s: exact(_wave_rounding(s)),
     resolution=lambda s: 2.5 * _wave_rounding(s),
     settings=tuple(
-        Pair(64, start, float(distance)) for start in (0.0, 40.0, 400.0) for distance in range(0, 41, 2)
+        TwoPositions(d=64, start=start, distance=float(distance))
+        for start in (0.0, 40.0, 400.0)
+        for distance in range(0, 41, 2)
     ),
 )
 

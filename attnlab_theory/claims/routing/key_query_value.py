@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import exact_claim, foil
 from attnlab_theory.claims.routing.three_tokens import (
     BETAS,
     HOMEWORK_1,
@@ -13,75 +13,74 @@ from attnlab_theory.claims.routing.three_tokens import (
     NEAR,
     POSITIVE,
     SEEN_BETA,
-    STREAM,
-    Token,
+    SELF_COPY,
+    SecondToken,
     attended,
     leak_rtol,
     output_atol,
 )
-from attnlab_theory.stats import Interval, exact
+from attnlab_theory.claims.setting import Setting
+from attnlab_theory.stats import Interval
 from attnlab_theory.theory.routing import key_query_value as theory
+from attnlab_theory.theory.routing.key_query_value import Direction, Head, Middle
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
+class ConstructedRow(Setting):
     """Output `row` (1 or 2, as the homework counts) of the constructed head."""
 
     row: int
     beta: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Weight:
-    """One cell of the heat map of a head, "plain" (Q = K = V = I) or "constructed"; tokens count from 1."""
+class HeadWeight(Setting):
+    """One cell of the heat map of a head's weights; tokens count from 1."""
 
-    head: str
+    head: Head
     row: int
     column: int
     beta: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Coordinate:
+class OutputCoordinate(Setting):
     """The part of output `row` along one direction u, over beta, and what the homework wants it to be."""
 
-    head: str
+    head: Head
     row: int
-    direction: str
+    direction: Direction
     wanted: float
     beta: float
 
 
-def _constructed_error(key: PRNGKeyArray, setting: Row) -> Float[Array, ""]:
-    found = attended(key, setting.beta, middle="a", head="constructed")
+def _constructed_error(key: PRNGKeyArray, setting: ConstructedRow) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle=Middle.A, head=Head.CONSTRUCTED)
     wanted = {1: found.u[1] - found.u[2], 2: found.u[1]}[setting.row]
     return jnp.linalg.norm(found.outputs[setting.row - 1] - wanted)
 
 
-def _identity_output(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
-    return jnp.linalg.norm(attended(key, setting.beta, middle="a", head="values").outputs[1])
+def _identity_output(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
+    return jnp.linalg.norm(attended(key, setting.beta, middle=Middle.A, head=Head.VALUES).outputs[1])
 
 
-def _identity_miss(key: PRNGKeyArray, setting: Token) -> Float[Array, ""]:
-    found = attended(key, setting.beta, middle="a", head="values")
+def _identity_miss(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle=Middle.A, head=Head.VALUES)
     return jnp.linalg.norm(found.outputs[1] - found.u[1])
 
 
-def _weight(key: PRNGKeyArray, setting: Weight) -> Float[Array, ""]:
-    weights = attended(key, setting.beta, middle="a", head=setting.head).weights
+def _weight(key: PRNGKeyArray, setting: HeadWeight) -> Float[Array, ""]:
+    weights = attended(key, setting.beta, middle=Middle.A, head=setting.head).weights
     return weights[setting.row - 1, setting.column - 1]
 
 
-def _coordinate(key: PRNGKeyArray, setting: Coordinate) -> Float[Array, ""]:
-    found = attended(key, setting.beta, middle="a", head=setting.head)
+def _coordinate(key: PRNGKeyArray, setting: OutputCoordinate) -> Float[Array, ""]:
+    found = attended(key, setting.beta, middle=Middle.A, head=setting.head)
     return found.outputs[setting.row - 1] @ found.u[theory.DIRECTIONS.index(setting.direction)] / setting.beta**2
 
 
-def _copy_atol(setting: Token | Row) -> float:
-    return output_atol(setting.beta, theory.self_leak("a", setting.beta))
+def _copy_atol(setting: SecondToken | ConstructedRow) -> float:
+    return output_atol(setting.beta, theory.self_leak(Middle.A, setting.beta))
 
 
-CONSTRUCTED_ERROR = Claim(
+CONSTRUCTED_ERROR = exact_claim(
     name="constructed-error",
     statement=r"With $V=(u_bu_b^T-u_cu_c^T)/\beta^2$, $K=I$, $Q=(u_du_a^T+u_cu_d^T)/\beta^2$: $c_2$ misses $u_b$ "
     r"by $\beta\sqrt2/(e^{\beta^2}+2)$ and $c_1$ misses $u_b-u_c$ by $\beta\sqrt5/(e^{\beta^2}+2)$.",
@@ -89,10 +88,9 @@ CONSTRUCTED_ERROR = Claim(
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.constructed_error(s.row, s.beta)),
     draw=_constructed_error,
-    bound=lambda s: exact(_copy_atol(s)),
-    resolution=lambda s: 4 * _copy_atol(s),
-    settings=tuple(Row(row, beta) for row in (1, 2) for beta in BETAS),
-    stream=STREAM,
+    rounding=_copy_atol,
+    settings=tuple(ConstructedRow(row=row, beta=beta) for row in (1, 2) for beta in BETAS),
+    stream=SELF_COPY,
 )
 
 CONSTRUCTED_BOUND = dataclasses.replace(
@@ -103,30 +101,28 @@ CONSTRUCTED_BOUND = dataclasses.replace(
     predict=lambda s: Interval.at_most(theory.constructed_bound(s.row, s.beta)),
 )
 
-IDENTITY_OUTPUT = Claim(
+IDENTITY_OUTPUT = exact_claim(
     name="identity-queries-return-nothing",
     statement=r"With the same $V$ but $Q=K=I$, $c_2 \approx Vx_2 = 0$: only the leak is left.",
     source=f"claims E.3; {HOMEWORK_2}",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.identity_output(s.beta)),
     draw=_identity_output,
-    bound=lambda s: exact(_copy_atol(s)),
-    resolution=lambda s: 4 * _copy_atol(s),
-    settings=tuple(Token("a", beta) for beta in BETAS),
-    stream=STREAM,
+    rounding=_copy_atol,
+    settings=tuple(SecondToken(middle=Middle.A, beta=beta) for beta in BETAS),
+    stream=SELF_COPY,
 )
 
-IDENTITY_FOIL = dataclasses.replace(
+IDENTITY_FOIL = foil(
     IDENTITY_OUTPUT,
     name="values-alone-suffice",
     statement=r"The right $V$ is enough: with $Q=K=I$, $c_2 \approx u_b$ (within a tenth of its norm).",
     source=f"{HOMEWORK_2}, answered with V alone",
     predict=lambda s: Interval.at_most(NEAR * s.beta),
     draw=_identity_miss,
-    expect=Verdict.REFUTED,
 )
 
-WEIGHTS = Claim(
+WEIGHTS = exact_claim(
     name="key-query-value-weights",
     statement=r"$x_2$ attends to itself with $Q=K=I$, and to $x_1$ with the constructed $Q$, whose scores are 0 or "
     r"$\beta^2$.",
@@ -134,18 +130,17 @@ WEIGHTS = Claim(
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.weights(s.head, s.beta)[s.row - 1, s.column - 1]),
     draw=_weight,
-    bound=lambda s: exact(leak_rtol(s.beta)),
-    resolution=lambda s: 4 * leak_rtol(s.beta),
+    rounding=lambda s: leak_rtol(s.beta),
     settings=tuple(
-        Weight(head, row, column, SEEN_BETA)
-        for head in ("plain", "constructed")
+        HeadWeight(head=head, row=row, column=column, beta=SEEN_BETA)
+        for head in (Head.PLAIN, Head.CONSTRUCTED)
         for row in (1, 2, 3)
         for column in (1, 2, 3)
     ),
-    stream=STREAM,
+    stream=SELF_COPY,
 )
 
-OUTPUTS = Claim(
+OUTPUTS = exact_claim(
     name="key-query-value-outputs",
     statement=r"The constructed head returns $u_b - u_c$ and $u_b$ up to its leak, the plain one its inputs.",
     source=f"claims E.1, E.3; {HOMEWORK_1}, {HOMEWORK_2}",
@@ -154,15 +149,20 @@ OUTPUTS = Claim(
         theory.outputs(s.head, s.beta)[s.row - 1, theory.DIRECTIONS.index(s.direction)]
     ),
     draw=_coordinate,
-    bound=lambda s: exact(output_atol(s.beta, 1.0)),
-    resolution=lambda s: 4 * output_atol(s.beta, 1.0),
+    rounding=lambda s: output_atol(s.beta, 1.0),
     settings=tuple(
-        Coordinate(head, row, direction, float(theory.wanted_outputs()[row - 1, i]), SEEN_BETA)
-        for head in ("plain", "constructed")
+        OutputCoordinate(
+            head=head,
+            row=row,
+            direction=direction,
+            wanted=float(theory.wanted_outputs()[row - 1, i]),
+            beta=SEEN_BETA,
+        )
+        for head in (Head.PLAIN, Head.CONSTRUCTED)
         for row in (1, 2)
         for i, direction in enumerate(theory.DIRECTIONS)
     ),
-    stream=STREAM,
+    stream=SELF_COPY,
 )
 
 CLAIMS = (CONSTRUCTED_ERROR, CONSTRUCTED_BOUND, IDENTITY_OUTPUT, IDENTITY_FOIL, WEIGHTS, OUTPUTS)

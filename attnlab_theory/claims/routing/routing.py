@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.setting import Setting
 from attnlab_theory.construct.routing import Routing, route
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval, exact
@@ -26,31 +27,27 @@ ROUNDING = 1e-8
 frames in float64 add 1e-13."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Problem:
+class RandomRouting(Setting):
     """n Gaussian inputs, a random routing that leaves one row free, Gaussian outputs in three dimensions."""
 
     n: int
     tolerance: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Inputs:
+class CorrelatedCycle(Setting):
     """n unit inputs with equal inner products, routed in a cycle."""
 
     n: int
     correlation: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Tokens:
+class HomeworkTokens(Setting):
     """The homework's three tokens, routed 1 to 3 and 2 to 1, the third row free; every u has norm beta."""
 
     beta: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Cell:
+class RoutedWeight(Setting):
     """One weight of n orthonormal inputs, each sent to the next, for orthonormal outputs within `tolerance`."""
 
     n: int
@@ -94,7 +91,7 @@ def missed(asked: Asked, found: Routing) -> float:
     return max(float(np.linalg.norm(outputs[i] - asked.wanted[i])) for i, _ in asked.routed)
 
 
-def _routed(key: PRNGKeyArray, setting: Problem) -> tuple[Asked, Routing]:
+def _routed(key: PRNGKeyArray, setting: RandomRouting) -> tuple[Asked, Routing]:
     x, y, goals = jax.random.split(key, 3)
     n = setting.n
     inputs = np.asarray(jax.random.normal(x, (n, n + WIDTH)), dtype=np.float64)
@@ -104,7 +101,7 @@ def _routed(key: PRNGKeyArray, setting: Problem) -> tuple[Asked, Routing]:
     return asked, route(asked.inputs, asked.routes, asked.wanted, tolerance=setting.tolerance)
 
 
-def _share_of_certificate(key: PRNGKeyArray, setting: Problem) -> float:
+def _share_of_certificate(key: PRNGKeyArray, setting: RandomRouting) -> float:
     asked, found = _routed(key, setting)
     return missed(asked, found) / certificate(asked, found)
 
@@ -122,7 +119,7 @@ def tokens(key: PRNGKeyArray, beta: float) -> Asked:
     return Asked(inputs, [2, 0, None], np.stack([u_b - u_c, u_b, np.full_like(u_b, np.nan)]))
 
 
-def _gram(setting: Inputs) -> np.ndarray:
+def _gram(setting: CorrelatedCycle) -> np.ndarray:
     return setting.correlation + (1 - setting.correlation) * np.eye(setting.n)
 
 
@@ -137,26 +134,26 @@ def _norm_per_margin(x: Float[np.ndarray, "t d"], routes: list[int | None]) -> f
     return float(np.linalg.norm(found.w)) / found.margin
 
 
-def _correlated_norm(key: PRNGKeyArray, setting: Inputs) -> float:
+def _correlated_norm(key: PRNGKeyArray, setting: CorrelatedCycle) -> float:
     frame = _frame(key, setting.n, setting.n + WIDTH)
     return _norm_per_margin(np.linalg.cholesky(_gram(setting)) @ frame, [*_cycle(setting.n)])
 
 
-def _least(setting: Inputs) -> float:
+def _least(setting: CorrelatedCycle) -> float:
     return theory.least_routing_norm(_gram(setting), _cycle(setting.n), 1.0)
 
 
-def _least_for_tokens(setting: Tokens) -> float:
-    x = setting.beta * theory.tokens("a")
+def _least_for_tokens(setting: HomeworkTokens) -> float:
+    x = setting.beta * theory.tokens(theory.Middle.A)
     return theory.least_routing_norm(x @ x.T, [2, 0, None], 1.0)
 
 
-def _token_norm(key: PRNGKeyArray, setting: Tokens) -> float:
+def _token_norm(key: PRNGKeyArray, setting: HomeworkTokens) -> float:
     asked = tokens(key, setting.beta)
     return _norm_per_margin(asked.inputs, asked.routes)
 
 
-def _cell(key: PRNGKeyArray, setting: Cell) -> float:
+def _cell(key: PRNGKeyArray, setting: RoutedWeight) -> float:
     inputs, outputs = jax.random.split(key)
     x = _frame(inputs, setting.n, setting.n + WIDTH)
     y = _frame(outputs, setting.n, setting.n)
@@ -164,7 +161,7 @@ def _cell(key: PRNGKeyArray, setting: Cell) -> float:
     return float(found.weights[setting.row - 1, setting.column - 1])
 
 
-def _predicted_cell(setting: Cell) -> float:
+def _predicted_cell(setting: RoutedWeight) -> float:
     # Orthonormal values lie sqrt(2) apart, and orthonormal inputs tie all scores but the wanted ones.
     margin = copying.strength_needed(setting.n, setting.tolerance / np.sqrt(2))
     leak = copying.leak_bound(setting.n, margin)
@@ -183,7 +180,7 @@ CERTIFIED = Claim(
     draw=lambda key, s: certificate(*_routed(key, s)),
     bound=lambda s: exact(ROUNDING * s.tolerance + MISSED_ROUNDING),
     resolution=lambda s: 0.01 * s.tolerance,
-    settings=tuple(Problem(n, tolerance) for n in (4, 8) for tolerance in TOLERANCES),
+    settings=tuple(RandomRouting(n=n, tolerance=tolerance) for n in (4, 8) for tolerance in TOLERANCES),
     stream="route",
 )
 
@@ -192,64 +189,62 @@ MEASURED = dataclasses.replace(
     name="route-errs-less",
     statement="Attention with the matrices of `route` misses no wanted output by more than the tolerance.",
     draw=lambda key, s: missed(*_routed(key, s)),
-    bound=lambda s: exact(MISSED_ROUNDING),
+    bound=exact(MISSED_ROUNDING),
 )
 
 CERTIFICATE_HOLDS = dataclasses.replace(
     CERTIFIED,
     name="route-errs-less-than-certified",
     statement="Attention with the matrices of `route` misses no wanted output by more than their copy bound.",
-    predict=lambda s: Interval.at_most(1.0),
+    predict=Interval.at_most(1.0),
     draw=_share_of_certificate,
     bound=lambda s: exact(ROUNDING + MISSED_ROUNDING / s.tolerance),
-    resolution=lambda s: 0.01,
-    settings=tuple(Problem(n, tolerance) for n in (4, 8) for tolerance in (1e-1, 1e-4, 1e-8)),
+    resolution=0.01,
+    settings=tuple(RandomRouting(n=n, tolerance=tolerance) for n in (4, 8) for tolerance in (1e-1, 1e-4, 1e-8)),
 )
 
-LEAST_NORM = Claim(
+LEAST_NORM = exact_claim(
     name="route-least-norm",
     statement=r"The $W = K^TQ$ of `route` is the shortest with its margin: as found by trying every active set.",
     source=SOURCE,
     hypotheses={"inputs are independent": lambda s: 0 <= s.correlation < 1},
     predict=lambda s: Interval.point(_least(s)),
     draw=_correlated_norm,
-    bound=lambda s: exact(ROUNDING * _least(s)),
-    resolution=lambda s: 4 * ROUNDING * _least(s),
-    settings=tuple(Inputs(3, correlation) for correlation in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)),
+    rounding=lambda s: ROUNDING * _least(s),
+    settings=tuple(CorrelatedCycle(n=3, correlation=correlation) for correlation in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)),
 )
 
-TOKENS_LEAST_NORM = Claim(
+TOKENS_LEAST_NORM = exact_claim(
     name="shortest-homework-solution",
     statement=r"The homework's tokens are routed by $W$ of norm $\sqrt{0.9}$ at margin $\beta^2$, none shorter.",
     source=SOURCE,
     hypotheses={"beta > 0": lambda s: s.beta > 0},
     predict=lambda s: Interval.point(_least_for_tokens(s)),
     draw=_token_norm,
-    bound=lambda s: exact(ROUNDING * _least_for_tokens(s)),
-    resolution=lambda s: 4 * ROUNDING * _least_for_tokens(s),
-    settings=tuple(Tokens(beta) for beta in (1.0, 2.0, 3.0)),
+    rounding=lambda s: ROUNDING * _least_for_tokens(s),
+    settings=tuple(HomeworkTokens(beta=beta) for beta in (1.0, 2.0, 3.0)),
     stream="token-norm",
 )
 
-HOMEWORK_IS_LEAST = dataclasses.replace(
+HOMEWORK_IS_LEAST = foil(
     TOKENS_LEAST_NORM,
     name="homework-solution-is-shortest",
     statement=r"No $W$ shorter than the homework's $Q$, of norm $\sqrt2$ at margin $\beta^2$, routes its tokens.",
     source=f"{SOURCE}: there are many solutions",
     predict=lambda s: Interval.at_least(np.sqrt(2) / s.beta**2),
-    expect=Verdict.REFUTED,
 )
 
-CELLS = Claim(
+CELLS = exact_claim(
     name="routed-weights",
     statement="Orthogonal inputs sent in a cycle: the least W ties every score but the wanted one.",
     source=SOURCE,
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
     predict=lambda s: Interval.point(_predicted_cell(s)),
     draw=_cell,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
-    settings=tuple(Cell(5, row, column, 0.2) for row in range(1, 6) for column in range(1, 6)),
+    rounding=ROUNDING,
+    settings=tuple(
+        RoutedWeight(n=5, row=row, column=column, tolerance=0.2) for row in range(1, 6) for column in range(1, 6)
+    ),
 )
 
 CLAIMS = (

@@ -1,23 +1,21 @@
 """Averaging a set of values with one query (claims B.2)."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Verdict, exact_claim
+from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
-from attnlab_theory.stats import Interval, exact
+from attnlab_theory.stats import Interval
 from attnlab_theory.theory.selecting import averaging as theory
 
 EPS = float(np.finfo(np.float32).eps)
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
+class Averaging(Setting):
     """A query that is beta times the sum of the first `size` of n orthonormal keys of width d."""
 
     n: int
@@ -33,7 +31,7 @@ HYPOTHESES = {
 }
 
 
-def _rounding(setting: Setting) -> float:
+def _rounding(setting: Averaging) -> float:
     """Relative rounding of a weight.
 
     Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d); a score adds `size` of
@@ -42,19 +40,19 @@ def _rounding(setting: Setting) -> float:
     return EPS * (4 * setting.d**0.5 * setting.size * setting.beta + 2 * setting.n + 8)
 
 
-def _query_and_keys(key: PRNGKeyArray, setting: Setting) -> tuple[Float[Array, "1 d"], Float[Array, "n d"]]:
+def _query_and_keys(key: PRNGKeyArray, setting: Averaging) -> tuple[Float[Array, "1 d"], Float[Array, "n d"]]:
     keys = orthonormal(key, setting.n, setting.d)
     return jnp.sum(keys[: setting.size], axis=0, keepdims=True), keys
 
 
-def _least_share(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+def _least_share(key: PRNGKeyArray, setting: Averaging) -> Float[Array, ""]:
     weights = attention_weights(*_query_and_keys(key, setting), scale=setting.beta)[0]
     return jnp.min(weights[: setting.size])
 
 
 STRENGTHS = tuple(float(beta) for beta in range(1, 13))
 
-AVERAGE_SHARE = Claim(
+AVERAGE_SHARE = exact_claim(
     name="average-share",
     statement=r"For orthonormal keys and $q = \beta \sum_S k_i$, even the least weight on $S$ is "
     r"$e^\beta / (|S| e^\beta + n - |S|)$.",
@@ -62,13 +60,12 @@ AVERAGE_SHARE = Claim(
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(theory.share(s.n, s.size, s.beta)),
     draw=_least_share,
-    bound=lambda s: exact(theory.share(s.n, s.size, s.beta) * _rounding(s)),
-    resolution=lambda s: 4 * theory.share(s.n, s.size, s.beta) * _rounding(s),
-    settings=tuple(Setting(16, size, 64, beta) for size in (2, 3, 5) for beta in STRENGTHS[::2]),
+    rounding=lambda s: theory.share(s.n, s.size, s.beta) * _rounding(s),
+    settings=tuple(Averaging(n=16, size=size, d=64, beta=beta) for size in (2, 3, 5) for beta in STRENGTHS[::2]),
 )
 
 
-def _gap_between_means(key: PRNGKeyArray, setting: Setting) -> tuple[Float[Array, " v"], Float[Array, " v"]]:
+def _gap_between_means(key: PRNGKeyArray, setting: Averaging) -> tuple[Float[Array, " v"], Float[Array, " v"]]:
     """From the mean of the wanted values: the way to the output, and the way to the mean of the others."""
     for_keys, for_values = jax.random.split(key)
     q, keys = _query_and_keys(for_keys, setting)
@@ -78,25 +75,27 @@ def _gap_between_means(key: PRNGKeyArray, setting: Setting) -> tuple[Float[Array
     return attention(q, keys, values, scale=setting.beta)[0], jnp.mean(values[setting.size :], axis=0)
 
 
-def _error_coefficient(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+def _error_coefficient(key: PRNGKeyArray, setting: Averaging) -> Float[Array, ""]:
     error, others = _gap_between_means(key, setting)
     return jnp.dot(error, others) / jnp.dot(others, others)
 
 
-def _sideways(key: PRNGKeyArray, setting: Setting) -> Float[Array, ""]:
+def _sideways(key: PRNGKeyArray, setting: Averaging) -> Float[Array, ""]:
     error, others = _gap_between_means(key, setting)
     along = others / jnp.linalg.norm(others)
     return jnp.linalg.norm(error - jnp.dot(error, along) * along) / jnp.linalg.norm(others)
 
 
-def _error_rounding(setting: Setting) -> float:
+def _error_rounding(setting: Averaging) -> float:
     # Weights on S differ by their rounding, and values there are longer than the mean of the others
     # by up to sqrt(n) for normal values, twice that to be safe; along the others no more of it counts, and two
     # sums of d products add d eps.
     return _rounding(setting) * 2 * setting.n**0.5 + setting.d * EPS
 
 
-AVERAGE_ERROR = Claim(
+SOME = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+
+AVERAGE_ERROR = exact_claim(
     name="average-error",
     statement=r"The output goes $\frac{n-|S|}{|S|e^\beta+n-|S|}$ of the way from the mean of the wanted values "
     r"to the mean of the others: an equality, for any values.",
@@ -104,36 +103,33 @@ AVERAGE_ERROR = Claim(
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(theory.error_coefficient(s.n, s.size, s.beta)),
     draw=_error_coefficient,
-    bound=lambda s: exact(_error_rounding(s)),
-    resolution=lambda s: 4 * _error_rounding(s),
+    rounding=_error_rounding,
     settings=(
-        *(Setting(n, 2, 64, beta) for n in (4, 16, 64) for beta in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)),
-        *(Setting(16, size, 64, beta) for size in (3, 5) for beta in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)),
+        *(Averaging(n=n, size=2, d=64, beta=beta) for n in (4, 16, 64) for beta in SOME),
+        *(Averaging(n=16, size=size, d=64, beta=beta) for size in (3, 5) for beta in SOME),
     ),
 )
 
-AVERAGE_DIRECTION = Claim(
+AVERAGE_DIRECTION = exact_claim(
     name="average-error-points-at-the-others",
     statement=r"The error of an average points exactly at the mean of the other values: nothing of it is sideways.",
     source="claims B.2",
     hypotheses=HYPOTHESES,
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_sideways,
-    bound=lambda s: exact(_error_rounding(s)),
-    resolution=lambda s: 4 * _error_rounding(s),
-    settings=tuple(Setting(16, size, 64, beta) for size in (2, 5) for beta in (1.0, 4.0, 8.0)),
+    rounding=_error_rounding,
+    settings=tuple(Averaging(n=16, size=size, d=64, beta=beta) for size in (2, 5) for beta in (1.0, 4.0, 8.0)),
 )
 
-UNSCALED_MEAN = Claim(
+UNSCALED_MEAN = exact_claim(
     name="mean-of-two-keys-averages-two",
     statement=r"$q = (k_a + k_b)/2$, unscaled, averages $v_a$ and $v_b$ with an error coefficient below 5 %.",
     source="uw 1.3.2 as submitted, read for orthonormal keys",
     hypotheses=HYPOTHESES,
-    predict=lambda s: Interval.at_most(0.05),
+    predict=Interval.at_most(0.05),
     draw=_error_coefficient,
-    bound=lambda s: exact(_error_rounding(s)),
-    resolution=lambda s: 4 * _error_rounding(s),
-    settings=tuple(Setting(n, 2, 64, 0.5) for n in (4, 16, 64)),
+    rounding=_error_rounding,
+    settings=tuple(Averaging(n=n, size=2, d=64, beta=0.5) for n in (4, 16, 64)),
     expect=Verdict.REFUTED,
 )
 

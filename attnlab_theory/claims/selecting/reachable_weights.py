@@ -1,22 +1,20 @@
 """Which weights a query can reach (claims B.3, J.3)."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import scipy.special
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Verdict, exact_claim
 from attnlab_theory.claims.selecting.selection import EPS, KEYS, ROUNDING, measured_weights
+from attnlab_theory.claims.setting import Setting
 from attnlab_theory.construct import query_for_weights
-from attnlab_theory.stats import Interval, exact
+from attnlab_theory.stats import Interval
 from attnlab_theory.theory.selecting import selection as theory
 
 
-@dataclasses.dataclass(frozen=True)
-class Reach:
+class ReachableWeights(Setting):
     """Eight random weights wanted of n random keys of width d; `trial` names the draw."""
 
     n: int
@@ -24,7 +22,7 @@ class Reach:
     trial: int
 
 
-def _furthest_weight(key: PRNGKeyArray, setting: Reach) -> Scalar:
+def _furthest_weight(key: PRNGKeyArray, setting: ReachableWeights) -> Scalar:
     """The largest error of a weight, over several random weights wanted, under the query made for each."""
     for_keys, for_weights = jax.random.split(jax.random.fold_in(key, setting.trial))
     keys = np.asarray(jax.random.normal(for_keys, (setting.n, setting.d)), dtype=np.float64)
@@ -38,38 +36,35 @@ def _furthest_weight(key: PRNGKeyArray, setting: Reach) -> Scalar:
 
 # n - 1 independent differences of normal keys can be solved for with queries shorter than 64 or so; the
 # scores, sums of d products in float32, are good to (d + 2) eps times that.
-def _reach_rounding(setting: Reach) -> float:
+def _reach_rounding(setting: ReachableWeights) -> float:
     return 2 * (setting.d + 2) * EPS * 256
 
 
-EXACT_WEIGHTS = Claim(
+EXACT_WEIGHTS = exact_claim(
     name="independent-keys-reach-any-weights",
     statement=r"$n$ affinely independent keys, $n \leq d + 1$, reach any positive weights exactly.",
     source="claims B.3 and J.3",
     hypotheses={"n <= d + 1": lambda s: s.n <= s.d + 1},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_furthest_weight,
-    bound=lambda s: exact(_reach_rounding(s)),
-    resolution=lambda s: 4 * _reach_rounding(s),
-    settings=tuple(Reach(n, d, trial) for n, d in ((4, 3), (6, 16)) for trial in range(2)),
+    rounding=_reach_rounding,
+    settings=tuple(ReachableWeights(n=n, d=d, trial=trial) for n, d in ((4, 3), (6, 16)) for trial in range(2)),
 )
 
-ONE_WIDTH_LESS = Claim(
+ONE_WIDTH_LESS = exact_claim(
     name="n-keys-of-width-n-minus-2-reach-any-weights",
     statement=r"$n$ keys in $n - 2$ dimensions reach any positive weights to within 1 %.",
     source="a foil: one dimension fewer than claims J.3 asks for",
     hypotheses={"n = d + 2": lambda s: s.n == s.d + 2},
-    predict=lambda s: Interval.at_most(0.01),
+    predict=Interval.at_most(0.01),
     draw=_furthest_weight,
-    bound=lambda s: exact(_reach_rounding(s)),
-    resolution=lambda s: 4 * _reach_rounding(s),
-    settings=tuple(Reach(n, n - 2, trial) for n in (4, 6) for trial in range(2)),
+    rounding=_reach_rounding,
+    settings=tuple(ReachableWeights(n=n, d=n - 2, trial=trial) for n in (4, 6) for trial in range(2)),
     expect=Verdict.REFUTED,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Tilt:
+class GrowingPower(Setting):
     """Weights proportional to (1 + i)^power wanted of the eight keys in the plane."""
 
     power: float
@@ -81,29 +76,26 @@ class Tilt:
         return raw / np.sum(raw)
 
 
-def _divergence(key: PRNGKeyArray, setting: Tilt) -> Scalar:
+def _divergence(key: PRNGKeyArray, setting: GrowingPower) -> Scalar:
     del key
     keys = np.array(KEYS)
     weights = measured_weights(query_for_weights(keys, setting.wanted).query, keys)
     return float(np.sum(setting.wanted * np.log(setting.wanted / weights)))
 
 
-BEST_WEIGHTS = Claim(
+BEST_WEIGHTS = exact_claim(
     name="least-divergence-is-the-entropy-that-is-lacking",
     statement=r"$\min_q \mathrm{KL}(p \| \mathrm{softmax}(Kq))$ is the most entropy that weights with the mean key "
     r"of $p$ can have, minus the entropy of $p$.",
     source="claims B.3",
-    hypotheses={},
     predict=lambda s: Interval.point(theory.least_divergence(np.array(KEYS), s.wanted)),
     draw=_divergence,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
-    settings=tuple(Tilt(power) for power in (-4.0, -2.0, -1.0, 1.0, 2.0, 4.0)),
+    rounding=ROUNDING,
+    settings=tuple(GrowingPower(power=power) for power in (-4.0, -2.0, -1.0, 1.0, 2.0, 4.0)),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Given:
+class GivenWeights(Setting):
     """The weights that the eight keys in the plane get from the query (x, y)."""
 
     x: float
@@ -115,7 +107,7 @@ class Given:
         return scipy.special.softmax(np.array(KEYS) @ np.array([self.x, self.y]))
 
 
-def _missed_weight(key: PRNGKeyArray, setting: Given) -> Scalar:
+def _missed_weight(key: PRNGKeyArray, setting: GivenWeights) -> Scalar:
     """The largest error of a weight under the query that is made for all of them."""
     del key
     keys = np.array(KEYS)
@@ -123,16 +115,19 @@ def _missed_weight(key: PRNGKeyArray, setting: Given) -> Scalar:
     return float(np.max(np.abs(measured_weights(query, keys) - setting.weights)))
 
 
-GIVEN_WEIGHTS = Claim(
+GIVEN_WEIGHTS = exact_claim(
     name="weights-in-the-range-of-the-keys-are-met",
     statement=r"Weights $p$ with $\ln p$ in the range of $[K, 1]$ are met exactly, by more keys than $d + 1$ too.",
     source="claims B.3",
-    hypotheses={},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_missed_weight,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
-    settings=(Given(0.0, 0.0), Given(1.0, -2.0), Given(-3.0, 0.5), Given(0.2, 4.0)),
+    rounding=ROUNDING,
+    settings=(
+        GivenWeights(x=0.0, y=0.0),
+        GivenWeights(x=1.0, y=-2.0),
+        GivenWeights(x=-3.0, y=0.5),
+        GivenWeights(x=0.2, y=4.0),
+    ),
 )
 
 CLAIMS = (EXACT_WEIGHTS, ONE_WIDTH_LESS, BEST_WEIGHTS, GIVEN_WEIGHTS)

@@ -1,6 +1,5 @@
 """How often a random set of keys can be selected (claims B.3)."""
 
-import dataclasses
 import itertools
 
 import jax
@@ -10,7 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, Verdict, foil
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct import query_for_subset
 from attnlab_theory.construct.leads import query_for_first
 from attnlab_theory.stats import Interval, exact, proportion
@@ -19,24 +19,23 @@ from attnlab_theory.theory.selecting import selectable_pairs as theory
 MOST_KEYS, MOST_DIMENSIONS = 32, 12
 
 
-@dataclasses.dataclass(frozen=True)
-class Cloud:
+class NormalKeys(Setting):
     """n standard normal keys in d dimensions; is the set of the first `size` selectable?
 
-    MOST_KEYS keys of MOST_DIMENSIONS coordinates are drawn, and the first n and d of them kept. Whole
-    numbers, but floats to the compiler: all clouds share one compilation and their draws.
+    MOST_KEYS keys of MOST_DIMENSIONS coordinates are drawn, and the first n and d of them are kept: all settings of
+    one size share a compilation and their draws.
     """
 
     size: int
-    n: float
-    d: float
+    n: Traced[int]
+    d: Traced[int]
 
 
 STRENGTH = 12.0
 """Lead of the selected set over every other key: 32 keys then leak less than 2e-4."""
 
 
-def _is_selected(key: PRNGKeyArray, setting: Cloud) -> Float[Array, ""]:
+def _is_selected(key: PRNGKeyArray, setting: NormalKeys) -> Float[Array, ""]:
     """Whether attention gives each of the first keys nearly its share, under the best query there is."""
     keys = jax.random.normal(key, (MOST_KEYS, MOST_DIMENSIONS))
     keys = jnp.where(jnp.arange(MOST_DIMENSIONS, dtype=keys.dtype)[None, :] < setting.d, keys, 0.0)
@@ -50,12 +49,15 @@ def _is_selected(key: PRNGKeyArray, setting: Cloud) -> Float[Array, ""]:
     return jnp.where(jnp.min(weights[: setting.size]) > 0.9 / setting.size, 1.0, 0.0)
 
 
-DIMENSIONS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-ROOM = {"d <= 12": lambda s: s.d <= MOST_DIMENSIONS, "size < n <= 32": lambda s: s.size < s.n <= MOST_KEYS}
+DIMENSIONS = (2, 3, 4, 6, 8, 12)
+ROOM = {
+    f"d <= {MOST_DIMENSIONS}": lambda s: s.d <= MOST_DIMENSIONS,
+    f"size < n <= {MOST_KEYS}": lambda s: s.size < s.n <= MOST_KEYS,
+}
 
 
-def _share(setting: Cloud) -> float:
-    return theory.share_of_faces(int(setting.n), int(setting.d), setting.size)
+def _share(setting: NormalKeys) -> float:
+    return theory.share_of_faces(setting.n, setting.d, setting.size)
 
 
 SHARE_SELECTABLE = Claim(
@@ -67,21 +69,21 @@ SHARE_SELECTABLE = Claim(
     hypotheses=ROOM,
     predict=lambda s: Interval.point(_share(s)),
     draw=_is_selected,
-    bound=lambda s: proportion(),
+    bound=proportion(),
     # Where a set that cannot be selected is hardly ever drawn, as many draws resolve eight times more.
     resolution=lambda s: 0.02 if _share(s) > 0.9999 else 0.16,
     settings=(
-        *(Cloud(1, 16.0, d) for d in DIMENSIONS),
-        *(Cloud(2, n, d) for n in (8.0, 16.0, 32.0) for d in DIMENSIONS),
+        *(NormalKeys(size=1, n=16, d=d) for d in DIMENSIONS),
+        *(NormalKeys(size=2, n=n, d=d) for n in (8, 16, 32) for d in DIMENSIONS),
     ),
     stream="normal-keys",
     chunk=64,
 )
 
-FIRST_TABLE = {2.0: 0.07, 3.0: 0.14, 4.0: 0.44, 8.0: 0.97}
+FIRST_TABLE = {2: 0.07, 3: 0.14, 4: 0.44, 8: 0.97}
 """By dimension: the share of the pairs of 16 keys as first tabled, where 2**14 draws can tell."""
 
-AS_FIRST_TABLED = dataclasses.replace(
+AS_FIRST_TABLED = foil(
     SHARE_SELECTABLE,
     name="share-of-selectable-pairs-as-first-tabled",
     statement="Of the pairs of 16 normal keys 7 % are selectable in two dimensions, 14 % in three, 44 % in four "
@@ -89,10 +91,9 @@ AS_FIRST_TABLED = dataclasses.replace(
     source="claims B.3 as first tabled",
     hypotheses={"a pair of 16 keys": lambda s: (s.size, s.n) == (2, 16), "tabled": lambda s: s.d in FIRST_TABLE},
     predict=lambda s: Interval.point(FIRST_TABLE[s.d]),
-    resolution=lambda s: 0.02,
+    resolution=0.02,
     # As many settings as the claim below: the compiled draw is shared.
-    settings=tuple(Cloud(2, 16.0, d) for d in FIRST_TABLE),
-    expect=Verdict.REFUTED,
+    settings=tuple(NormalKeys(size=2, n=16, d=d) for d in FIRST_TABLE),
 )
 
 ANY_PAIR = Claim(
@@ -100,26 +101,25 @@ ANY_PAIR = Claim(
     statement="Any two of n > d + 1 normal keys in two or three dimensions can be averaged.",
     source="practical4 2b and cs224n 1b.ii, read without the condition that keys are orthonormal",
     hypotheses={**ROOM, "n > d + 1": lambda s: s.n > s.d + 1},
-    predict=lambda s: Interval.point(1.0),
+    predict=Interval.point(1.0),
     draw=_is_selected,
-    bound=lambda s: proportion(),
-    resolution=lambda s: 0.16,
-    settings=tuple(Cloud(2, n, d) for n in (8.0, 16.0) for d in DIMENSIONS[:2]),
+    bound=proportion(),
+    resolution=0.16,
+    settings=tuple(NormalKeys(size=2, n=n, d=d) for n in (8, 16) for d in DIMENSIONS[:2]),
     expect=Verdict.REFUTED,
-    stream="normal-keys",
+    stream=SHARE_SELECTABLE,
     chunk=64,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Curve:
+class KeysOnCurve(Setting):
     """n keys spread evenly over the curve (cos t, sin t, cos 2t, sin 2t), the corners of a cyclic polytope."""
 
     n: int
     d: int
 
 
-def _share_of_pairs(key: PRNGKeyArray, setting: Curve) -> Scalar:
+def _share_of_pairs(key: PRNGKeyArray, setting: KeysOnCurve) -> Scalar:
     """Of all pairs, those whose every weight attention brings to 0.49."""
     del key
     angles = 2 * np.pi * np.arange(setting.n)[:, None] / setting.n * np.arange(1, setting.d // 2 + 1)[None, :]
@@ -146,9 +146,9 @@ ALWAYS_SOME_PAIR = Claim(
     hypotheses={"n > d + 1": lambda s: s.n > s.d + 1},
     predict=lambda s: Interval.at_most(1 - 2 / (s.n * (s.n - 1))),
     draw=_share_of_pairs,
-    bound=lambda s: exact(1e-6),
-    resolution=lambda s: 4e-6,
-    settings=(Curve(7, 4), Curve(9, 4)),
+    bound=exact(1e-6),
+    resolution=4e-6,
+    settings=(KeysOnCurve(n=7, d=4), KeysOnCurve(n=9, d=4)),
     expect=Verdict.REFUTED,
 )
 
@@ -160,9 +160,9 @@ NEIGHBOURLY = Claim(
     hypotheses={"n > d": lambda s: s.n > s.d},
     predict=lambda s: Interval.point(1.0 if s.d >= 4 else 2 / (s.n - 1)),
     draw=_share_of_pairs,
-    bound=lambda s: exact(1e-6),
-    resolution=lambda s: 4e-6,
-    settings=(Curve(9, 2), Curve(7, 4), Curve(9, 4), Curve(9, 6)),
+    bound=exact(1e-6),
+    resolution=4e-6,
+    settings=(KeysOnCurve(n=9, d=2), KeysOnCurve(n=7, d=4), KeysOnCurve(n=9, d=4), KeysOnCurve(n=9, d=6)),
 )
 
 CLAIMS = (SHARE_SELECTABLE, AS_FIRST_TABLED, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)

@@ -1,7 +1,6 @@
 """Which sets of keys a query can select (claims B.3)."""
 
 import contextlib
-import dataclasses
 import itertools
 
 import jax
@@ -11,7 +10,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, Verdict, exact_claim
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct import query_for_subset, query_for_weights
 from attnlab_theory.stats import Interval, exact, proportion
 from attnlab_theory.theory.selecting import selection as theory
@@ -33,8 +33,7 @@ OTHERS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Subset:
+class SubsetOfKeys(Setting):
     """Some of the eight keys and of copies of them, numbered from 8, and where they lie."""
 
     members: tuple[int, ...]
@@ -54,9 +53,9 @@ class Subset:
         return min((face for face in faces if set(self.members) <= set(face)), key=len)
 
 
-def _subset(members: tuple[int, ...], copies: tuple[int, ...] = ()) -> Subset:
+def _subset(members: tuple[int, ...], copies: tuple[int, ...] = ()) -> SubsetOfKeys:
     places = (*KEYS, *(KEYS[i] for i in copies))
-    return Subset(members, copies, tuple(places[i] for i in members))
+    return SubsetOfKeys(members=members, copies=copies, places=tuple(places[i] for i in members))
 
 
 TOLERANCE = 1e-3
@@ -71,7 +70,7 @@ def measured_weights(query: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return np.asarray(weights[0], dtype=np.float64)
 
 
-def _least_share(key: PRNGKeyArray, setting: Subset) -> Scalar:
+def _least_share(key: PRNGKeyArray, setting: SubsetOfKeys) -> Scalar:
     del key
     keys, members = setting.keys, list(setting.members)
     found = query_for_subset(keys, members)
@@ -88,13 +87,13 @@ FACES_SELECTABLE = Claim(
     # Total variation at most TOLERANCE: each weight is off by no more.
     predict=lambda s: Interval(1 - len(s.members) * TOLERANCE, 1.0),
     draw=_least_share,
-    bound=lambda s: exact(64 * EPS),
-    resolution=lambda s: 256 * EPS,
+    bound=exact(64 * EPS),
+    resolution=256 * EPS,
     settings=(*map(_subset, FACES), *(_subset(members, (2,)) for members in ((2, 8), (2, 3, 8), (0, 1, 2, 8)))),
 )
 
 
-def _best_query(setting: Subset, wanted: np.ndarray) -> np.ndarray:
+def _best_query(setting: SubsetOfKeys, wanted: np.ndarray) -> np.ndarray:
     """The query with the least divergence, or one far out on the ray along which that is approached."""
     keys, face = setting.keys, list(setting.face)
     out = query_for_subset(keys, face)
@@ -102,7 +101,7 @@ def _best_query(setting: Subset, wanted: np.ndarray) -> np.ndarray:
     return query_for_weights(keys[face], wanted[face]).query + 64 / out.margin * out.query
 
 
-def _fidelity(key: PRNGKeyArray, setting: Subset) -> Scalar:
+def _fidelity(key: PRNGKeyArray, setting: SubsetOfKeys) -> Scalar:
     del key
     keys, members = setting.keys, list(setting.members)
     wanted = np.zeros(len(keys))
@@ -114,7 +113,7 @@ def _fidelity(key: PRNGKeyArray, setting: Subset) -> Scalar:
 ROUNDING = 8 * EPS * 128
 """Of a weight, relative: scores stay below 128 and are rounded in float32, a few times each."""
 
-OTHERS_NOT = Claim(
+OTHERS_NOT = exact_claim(
     name="other-sets-fall-short",
     statement=r"A set that is not all of a face is averaged by no query: the geometric mean of its weights stays "
     r"below $1/|S|$ by the factor $e^{-(H_{\max} - \ln |S|)}$, $H_{\max}$ the most entropy with the same mean key.",
@@ -122,20 +121,18 @@ OTHERS_NOT = Claim(
     hypotheses={"the subset is not a face": lambda s: s.members != s.face},
     predict=lambda s: Interval.point(theory.subset_fidelity(s.keys, s.members)),
     draw=_fidelity,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
+    rounding=ROUNDING,
     settings=(*map(_subset, OTHERS), *(_subset(members, (2,)) for members in ((2,), (3, 8), (0, 1, 2)))),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Size:
+class SubsetSize(Setting):
     """All sets of so many of the eight keys."""
 
     size: int
 
 
-def _answered(key: PRNGKeyArray, setting: Size) -> Scalar:
+def _answered(key: PRNGKeyArray, setting: SubsetSize) -> Scalar:
     """How many of the sets get a query and are not refused."""
     del key
     answered = 0
@@ -150,36 +147,32 @@ FACES_ONLY = Claim(
     name="only-faces-get-a-query",
     statement="Of all sets of so many of the eight keys as many get a query as are faces; the rest are refused.",
     source="claims B.3",
-    hypotheses={},
     predict=lambda s: Interval.point(float(sum(len(face) == s.size for face in FACES))),
     draw=_answered,
-    bound=lambda s: exact(0.0),
+    bound=exact(0.0),
     # A count.
-    resolution=lambda s: 0.5,
-    settings=tuple(Size(size) for size in (1, 2, 3, len(KEYS))),
+    resolution=0.5,
+    settings=tuple(SubsetSize(size=size) for size in (1, 2, 3, len(KEYS))),
 )
 
-BETWEEN = Claim(
+BETWEEN = exact_claim(
     name="ends-of-a-line-can-be-averaged",
     statement="Of three keys on one line, the outer two can be averaged to weights of 0.49.",
     source="a foil: the reading that any two corners can be averaged",
-    hypotheses={},
-    predict=lambda s: Interval.at_least(0.98),
+    predict=Interval.at_least(0.98),
     draw=_fidelity,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
+    rounding=ROUNDING,
     settings=(_subset((0, 2)),),
     expect=Verdict.REFUTED,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Mixture:
+class MixtureOfKeys(Setting):
     """A key that is a mixture of the first three of 2 + `others` keys, of two of them if `third` is 0."""
 
     others: int
     d: int
-    share: float
+    share: Traced[float]
     third: float = 0.0
 
     @property
@@ -188,12 +181,12 @@ class Mixture:
         return self.share, 1 - self.share - self.third, self.third
 
 
-def _traced_shares(setting: Mixture) -> Float[Array, " 3"]:
+def _traced_shares(setting: MixtureOfKeys) -> Float[Array, " 3"]:
     first, third = jnp.asarray(setting.share), jnp.asarray(setting.third)
     return jnp.stack([first, 1 - first - third, third])
 
 
-def _weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
+def _weight_of_mixture(key: PRNGKeyArray, setting: MixtureOfKeys) -> Float[Array, ""]:
     """Its weight under a random query of a random strength, near the best one or far from it."""
     for_keys, for_query, for_strength = jax.random.split(key, 3)
     others = jax.random.normal(for_keys, (2 + setting.others, setting.d))
@@ -204,14 +197,14 @@ def _weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
     return weights[0, -1]
 
 
-def _cap_broken(key: PRNGKeyArray, setting: Mixture) -> Float[Array, ""]:
+def _cap_broken(key: PRNGKeyArray, setting: MixtureOfKeys) -> Float[Array, ""]:
     cap = 1 / (1 + jnp.exp(jnp.sum(jax.scipy.special.entr(_traced_shares(setting)))))
     # One part in a hundred above the cap is far beyond rounding and far below what a wrong cap would show.
     return jnp.where(_weight_of_mixture(key, setting) > 1.01 * cap, 1.0, 0.0)
 
 
 PROPER = {"a mixture of two or three keys": lambda s: min(s.shares[:2]) > 0 and s.shares[2] >= 0}
-THREE = (Mixture(2, 4, 1 / 3, 1 / 3), Mixture(2, 4, 0.2, 0.3))
+THREE = (MixtureOfKeys(others=2, d=4, share=1 / 3, third=1 / 3), MixtureOfKeys(others=2, d=4, share=0.2, third=0.3))
 """The middle of three keys, and a mixture of unequal shares."""
 
 CAP_NEVER_BROKEN = Claim(
@@ -220,15 +213,15 @@ CAP_NEVER_BROKEN = Claim(
     r"$1/(1+e^{H(\lambda)})$.",
     source="claims B.3",
     hypotheses=PROPER,
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_cap_broken,
-    bound=lambda s: proportion(),
-    resolution=lambda s: 2e-3,
-    settings=(*(Mixture(2, 4, share) for share in (0.05, 0.2, 0.5)), *THREE),
+    bound=proportion(),
+    resolution=2e-3,
+    settings=(*(MixtureOfKeys(others=2, d=4, share=share) for share in (0.05, 0.2, 0.5)), *THREE),
 )
 
 
-def _most_weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Scalar:
+def _most_weight_of_mixture(key: PRNGKeyArray, setting: MixtureOfKeys) -> Scalar:
     """Its weight under the best query: what is mixed weighted by the mixture, the other keys pushed away."""
     del key
     keys = np.eye(2 + setting.others, setting.d)
@@ -241,7 +234,7 @@ def _most_weight_of_mixture(key: PRNGKeyArray, setting: Mixture) -> Scalar:
     return float(measured_weights(query, with_mixture)[-1])
 
 
-CAP_REACHED = Claim(
+CAP_REACHED = exact_claim(
     name="best-query-reaches-the-mixture-cap",
     statement=r"The cap $1/(1+e^{H(\lambda)})$ on a mixture's weight is reached: the middle of two keys gets 1/3, "
     r"of three 1/4.",
@@ -249,21 +242,22 @@ CAP_REACHED = Claim(
     hypotheses=PROPER,
     predict=lambda s: Interval.point(theory.mixture_cap(s.shares)),
     draw=_most_weight_of_mixture,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
-    settings=(*(Mixture(2, 4, share) for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)), *THREE),
+    rounding=ROUNDING,
+    settings=(
+        *(MixtureOfKeys(others=2, d=4, share=share) for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
+        *THREE,
+    ),
 )
 
-ANY_KEY = Claim(
+ANY_KEY = exact_claim(
     name="any-key-can-be-copied",
     statement="Some query gives any one key, a mixture of others among them, at least 99 % of the weight.",
     source="the reading of practical4 2a and cs224n 1a.ii without its condition on the keys",
     hypotheses=PROPER,
-    predict=lambda s: Interval.at_least(0.99),
+    predict=Interval.at_least(0.99),
     draw=_most_weight_of_mixture,
-    bound=lambda s: exact(ROUNDING),
-    resolution=lambda s: 4 * ROUNDING,
-    settings=tuple(Mixture(2, 4, share) for share in (0.05, 0.2, 0.5)),
+    rounding=ROUNDING,
+    settings=tuple(MixtureOfKeys(others=2, d=4, share=share) for share in (0.05, 0.2, 0.5)),
     expect=Verdict.REFUTED,
 )
 

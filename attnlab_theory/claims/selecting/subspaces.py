@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, Verdict, exact_claim
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct.subspaces import extractor, intersection_dimension
 from attnlab_theory.sampling import principal_frames, subspace_pair
 from attnlab_theory.stats import Interval, exact, known_variance
@@ -20,8 +21,7 @@ EPS = float(jnp.finfo(jnp.float32).eps)
 HOMEWORK = "claims C; cs224n 1b.i"
 
 
-@dataclasses.dataclass(frozen=True)
-class Pair:
+class TwoSubspaces(Setting):
     """Subspaces of m and n dimensions in width d, their principal angles spread from `angle` to a right angle."""
 
     d: int
@@ -30,8 +30,7 @@ class Pair:
     angle: float
 
 
-@dataclasses.dataclass(frozen=True)
-class NoisyPair:
+class NoisySum(Setting):
     """As `Pair`, with noise of standard deviation `noise` in every coordinate of the sum.
 
     The matrix is blend times the exact extractor plus (1 - blend) times A A^T.
@@ -40,13 +39,12 @@ class NoisyPair:
     d: int
     m: int
     n: int
-    angle: float
-    noise: float
-    blend: float
+    angle: Traced[float]
+    noise: Traced[float]
+    blend: Traced[float]
 
 
-@dataclasses.dataclass(frozen=True)
-class Meeting:
+class MeetingSubspaces(Setting):
     """Subspaces of m and n dimensions in width d that have `common` dimensions in common."""
 
     d: int
@@ -56,9 +54,9 @@ class Meeting:
 
 
 ANGLES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2)
-PAIRS = tuple(Pair(12, 3, 4, angle) for angle in ANGLES)
-ORTHOGONAL = tuple(Pair(d, m, n, np.pi / 2) for d, m, n in ((12, 3, 4), (64, 30, 34)))
-MEETINGS = tuple(Meeting(12, 3, 4, common) for common in range(4))
+PAIRS = tuple(TwoSubspaces(d=12, m=3, n=4, angle=angle) for angle in ANGLES)
+ORTHOGONAL = tuple(TwoSubspaces(d=d, m=m, n=n, angle=np.pi / 2) for d, m, n in ((12, 3, 4), (64, 30, 34)))
+MEETINGS = tuple(MeetingSubspaces(d=12, m=3, n=4, common=common) for common in range(4))
 NOISE_DRAWS = 64
 """Noise vectors per draw: the subspaces are what is expensive."""
 
@@ -73,12 +71,12 @@ def ladder(m: int, n: int, angle: Scalar) -> Float[Array, " r"]:
     return angle + (np.pi / 2 - angle) * jnp.asarray(np.arange(count) / count, float)
 
 
-def _angles(setting: Pair | NoisyPair) -> np.ndarray:
+def _angles(setting: TwoSubspaces | NoisySum) -> np.ndarray:
     count = min(setting.m, setting.n)
     return setting.angle + (np.pi / 2 - setting.angle) * np.arange(count) / count
 
 
-def _rounding(setting: Pair | Meeting, gain: float = 1.0) -> float:
+def _rounding(setting: TwoSubspaces | MeetingSubspaces, gain: float = 1.0) -> float:
     """Absolute rounding in float32 of a norm of M [A B], M of norm `gain`.
 
     Householder QR leaves a frame of k = m + n columns orthonormal to sqrt(k) k d eps (Higham 2002,
@@ -89,7 +87,7 @@ def _rounding(setting: Pair | Meeting, gain: float = 1.0) -> float:
     return np.sqrt(k) * k * setting.d * EPS * 2 * gain**2
 
 
-def _gain(setting: Pair) -> float:
+def _gain(setting: TwoSubspaces) -> float:
     return theory.extractor_norm(_angles(setting))
 
 
@@ -99,26 +97,26 @@ def _residual(matrix: Float[Array, "d d"], a: Float[Array, "m d"], b: Float[Arra
     return jnp.linalg.norm(jnp.concatenate([a, b]) @ matrix.T - wanted)
 
 
-def _sample(key: PRNGKeyArray, setting: Pair) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
+def _sample(key: PRNGKeyArray, setting: TwoSubspaces) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
     angles = ladder(setting.m, setting.n, setting.angle)
     return _pair_of(key, d=setting.d, m=setting.m, n=setting.n, angles=angles)
 
 
-def _projector_residual(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+def _projector_residual(key: PRNGKeyArray, setting: TwoSubspaces) -> Float[Array, ""]:
     a, b = _sample(key, setting)
     return _residual(a.T @ a, a, b)
 
 
-def _extractor_residual(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+def _extractor_residual(key: PRNGKeyArray, setting: TwoSubspaces) -> Float[Array, ""]:
     a, b = _sample(key, setting)
     return _residual(extractor(a, b), a, b)
 
 
-def _extractor_gain(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+def _extractor_gain(key: PRNGKeyArray, setting: TwoSubspaces) -> Float[Array, ""]:
     return jnp.linalg.norm(extractor(*_sample(key, setting)), ord=2)
 
 
-def _projector_error(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
+def _projector_error(key: PRNGKeyArray, setting: TwoSubspaces) -> Float[Array, ""]:
     frames, in_a = jax.random.split(key)
     angles = ladder(setting.m, setting.n, setting.angle)
     a, b = _frames_of(frames, d=setting.d, m=setting.m, n=setting.n, angles=angles)
@@ -127,7 +125,7 @@ def _projector_error(key: PRNGKeyArray, setting: Pair) -> Float[Array, ""]:
     return jnp.linalg.norm(a.T @ (a @ (v_a + v_b)) - v_a)
 
 
-def _squared_error(key: PRNGKeyArray, setting: NoisyPair) -> Float[Array, ""]:
+def _squared_error(key: PRNGKeyArray, setting: NoisySum) -> Float[Array, ""]:
     """Mean of ||M (v_a + v_b + e) - v_a||^2 over fresh v_a, v_b and e."""
     frames, vectors = jax.random.split(key)
     d, m, n = setting.d, setting.m, setting.n
@@ -139,21 +137,21 @@ def _squared_error(key: PRNGKeyArray, setting: NoisyPair) -> Float[Array, ""]:
     return jnp.mean(jnp.sum((received @ matrix.T - v_a) ** 2, axis=1))
 
 
-def _cost(setting: NoisyPair) -> tuple[float, float]:
+def _cost(setting: NoisySum) -> tuple[float, float]:
     mean, variance = theory.blend_noise(_angles(setting), setting.m, setting.n, setting.noise, setting.blend)
     return mean, variance / NOISE_DRAWS
 
 
-def _meeting(key: PRNGKeyArray, setting: Meeting, sampled: Callable) -> tuple[Array, Array]:
+def _meeting(key: PRNGKeyArray, setting: MeetingSubspaces, sampled: Callable) -> tuple[Array, Array]:
     angles = np.r_[np.zeros(setting.common), np.ones(min(setting.m, setting.n) - setting.common)]
     return sampled(key, d=setting.d, m=setting.m, n=setting.n, angles=jnp.asarray(angles, float))
 
 
-def _common_dimension(key: PRNGKeyArray, setting: Meeting) -> Float[Array, ""]:
+def _common_dimension(key: PRNGKeyArray, setting: MeetingSubspaces) -> Float[Array, ""]:
     return jnp.asarray(intersection_dimension(*_meeting(key, setting, _pair_of)), float)
 
 
-def _best_error_on_common_vector(key: PRNGKeyArray, setting: Meeting) -> Float[Array, ""]:
+def _best_error_on_common_vector(key: PRNGKeyArray, setting: MeetingSubspaces) -> Float[Array, ""]:
     """Worst error on a common unit vector, over the formula's M, A A^T and random matrices around both."""
     frames, steps = jax.random.split(key)
     a, b = _meeting(frames, setting, _frames_of)
@@ -172,39 +170,36 @@ def _best_error(
     return jnp.min(errors)
 
 
-PROJECTOR = Claim(
+PROJECTOR = exact_claim(
     name="orthogonal-extraction",
     statement=r"For orthonormal bases $A \perp B$, $M = AA^T$ gives $M(v_a + v_b) = v_a$ for all $v_a$, $v_b$.",
     source=f"{HOMEWORK} (C.1)",
     hypotheses={"A is orthogonal to B": lambda s: s.angle == np.pi / 2},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_projector_residual,
-    bound=lambda s: exact(_rounding(s)),
-    resolution=lambda s: 4 * _rounding(s),
+    rounding=_rounding,
     settings=ORTHOGONAL,
 )
 
-EXTRACTOR = Claim(
+EXTRACTOR = exact_claim(
     name="oblique-extraction",
     statement=r"If $[A\,B]$ has full column rank, $M = A([A\,B]^+)_{1..m}$ gives $M(v_a + v_b) = v_a$ exactly.",
     source=f"{HOMEWORK} (C.2)",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_extractor_residual,
-    bound=lambda s: exact(_rounding(s, _gain(s))),
-    resolution=lambda s: 4 * _rounding(s, _gain(s)),
+    rounding=lambda s: _rounding(s, _gain(s)),
     settings=PAIRS,
 )
 
-EXTRACTOR_GAIN = Claim(
+EXTRACTOR_GAIN = exact_claim(
     name="extraction-gain",
     statement=r"The extracting matrix has norm $\|M\|_2 = 1/\sin\theta_{\min}$.",
     source=f"{HOMEWORK} (C.2); Ipsen and Meyer 1995",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
     predict=lambda s: Interval.point(_gain(s)),
     draw=_extractor_gain,
-    bound=lambda s: exact(_rounding(s, _gain(s))),
-    resolution=lambda s: 4 * _rounding(s, _gain(s)),
+    rounding=lambda s: _rounding(s, _gain(s)),
     settings=PAIRS,
 )
 
@@ -219,7 +214,7 @@ EXTRACTOR_NOISE = Claim(
     draw=_squared_error,
     bound=lambda s: known_variance(_cost(s)[1]),
     resolution=lambda s: 0.06 * _cost(s)[0],
-    settings=tuple(NoisyPair(12, 3, 4, 0.2, noise, 1.0) for noise in NOISES),
+    settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=1.0) for noise in NOISES),
     stream="noisy-extraction",
     chunk=128,
 )
@@ -230,30 +225,26 @@ PROJECTOR_NOISE = dataclasses.replace(
     statement=r"With noise, $AA^T$ has mean squared error $\sum_i \cos^2\theta_i/n + s^2 m$ for $E\|v_b\|^2 = 1$: "
     r"less than the exact extractor once $s$ is large.",
     source=f"{HOMEWORK} (C.3)",
-    settings=tuple(NoisyPair(12, 3, 4, 0.2, noise, 0.0) for noise in NOISES),
+    settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=0.0) for noise in NOISES),
 )
 
-PROJECTOR_ERROR = Claim(
+PROJECTOR_ERROR = exact_claim(
     name="projector-error",
     statement=r"When $A$ is orthonormal but not orthogonal to $B$, $AA^T$ errs by exactly $\|A^T v_b\|$.",
     source=f"{HOMEWORK} (C.3)",
-    hypotheses={},
     predict=lambda s: Interval.point(theory.projector_error(_angles(s), s.n)),
     draw=_projector_error,
-    bound=lambda s: exact(_rounding(s)),
-    resolution=lambda s: 4 * _rounding(s),
+    rounding=_rounding,
     settings=PAIRS,
 )
 
-PROJECTOR_FOIL = Claim(
+PROJECTOR_FOIL = exact_claim(
     name="projector-always-extracts",
     statement=r"$AA^T$ extracts $v_a$ from $v_a + v_b$ whether or not $A \perp B$.",
     source=f"{HOMEWORK}: the answer to 1b.i without its hypothesis (C.3)",
-    hypotheses={},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_projector_error,
-    bound=lambda s: exact(_rounding(s)),
-    resolution=lambda s: 4 * _rounding(s),
+    rounding=_rounding,
     settings=PAIRS,
     expect=Verdict.REFUTED,
     stream="projector-error",
@@ -266,20 +257,19 @@ COMMON_DIMENSION = Claim(
     hypotheses={"they fit": lambda s: s.m + s.n <= s.d},
     predict=lambda s: Interval.point(float(s.common)),
     draw=_common_dimension,
-    bound=lambda s: exact(0.0),
-    resolution=lambda s: 0.25,
+    bound=exact(0.0),
+    resolution=0.25,
     settings=MEETINGS,
 )
 
-COMMON_VECTOR = Claim(
+COMMON_VECTOR = exact_claim(
     name="no-matrix-where-subspaces-meet",
     statement=r"On a common unit vector of $A$ and $B$ every matrix errs by at least $\frac12$.",
     source=f"{HOMEWORK} (C.4)",
     hypotheses={"they meet": lambda s: s.common > 0},
-    predict=lambda s: Interval.at_least(theory.common_vector_error()),
+    predict=Interval.at_least(theory.common_vector_error()),
     draw=_best_error_on_common_vector,
-    bound=lambda s: exact(_rounding(s)),
-    resolution=lambda s: 4 * _rounding(s),
+    rounding=_rounding,
     settings=tuple(s for s in MEETINGS if s.common),
 )
 

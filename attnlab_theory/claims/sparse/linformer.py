@@ -1,6 +1,5 @@
 """What Linformer's sketch of attention errs by, and what it does not promise (claims H.1)."""
 
-import dataclasses
 import functools
 
 import jax
@@ -10,25 +9,22 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
+from attnlab_theory.claims.claim import Claim, Verdict, exact_claim, foil
+from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_sketch
-from attnlab_theory.stats import Interval, exact, normal
+from attnlab_theory.stats import Interval, normal
 from attnlab_theory.theory.sparse import linformer as theory
 
 EPS = float(np.finfo(np.float32).eps)
 
 
-@dataclasses.dataclass(frozen=True)
-class Sketch:
-    """n positions that look at themselves with strength beta, sketched to the first r of `rows` rows.
-
-    One program serves every r.
-    """
+class Sketch(Setting):
+    """n positions that look at themselves with strength beta, sketched to the first r of `rows` rows."""
 
     n: int
     rows: int
-    r: float
-    beta: float
+    r: Traced[int]
+    beta: Traced[float]
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -55,37 +51,35 @@ def _product_error(key: PRNGKeyArray, s: Sketch) -> Float[Array, ""]:
 
 
 def _predicted_error(s: Sketch) -> float:
-    return theory.product_error(round(s.r), 1.0, theory.sharp_matrix_square(s.n, s.beta), 1.0)
+    return theory.product_error(s.r, 1.0, theory.sharp_matrix_square(s.n, s.beta), 1.0)
 
 
 CHAOS = "thousands of squared norms of Gaussian polynomials of degree two, all of whose moments exist"
-SHARPNESS = (0.5, 4.0, 8.0)
-SKETCHES = tuple(Sketch(64, 64, r, beta) for r in (4.0, 16.0, 64.0) for beta in SHARPNESS)
+SKETCHED = {"0 < r <= rows": lambda s: 0 < s.r <= s.rows}
 
 SKETCHED_PRODUCT = Claim(
     name="sketched-product",
     statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = "
     r"(\|P w\|^2 + \|P\|_F^2 \|w\|^2)/r$.",
     source="claims H.1; practical4 3g",
-    hypotheses={"r > 0": lambda s: s.r > 0},
+    hypotheses=SKETCHED,
     predict=lambda s: Interval.point(_predicted_error(s)),
     draw=_product_error,
-    bound=lambda s: normal(CHAOS),
+    bound=normal(CHAOS),
     resolution=lambda s: 0.25 * _predicted_error(s),
-    settings=SKETCHES,
+    settings=tuple(Sketch(n=64, rows=64, r=r, beta=beta) for r in (4, 16, 64) for beta in (0.5, 4.0, 8.0)),
     chunk=256,
 )
 
-ONE_TERM = dataclasses.replace(
+ONE_TERM = foil(
     SKETCHED_PRODUCT,
     name="sketched-product-by-one-term",
     statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = \|P\|_F^2 \|w\|^2/r$.",
     source="claims H.1 (foil: a variance without the fourth moment's first term)",
     predict=lambda s: Interval.point(theory.sharp_matrix_square(s.n, s.beta) / s.r),
-    # As many settings as the claim it mocks has: the compiled draw is shared. So below.
-    settings=tuple(Sketch(64, 64, r, beta) for r in (4.0, 16.0, 64.0) for beta in (0.25, 0.5, 1.0)),
-    expect=Verdict.REFUTED,
-    stream="sketched-product",
+    # As many settings as the claim has: the compiled draw is shared. So below.
+    settings=tuple(Sketch(n=64, rows=64, r=r, beta=beta) for r in (4, 16, 64) for beta in (0.25, 0.5, 1.0)),
+    stream=SKETCHED_PRODUCT,
 )
 
 
@@ -100,53 +94,50 @@ SKETCHED_MATRIX = Claim(
     statement=r"$\mathbb{E}\|P R^T R - P\|_F^2 = \frac{n+1}{r}\|P\|_F^2$: with $r \leq n$ rows, the sketch of the "
     "whole matrix is further off than zero.",
     source="claims H.1",
-    hypotheses={"r > 0": lambda s: s.r > 0},
-    predict=lambda s: Interval.point(theory.matrix_error(s.n, round(s.r))),
+    hypotheses=SKETCHED,
+    predict=lambda s: Interval.point(theory.matrix_error(s.n, s.r)),
     draw=_matrix_error,
-    bound=lambda s: normal(CHAOS),
-    resolution=lambda s: 0.1 * theory.matrix_error(s.n, round(s.r)),
-    settings=tuple(Sketch(32, 64, r, 4.0) for r in (4.0, 16.0, 32.0, 64.0)),
+    bound=normal(CHAOS),
+    resolution=lambda s: 0.1 * theory.matrix_error(s.n, s.r),
+    settings=tuple(Sketch(n=32, rows=64, r=r, beta=4.0) for r in (4, 16, 32, 64)),
     chunk=128,
 )
 
-MATRIX_IS_CLOSE = dataclasses.replace(
+MATRIX_IS_CLOSE = foil(
     SKETCHED_MATRIX,
     name="sketched-matrix-is-close",
     statement="With half as many rows as positions, the sketched matrix is closer to P than zero is.",
     source='claims H.1 (foil: "the sketch approximates the attention matrix")',
-    predict=lambda s: Interval.at_most(1.0),
-    settings=tuple(Sketch(32, 64, 16.0, beta) for beta in (0.5, 2.0, 4.0, 8.0)),
-    expect=Verdict.REFUTED,
-    stream="sketched-matrix",
+    predict=Interval.at_most(1.0),
+    settings=tuple(Sketch(n=32, rows=64, r=16, beta=beta) for beta in (0.5, 2.0, 4.0, 8.0)),
+    stream=SKETCHED_MATRIX,
 )
 
 
 def _rank_error(key: PRNGKeyArray, s: Sketch) -> float:
     del key
     values = np.linalg.svd(np.asarray(sharp_weights(s.n, s.beta), np.float64), compute_uv=False)
-    return float(np.sum(values[round(s.r) :] ** 2) / np.sum(values**2))
+    return float(np.sum(values[s.r :] ** 2) / np.sum(values**2))
 
 
-# A weight is good to a few eps, a singular value to n times that; both enter squared.
+# A weight is good to a few eps, a singular value to n times that. Both enter squared.
 RANK_ROUNDING = 32 * 8 * EPS
 
-BEST_RANK = Claim(
+BEST_RANK = exact_claim(
     name="best-rank",
     statement=r"The best matrix of rank $r$ misses $P$ = softmax$(\beta I)$ by "
     r"$(n-r)\lambda^2/(1+(n-1)\lambda^2)$ of $\|P\|_F^2$, $\lambda = (e^\beta-1)/(e^\beta+n-1)$.",
     source="claims H.1",
     hypotheses={"0 < r < n": lambda s: 0 < s.r < s.n},
-    predict=lambda s: Interval.point(theory.sharp_rank_error(s.n, s.beta, round(s.r))),
+    predict=lambda s: Interval.point(theory.sharp_rank_error(s.n, s.beta, s.r)),
     draw=_rank_error,
-    bound=lambda s: exact(RANK_ROUNDING),
-    resolution=lambda s: 4 * RANK_ROUNDING,
-    settings=tuple(Sketch(32, 64, r, 4.0) for r in (4.0, 8.0, 16.0, 24.0, 31.0)),
+    rounding=RANK_ROUNDING,
+    settings=tuple(Sketch(n=32, rows=64, r=r, beta=4.0) for r in (4, 8, 16, 24, 31)),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Spectrum:
-    """n random queries and keys of width d, with scores of at most `peak`; polynomials of a degree."""
+class Spectrum(Setting):
+    """n random queries and keys of width d, scores of at most `peak`, and the rank of polynomials of a degree."""
 
     n: int
     d: int
@@ -171,7 +162,7 @@ def _unit(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
 # Weights of about 1/n, good to a few eps of their scores: n^2 of them.
 TAIL_ROUNDING = 32 * EPS
 
-SPECTRUM = Claim(
+SPECTRUM = exact_claim(
     name="spectrum-tail",
     statement=r"With scores $|z| \leq M$ of width $d$, some $Q$ of rank $\binom{d+p}{p}$ is as close to $P$ as "
     r"$\|P - Q\|_F \leq e^M \sum_{j>p} M^j/j!$, whatever the length.",
@@ -182,36 +173,34 @@ SPECTRUM = Claim(
     },
     predict=lambda s: Interval.at_most(theory.polynomial_error(s.peak, s.degree)),
     draw=_spectral_tail,
-    bound=lambda s: exact(TAIL_ROUNDING),
-    resolution=lambda s: 4 * TAIL_ROUNDING,
+    rounding=TAIL_ROUNDING,
     settings=tuple(
-        Spectrum(64, 2, degree, theory.rank_of_degree(2, degree), peak)
+        Spectrum(n=64, d=2, degree=degree, rank=theory.rank_of_degree(2, degree), peak=peak)
         for peak in (0.5, 2.0)
         for degree in range(6)
     ),
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class Promise(Sketch):
     """As many rows as the theorem asks for at accuracy epsilon."""
 
-    epsilon: float
+    epsilon: Traced[float]
 
 
 PROMISED = theory.promised_rows(256, 0.7)
 
-PROMISE = Claim[Promise](
+PROMISE = Claim(
     name="linformer-theorem",
     statement=r"$5\ln n/(\epsilon^2-\epsilon^3)$ rows are enough for $\mathbb{E}\|P R^T R w - P w\|^2 \leq "
     r"\epsilon^2 \|P w\|^2$.",
     source="Wang et al. 2020, theorem 1, read as said of every P (foil; a row p of P errs relative to |p| |w|)",
-    hypotheses={"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
+    hypotheses=SKETCHED | {"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
     predict=lambda s: Interval.at_most(s.epsilon**2),
     draw=_product_error,
-    bound=lambda s: normal(CHAOS),
-    resolution=lambda s: 0.2,
-    settings=(Promise(256, PROMISED, float(PROMISED), 12.0, 0.7),),
+    bound=normal(CHAOS),
+    resolution=0.2,
+    settings=(Promise(n=256, rows=PROMISED, r=PROMISED, beta=12.0, epsilon=0.7),),
     expect=Verdict.REFUTED,
     chunk=32,
 )

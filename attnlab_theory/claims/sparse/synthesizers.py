@@ -1,9 +1,9 @@
 """What weights that compare no tokens cannot do: look something up (claims H.5)."""
 
-import dataclasses
+import enum
 import functools
 import math
-from typing import Literal
+from typing import Literal, assert_never
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +18,9 @@ from attnlab_theory.attention import (
 )
 from attnlab_theory.attention.softmax import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict
-from attnlab_theory.stats import Interval, bounded, exact
+from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.sparse import synthesizers as theory
 
 HIDDEN = 16
@@ -27,19 +28,35 @@ HIDDEN = 16
 
 MOST_PLACES = 33
 
-Kind = Literal["attention", "even", "random", "dense"]
+
+class Weighting(enum.StrEnum):
+    """What the weights of a token come from."""
+
+    ATTENTION = "attention"
+    """From its query and all keys."""
+
+    EVEN = "even"
+    """From nothing: all are the same."""
+
+    RANDOM = "random"
+    """From a table of random logits, one row for each place."""
+
+    DENSE = "dense"
+    """From a random network that sees the token alone."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Lookup:
-    """n places, each with a key of its own and a random sign; a last token asks for one key, which is anywhere.
+BLIND_WEIGHTING = Literal[Weighting.EVEN, Weighting.RANDOM, Weighting.DENSE]
 
-    They are the first n of `MOST_PLACES`, the others masked: n is a float, so that one program serves every n.
+
+class Lookup(Setting):
+    """n places, each with a key of its own and a random sign. A last token asks for one key, which is anywhere.
+
+    They are the first n of `MOST_PLACES`. The others are masked.
     """
 
-    kind: Kind
-    n: float
-    strength: float
+    kind: Weighting
+    n: Traced[int]
+    strength: Traced[float]
     """Of the query, or of the logits: their standard deviation."""
 
 
@@ -59,12 +76,19 @@ def _layers(key: PRNGKeyArray, width: int, n: int) -> tuple[Array, Array, Array,
     return w_1[1:], w_1[0], w_2[1:] / HIDDEN**0.5, w_2[0]
 
 
-def _synthesized(key: PRNGKeyArray, s: Lookup, x: Float[Array, "t d"]) -> Float[Array, "t t"]:
-    if s.kind == "even":
-        return jnp.zeros((x.shape[0], x.shape[0]))
-    if s.kind == "random":
-        return s.strength * random_logits(jax.random.normal(key, (x.shape[0], x.shape[0])), x.shape[0])
-    return s.strength * dense_logits(x, *_layers(key, x.shape[1], x.shape[0]))
+def _logits(
+    key: PRNGKeyArray, kind: BLIND_WEIGHTING, strength: Scalar, x: Float[Array, "t d"]
+) -> Float[Array, "t t"]:
+    t, width = x.shape
+    match kind:
+        case Weighting.EVEN:
+            return jnp.zeros((t, t))
+        case Weighting.RANDOM:
+            return strength * random_logits(jax.random.normal(key, (t, t)), t)
+        case Weighting.DENSE:
+            return strength * dense_logits(x, *_layers(key, width, t))
+        case _:
+            assert_never(kind)
 
 
 def _looked_up(key: PRNGKeyArray, s: Lookup) -> Float[Array, ""]:
@@ -74,29 +98,35 @@ def _looked_up(key: PRNGKeyArray, s: Lookup) -> Float[Array, ""]:
     kept = jnp.arange(float(MOST_PLACES)) < s.n
     # The question is always for the first key: its place is what is random.
     query, wanted = jnp.eye(MOST_PLACES)[:1], jnp.where(kept, keys[:, 0], 0) @ signs[:, 0]
-    if s.kind == "attention":
-        output = attention(query, keys, signs, kept[None], scale=s.strength)[0, 0]
-    else:
-        # A token holds its key and its sign; the asking one comes last, and may not look at itself.
-        x = jnp.concatenate([jnp.concatenate([keys, signs], axis=1), jnp.pad(query, ((0, 0), (0, 1)))])
-        values = jnp.pad(signs, ((0, 1), (0, 0)))
-        others = jnp.append(kept, True)[None] & ~jnp.eye(MOST_PLACES + 1, dtype=bool)
-        output = synthesizer_attention(_synthesized(for_weights, s, x), values, others)[-1, 0]
+    match s.kind:
+        case Weighting.ATTENTION:
+            output = attention(query, keys, signs, kept[None], scale=s.strength)[0, 0]
+        case Weighting.EVEN | Weighting.RANDOM | Weighting.DENSE:
+            # A token holds its key and its sign. The asking one comes last, and may not look at itself.
+            x = jnp.concatenate([jnp.concatenate([keys, signs], axis=1), jnp.pad(query, ((0, 0), (0, 1)))])
+            values = jnp.pad(signs, ((0, 1), (0, 0)))
+            others = jnp.append(kept, True)[None] & ~jnp.eye(MOST_PLACES + 1, dtype=bool)
+            output = synthesizer_attention(_logits(for_weights, s.kind, s.strength, x), values, others)[-1, 0]
+        case _:
+            assert_never(s.kind)
     return (jnp.sign(output) == wanted).astype(jnp.float32)
 
 
-PLACES = (3.0, 9.0, 33.0)
+PLACES = (3, 9, 33)
+IN_PLACES = {"n is odd": lambda s: s.n % 2 == 1, f"n <= {MOST_PLACES}": lambda s: s.n <= MOST_PLACES}
+ATTENDED = {"attention": lambda s: s.kind == Weighting.ATTENTION}
+BLIND_TO_CONTENT = {"no attention": lambda s: s.kind != Weighting.ATTENTION}
 
 RECALL_BY_ATTENTION = Claim(
     name="recall-by-attention",
     statement=r"Attention with $e^\beta > n - 1$ looks up the sign kept under a key, always.",
     source="claims H.5, B.1",
-    hypotheses={"the key outweighs the rest": lambda s: s.strength > math.log(s.n - 1)},
-    predict=lambda s: Interval(0.999, 1.0),
+    hypotheses=ATTENDED | {"the key outweighs the rest": lambda s: s.strength > math.log(s.n - 1)},
+    predict=Interval(0.999, 1.0),
     draw=_looked_up,
-    bound=lambda s: bounded(0.0, 1.0),
-    resolution=lambda s: 0.02,
-    settings=tuple(Lookup("attention", n, 8.0) for n in PLACES),
+    bound=bounded(0.0, 1.0),
+    resolution=0.02,
+    settings=tuple(Lookup(kind=Weighting.ATTENTION, n=n, strength=8.0) for n in PLACES),
 )
 
 RECALL_BY_MAJORITY = Claim(
@@ -104,47 +134,55 @@ RECALL_BY_MAJORITY = Claim(
     statement=r"Even weights over $n$ places, $n$ odd, recall a sign with chance "
     r"$\frac{1}{2} + \binom{n-1}{(n-1)/2} 2^{-n}$.",
     source="claims H.5",
-    hypotheses={"n odd, as many places as there are": lambda s: s.n % 2 == 1 and s.n <= MOST_PLACES},
-    predict=lambda s: Interval.point(theory.blind_accuracy(round(s.n))),
+    hypotheses=IN_PLACES | {"even weights": lambda s: s.kind == Weighting.EVEN},
+    predict=lambda s: Interval.point(theory.blind_accuracy(s.n)),
     draw=_looked_up,
-    bound=lambda s: bounded(0.0, 1.0),
-    resolution=lambda s: 0.03,
-    settings=tuple(Lookup("even", n, 0.0) for n in PLACES),
+    bound=bounded(0.0, 1.0),
+    resolution=0.03,
+    settings=tuple(Lookup(kind=Weighting.EVEN, n=n, strength=0.0) for n in PLACES),
 )
 
 RECALL_BY_SYNTHESIZERS = Claim(
     name="recall-by-synthesizers",
     statement="No synthesizer, random or dense, recalls better than even weights do.",
     source="claims H.5; cs224n 2(g)",
-    hypotheses={"n odd, as many places as there are": lambda s: s.n % 2 == 1 and s.n <= MOST_PLACES},
-    predict=lambda s: Interval.at_most(theory.blind_accuracy(round(s.n))),
+    hypotheses=IN_PLACES | BLIND_TO_CONTENT,
+    predict=lambda s: Interval.at_most(theory.blind_accuracy(s.n)),
     draw=_looked_up,
-    bound=lambda s: bounded(0.0, 1.0),
-    resolution=lambda s: 0.03,
+    bound=bounded(0.0, 1.0),
+    resolution=0.03,
     settings=tuple(
-        Lookup(kind, n, strength) for kind in ("random", "dense") for n in PLACES[::2] for strength in (2.0, 8.0)
+        Lookup(kind=kind, n=n, strength=strength)
+        for kind in (Weighting.RANDOM, Weighting.DENSE)
+        for n in PLACES[::2]
+        for strength in (2.0, 8.0)
     ),
 )
 
-RECALL_FOIL = dataclasses.replace(
+RECALL_FOIL = foil(
     RECALL_BY_SYNTHESIZERS,
     name="synthesizers-recall-like-attention",
     statement="A dense synthesizer looks up a sign as attention does, nine times out of ten.",
     source='claims H.5 (foil: "token-token interaction is not needed")',
-    predict=lambda s: Interval.at_least(0.9),
-    settings=tuple(s for s in RECALL_BY_SYNTHESIZERS.settings if s.kind == "dense"),
-    expect=Verdict.REFUTED,
-    stream="recall-by-synthesizers",
+    predict=Interval.at_least(0.9),
+    settings=tuple(s for s in RECALL_BY_SYNTHESIZERS.settings if s.kind == Weighting.DENSE),
+    stream=RECALL_BY_SYNTHESIZERS,
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Intervention:
+class Replaced(enum.StrEnum):
+    """Which tokens are replaced by others, seen from the one whose weights are watched."""
+
+    THE_OTHERS = "the others"
+    ITSELF = "itself"
+
+
+class Intervention(Setting):
     """Weights of the first of n tokens when the others, or it itself, are replaced."""
 
-    kind: Kind
+    kind: Weighting
     n: int
-    replaced: Literal["the others", "itself"]
+    replaced: Replaced
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -154,44 +192,54 @@ def _movement(key: PRNGKeyArray, s: Intervention) -> Float[Array, ""]:
     x = jax.random.normal(for_tokens, (s.n, s.n))
     others = jax.random.normal(for_others, (s.n, s.n))
     first = jnp.arange(s.n)[:, None] == 0
-    y = jnp.where(first, x, others) if s.replaced == "the others" else jnp.where(first, others, x)
+    match s.replaced:
+        case Replaced.THE_OTHERS:
+            y = jnp.where(first, x, others)
+        case Replaced.ITSELF:
+            y = jnp.where(first, others, x)
+        case _:
+            assert_never(s.replaced)
 
     def weights(x: Float[Array, "t d"]) -> Float[Array, "t t"]:
-        if s.kind == "attention":
-            return attention_weights(x, x, scale=s.n**-0.5)
-        return synthesizer_weights(_synthesized(for_weights, Lookup(s.kind, float(s.n), 1.0), x))
+        match s.kind:
+            case Weighting.ATTENTION:
+                return attention_weights(x, x, scale=s.n**-0.5)
+            case Weighting.EVEN | Weighting.RANDOM | Weighting.DENSE:
+                return synthesizer_weights(_logits(for_weights, s.kind, 1.0, x))
+            case _:
+                assert_never(s.kind)
 
     return jnp.max(jnp.abs(weights(y)[0] - weights(x)[0]))
 
 
-# Weights of at most one, good to a few eps in the same place of the same program.
 STILL = 1e-6
+"""Weights of at most one are good to a few eps in the same place of the same program."""
 
-BLIND = Claim(
+BLIND = exact_claim(
     name="synthesizers-compare-no-tokens",
     statement="Whatever the other tokens are replaced by, a synthesizer's row of weights stays as it is; a random "
     "one's even when its own token is.",
     source="claims H.5; Tay et al. 2021, section 3",
-    hypotheses={},
-    predict=lambda s: Interval.point(0.0),
+    predict=Interval.point(0.0),
     draw=_movement,
-    bound=lambda s: exact(STILL),
-    resolution=lambda s: 4 * STILL,
+    rounding=STILL,
     settings=(
-        Intervention("random", 8, "the others"),
-        Intervention("random", 8, "itself"),
-        Intervention("dense", 8, "the others"),
+        Intervention(kind=Weighting.RANDOM, n=8, replaced=Replaced.THE_OTHERS),
+        Intervention(kind=Weighting.RANDOM, n=8, replaced=Replaced.ITSELF),
+        Intervention(kind=Weighting.DENSE, n=8, replaced=Replaced.THE_OTHERS),
     ),
 )
 
-BLIND_FOIL = dataclasses.replace(
+BLIND_FOIL = foil(
     BLIND,
     name="no-weights-move",
     statement="Attention's row of weights stays as it is when the other tokens are replaced, and a dense "
     "synthesizer's when its own token is.",
     source="claims H.5 (foil)",
-    settings=(Intervention("attention", 8, "the others"), Intervention("dense", 8, "itself")),
-    expect=Verdict.REFUTED,
+    settings=(
+        Intervention(kind=Weighting.ATTENTION, n=8, replaced=Replaced.THE_OTHERS),
+        Intervention(kind=Weighting.DENSE, n=8, replaced=Replaced.ITSELF),
+    ),
 )
 
 CLAIMS = (RECALL_BY_ATTENTION, RECALL_BY_MAJORITY, RECALL_BY_SYNTHESIZERS, RECALL_FOIL, BLIND, BLIND_FOIL)

@@ -22,19 +22,19 @@ class Answered:
     """
 
     name: str
-    """Of the person asked for."""
+    """The name of the person asked about."""
     gold: str
     """The birthplace."""
     predicted: str
     """The answer."""
     log_probability: float
-    """Of the whole answer, its closing mark included: natural logarithm."""
+    """The natural logarithm of the probability of the whole answer, its closing mark included."""
     group: Group
     """What the model has seen of this person."""
     variant: str
     """"none" is the model without pretraining, any other the mixer of a pretrained one."""
     seed: int
-    """Of the training run."""
+    """The seed of the training run."""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -73,7 +73,7 @@ class Answers(tuple[Answered, ...]):
     """Answers of one or several models, in the order in which they were given."""
 
     def of(self, *groups: str, **fields: Any) -> "Answers":
-        """Those about persons of the groups (of any, if none is named) whose fields have the given values.
+        """The answers about persons of these groups (all groups if none is named) with these values in their fields.
 
         Raises:
             ValueError: if there is none.
@@ -92,13 +92,13 @@ class Answers(tuple[Answered, ...]):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """In order of first appearance, but the one without pretraining first."""
+        """The variants, in order of first appearance. The one without pretraining comes first."""
         variants = dict.fromkeys(answer.variant for answer in self)
         return tuple(sorted(variants, key=lambda variant: variant != UNTRAINED))
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """In order of first appearance."""
+        """The seeds, in order of first appearance."""
         return tuple(dict.fromkeys(answer.seed for answer in self))
 
     @property
@@ -118,9 +118,9 @@ class Answers(tuple[Answered, ...]):
 
 
 def independent(answers: Answers) -> Answers:
-    """Those of seeds that were asked different questions: of seeds that share theirs, the first stands for all.
+    """The answers of seeds that were asked different questions. Of seeds that share their questions, only the first counts.
 
-    Models of one recipe answer one question much alike: counted once for each seed, it would narrow every interval.
+    Models of one recipe answer a question much alike. If it counted once for each seed, intervals would be too narrow.
     """
     first: dict[tuple[tuple[str, str, str], ...], int] = {}
     for seed in answers.seeds:

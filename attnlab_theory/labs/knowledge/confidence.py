@@ -118,6 +118,6 @@ def sure_of_right(answers: Answers) -> float:
 
 
 def _asked(answers: Answers) -> dict[str, str]:
-    """Of which variant and about whom."""
+    """The setting of estimates: the variant that answered, and the groups of persons it was asked about."""
     groups = dict.fromkeys(answer.group for answer in answers)
     return {"variant": answers[0].variant, "groups": " and ".join(groups)}

@@ -29,7 +29,7 @@ class Answers:
     predictions: tuple[str, ...]
     """What stands between the first mark and the second, or all that was generated if there is no second."""
     log_probability: Float64[np.ndarray, " n"]
-    """Of the prediction's characters and of the mark that closes it, if one does; natural logarithm."""
+    """The natural logarithm of the probability of each prediction, with the mark that closes it if there is one."""
 
     def score(self) -> Score:
         """How many are right, character by character; `Score.interval` says how sure the share is.
@@ -114,5 +114,5 @@ def _answered(
 
 
 def _on_one_line(text: str) -> str:
-    """Without what anybody's reader of lines takes for the end of one."""
+    """The text without any character that some program reads as the end of a line."""
     return re.sub("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", PAD, text)

@@ -14,7 +14,7 @@ Truth = Mapping[tuple[int, str], Person]
 """Generated persons by seed and name."""
 
 RESOLUTION = 0.05
-"""Of a difference between two shares: one that may be nothing supports only where it is known as well as this."""
+"""The resolution of a difference between two shares: a difference that may be 0 must be known this well."""
 
 
 def by_exposure(answers: Answers, truth: Truth, error_rate: float) -> Estimates:
@@ -46,6 +46,7 @@ def verdicts(measured: Estimates) -> Findings:
     return Findings(
         judged(
             _gained(by_wordings[0], by_wordings[-1]),
+            experiment="knowledge",
             claim="more-wordings-are-recalled-better",
             statement="Persons of whom the corpus speaks in more ways, not more often, are recalled more often.",
             source="practical4/4; Allen-Zhu and Li 2023, Physics of language models, part 3.1",

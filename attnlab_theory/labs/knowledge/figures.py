@@ -5,100 +5,60 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.knowledge.accuracy import PUBLISHED
+from attnlab_theory.labs.drawing import as_written, bars, in_percent, interval
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.knowledge.answered import UNTRAINED
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
-LONGEST_LABEL = 24
-"""Characters of a name below a point."""
-
 
 def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure:
-    """A point per seed, the mean over seeds with its interval, and the published range behind."""
+    """A point per seed, and the mean over seeds with its interval."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
-    said = ", ".join(f"{e.setting['variant']} {e.value:.0%}" for e in means)
-    title = f"{group.capitalize()} persons answered right: {said}"
-    figure, (ax,) = style.panels(title, size=(6.8, 4.4))
+    said = ", ".join(f"{_called(e.setting['variant'])} {e.value:.0%}" for e in means)
+    figure, (ax,) = style.panels(f"{group.capitalize()} persons answered right: {said}", size=(6.8, 4.4))
     for x, each in enumerate(means):
-        published = PUBLISHED.get(each.setting["variant"])
-        if published:
-            height = published.highest - published.lowest
-            ax.bar(x, height, 0.66, bottom=published.lowest, color="#e2e2e2", edgecolor="#999999", hatch="////")
-            ax.hlines(published.median, x - 0.33, x + 0.33, color="#555555", linewidth=1.2)
         points = estimates.of("accuracy", group=group, variant=each.setting["variant"])
-        ax.plot(np.full(len(points), x - 0.12), [p.value for p in points], "o", color=style.COLOURS[0], mfc="none")
-        shown = each if seeds > 1 else points[0]
-        _bars(ax, Estimates([shown]), [x + 0.12], series=1)
-    labels = [f"{e.setting['variant']}\n{e.value:.1%}" for e in means]
-    ax.set_xticks(range(len(means)), labels)
+        if seeds > 1:
+            ax.plot(
+                np.full(len(points), x - 0.12), [p.value for p in points], "o", color=style.COLOURS[0], mfc="none"
+            )
+        bars(ax, Estimates([each if seeds > 1 else points[0]]), [x + 0.12 if seeds > 1 else x], series=1)
+    ax.set_xticks(range(len(means)), [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
     ax.grid(visible=False, axis="x")
-    ax.set(xlabel="variant, and its mean accuracy", ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
-    interval = f"mean of {seeds} seeds, {_level(means[0])} t interval" if seeds > 1 else "Clopper-Pearson interval"
-    legend = [Patch(facecolor="#e2e2e2", edgecolor="#999999", hatch="////")]
-    legend += [ax.plot([], [], "o", color=style.COLOURS[0], mfc="none")[0]]
-    legend += [ax.plot([], [], style.MARKERS[1], color=style.COLOURS[1], mfc="white")[0]]
-    names = ["published (homework data): range, median", "one seed", interval]
-    figure.legend(legend, names, loc="outside lower left", ncols=3, fontsize=8)
+    ax.set(xlabel="model, and its accuracy", ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
+    ax.set_xlim(-0.5, len(means) - 0.5)
+    kind = f"mean of {seeds} seeds, t" if seeds > 1 else "Clopper-Pearson"
+    if seeds > 1:
+        ax.plot([], [], "o", color=style.COLOURS[0], mfc="none", label="one seed")
+    ax.plot([], [], style.MARKERS[1], color=style.COLOURS[1], mfc="white", label=interval(means[0], kind))
+    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    return figure
-
-
-def accuracy_of_files(estimates: Estimates, published: str | None = None) -> Figure:
-    """The accuracy of each file of predictions with its interval, in their order.
-
-    Args:
-        estimates: from `predicted.scored`.
-        published: the variant whose published range is drawn behind.
-    """
-    found = estimates.of("accuracy")
-    labels = [_as_written(e.setting["label"]) for e in found]
-    pairs = [*zip(labels, found, strict=True)]
-    said = ", ".join(f"{e.value:.1%} ({label})" for label, e in pairs[:1] + pairs[1:][-1:])
-    title = f"{found[0].draws} questions answered right: {said}"
-    figure, (ax,) = style.panels(title, size=(max(5.6, 0.9 * len(found) + 1.6), 4.4))
-    if published:
-        range_of = PUBLISHED[published]
-        highest = " (the highest told in a README)" if range_of.told else ""
-        label = f"published, {published}: median of {range_of.models} models, and range{highest}"
-        ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
-        ax.axhline(range_of.median, color="#555555", linewidth=1.2)
-    places = [float(x) for x in range(len(found))]
-    _bars(ax, found, places, series=0, label=f"{_level(found[0])} Clopper-Pearson interval")
-    crowded = max(map(len, labels)) * len(labels) > 60
-    ax.set_xticks(places, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
-    ax.grid(visible=False, axis="x")
-    ax.set(ylabel="right answers", xlim=(-0.5, len(found) - 0.5))
-    ax.set_ylim(bottom=-0.02 * ax.get_ylim()[1])
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    figure.legend(loc="outside lower left", ncols=1, fontsize=8)
     return figure
 
 
 def reliability(estimates: Estimates) -> Figure:
     """Accuracy against confidence, in bins of equally many answers."""
     variants = _variants(estimates.of("accuracy at confidence"))
-    bins = estimates.of("accuracy at confidence", variant=variants[-1])
-    off = float(np.average([b.setting["confidence"] - b.value for b in bins], weights=[b.draws for b in bins]))
+    found = estimates.of("accuracy at confidence", variant=variants[-1])
+    off = float(np.average([b.setting["confidence"] - b.value for b in found], weights=[b.draws for b in found]))
     word = "too confident" if off > 0 else "not confident enough"
     figure, (ax,) = style.panels(
-        f"{variants[-1]} is {word}, by {100 * abs(off):.0f} points on average", size=(5.6, 4.6)
+        f"{_called(variants[-1])} is {word}, by {100 * abs(off):.0f} points on average", size=(5.6, 4.6)
     )
     ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="calibrated")
     for series, variant in enumerate(variants):
-        bins = estimates.of("accuracy at confidence", variant=variant)
-        _bars(ax, bins, [b.setting["confidence"] for b in bins], series=series, label=variant, line=True)
-    ax.set(xlabel="confidence: probability of the whole answer", ylabel=f"right answers, {_groups(bins)}")
+        found = estimates.of("accuracy at confidence", variant=variant)
+        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=_called(variant), line=True)
+    ax.set(xlabel="confidence: probability of the whole answer", ylabel=f"right answers, {_groups(found)}")
     ax.set_ylim(-0.02, 1.02)
-    ax.legend(loc="upper left", title=f"{_level(bins[0])} intervals", title_fontsize=9)
-    return _in_percent(figure, ax)
+    ax.legend(loc="upper left", title=interval(found[0]), title_fontsize=9)
+    return in_percent(figure, ax)
 
 
 def abstention(estimates: Estimates) -> Figure:
@@ -107,29 +67,29 @@ def abstention(estimates: Estimates) -> Figure:
     curve = estimates.of("accuracy of the surest", variant=variants[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
-        f"Answering its surest {half.setting['coverage']:.0%} lifts {variants[-1]} "
-        f"from {curve[-1].value:.0%} to {half.value:.0%} right"
+        f"{_called(variants[-1])}: {curve[-1].value:.0%} of all answers are right, "
+        f"{half.value:.0%} of the surest {half.setting['coverage']:.0%}"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.4))
     for series, variant in enumerate(variants):
         curve = estimates.of("accuracy of the surest", variant=variant)
         xs = [e.setting["coverage"] for e in curve]
         colour, dash = style.COLOURS[series % 7], style.DASHES[series % 7]
-        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=variant)
+        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=_called(variant))
         ends = [e.interval.low for e in curve], [e.interval.high for e in curve]
         ax.fill_between(xs, *ends, color=colour, alpha=0.15, linewidth=0)
     ax.set(xlabel="coverage: share of questions answered", ylabel=f"right among those answered,\n{_groups(curve)}")
     ax.set(xlim=(0, 1), ylim=(-0.02, 1.02))
-    ax.legend(loc="best", title=f"{_level(curve[0])} at each point", title_fontsize=9)
-    return _in_percent(figure, ax)
+    ax.legend(loc="best", title=interval(curve[0]), title_fontsize=9)
+    return in_percent(figure, ax)
 
 
 def confidences(estimates: Estimates) -> Figure:
-    """How confident right and wrong answers are, a panel per variant."""
+    """How confident right and wrong answers are, in one panel for each variant."""
     variants = _variants(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
-    known = [f"{v} {areas[v].value:.2f}" for v in variants if v in areas]
-    title = "A right answer is the surer one with probability " + ", ".join(known) if known else "Confidences"
+    known = [f"{_called(v)} {areas[v].value:.2f}" for v in variants if v in areas]
+    title = "Chance that a right answer is surer than a wrong one: " + ", ".join(known) if known else "Confidences"
     figure, axes = style.panels(title, 1, len(variants), size=(3.4 * len(variants) + 0.6, 3.6))
     for ax, variant in zip(axes, variants, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
@@ -141,9 +101,9 @@ def confidences(estimates: Estimates) -> Figure:
             label = f"{'right' if right else 'wrong'} ({bins[0].draws})"
             look = {"edgecolor": colour, "facecolor": (colour, 0.15), "hatch": hatch, "linewidth": 1.4}
             ax.stairs([b.value for b in bins], edges, fill=True, label=label, **look)
-        ax.set(xlabel="confidence", title=variant, xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(xlabel="confidence", title=_called(variant), xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(loc="upper center")
-        _in_percent(figure, ax)
+        in_percent(figure, ax)
     axes[0].set_ylabel(f"share of such answers,\n{_groups(estimates.of('share at confidence'))}")
     return figure
 
@@ -226,7 +186,7 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
         ax.axvline(edge, color=style.COLOURS[1], linewidth=1, linestyle="--")
     ax.grid(visible=False)
     ax.set(ylabel="character that looks")
-    ax.set(xlabel=f"character looked at (dashed: {_as_written(name)}; {MASK}: mark that asks for the answer)")
+    ax.set(xlabel=f"character looked at (dashed: {as_written(name)}; {MASK}: mark that asks for the answer)")
     return figure
 
 
@@ -236,32 +196,7 @@ FIGURES: dict[str, Callable[[Estimates], Figure]] = {
     "abstention": abstention,
     "confidences": confidences,
 }
-"""Those that need nothing but estimates."""
-
-
-def _bars(
-    ax: Axes, found: Estimates, xs: Sequence[float], *, series: int, label: str | None = None, line: bool = False
-) -> None:
-    """Estimates at the given places with their intervals, which need not be centred on them."""
-    values = np.array([e.value for e in found])
-    ends = np.array([(e.value - e.interval.low, e.interval.high - e.value) for e in found]).T
-    ax.errorbar(
-        xs,
-        values,
-        yerr=np.maximum(ends, 0),
-        label=label,
-        fmt=style.MARKERS[series % 7],
-        color=style.COLOURS[series % 7],
-        markerfacecolor="white",
-        linestyle=style.DASHES[series % 7] if line else "",
-        linewidth=1.2,
-    )
-
-
-def _as_written(label: str) -> str:
-    """A label without the meaning that matplotlib gives to dollars, and cut where it would cover its neighbours."""
-    short = label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
-    return short.replace("$", r"\$")
+"""The figures that need nothing but estimates, by name."""
 
 
 def _variants(estimates: Estimates) -> list[str]:
@@ -270,10 +205,6 @@ def _variants(estimates: Estimates) -> list[str]:
 
 def _groups(estimates: Estimates) -> str:
     return f"{estimates[0].setting['groups']} persons"
-
-
-def _level(estimate: Estimate) -> str:
-    return f"{100 * (1 - estimate.error_rate):.10g}%"
 
 
 def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:
@@ -291,7 +222,5 @@ def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], varian
     return format(float(np.mean(ends)), form) if ends else ""
 
 
-def _in_percent(figure: Figure, ax: Axes) -> Figure:
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(1.0))
-    return figure
+def _called(variant: str) -> str:
+    return "not pretrained" if variant == UNTRAINED else variant

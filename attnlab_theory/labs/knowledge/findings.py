@@ -11,7 +11,7 @@ from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers, independe
 from attnlab_theory.stats import Interval
 
 RESOLUTION = 0.2
-"""Of a share: as fine as the 60 held-out persons of one seed allow, wherever their accuracy lies near an end."""
+"""The resolution of a share. The 60 held-out persons of one seed allow it where accuracy is near 0 or 1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,6 +80,7 @@ def verdicts(answers: Answers, measured: Estimates, expected: Expected | None = 
             chosen.append(
                 judged(
                     estimate,
+                    experiment="knowledge",
                     claim="pretraining-changes-the-answers",
                     statement="McNemar's exact test tells the pretrained model from the untrained one.",
                     source="practical4/4a; McNemar 1947",
@@ -91,6 +92,7 @@ def verdicts(answers: Answers, measured: Estimates, expected: Expected | None = 
             chosen.append(
                 judged(
                     estimate,
+                    experiment="knowledge",
                     claim="confidence-tells-right-from-wrong",
                     statement="A right answer has more confidence than a wrong one, more often than not.",
                     source="practical4/4b",
@@ -122,6 +124,7 @@ def _accuracy_claim(estimate: Estimate, answers: Answers, expected: Expected) ->
         return None
     return judged(
         estimate,
+        experiment="knowledge",
         claim=claim,
         statement=statement.replace("%", r"\%"),
         source=source,

@@ -38,12 +38,12 @@ class Lab:
 
     preset: Preset
     variants: tuple[str, ...]
-    """Those of `variants.VARIANTS`, and "none": vanilla without pretraining."""
+    """Names of `variants.VARIANTS`, and "none", which is vanilla without pretraining."""
     seeds: tuple[int, ...]
     material: Callable[[int], Material]
-    """Of each seed."""
+    """The corpus and the questions of a seed."""
     folder: Path
-    """For the models."""
+    """The folder for the models."""
 
     def __post_init__(self) -> None:
         if not self.variants or not self.seeds:

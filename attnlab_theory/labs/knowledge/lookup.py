@@ -37,6 +37,15 @@ class Map:
         rows = [[round(float(weight), 4) for weight in row] for row in self.weights]
         return {**dataclasses.asdict(self), "weights": rows}
 
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Map":
+        """What `as_json` wrote.
+
+        Raises:
+            TypeError: if a field is missing or unknown.
+        """
+        return cls(**{**value, "weights": np.array(value["weights"])})
+
 
 def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate: float) -> Estimates:
     """`weight on the name` of every head, counted from 1: what the mark behind the question, whose row decides the
@@ -86,7 +95,7 @@ def _head(answers: Answers, layer: int, head: int) -> dict[str, Any]:
 
 
 def _weights(model: GPT, characters: Characters, texts: list[str]) -> Float[np.ndarray, "n layers h t t"]:
-    """Of all texts; what fills a short one up at its end is seen by nothing in front of it."""
+    """The weights of all heads for all texts. Short texts are filled up at the end, where no character looks."""
     tokens = np.zeros((len(texts), max(map(len, texts))), np.int32)
     for row, encoded in enumerate(characters.encode_lines(texts)):
         tokens[row, : len(encoded)] = encoded

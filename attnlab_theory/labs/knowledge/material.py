@@ -17,7 +17,7 @@ class Material:
 
     corpus: Corpus
     asked: Mapping[Group, Questions]
-    """By what the models have seen of the persons; finetuning learns those of "finetuned"."""
+    """The questions, by group of persons. Finetuning learns those of the group "finetuned"."""
     persons: tuple[Person, ...] = ()
     """The truth about generated persons."""
 
@@ -33,7 +33,7 @@ class Material:
 
     @functools.cached_property
     def questions(self) -> Questions:
-        """All of them, group after group."""
+        """All questions, group after group."""
         groups = self.asked.values()
         asked = tuple(question for group in groups for question in group.asked)
         places = tuple(place for group in groups for place in group.answers)
@@ -41,7 +41,7 @@ class Material:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """Of every one of `questions`."""
+        """The group of the person in each of `questions`."""
         return tuple(group for group, questions in self.asked.items() for _ in questions.asked)
 
 

@@ -143,7 +143,7 @@ def _numbered(places: list[str]) -> np.ndarray:
 
 
 def _models(answers: Answers) -> list[tuple[str, int, Answers]]:
-    """Those that were asked for names never seen."""
+    """The answers about persons who were never seen."""
     models = dict.fromkeys((a.variant, a.seed) for a in answers if a.group == "never-seen")
     return [(variant, seed, answers.of(variant=variant, seed=seed)) for variant, seed in models]
 

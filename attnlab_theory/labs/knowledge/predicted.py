@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from attnlab_theory.labs.comparisons import gained
 from attnlab_theory.labs.estimates import Estimates, share
-from attnlab_theory.labs.knowledge.accuracy import gained
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, read_predictions
 
 
 def scored(paths: Sequence[Path], labels: Sequence[str], questions: Questions, error_rate: float) -> Estimates:
-    """`accuracy` of each file, and of all but the first what `accuracy.gained` says beside the first.
+    """`accuracy` of each file, and of all but the first what `comparisons.gained` says beside the first.
 
     Args:
         paths: each with one answer per line, in the order of the questions; an answer is right letter for letter.

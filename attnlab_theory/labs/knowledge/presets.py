@@ -4,8 +4,9 @@ import dataclasses
 from typing import Any, Literal
 
 from attnlab_theory.labs.knowledge.findings import Expected
-from attnlab_theory.labs.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING, Recipe
+from attnlab_theory.labs.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
 from attnlab_theory.labs.knowledge.variants import configured
+from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.corpora.corruption import Corruption
 from attnlab_theory.language.models.config import GPTConfig
 
@@ -24,9 +25,9 @@ class Preset:
     corruption: Corruption
     pretraining: Recipe
     finetuning: Recipe
-    """Behind pretraining."""
+    """The recipe of finetuning after pretraining."""
     from_scratch: Recipe
-    """Of finetuning without pretraining."""
+    """The recipe of finetuning without pretraining."""
     expected: Expected
 
     def config(self, variant: str, vocabulary: int) -> GPTConfig:

@@ -1,7 +1,6 @@
 """Everything that a run of the lab found, as files: findings, numbers, answers, curves and figures."""
 
 import dataclasses
-import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from rich.table import Table
 from attnlab_theory import files
 from attnlab_theory.claims import Findings
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.knowledge import evaluate, exposure, findings, lookup
+from attnlab_theory.labs.knowledge import drawing, evaluate, exposure, findings, lookup
 from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers
 from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.lab import Lab, answered
@@ -21,13 +20,13 @@ from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.report import record
 
 ERROR_RATE = 0.05
-"""Of each interval, and so of each verdict: one seed asks 60 held-out persons, which bear no smaller one."""
+"""The error rate of each interval and verdict. One seed asks 60 held-out persons, too few for a smaller rate."""
 
 ABOUT = "knowledge.run.json"
-"""File that says what was run, by which a folder is known as a run's."""
+"""The file that says what was run. A folder with this file belongs to a run."""
 
 POINTS = 100
-"""Of a loss curve: each is the mean over as many steps as it takes."""
+"""How many points a loss curve has. Each is a mean over equally many steps."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Results:
     curves: tuple[Mapping[str, Any], ...]
     """Rows with variant, seed, step of pretraining, and its loss in nats or the accuracy that it led to."""
     maps: tuple[lookup.Map, ...]
-    """Of every pretrained variant whose mixer has weights, for the first seed."""
+    """Attention maps of the first seed, for every pretrained variant that has attention weights."""
 
     def table(self) -> Table:
         """Right answers by variant and group, the mean over all seeds."""
@@ -111,9 +110,6 @@ def write(found: Results, folder: Path) -> None:
     Raises:
         OSError: if the folder cannot be written.
     """
-    from attnlab_theory.labs.knowledge import figures
-    from attnlab_theory.report import style
-
     tables = {
         "answers": [answer.as_json() for answer in found.answers],
         "estimates": [estimate.as_json() for estimate in found.estimates],
@@ -124,22 +120,11 @@ def write(found: Results, folder: Path) -> None:
     for name, rows in tables.items():
         if rows:
             files.write_text(folder / f"{name}.json", record.to_text(rows))
-    drawn = {name: functools.partial(draw, found.estimates) for name, draw in figures.FIGURES.items()}
-    drawn["knowledge"] = drawn.pop("accuracy_by_variant")
-    if found.curves:
-        drawn["learning_curves"] = functools.partial(figures.learning_curves, found.curves)
-    for each in found.maps:
-        head = f"{each.variant}, layer {each.layer}, head {each.head}"
-        drawn[f"attention_of_{each.variant}"] = functools.partial(
-            figures.attention_map, each.weights, each.characters, name=each.name, head=head
-        )
-    for name, draw in drawn.items():
-        with files.replacing_all(folder / name, (".svg", ".png")) as written:
-            style.save(draw, list(written.values()))
+    drawn = drawing.draw(found.estimates, found.curves, found.maps, folder)
     if (folder / ABOUT).exists():
         perhaps = {"learning_curves", *(f"attention_of_{variant}" for variant in VARIANTS)}
         old = [f"{name}.json" for name, rows in tables.items() if not rows]
-        old += [f"{name}{suffix}" for name in perhaps - drawn.keys() for suffix in (".svg", ".png")]
+        old += [f"{name}{suffix}" for name in perhaps - drawn for suffix in (".svg", ".png")]
         for name in old:
             (folder / name).unlink(missing_ok=True)
 
@@ -151,8 +136,8 @@ def _looked_up(lab: Lab, answers: Answers, variant: str) -> tuple[Estimates, Seq
     if not saved.model.config.mixer.scored:
         return Estimates(), ()
     chosen = answers.of("held-out", variant=variant, seed=seed)
-    looking = lookup.on_the_name(saved.model, saved.characters, chosen, ERROR_RATE)
-    return looking, (lookup.lookup(saved.model, saved.characters, chosen, looking),)
+    looking = lookup.on_the_name(saved.model, saved.text, chosen, ERROR_RATE)
+    return looking, (lookup.lookup(saved.model, saved.text, chosen, looking),)
 
 
 def _curves(lab: Lab, answers: Answers) -> list[dict[str, Any]]:

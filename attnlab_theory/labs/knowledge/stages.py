@@ -7,32 +7,28 @@ nothing is pretrained.
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import jax
 
 from attnlab_theory import refuse
+from attnlab_theory.labs import batching
 from attnlab_theory.labs.knowledge.corpora import labels
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset, Questions, vocabulary
-from attnlab_theory.labs.knowledge.recipes import Recipe, RuleName
+from attnlab_theory.labs.knowledge.recipes import RuleName
 from attnlab_theory.labs.knowledge.variants import name_of, variant
+from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
-from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing, in_file_order, pack, shuffled
 from attnlab_theory.language.corpora.corruption import Corruption
 from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.runs import Run
-from attnlab_theory.language.schedules import Cosine, HomeworkCosine, Schedule
 from attnlab_theory.language.text.characters import Characters
-from attnlab_theory.language.train import Epochs, Training
 from attnlab_theory.seeds import key_for
-
-CUTS = {"sorted": by_length, "packed": by_packing}
-"""By `Recipe.micro_batches`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +104,7 @@ def storing(
         corpus: one person per line.
         questions: of the training file.
         start, recipe: as `pretraining`.
-        rule: how a place is read off a line (`language.corpora.labels`).
+        rule: how a place is read off a line (`corpora.labels`).
         questions_too: whether the questions are targets as well as the answers; less is recalled then.
 
     Raises:
@@ -157,14 +153,14 @@ def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
             raise ValueError(
                 f"{path} holds a model with {field} {getattr(config, field)}, not {number}; leave the option away"
             )
-    theirs, ours = set(saved.characters.symbols), set(corpus.characters.symbols)
+    theirs, ours = set(saved.text.symbols), set(corpus.characters.symbols)
     if theirs != ours:
         one = min(theirs ^ ours)
         raise ValueError(
             f"{path} was trained with another vocabulary than that of {corpus.source}: {one!r} (U+{ord(one):04X}) "
             f"is only in {'that' if one in ours else 'the former'}; name the corpus of its pretraining"
         )
-    if saved.characters.symbols != corpus.characters.symbols:
+    if saved.text.symbols != corpus.characters.symbols:
         raise ValueError(
             f"{path} has the characters of {corpus.source} in another order: it was written by no attnlab"
         )
@@ -181,9 +177,11 @@ def _run(
     start: GPTConfig | Saved,
     recipe: Recipe,
     dataset: CharCorruptionDataset | NameDataset,
-    data: Mapping[str, Any],
+    told: Mapping[str, Any],
 ) -> Run:
-    recipe = dataclasses.replace(recipe, rows=_rows(recipe, stage))
+    # Questions are half as long as documents.
+    rows = batching.rows(recipe, on_processor=4 if stage == "pretrain" else 8)
+    recipe = dataclasses.replace(recipe, rows=rows)
     refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch, rows=recipe.rows)
     refuse.not_positive(learning_rate=recipe.rate)
     if recipe.rate == math.inf:
@@ -193,14 +191,14 @@ def _run(
         raise ValueError(
             f"{name_of(config)} cannot keep apart the documents of a packed row; take sorted micro-batches"
         )
-    epochs = _packed(dataset, config.block, recipe) if recipe.packed else _one_per_row(dataset, recipe)
-    training = _training(recipe, corpus.documents * config.block, epochs.steps)
+    data = batching.batched(dataset, recipe, width=config.block)
+    training = batching.training(recipe, corpus.documents * config.block, data.steps)
     origin = {
         "stage": stage,
         "variant": name_of(config),
         "recipe": dataclasses.asdict(recipe),
         "corpus": fingerprint(corpus.text),
-        **data,
+        **told,
         "start": _origin(start),
     }
     if jax.local_device_count() > 1:
@@ -209,77 +207,12 @@ def _run(
     return Run(
         first=lambda: _first(start, recipe.seed),
         config=config,
-        characters=corpus.characters,
-        epochs=epochs.batches,
+        text=corpus.characters,
+        epochs=data.batches,
         training=training,
-        steps=epochs.steps,
+        steps=data.steps,
         origin=origin,
     )
-
-
-class _Epochs(NamedTuple):
-    """The data of a whole stage."""
-
-    batches: Epochs
-    steps: int
-    """In all epochs together."""
-
-
-def _one_per_row(dataset: CharCorruptionDataset | NameDataset, recipe: Recipe) -> _Epochs:
-    def batches(number: int) -> Iterator[Batch]:
-        return in_file_order(_ordered(dataset.epoch(number), recipe, number), recipe.batch)
-
-    return _Epochs(batches, recipe.epochs * -(-len(dataset) // recipe.batch))
-
-
-def _packed(dataset: CharCorruptionDataset | NameDataset, width: int, recipe: Recipe) -> _Epochs:
-    def rows(number: int) -> Batch:
-        return pack(dataset.epoch(number), width=width)
-
-    def batches(number: int) -> Iterator[Batch]:
-        return in_file_order(_ordered(rows(number), recipe, number), recipe.batch, fill=True)
-
-    # How many rows an epoch takes depends on what is cut out in it.
-    return _Epochs(batches, sum(-(-len(rows(number).x) // recipe.batch) for number in range(recipe.epochs)))
-
-
-def _ordered(examples: Batch, recipe: Recipe, epoch: int) -> Batch:
-    return shuffled(examples, seed=recipe.seed, epoch=epoch) if recipe.shuffled else examples
-
-
-def _training(recipe: Recipe, places: int, steps: int) -> Training:
-    """The recipe's numbers, made absolute by the places of one pass over the pretraining corpus."""
-    if recipe.fall is None:
-        schedule: Schedule = Cosine(peak=recipe.rate, steps=steps, warmup=steps // 100)
-    elif recipe.fall * places <= HomeworkCosine.warmup_tokens:
-        raise ValueError(
-            f"the homework's learning rate warms up for {HomeworkCosine.warmup_tokens:,} characters, PAD included, "
-            f"and {recipe.fall} passes over this corpus are only {recipe.fall * places:,}: take a longer corpus or "
-            "the schedule cosine"
-        )
-    else:
-        schedule = HomeworkCosine(peak=recipe.rate, final_tokens=recipe.fall * places)
-    return Training(
-        schedule=schedule,
-        epochs=recipe.epochs,
-        split=_whole if recipe.packed else functools.partial(CUTS[recipe.micro_batches], rows=recipe.rows),
-        seed=recipe.seed,
-        precision=recipe.precision,
-    )
-
-
-def _whole(batch: Batch) -> tuple[Batch, ...]:
-    return (batch,)
-
-
-def _rows(recipe: Recipe, stage: str) -> int:
-    if recipe.rows is not None:
-        return recipe.rows
-    if jax.default_backend() == "cpu":
-        # About 400 places each: questions are half as long as documents.
-        return 4 if stage == "pretrain" else 8
-    # A packed batch fills half of its rows or less, and the last micro-batch is filled up with PAD.
-    return recipe.batch if recipe.micro_batches == "sorted" else -(-recipe.batch // 4)
 
 
 def _first(start: GPTConfig | Saved, seed: int) -> GPT:

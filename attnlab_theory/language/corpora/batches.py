@@ -34,6 +34,11 @@ class Batch(NamedTuple):
         return int(np.count_nonzero(self.y))
 
     @property
+    def places(self) -> int:
+        """Tokens that it has room for, PAD among them."""
+        return int(np.size(self.y))
+
+    @property
     def lengths(self) -> Int[np.ndarray, "b"]:
         """For every row the place of its last target, plus one: what lies behind bears on no loss."""
         real = np.asarray(self.y) != PAD_ID

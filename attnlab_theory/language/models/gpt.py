@@ -15,12 +15,14 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models import gpt2
 from attnlab_theory.language.models.block import Block
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.layers import (
     LayerNorm,
     Linear,
+    at_least_single,
     dropout,
     first_weights,
     keys_of,
@@ -29,8 +31,9 @@ from attnlab_theory.language.models.layers import (
 )
 from attnlab_theory.language.models.mixing import Kept, Slot, in_slots
 from attnlab_theory.language.models.weighing import Place, place
+from attnlab_theory.language.text.characters import PAD_ID
 
-__all__ = ["GPT", "Cache", "GPTConfig", "decayed", "load_gpt2", "parameter_count"]
+__all__ = ["GPT", "Cache", "GPTConfig", "load_gpt2", "parameter_count"]
 
 Cache = tuple[Kept, ...]
 """One entry per layer, each with a slot per position."""
@@ -94,6 +97,24 @@ class GPT(eqx.Module):
         self.refuse_unfit(tokens, segments, positions)
         where = place(tokens.shape[0], tokens.shape[1], segments, positions)
         return self._logits(self._through(tokens, where, key)[0])
+
+    def summed_loss(self, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
+        """Minus the log-probability of the batch's targets, in nats, summed; PAD is no target."""
+        x, y, segments, positions = jax.tree.map(jnp.asarray, batch)
+        logits = at_least_single(self.rows(x, segments=segments, positions=positions, key=key))
+        # A comparison with every class: the gradient of a gather would be a scatter, one number at a time.
+        chosen = y[:, :, None] == jnp.arange(logits.shape[2], dtype=y.dtype)[None, None, :]
+        given = jnp.sum(jnp.where(chosen, logits, 0), axis=2)
+        lost = jax.nn.logsumexp(logits, axis=2) - given
+        return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
+
+    def decayed(self) -> PyTree[bool]:
+        """Which parameters weight decay shrinks: all but biases, as in the homework.
+
+        LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed there: the homework's list of
+        exceptions goes by names that these do not bear. Random projections are no parameters.
+        """
+        return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), self)
 
     def empty_cache(self, capacity: int | None = None) -> Cache:
         """A cache for `capacity` positions of one row, by default a block.
@@ -230,15 +251,6 @@ def parameter_count(model: GPT) -> int:
     """How many numbers are learned."""
     learned = jax.tree.map_with_path(lambda path, x: 0 if _name(path) == "projection" else x.size, model)
     return sum(jax.tree.leaves(learned))
-
-
-def decayed(model: GPT) -> PyTree[bool]:
-    """Which parameters weight decay shrinks: all but biases, as in the homework.
-
-    LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed there: the homework's list of
-    exceptions goes by names that these do not bear. Random projections are no parameters.
-    """
-    return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), model)
 
 
 def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None) -> GPT:

@@ -5,8 +5,8 @@ Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), "Vocabul
 
 import dataclasses
 import functools
-from collections.abc import Iterable
-from typing import SupportsIndex
+from collections.abc import Iterable, Mapping
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int, Int32
@@ -44,6 +44,21 @@ class Characters:
                     f"line {line} of {where} holds {_shown(mark)}, which stands for what is missing; take it out"
                 )
         return cls(PAD + MASK + "".join(sorted(set(text))))
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Characters":
+        """The vocabulary that `as_json` wrote.
+
+        Raises:
+            ValueError: if it holds no text of symbols, or one that is no vocabulary.
+        """
+        if not isinstance(record.get("symbols"), str):
+            raise ValueError(f"characters have a text of symbols, not {record.get('symbols')!r}")
+        return cls(record["symbols"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Its kind and its symbols."""
+        return {"kind": "characters", "symbols": self.symbols}
 
     def __len__(self) -> int:
         return len(self.symbols)

@@ -8,19 +8,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab_theory.attention import attention_weights, positive_features
-from attnlab_theory.claims import Claim
-from attnlab_theory.claims.features.bias import ORTHOGONAL, PLAIN_QR, UNBIASED, Along, orthogonal_without_signs
-from attnlab_theory.claims.features.pair import Pair, once, pair, points, projection
-from attnlab_theory.claims.judging import with_fields
+from attnlab_theory.claims import Claim, Setting
+from attnlab_theory.claims.features.bias import (
+    ORTHOGONAL,
+    PLAIN_QR,
+    UNBIASED,
+    EqualPoints,
+    orthogonal_without_signs,
+)
+from attnlab_theory.claims.features.pair import PairOfPoints, once, pair, points, projection
 from attnlab_theory.museum import exhibit
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.sampling import orthogonal_projection
 from attnlab_theory.stats import Interval, bounded
+from attnlab_theory.theory.features.estimator import Estimator
 
-SMALL = once(pair("positive", 16, 0.25, 36.0))
+SMALL = once(pair(Estimator.POSITIVE, 16, 0.25, 36.0))
 """A query and a key that are nearly opposite: the kernel is 1.3e-4."""
 
-ALONG = Along(4, 1.0)
+ALONG = EqualPoints(d=4, sum_square=1.0)
 """A query and a key on the first axis."""
 
 
@@ -31,7 +37,7 @@ def not_scaled(key, setting):
 
 
 def _exponent(setting):
-    return jnp.asarray(setting.length - setting.difference, float) / 4
+    return jnp.asarray(setting.sum_square - setting.difference_square, float) / 4
 
 
 UNSCALED = Bug(
@@ -95,7 +101,7 @@ def _ratios(wrong) -> exhibit.Exhibit:
 
     @functools.partial(jax.jit, static_argnames="draw")
     def mean(draw, difference):
-        setting = with_fields(Pair, {**vars(SMALL), "difference": difference})
+        setting = PairOfPoints.with_traced({**SMALL.fields(), "difference_square": difference})
         return jnp.mean(jax.vmap(lambda key: draw(key, setting))(jax.random.split(jax.random.key(0), 4096)))
 
     right, off = (np.log10([float(mean(f, x)) for x in differences]) for f in (UNBIASED.draw, wrong))
@@ -105,7 +111,7 @@ def _ratios(wrong) -> exhibit.Exhibit:
         columns="log10 of the exact value",
         right=right,
         wrong=off,
-        over=(SMALL.length - differences) / 4 / np.log(10),
+        over=(SMALL.sum_square - differences) / 4 / np.log(10),
     )
 
 
@@ -124,8 +130,7 @@ def _mean_rows() -> exhibit.Exhibit:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Strangers:
+class Strangers(Setting):
     """n queries and n keys of width d, normal and independent."""
 
     n: int
@@ -151,12 +156,11 @@ FAIR = Claim(
     name="strangers-get-equal-weight",
     statement="A query gives each of n keys that know nothing of it the weight 1/n, on average.",
     source="by exchangeability of the keys",
-    hypotheses={},
     predict=lambda s: Interval.point(1 / s.n),
     draw=independent,
-    bound=lambda s: bounded(0.0, 1.0 + 1e-5),
-    resolution=lambda s: 0.05,
-    settings=(Strangers(8, 16),),
+    bound=bounded(0.0, 1.0 + 1e-5),
+    resolution=0.05,
+    settings=(Strangers(n=8, d=16),),
     chunk=128,
 )
 

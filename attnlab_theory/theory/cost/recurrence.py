@@ -1,53 +1,59 @@
-"""How a gradient fares over a distance, in a recurrent layer and in attention (claims I.4).
+"""A recurrent layer beside attention: operations, the longest chain, the largest array (claims I.3)."""
 
-The layer is h_i = tanh(W h_{i-1} + x_i), its recurrent matrix W normal with entries of variance gain^2 / d and its
-inputs normal of variance drive^2; or the same without tanh.
-"""
+import enum
+from typing import assert_never
 
-import math
-from collections.abc import Callable
-
-import numpy as np
+from attnlab_theory.theory.cost.layers import FLOAT, mixing
 
 
-def _normal_mean(f: Callable[[np.ndarray], np.ndarray], deviation: float) -> float:
-    """E f(x) of a normal x: by the trapezoid rule, which tanh's poles at a distance of pi / 2 leave exact."""
-    nodes = np.linspace(-12, 12, 2 * math.ceil(96 * max(deviation, 1.0)) + 1)
-    chances = np.exp(-(nodes**2) / 2)
-    return float(np.sum(chances * f(deviation * nodes)) / np.sum(chances))
+class LayerKind(enum.StrEnum):
+    """How a layer lets a token see the tokens before it."""
+
+    PLAIN = "plain"
+    """Attention, the weights of all pairs at once."""
+
+    BLOCKED = "blocked"
+    """Attention, the weights of a block of keys at a time."""
+
+    RECURRENT = "recurrent"
+    """A state that is handed on from token to token."""
 
 
-def settled_variance(gain: float, drive: float) -> float:
-    """The variance q of a unit's input once the layer has run for long: q = gain^2 E[tanh(sqrt(q) z)^2] + drive^2.
-
-    Infinitely wide layers; iterated from above, where the right side, concave in q, brings it down.
-    """
-    q = gain**2 + drive**2
-    for _ in range(500):
-        q = gain**2 * _normal_mean(lambda x: np.tanh(x) ** 2, math.sqrt(q)) + drive**2
-    return q
+def recurrent(t: int, d: int) -> int:
+    """Operations of a recurrent layer with square input and recurrent matrices: 4 T d^2, in T steps."""
+    return 4 * t * d**2
 
 
-def squared_rate(gain: float, drive: float) -> float:
-    """What one step does to the mean square of a gradient: gain^2 E[tanh'(sqrt(q) z)^2].
-
-    Below one it vanishes geometrically, above one it explodes.
-
-    Source: Poole et al. 2016, "Exponential expressivity in deep neural networks through transient chaos".
-    """
-    q = settled_variance(gain, drive)
-    return gain**2 * _normal_mean(lambda x: (1 - np.tanh(x) ** 2) ** 2, math.sqrt(q))
-
-
-def linear_norm(gain: float, distance: int) -> float:
-    """Norm of the Jacobian without tanh and with gain times an orthogonal matrix: gain^distance."""
-    return gain**distance
+def products(kind: LayerKind, t: int, d: int) -> int:
+    """Operations of a layer in matrix products."""
+    match kind:
+        case LayerKind.PLAIN | LayerKind.BLOCKED:
+            return mixing(t, d)
+        case LayerKind.RECURRENT:
+            return recurrent(t, d)
+        case _:
+            assert_never(kind)
 
 
-def attention_norm(n: int) -> float:
-    """Mean norm of the Jacobian of an output in any one of n values: 1 / n at every distance.
+def chain(kind: LayerKind, t: int) -> int:
+    """Matrix products that wait for one another."""
+    match kind:
+        case LayerKind.PLAIN | LayerKind.BLOCKED:
+            return 2  # the scores, and the mean of the values
+        case LayerKind.RECURRENT:
+            return t
+        case _:
+            assert_never(kind)
 
-    The Jacobian in a value is its weight times the identity; weights add up to one, and without positions
-    none of n keys of one law is preferred.
-    """
-    return 1 / n
+
+def largest_array(kind: LayerKind, t: int, d: int, *, heads: int = 1, block: int = 1) -> int:
+    """Bytes of the largest array on the way from q, k, v (or x) to the output."""
+    match kind:
+        case LayerKind.PLAIN:
+            return FLOAT * max(heads * t**2, t * d)  # the weights of all heads, or the output
+        case LayerKind.BLOCKED:
+            return FLOAT * t * max(block, d)  # one tile of whole rows, or the output
+        case LayerKind.RECURRENT:
+            return FLOAT * t * d  # the states of all steps
+        case _:
+            assert_never(kind)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.special
 
 from attnlab_theory.theory.features import pair
+from attnlab_theory.theory.features.estimator import Estimator
 
 
 def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]:
@@ -35,6 +36,6 @@ def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]
 def cumulants(q: np.ndarray, k: np.ndarray) -> tuple[float, float]:
     """Second and third cumulant of one projection's normaliser, in units of the exact normaliser."""
     weights = scipy.special.softmax(k @ q)
-    variance = float(weights @ pair.covariances("trigonometric", q, k) @ weights)
-    moments = pair.third_moments("trigonometric", q, k)
+    variance = float(weights @ pair.covariances(Estimator.TRIGONOMETRIC, q, k) @ weights)
+    moments = pair.third_moments(Estimator.TRIGONOMETRIC, q, k)
     return variance, float(np.einsum("ijl,i,j,l->", moments, weights, weights, weights)) - 1 - 3 * variance

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.special
 
 from attnlab_theory.theory.features import pair
+from attnlab_theory.theory.features.estimator import Estimator
 
 
-def bias(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int) -> tuple[float, float]:
+def bias(estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int) -> tuple[float, float]:
     """m times the bias of one output for m projections: the delta method, and the next term of its series.
 
     Args:
@@ -30,7 +31,9 @@ def bias(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int)
     return -of.en, (of.enn - 3 * of.en * of.nn) / m
 
 
-def squared_error(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int) -> tuple[float, float]:
+def squared_error(
+    estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int
+) -> tuple[float, float]:
     """m times the mean square error of one output for m projections: the delta method, and the next term.
 
     Args: as `bias`.
@@ -65,7 +68,7 @@ class _Moments(NamedTuple):
     een: float
 
 
-def _moments(estimator: str, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> _Moments:
+def _moments(estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> _Moments:
     weights = scipy.special.softmax(k @ q)
     along = weights * (v - weights @ v)
     covariances = pair.covariances(estimator, q, k)

@@ -1,4 +1,4 @@
-"""Attention as the memory of a modern Hopfield network: how many patterns it can hold (claims J.5)."""
+"""Attention as the memory of a modern Hopfield network: how many patterns it can hold (docs/mathematics/limits.md)."""
 
 import math
 
@@ -36,10 +36,11 @@ def interference_variance(n: int, d: int, strength: float) -> float:
 def capacity(d: int, strength: float) -> int:
     """The most random patterns whose mean interference is no more than one: each weighs half at least, on average.
 
-    The weight is 1 / (1 + interference), convex: Jensen's inequality. With strength in proportion to d (patterns
-    of length sqrt(d)) the logarithm of the capacity grows in proportion to d.
+    The weight of the one is 1 / (1 + interference), a convex function: Jensen's inequality gives the half. With a
+    strength in proportion to d, that of patterns of length sqrt(d), the logarithm of the capacity grows in
+    proportion to d.
 
-    Source: claims J.5; Ramsauer et al. 2021, "Hopfield networks is all you need", theorem 3.
+    Source: docs/mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, "Hopfield networks is all you need", theorem 3.
     """
     return 1 + math.floor(1 / mean_power(d, strength))
 

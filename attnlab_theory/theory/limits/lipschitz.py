@@ -1,4 +1,4 @@
-"""How fast the output of self-attention can move with its input (claims J.4)."""
+"""How fast the output of self-attention can move with its input (docs/mathematics/limits.md)."""
 
 import math
 
@@ -8,18 +8,19 @@ import scipy.special
 def dot_product_slope(n: int, size: float, strength: float) -> float:
     """Slope of dot-product self-attention in a token at zero, n - 1 others at +-size in equal numbers, width one.
 
-    Its scores are all zero, its weights uniform: the derivative of the mean is strength times the variance of the
-    tokens, size^2 (n - 1) / n, and its own weight 1 / n comes on top. No constant bounds it.
+    Its scores are all zero and its weights uniform. The derivative of the mean is strength times the variance of
+    the tokens, size^2 (n - 1) / n, plus the token's own weight 1 / n. No constant bounds it.
 
-    Source: claims J.4; Kim, Papamakarios and Mnih 2021, "The Lipschitz constant of self-attention", theorem 3.1.
+    Source: docs/mathematics/limits.md#attention-by-dot-products-has-no-lipschitz-constant; Kim, Papamakarios and Mnih 2021, "The Lipschitz constant of self-attention", theorem 3.1.
     """
     return strength * size**2 * (n - 1) / n + 1 / n
 
 
 def most_score_lost(n: int) -> float:
-    """sup of E[u] over weights in proportion to e^-u, one u zero and n - 1 free: W_0((n - 1) / e), about ln n.
+    """The largest E[u] under weights in proportion to e^-u, one u zero, n - 1 free: W_0((n - 1) / e), about ln n.
 
-    With all of them equal, N u / (e^u + N) is largest where (u - 1) e^(u - 1) = N / e, and there is u - 1.
+    With all N = n - 1 of them equal it is N u / (e^u + N). That is largest where (u - 1) e^(u - 1) = N / e, and
+    its value there is u - 1.
     """
     return float(scipy.special.lambertw((n - 1) / math.e).real)
 
@@ -31,6 +32,6 @@ def distance_constant(n: int) -> float:
     p_ii I + 2 Cov on it. With w = E|x - x_i|^2 <= W_0((n - 1) / e), |Cov| and E|x - f_i| |x - x_i| are at most w,
     so that their norms add up to 1 + 4 w at most. Tied projections W are the metric |W x|.
 
-    Source: claims J.4; Kim, Papamakarios and Mnih 2021, theorem 3.2.
+    Source: docs/mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant; Kim, Papamakarios and Mnih 2021, theorem 3.2.
     """
     return 1 + 4 * most_score_lost(n)

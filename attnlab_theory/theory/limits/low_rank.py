@@ -1,8 +1,8 @@
-"""Which weights a head of width d can have at all, its queries and keys free (claims J.3).
+"""Which weights a head of width d can have at all, its queries and keys free (docs/mathematics/limits.md).
 
-Log weights are scores minus one normaliser for each row. Centring every row removes the normalisers and leaves a
-matrix of rank at most d; and every matrix of rank d is some queries times some keys. Hence weights P > 0 are
-reachable iff the row-centred log P has rank at most d. It maps ones to zero, so that n - 1 is always enough.
+Log weights are scores minus one normalizer for each row. Centring every row removes the normalizers and leaves a
+matrix of rank at most d. Every matrix of rank d is some queries times some keys. Hence weights P > 0 are reachable
+if and only if the row-centred log P has rank at most d. It maps ones to zero, so that width n - 1 is always enough.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def width_needed(weights: np.ndarray, tolerance: float) -> int:
 
     Centring is a projection, which raises no rank, and c = minus the means attains it.
 
-    Source: claims J.3; Bhojanapalli et al. 2020, "Low-rank bottleneck in multi-head attention models", theorem 1.
+    Source: docs/mathematics/limits.md#which-weights-a-narrow-head-can-have; Bhojanapalli et al. 2020, "Low-rank bottleneck in multi-head attention models", theorem 1.
     """
     return int(np.sum(np.linalg.svd(centred_logarithm(weights), compute_uv=False) > tolerance))
 

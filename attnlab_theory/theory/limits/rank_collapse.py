@@ -1,9 +1,9 @@
-"""How fast pure self-attention makes all tokens alike (claims J.2).
+"""How fast pure self-attention makes all tokens alike (docs/mathematics/limits.md).
 
-Tokens x_i are mixed by softmax(X A X^T); D is their diameter, the largest distance of two of them, and a the norm
-of A. Log weights of two rows differ by (x_i - x_k)^T A x_j, which varies over j by at most a D^2; two laws whose
-log ratio varies by s are at most tanh(s / 4) apart in total variation; and two means under them at most D times
-that. So D' <= tanh(a D^2 / 4) D <= (a / 4) D^3: the exponent of the decay triples with every layer.
+Tokens x_i are mixed by softmax(X A X^T). D is their diameter, the largest distance of two of them, and a is the
+norm of A. Log weights of two rows differ by (x_i - x_k)^T A x_j, which varies over j by at most a D^2. Two laws
+whose log ratio varies by s are at most tanh(s / 4) apart in total variation, and two means under them at most D
+times that. So D' <= tanh(a D^2 / 4) D <= (a / 4) D^3: the exponent of the decay triples with every layer.
 """
 
 import math
@@ -14,7 +14,7 @@ def next_diameter(diameter: float, strength: float) -> float:
 
     Reached by two opposite tokens with A a multiple of the identity.
 
-    Source: claims J.2; the order is that of Dong, Cordonnier and Loukas 2021, "Attention is not all you need".
+    Source: docs/mathematics/limits.md#two-tokens-collapse; the order is that of Dong, Cordonnier and Loukas 2021, "Attention is not all you need".
     """
     return math.tanh(strength * diameter**2 / 4) * diameter
 
@@ -29,7 +29,7 @@ def diameter_after(layers: int, diameter: float, strength: float) -> float:
 def two_with_skip_after(layers: int, diameter: float, strength: float) -> float:
     """The distance of two opposite tokens after layers x + attention(x), which add what pure layers leave.
 
-    It grows: by 1 + tanh(strength D^2 / 4) in each.
+    Each layer multiplies the distance by 1 + tanh(strength D^2 / 4).
     """
     for _ in range(layers):
         diameter += next_diameter(diameter, strength)

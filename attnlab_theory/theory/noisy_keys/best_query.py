@@ -1,4 +1,4 @@
-r"""The best single query for the average of two values when one of the two keys is stretched (claims D.7).
+r"""The best single query for the average of two values (docs/mathematics/noisy_keys.md).
 
 Keys k_i ~ N(mu_i, a I), key a with mu_a mu_a^T / 2 more; means and values orthonormal. A query enters through its
 products with the means and its length only; what it has outside their span adds noise and nothing else, and
@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.optimize
 
-from attnlab_theory.theory.noisy_keys import moments, stretched_key
+from attnlab_theory.theory.noisy_keys import moments
+from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
+from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 
 STARTS = ((0.0, 0.0, -5.0), (1.0, 1.0, 0.0), (2.0, 3.0, -1.0), (5.0, 5.0, 0.0), (-1.0, 1.0, -3.0))
 
@@ -39,7 +41,7 @@ class Best(NamedTuple):
 def query_error(n: int, variance: float, query: Query) -> float:
     """E||c - (v_a + v_b)/2||^2 for one head with this query.
 
-    Source: claims D.6, D.7.
+    Source: claims D.7.
     """
     means, variances, half = _laws(n, variance, query)
     return moments.squared_error(moments.weight_moments(means, variances), half)
@@ -76,7 +78,7 @@ def best_two_heads(n: int, variance: float) -> tuple[float, float]:
         raise ValueError(f"two heads have a best strength only under some isotropic noise, not {variance}")
 
     def error(log_beta: float) -> float:
-        return stretched_key.many_heads_error(n, float(np.exp(log_beta)), variance, 2, 1)
+        return two_heads_error(n, float(np.exp(log_beta)), variance)
 
     found = scipy.optimize.minimize_scalar(error, bounds=(0.0, 7.0), method="bounded", options={"xatol": 1e-4})
     return float(np.exp(found.x)), float(found.fun)
@@ -99,6 +101,6 @@ def _minimum(n: int, variance: float, *, free: int) -> Best:
 def _laws(n: int, variance: float, query: Query) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     coordinates = np.full(n, query.on_others)
     coordinates[:2] = query.on_a, query.on_b
-    stretch = stretched_key.STRETCH * np.eye(1, n)[0]
+    stretch = STRETCH * np.eye(1, n)[0]
     laws = moments.score_laws(coordinates, np.eye(n), variance=variance, stretch=stretch)
     return *laws, np.eye(2, n).sum(axis=0) / 2

@@ -1,4 +1,4 @@
-r"""Exact moments of attention weights whose scores are independent normals (claims D.6).
+r"""Exact moments of attention weights whose scores are independent normals (docs/mathematics/noisy_keys.md).
 
 Scores z_i ~ N(m_i, s_i^2), independent over i, S = sum_i e^{z_i}, weights alpha_i = e^{z_i} / S. Because
 S^{-k} = int_0^infinity t^{k-1} e^{-tS} dt / (k-1)!, every moment is one integral of a product over the keys:
@@ -65,6 +65,24 @@ def score_laws(
         )
     scores = means @ query
     return scores, variance * float(query @ query) + stretch * scores**2
+
+
+def score_laws_from_covariances(
+    query: Float[np.ndarray, " d"], means: Float[np.ndarray, "s d"], covariances: Float[np.ndarray, "s d d"]
+) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
+    """Means and variances of one query's scores of independent keys k_i ~ N(mu_i, Sigma_i), for any Sigma_i.
+
+    Raises:
+        ValueError: if a covariance is not symmetric, or gives the score a negative variance.
+
+    Source: claims D.6.
+    """
+    if not np.array_equal(covariances, np.swapaxes(covariances, 1, 2)):
+        raise ValueError("a covariance must be symmetric")
+    variances = np.einsum("d,sde,e->s", query, covariances, query)
+    if not np.all(variances >= 0):
+        raise ValueError(f"a covariance must not give a negative variance, but one gives {variances.min()}")
+    return means @ query, variances
 
 
 def weight_moments(means: Float[np.ndarray, " s"], variances: Float[np.ndarray, " s"]) -> Moments:

@@ -1,4 +1,4 @@
-r"""Averaging two values under small isotropic key noise (claims D.1): a window between two walls.
+r"""Averaging two values under small isotropic noise: two walls (docs/mathematics/noisy_keys.md).
 
 Keys k_i ~ N(mu_i, a I), mu_i and the values orthonormal, one query q = beta (mu_a + mu_b). Too weak a query
 leaves weight on the other keys (e^beta must exceed n); too strong a query reads the noise (beta sqrt(2a), the
@@ -26,7 +26,7 @@ def score_deviation(beta: float, variance: float) -> float:
 def averaging_error(n: int, beta: float, variance: float) -> float:
     """E||c - (v_a + v_b)/2||^2, exactly.
 
-    Source: claims D.1 by D.6.
+    Source: claims D.1.
     """
     means, variances, half = _laws(n, beta, variance)
     return moments.squared_error(moments.weight_moments(means, variances), half)

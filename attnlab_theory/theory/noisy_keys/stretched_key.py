@@ -1,4 +1,4 @@
-r"""One key of uncertain length: what one head, two heads and many heads make of it (claims D.2 to D.5).
+r"""One key of uncertain length: the problem, and the weights of one head (docs/mathematics/noisy_keys.md).
 
 Keys k_i ~ N(mu_i, a I), mu_i orthonormal, some stretched: covariance a I + mu_i mu_i^T / 2. Values orthonormal.
 One head asks beta (mu_a + mu_b); of several heads, head h asks beta mu_h and the outputs are averaged.
@@ -6,182 +6,30 @@ The heads are independent although they read the same keys: q_h^T Sigma_i q_g = 
 """
 
 import functools
-import math
 
 import numpy as np
-import scipy.special
 
-from attnlab_theory.theory.noisy_keys import moments as key_noise
+from attnlab_theory.theory.noisy_keys import moments
 from attnlab_theory.theory.noisy_keys.moments import Moments
 
 STRETCH = 0.5
 """Variance along a stretched key's own direction, per squared length of its mean."""
 
 
-@functools.cache
-def one_head(n: int, beta: float, variance: float) -> Moments:
-    """Weights of q = beta (mu_a + mu_b), key a stretched; a is key 0, b is key 1."""
-    return _head(n, (beta, beta), variance, stretched=1)
+def head_weights(n: int, coordinates: tuple[float, ...], variance: float, stretched: int) -> Moments:
+    """Weights of the query with these products with the first means, the first `stretched` keys stretched."""
+    query = np.zeros(n)
+    query[: len(coordinates)] = coordinates
+    stretch = STRETCH * (np.arange(n) < stretched)
+    return moments.weight_moments(*moments.score_laws(query, np.eye(n), variance=variance, stretch=stretch))
 
 
 @functools.cache
 def head_asking_for(n: int, beta: float, variance: float, wanted: int, stretched: int) -> Moments:
     """Weights of q = beta mu_wanted where the first `stretched` keys are stretched."""
-    return _head(n, (*(0.0,) * wanted, beta), variance, stretched)
+    return head_weights(n, (*(0.0,) * wanted, beta), variance, stretched)
 
 
-def one_head_error(n: int, beta: float, variance: float) -> float:
-    """E||c - (v_a + v_b)/2||^2 for one head asking for both."""
-    return key_noise.squared_error(one_head(n, beta, variance), _mean_of_first(n, 2))
-
-
-def one_head_variance(n: int, beta: float, variance: float) -> float:
-    """Var(alpha_a) for one head asking for both."""
-    return float(one_head(n, beta, variance).covariance[0, 0])
-
-
-@functools.cache
-def many_heads_error(n: int, beta: float, variance: float, heads: int, stretched: int) -> float:
-    """E||c - mean of the first `heads` values||^2, a head for each, the first `stretched` keys stretched.
-
-    Source: claims D.3 and D.5; every head's moments are one-dimensional integrals.
-    """
-    asked = [head_asking_for(n, beta, variance, wanted, stretched) for wanted in range(heads)]
-    return key_noise.mean_of_heads_squared_error(asked, _mean_of_first(n, heads))
-
-
-@functools.cache
-def two_heads_error_when_heard(n: int, beta: float, variance: float) -> float:
-    """E[||c - (v_a + v_b)/2||^2 given k_a . q_1 >= 0] for two heads, key a stretched.
-
-    Given its score z_a, head 1 sees a score without noise; averaging its moments over z_a >= 0 leaves an
-    integral with structure of width one, poles at distance pi, up to where nothing can compete with
-    e^{z_a}: 12 Gauss-Legendre nodes on panels of width 4 err by less than 1e-12.
-    """
-    scores, chances = _heard_scores(beta, variance, up_to=40.0 + 2 * beta * math.sqrt(variance))
-    others = np.full(n - 1, beta**2 * variance)
-    given = [key_noise.weight_moments(np.append(z, np.zeros(n - 1)), np.append(0.0, others)) for z in scores]
-    first = Moments(
-        np.tensordot(chances, [moments.first for moments in given], axes=1),
-        np.tensordot(chances, [moments.second for moments in given], axes=1),
-    )
-    second = head_asking_for(n, beta, variance, 1, 1)
-    return key_noise.mean_of_heads_squared_error([first, second], _mean_of_first(n, 2))
-
-
-@functools.cache
-def error_when_heard_square(n: int, beta: float, variance: float) -> float:
-    r"""An upper bound on E[||c - (v_a + v_b)/2||^4 given k_a . q_1 >= 0] for two heads, key a stretched.
-
-    By Minkowski (E||.||^4)^{1/4} is at most the sum of what head 1 misses v_a by and head 2 misses v_b by, halved.
-    Given its score z_a head 1's part is a moment of its weights; beyond z_a = 16 it only falls, and its value there
-    is taken.
-    """
-    means, variances = np.zeros(n), np.append(0.0, np.full(n - 1, beta**2 * variance))
-    first = 0.0
-    for score, chance in zip(*_heard_scores(beta, variance, up_to=16.0), strict=True):
-        means[0] = score
-        first += chance * _fourth_moment(means, variances, np.eye(n)[0])
-    second = _fourth_moment(beta * np.eye(n)[1], np.full(n, beta**2 * variance), np.eye(n)[1])
-    return (first**0.25 + second**0.25) ** 4 / 16
-
-
-def ratio_deviation(beta: float, variance: float) -> float:
-    """Standard deviation of z_a - z_b for one head: alpha_a / (alpha_a + alpha_b) = sigma of that normal.
-
-    (mu_a + mu_b)^T (Sigma_a + Sigma_b) (mu_a + mu_b) = 1/2 + 4a.
-
-    Source: claims D.2.
-    """
-    return beta * math.sqrt(STRETCH + 4 * variance)
-
-
-def logit_normal_probability(low: float, high: float, deviation: float) -> float:
-    """P(low <= sigma(deviation * g) <= high) for g standard normal and 0 <= low <= high <= 1."""
-    below = scipy.special.ndtr(scipy.special.logit(np.array([low, high])) / deviation)
-    return float(below[1] - below[0])
-
-
-def logit_normal_variance(deviation: float) -> float:
-    """Var sigma(deviation * g) for g standard normal: a softmax over two keys, one of them noisy."""
-    two_keys = key_noise.weight_moments(np.zeros(2), np.array([deviation**2, 0.0]))
-    return float(two_keys.covariance[0, 0])
-
-
-def lost_key_probability(n: int, beta: float, share: float = 0.5) -> float:
-    """Phi(sqrt(2) (ln(n-1)/beta - 1)): head 1 gives v_a less than half its weight, for a = 0.
-
-    The other n - 1 keys score 0, so that happens when k_a . q_1 < ln(n-1); for another share of the weight,
-    when it is below ln(n-1) + logit(share). An even share, 1/n, is the threshold 0.
-
-    Source: claims D.3.
-    """
-    threshold = math.log(n - 1) + float(scipy.special.logit(share))
-    return float(scipy.special.ndtr((threshold / beta - 1) / math.sqrt(STRETCH)))
-
-
-def ignored_key_probability(variance: float) -> float:
-    """P(k_a . q_1 < 0) = Phi(-1 / sqrt(1/2 + a)): the homework's event, which no strength of query changes."""
-    return float(scipy.special.ndtr(-1 / math.sqrt(STRETCH + variance)))
-
-
-def landing_probability(
-    n: int, beta: float, heads: int, a_range: tuple[float, float], b_range: tuple[float, float]
-) -> float:
-    """P(the output's weights on v_a and v_b lie in these ranges) for a = 0, where only k_a's length is random.
-
-    All follows from one weight A = sigma(z_a - ln W), z_a ~ N(beta, beta^2/2). One head: W = e^beta + n - 2, the
-    weights are A and (1 - A) e^beta / W. Two heads: W = n - 1, and A and (1 - A)/W are averaged with head 2's
-    1 / (e^beta + n - 1) and e^beta / (e^beta + n - 1).
-    """
-    if heads == 1:
-        log_rest = float(np.logaddexp(beta, math.log(n - 2)))
-        on_a = (0.0, 1.0)
-        on_b = (math.exp(beta - log_rest), -math.exp(beta - log_rest))
-    else:
-        log_rest = math.log(n - 1)
-        copied = 1 / (1 + (n - 1) * math.exp(-beta))
-        on_a = ((1 - copied) / (n - 1) / 2, 0.5)
-        on_b = (copied / 2 + 0.5 / (n - 1), -0.5 / (n - 1))
-    low, high = 0.0, 1.0
-    for (offset, slope), (least, most) in ((on_a, a_range), (on_b, b_range)):
-        ends = sorted(((least - offset) / slope, (most - offset) / slope))
-        low, high = max(low, ends[0]), min(high, ends[1])
-    if low >= high:
-        return 0.0
-    scores = scipy.special.logit(np.array([low, high])) + log_rest
-    below = scipy.special.ndtr((scores / beta - 1) / math.sqrt(STRETCH))
-    return float(below[1] - below[0])
-
-
-def _heard_scores(beta: float, variance: float, *, up_to: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and chances of the law of z_a given z_a >= 0: panels of width 4, and the last node for all beyond."""
-    deviation = beta * math.sqrt(STRETCH + variance)
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    panels = np.arange(0.0, up_to, 4.0)
-    scores = (panels[:, None] + 2 * (nodes + 1)).reshape(-1)
-    density = np.exp(-(((scores - beta) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
-    last = panels[-1] + 4
-    chances = np.append(np.tile(2 * weights, panels.size) * density, _above(last, beta, deviation))
-    return np.append(scores, last), chances / _above(0.0, beta, deviation)
-
-
-def _fourth_moment(means: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
-    """E||alpha - target||^4."""
-    squared = key_noise.squared_error(key_noise.weight_moments(means, variances), target)
-    return key_noise.squared_error_variance(means, variances, target) + squared**2
-
-
-def _head(n: int, coordinates: tuple[float, ...], variance: float, stretched: int) -> Moments:
-    query = np.zeros(n)
-    query[: len(coordinates)] = coordinates
-    stretch = STRETCH * (np.arange(n) < stretched)
-    return key_noise.weight_moments(*key_noise.score_laws(query, np.eye(n), variance=variance, stretch=stretch))
-
-
-def _mean_of_first(n: int, count: int) -> np.ndarray:
+def mean_of_first(n: int, count: int) -> np.ndarray:
+    """The weights wanted for the mean of the first `count` of n values."""
     return (np.arange(n) < count) / count
-
-
-def _above(threshold: float, mean: float, deviation: float) -> float:
-    return float(scipy.special.ndtr((mean - threshold) / deviation))

@@ -3,6 +3,7 @@
 Tokens are written in units of beta along the orthogonal directions u_a, u_b, u_c, u_d, in this order.
 """
 
+import enum
 import itertools
 import math
 from collections.abc import Sequence
@@ -13,37 +14,67 @@ from numpy.typing import ArrayLike
 
 from attnlab_theory.theory.selecting.copying import leak_bound
 
-DIRECTIONS = ("a", "b", "c", "d")
 
-MIDDLES = {"a": (1, 0, 0, 0), "a+d": (1, 0, 0, 1), "a+c": (1, 0, 1, 0)}
-"""The second token: u_a, or what the homework suggests to make of it."""
+class Direction(enum.StrEnum):
+    """The orthogonal directions u_a, u_b, u_c and u_d."""
+
+    A = "a"
+    B = "b"
+    C = "c"
+    D = "d"
+
+
+class Middle(enum.StrEnum):
+    """The second token: u_a, or what the homework suggests to make of it."""
+
+    A = "a"
+    A_AND_D = "a+d"
+    A_AND_C = "a+c"
+
+
+class Head(enum.StrEnum):
+    """Q = K = V = I; the same with V = u_b u_b^T - u_c u_c^T; or that V with Q = u_d u_a^T + u_c u_d^T as well."""
+
+    PLAIN = "plain"
+    VALUES = "values"
+    CONSTRUCTED = "constructed"
+
+
+DIRECTIONS = tuple(Direction)
+
+MIDDLES: dict[Middle, tuple[int, int, int, int]] = {
+    Middle.A: (1, 0, 0, 0),
+    Middle.A_AND_D: (1, 0, 0, 1),
+    Middle.A_AND_C: (1, 0, 1, 0),
+}
+"""The second token over `DIRECTIONS`."""
 
 U_B = np.array([0.0, 1.0, 0.0, 0.0])
 
 
-def tokens(middle: str) -> np.ndarray:
+def tokens(middle: Middle) -> np.ndarray:
     """The three tokens u_d + u_b, the middle one, u_c + u_b, one per row, over `DIRECTIONS`."""
     return np.array([(0, 1, 0, 1), MIDDLES[middle], (0, 1, 1, 0)], dtype=np.float64)
 
 
-def weights(head: str, beta: float) -> np.ndarray:
+def weights(head: Head, beta: float) -> np.ndarray:
     """Attention weights of the three tokens with the middle one u_a, at scale 1.
 
     Args:
-        head: "plain" for Q = K = I, "constructed" for K = I, Q = (u_d u_a^T + u_c u_d^T)/beta^2, under which the
-            query of token 1 is u_c, that of token 2 is u_d and that of token 3 is 0.
+        head: if constructed, the query of token 1 is u_c, that of token 2 is u_d and that of token 3 is 0.
         beta: the norm of every u.
 
     Source: claims E.1, E.3.
     """
-    x = tokens("a")
-    queries = {"plain": x, "constructed": np.array([(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)])}[head]
+    x = tokens(Middle.A)
+    constructed = np.array([(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)])
+    queries = {Head.PLAIN: x, Head.VALUES: x, Head.CONSTRUCTED: constructed}[head]
     return scipy.special.softmax(beta**2 * (queries @ x.T), axis=1)
 
 
-def outputs(head: str, beta: float) -> np.ndarray:
+def outputs(head: Head, beta: float) -> np.ndarray:
     """What attention returns, in units of beta over `DIRECTIONS`: V = I if plain, else u_b u_b^T - u_c u_c^T."""
-    values = tokens("a") * {"plain": np.ones(4), "constructed": np.array([0, 1, -1, 0])}[head]
+    values = tokens(Middle.A) * (np.ones(4) if Head(head) is Head.PLAIN else np.array([0, 1, -1, 0]))
     return weights(head, beta) @ values
 
 
@@ -52,7 +83,7 @@ def wanted_outputs() -> np.ndarray:
     return np.array([(0, 1, -1, 0), U_B])
 
 
-def self_leak(middle: str, beta: float) -> float:
+def self_leak(middle: Middle, beta: float) -> float:
     """Weight that token 2 does not keep for itself under Q = K = I.
 
     For u_a it scores beta^2 with itself and 0 with the others: 2/(e^{beta^2} + 2). For u_a + u_d (or u_c) it
@@ -60,22 +91,22 @@ def self_leak(middle: str, beta: float) -> float:
 
     Source: claims E.1, E.2.
     """
-    others = 2.0 if middle == "a" else np.exp(beta**2) + 1
-    itself = np.exp(beta**2) if middle == "a" else np.exp(2 * beta**2)
+    others = 2.0 if Middle(middle) is Middle.A else np.exp(beta**2) + 1
+    itself = np.exp(beta**2) if Middle(middle) is Middle.A else np.exp(2 * beta**2)
     return float(others / (itself + others))
 
 
-def nearest_mixture(middle: str) -> tuple[np.ndarray, float]:
+def nearest_mixture(middle: Middle) -> tuple[np.ndarray, float]:
     """The weights of the mixture of tokens closest to u_b, and its distance in units of beta.
 
     Source: claims E.2; `least_distance` certifies both.
     """
-    if middle == "a":
+    if Middle(middle) is Middle.A:
         return np.array([0.4, 0.2, 0.4]), math.sqrt(0.4)
     return np.array([0.5, 0.0, 0.5]), math.sqrt(0.5)
 
 
-def least_distance(middle: str, mixture: ArrayLike) -> float:
+def least_distance(middle: Middle, mixture: ArrayLike) -> float:
     """A distance from u_b, in units of beta, below which no mixture of the tokens comes: a certificate.
 
     f(t) = ||sum_j t_j x_j - u_b||^2 is convex, so f(t') >= f(t) + grad f(t) . (t' - t) for every t', and
@@ -119,7 +150,7 @@ def identity_output(beta: float) -> float:
 
     Source: claims E.3.
     """
-    return self_leak("a", beta) / 2 * beta * math.sqrt(5)
+    return self_leak(Middle.A, beta) / 2 * beta * math.sqrt(5)
 
 
 def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: float) -> float:

@@ -1,7 +1,7 @@
 """How far block-sparse attention sees: layers until every block has heard of every other, and pairs seen in one.
 
-Blocks are vertices; a window of w blocks (odd, no wrap), g global blocks that see and are seen by all, r further
-links from every row.
+Blocks are vertices. A block sees a window of w blocks (odd, no wrap), g global blocks, which also see all, and the
+blocks at the end of r further links.
 """
 
 import math

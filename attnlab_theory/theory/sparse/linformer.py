@@ -55,10 +55,10 @@ def rank_of_degree(d: int, degree: int) -> int:
 def polynomial_error(peak: float, degree: int) -> float:
     """A bound on |P - Q| for some Q of rank `rank_of_degree`, whatever queries and keys with scores |z| <= peak.
 
-    Q replaces e^z by its Taylor polynomial under the same normalisers: an entry errs by at most the tail, over
-    a normaliser of at least n e^-peak; there are n^2 entries.
+    Q replaces e^z by its Taylor polynomial under the same normalizers. An entry errs by at most the tail over a
+    normalizer of at least n e^-peak. There are n^2 entries.
     """
-    # The tail is e^peak times the regularised incomplete gamma function.
+    # The tail is e^peak times the regularized incomplete gamma function.
     return math.exp(2 * peak) * float(scipy.special.gammainc(degree + 1, peak))
 
 

@@ -1,4 +1,4 @@
-"""Recall of a bit from a place that content alone gives away: what weights blind to content can do at best."""
+"""Recalling a bit from a place that only content tells: what weights blind to content can do at best."""
 
 import math
 
@@ -6,9 +6,9 @@ import math
 def blind_accuracy(n: int) -> float:
     """The largest chance that the sign of a weighted sum of n fair signs is that of one of them, drawn at random.
 
-    Equal weights on an odd number reach it: the majority agrees with a given voter if the others tie, and else
-    with chance one half. No weighting does better: the chance is 1/2 plus the mean influence of a voter over two,
-    and no threshold function has more total influence than the majority.
+    Equal weights on an odd number reach it. The majority agrees with a given voter if the others tie, and with
+    chance one half if they do not. No weighting does better: the chance is 1/2 plus half the mean influence of a
+    voter, and no threshold function has more total influence than the majority.
 
     Source: O'Donnell 2014, "Analysis of Boolean functions", theorem 2.33 (majority maximises total influence).
 

@@ -34,7 +34,8 @@ def test_a_figure_without_its_estimates_is_missed_loudly(name):
 
 
 def test_titles_state_what_was_found(measured):
-    assert title(figures.accuracy_by_variant(measured)) == "Held-out persons answered right: none 0%, rope 80%"
+    said = title(figures.accuracy_by_variant(measured))
+    assert said == "Held-out persons answered right: not pretrained 0%, rope 80%"
     (auroc,) = measured.of("auroc", variant="rope")
     assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))
 

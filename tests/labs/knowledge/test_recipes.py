@@ -6,9 +6,10 @@ import jax
 import pytest
 
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, vocabulary
-from attnlab_theory.labs.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING, Recipe
+from attnlab_theory.labs.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
 from attnlab_theory.labs.knowledge.stages import Corpus, finetuning, pretraining
 from attnlab_theory.labs.knowledge.variants import VARIANTS, configured, name_of, variant
+from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.corpora.corruption import Corruption
 
 TEXT = "Ada was born in Bonn.\n" * 2937
@@ -54,7 +55,7 @@ def test_documents_come_in_the_order_of_the_file_in_every_epoch():
     run = finetuning(Corpus(TEXT + "Bob", vocabulary(TEXT + "Bob")), few, VANILLA, FINETUNING)
     for epoch in (0, 1):
         (batch,) = run.epochs(epoch)
-        texts = [run.characters.decode(row).rstrip("□") for row in batch.x]
+        texts = [run.text.decode(row).rstrip("□") for row in batch.x]
         assert texts == ["Where was Ada born?⁇Bonn⁇", "Where was Bob born?⁇Ada⁇"]
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab_theory.labs.knowledge.recipes import Recipe
 from attnlab_theory.labs.knowledge.stages import Corpus, pretraining
 from attnlab_theory.labs.knowledge.variants import configured
 from attnlab_theory.labs.progress import Progress
+from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language import runs
 from attnlab_theory.language import train as training_loop
 from attnlab_theory.language.checkpoint import load_model, load_state
@@ -40,7 +40,7 @@ def small_run(folder, **recipe):
     """What the command line makes of SMALL and a recipe."""
     corpus = Corpus.read(folder / "wiki.txt")
     config = configured("vanilla", vocabulary=len(corpus.characters), block=32, layers=1, heads=2, width=8)
-    return pretraining(corpus, config, Recipe(**{"batch": 8, "rate": 6e-3, "rows": 8} | recipe))
+    return pretraining(corpus, config, Recipe(**{"batch": 8, "rate": 6e-3, "fall": 200, "rows": 8} | recipe))
 
 
 def killed_at_a_random_moment(process, partial):

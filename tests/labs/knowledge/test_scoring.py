@@ -8,8 +8,8 @@ import pytest
 import scipy.stats
 
 from attnlab_theory.cli import main
-from attnlab_theory.labs.knowledge import figures
 from attnlab_theory.labs.knowledge.corpora.birthplaces import parse_questions, read_questions
+from attnlab_theory.labs.knowledge.figures_of_files import accuracy_of_files
 from attnlab_theory.labs.knowledge.predicted import scored
 from tests.shared_data import shared_data
 
@@ -80,11 +80,23 @@ def test_the_test_is_mcnemars(folder):
 def test_the_figure_says_how_many_are_right(folder, published, said):
     questions = parse_questions((folder / "dev.tsv").read_text())
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
-    figure = figures.accuracy_of_files(scored(paths, ["A", "B"], questions, 0.05), published)
+    figure = accuracy_of_files(scored(paths, ["A", "B"], questions, 0.05), published)
     assert figure.get_suptitle() == "4 questions answered right: 25.0% (A), 75.0% (B)"
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()][:-1] == said
     assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
+
+
+def test_labels_that_name_panels_are_drawn_apart_on_one_scale(folder):
+    questions = parse_questions((folder / "dev.tsv").read_text())
+    paths = [folder / f"{name}.predictions" for name in ("one", "three", "none")]
+    found = scored(paths, ["seed 0: 10 epochs", "seed 0: 20 epochs", "seed 1: 10 epochs"], questions, 0.05)
+    figure = accuracy_of_files(found, "rope")
+    assert [ax.get_title() for ax in figure.axes] == ["seed 0", "seed 1"]
+    ticks = [[t.get_text() for t in ax.get_xticklabels()] for ax in figure.axes]
+    assert ticks == [["10 epochs", "20 epochs"], ["10 epochs"]]
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    assert figure.get_suptitle().endswith("right: 75.0% (seed 0, 20 epochs), 0.0% (seed 1, 10 epochs)")
 
 
 def test_the_figure_is_written_in_the_format_of_its_name(folder, capsys):
@@ -113,7 +125,7 @@ def test_long_labels_are_cut_in_the_figure(folder):
     questions = parse_questions((folder / "dev.tsv").read_text())
     labels = ["x" * 200 + end for end in "ab"]
     paths = [folder / f"{name}.predictions" for name in ("one", "three")]
-    figure = figures.accuracy_of_files(scored(paths, labels, questions, 0.05))
+    figure = accuracy_of_files(scored(paths, labels, questions, 0.05))
     assert figure.get_suptitle() == "4 questions answered right: 25.0% ({0}), 75.0% ({0})".format("x" * 23 + "…")
 
 

@@ -1,55 +1,18 @@
-"""Gradients over a distance: limits in the gain and the drive."""
-
-import itertools
-
-import numpy as np
-import pytest
-import scipy.integrate
+"""The largest arrays of short and of long rows."""
 
 from attnlab_theory.theory.cost import recurrence
+from attnlab_theory.theory.cost.recurrence import LayerKind
 
 
-def test_a_weak_layer_is_linear():
-    # tanh'(x)^2 = 1 - 2 x^2 + ..., and x has variance drive^2 / (1 - gain^2) to leading order.
-    gain, drive = 0.5, 1e-3
-    assert recurrence.squared_rate(gain, drive) == pytest.approx(gain**2, rel=4 * drive**2 / (1 - gain**2))
+def test_one_head_of_short_rows_holds_its_output_and_long_rows_their_weights():
+    assert recurrence.largest_array(LayerKind.PLAIN, 8, 64) == 4 * 8 * 64
+    assert recurrence.largest_array(LayerKind.PLAIN, 128, 64, heads=4) == 4 * 4 * 128**2
+    assert recurrence.largest_array(LayerKind.BLOCKED, 128, 64, heads=4, block=32) == recurrence.largest_array(
+        LayerKind.RECURRENT, 128, 64
+    )
 
 
-def test_without_a_matrix_nothing_is_handed_on():
-    assert recurrence.squared_rate(0.0, 1.0) == 0
-
-
-def test_the_settled_variance_is_a_fixed_point_and_at_least_the_drive():
-    rng = np.random.default_rng(0)
-    gain, drive = 1.5, 1.0
-    q = recurrence.settled_variance(gain, drive)
-    squares = np.tanh(np.sqrt(q) * rng.standard_normal(400_000)) ** 2
-    error = gain**2 * np.std(squares) / np.sqrt(squares.size)
-    assert abs(q - drive**2 - gain**2 * np.mean(squares)) <= 6 * error
-    assert drive**2 < q < drive**2 + gain**2
-
-
-@pytest.mark.parametrize(("gain", "drive"), [(2.0, 1.0), (5.0, 0.5), (10.0, 1.0), (100.0, 3.0)])
-def test_rates_of_strong_layers_are_integrals_that_resolve_tanh(gain, drive):
-    """Piecewise: between -1 and 1 over the deviation tanh does all of its turning."""
-    q = recurrence.settled_variance(gain, drive)
-
-    def mean(f):
-        def density(x):
-            return f(x) * np.exp(-(x**2) / (2 * q)) / np.sqrt(2 * np.pi * q)
-
-        ends = [0, 1, 4, 20, 12 * np.sqrt(q) + 20]
-        parts = [scipy.integrate.quad(density, *piece, epsabs=1e-13)[0] for piece in itertools.pairwise(ends)]
-        return 2 * sum(parts)
-
-    assert q == pytest.approx(gain**2 * mean(lambda x: np.tanh(x) ** 2) + drive**2, rel=1e-11)
-    expected = gain**2 * mean(lambda x: np.cosh(np.minimum(x, 300)) ** -4)
-    assert recurrence.squared_rate(gain, drive) == pytest.approx(expected, rel=1e-11)
-
-
-def test_inputs_calm_a_chaotic_layer():
-    assert recurrence.squared_rate(2.0, 0.2) > 1 > recurrence.squared_rate(2.0, 2.0)
-
-
-def test_an_orthogonal_matrix_hands_everything_on():
-    assert recurrence.linear_norm(1.0, 1000) == 1
+def test_only_recurrence_waits_longer_and_costs_less_as_rows_grow():
+    assert [recurrence.chain(kind, 40) for kind in LayerKind] == [2, 2, 40]
+    assert recurrence.products(LayerKind.RECURRENT, 40, 8) < recurrence.products(LayerKind.PLAIN, 40, 8)
+    assert recurrence.products(LayerKind.BLOCKED, 8, 8) == recurrence.products(LayerKind.RECURRENT, 8, 8)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.theory.features import pair as theory
+from attnlab_theory.theory.features import phase
 from tests.tolerances import gaussian_quadrature_rtol
 
 ROUNDING = gaussian_quadrature_rtol(60**2, peak_exponent=40.0)
@@ -75,7 +76,7 @@ def test_third_moments_are_those_of_the_features(estimator):
     [
         lambda name: theory.relative_variance(name, 1.0, 0.1, d=4),
         lambda name: theory.fourth_central_moment(name, 1.0),
-        lambda name: theory.variance_per_feature(name, 1.0, 0.1, d=4),
+        lambda name: phase.variance_per_feature(name, 1.0, 0.1, d=4),
         lambda name: theory.covariances(name, Q, KEYS),
         lambda name: theory.third_moments(name, Q, KEYS),
     ],
@@ -105,14 +106,14 @@ def test_the_diagonal_separates_trigonometric_from_hyperbolic_and_positive_never
     values = np.geomspace(0.05, 20, 25)
     for total in values:
         trigonometric, hyperbolic = (
-            theory.variance_per_feature(e, total, 0.9 * total, d=16) for e in ("trigonometric", "hyperbolic")
+            phase.variance_per_feature(e, total, 0.9 * total, d=16) for e in ("trigonometric", "hyperbolic")
         )
         assert trigonometric < hyperbolic
         for difference in values:
-            assert theory.winner(total, difference, d=16) != "positive"
-    assert theory.winner(0.5, 0.4, d=16) == "trigonometric"
-    assert theory.winner(0.5, 0.6, d=16) == "hyperbolic"
-    assert theory.winner(5.0, 9.0, d=16) == "generalized exponential"
+            assert phase.winner(total, difference, d=16) != "positive"
+    assert phase.winner(0.5, 0.4, d=16) == "trigonometric"
+    assert phase.winner(0.5, 0.6, d=16) == "hyperbolic"
+    assert phase.winner(5.0, 9.0, d=16) == "generalized exponential"
 
 
 def test_the_published_counterexample():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.theory.features import pair
+from attnlab_theory.theory.features import bias, pair
 from attnlab_theory.theory.features import variance as theory
 from tests.tolerances import feature_moment_rtol
 
@@ -209,11 +209,11 @@ def test_fixed_norms_by_brute_force_in_three_dimensions():
     """There the height of a uniform direction is uniform: the mean is sinh(c)/c with c = sqrt(3 L)."""
     for length in (0.5, 2.0):
         c = math.sqrt(3 * length)
-        assert close(theory.fixed_norm_mean(length, 3), math.exp(-length / 2) * math.sinh(c) / c)
+        assert close(bias.fixed_norm_mean(length, 3), math.exp(-length / 2) * math.sinh(c) / c)
         twice = math.exp(-length) * math.sinh(2 * c) / (2 * c)
-        wanted = twice - theory.fixed_norm_mean(length, 3) ** 2
-        assert close(theory.fixed_norm_variance(length, 3, 1), wanted, 10.0)
-    assert round(math.exp(0.36) * theory.fixed_norm_mean(1.44, 8), 3) == 1.370
+        wanted = twice - bias.fixed_norm_mean(length, 3) ** 2
+        assert close(bias.fixed_norm_variance(length, 3, 1), wanted, 10.0)
+    assert round(math.exp(0.36) * bias.fixed_norm_mean(1.44, 8), 3) == 1.370
 
 
 def test_a_full_tilt_has_no_variance_and_none_has_the_plain_one():

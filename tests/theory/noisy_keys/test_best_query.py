@@ -6,7 +6,9 @@ import scipy.optimize
 
 from attnlab_theory.claims.noisy_keys import best_query as claims
 from attnlab_theory.theory.noisy_keys import best_query as theory
-from attnlab_theory.theory.noisy_keys import moments, stretched_key
+from attnlab_theory.theory.noisy_keys import moments
+from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
+from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 from tests.tolerances import moment_atol, search_rtol
 
 
@@ -25,14 +27,14 @@ def test_the_committed_queries_are_the_minima(variance):
 
 @pytest.mark.parametrize("variance", [1e-6, 1e-4, 1e-1])
 def test_the_committed_strengths_are_the_best(variance):
-    error = stretched_key.many_heads_error(16, claims.STRENGTH[variance], variance, 2, 1)
+    error = two_heads_error(16, claims.STRENGTH[variance], variance)
     assert error <= theory.best_two_heads(16, variance)[1] * (1 + search_rtol())
 
 
 @pytest.mark.parametrize("variance", [1e-3, 1e-2])
 def test_unequal_pushes_on_the_other_keys_are_no_better(variance):
     n, half = 5, np.array([0.5, 0.5, 0.0, 0.0, 0.0])
-    stretch = stretched_key.STRETCH * np.eye(1, n)[0]
+    stretch = STRETCH * np.eye(1, n)[0]
 
     def error(query):
         laws = moments.score_laws(query, np.eye(n), variance=variance, stretch=stretch)
@@ -53,8 +55,7 @@ def test_a_query_that_asks_for_neither_key_averages_them_as_the_noise_goes():
 
 def test_single_queries_win_under_small_noise_and_lose_under_broad():
     wins = [
-        theory.query_error(16, variance, best)
-        < stretched_key.many_heads_error(16, claims.STRENGTH[variance], variance, 2, 1)
+        theory.query_error(16, variance, best) < two_heads_error(16, claims.STRENGTH[variance], variance)
         for variance, (best, _) in claims.BEST.items()
     ]
     assert wins == [True] * 4 + [False] * 5

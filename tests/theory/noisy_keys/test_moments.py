@@ -16,6 +16,13 @@ N = 5
 SCORES = npst.arrays(np.float64, N, elements=st.floats(-30, 30, width=32, allow_subnormal=False))
 VARIANCES = npst.arrays(np.float64, N, elements=st.floats(0, 400, width=32, allow_subnormal=False))
 
+RNG = np.random.default_rng(0)
+MEANS = RNG.standard_normal((4, 3))
+FACTORS = RNG.standard_normal((4, 3, 3))
+COVARIANCES = np.stack([f @ f.T for f in FACTORS])
+QUERY = RNG.standard_normal(3)
+EPS = float(np.finfo(np.float64).eps)
+
 
 def softmax(z, axis=-1):
     z = z - z.max(axis=axis, keepdims=True)
@@ -194,6 +201,31 @@ def test_score_laws_are_quadratic_forms_of_the_covariances():
         sigma = variance * np.eye(2) + t * np.outer(mu, mu)
         assert abs(m - mu @ query) <= moment_atol(2)
         assert abs(s2 - query @ sigma @ query) <= moment_atol(2)
+
+
+def test_scores_are_sums_of_independent_normals():
+    # q . (mu + F g) = q . mu + sum_j (F^T q)_j g_j: a sum of independent normals, variances added.
+    means, variances = theory.score_laws_from_covariances(QUERY, MEANS, COVARIANCES)
+    for i in range(4):
+        assert abs(means[i] - sum(QUERY * MEANS[i])) <= 8 * EPS * np.abs(QUERY * MEANS[i]).sum()
+        parts = [(QUERY @ FACTORS[i][:, j]) ** 2 for j in range(3)]
+        assert abs(variances[i] - sum(parts)) <= 64 * EPS * (QUERY @ QUERY) * np.sum(FACTORS[i] ** 2)
+
+
+def test_the_stretched_noise_is_a_case_of_any_covariances():
+    stretch = np.array([0.5, 0.0, 2.0, 0.1])
+    covariances = np.stack([0.25 * np.eye(3) + s * np.outer(m, m) for m, s in zip(MEANS, stretch, strict=True)])
+    expected = theory.score_laws(QUERY, MEANS, variance=0.25, stretch=stretch)
+    for ours, theirs in zip(theory.score_laws_from_covariances(QUERY, MEANS, covariances), expected, strict=True):
+        scale = (QUERY @ QUERY) * (1 + np.sum(MEANS**2)) * 3
+        assert np.abs(ours - theirs).max() <= 32 * EPS * scale
+
+
+def test_what_is_no_covariance_is_refused():
+    with pytest.raises(ValueError, match="must be symmetric"):
+        theory.score_laws_from_covariances(QUERY, MEANS, FACTORS)
+    with pytest.raises(ValueError, match="must not give a negative variance"):
+        theory.score_laws_from_covariances(QUERY, MEANS, -COVARIANCES)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory.labs.knowledge.commands.asking import Baseline, Evaluate
 from attnlab_theory.labs.knowledge.commands.data import Data
+from attnlab_theory.labs.knowledge.commands.drawing import Draw
 from attnlab_theory.labs.knowledge.commands.lab import RunLab
 from attnlab_theory.labs.knowledge.commands.scoring import Score
 from attnlab_theory.labs.knowledge.commands.training import Finetune, Pretrain, Store
@@ -14,7 +15,7 @@ from attnlab_theory.labs.knowledge.commands.training import Finetune, Pretrain, 
 
 @dataclasses.dataclass(frozen=True)
 class Knowledge:
-    """A small GPT that reads about persons and is asked where they were born."""
+    """Train a small GPT on a text about persons, and ask it where they were born."""
 
     task: (
         Annotated[Pretrain, subcommand("pretrain")]
@@ -24,6 +25,7 @@ class Knowledge:
         | Annotated[Store, subcommand("store")]
         | Annotated[Baseline, subcommand("baseline")]
         | Annotated[RunLab, subcommand("run")]
+        | Annotated[Draw, subcommand("draw")]
         | Annotated[Data, subcommand("data")]
     )
 

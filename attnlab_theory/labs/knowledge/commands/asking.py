@@ -14,25 +14,27 @@ if TYPE_CHECKING:
     from attnlab_theory.labs.knowledge.evaluate import Answers
 
 ERROR_RATE = 0.05
-"""Of the interval around an accuracy."""
+"""The error rate of the interval around an accuracy."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Ask a model where persons were born, write its answers, count how many are right."""
+    """Ask a model where persons were born. Write its answers and count how many are right."""
 
     variant: VariantName
     pretrain_corpus: PretrainCorpus
     reading_params_path: Path
-    """The model, as pretrain or finetune wrote it."""
+    """File of the model, as pretrain, finetune or store wrote it."""
     eval_corpus_path: Path
-    """Lines of question, tab and place, or of questions alone: then there are predictions and no accuracy."""
+    """File of questions to ask: lines of question, tab and place.
+    The places may be missing. Then answers are written, but none is counted."""
     outputs_path: Path | None = None
-    """File for the predictions, one per line."""
+    """File for the answers, one per line."""
     out: Path | None = None
-    """Folder for what else the answers show: how wrong ones look, what confidence is worth; JSON and figures."""
+    """Folder for a closer look at the answers, as JSON and figures.
+    It shows what wrong answers look like, and how sure the model is of right and of wrong ones."""
     finetune_corpus_path: Path | None = None
-    """For --out: its places count as known too, beside those of the evaluation."""
+    """For --out: the questions of finetuning. Their places, too, count as places that exist."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -106,12 +108,12 @@ class Evaluate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """The accuracy of one place as the answer to every question."""
+    """Give the same place as the answer to every question. Count how many answers are right."""
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
-    """Lines of question, tab and place."""
+    """File of questions: lines of question, tab and place."""
     place: str = "London"
-    """The answer."""
+    """The place."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -16,23 +16,24 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Data:
-    """Print what a model reads and what it is to predict, as the homework's dataset.py does."""
+    """Print what a model reads (x) and what it must predict (y), as the homework's dataset.py does."""
 
     kind: Annotated[Literal["namedata", "charcorruption"], tyro.conf.Positional]
-    """Questions to finetune on, or corrupted documents to pretrain on."""
+    """namedata: questions, for finetuning. charcorruption: corrupted documents, for pretraining."""
     corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[CORPUS]")] = None
-    """Questions and places (namedata), or one document per line (charcorruption); without it, generated persons."""
+    """For namedata: lines of question, tab and place. For charcorruption: one document per line.
+    Without it, persons are generated."""
     pretrain_corpus: Path | None = None
-    """The text whose characters are the vocabulary of namedata; by default the questions themselves."""
+    """For namedata: the text whose characters make the vocabulary. By default it is made of the questions."""
     block_size: int = 128
-    """Characters of a padded document."""
-    how: Corruption = dataclasses.field(default_factory=Corruption)
+    """Length of a padded document, in characters."""
+    corruption: Corruption = dataclasses.field(default_factory=Corruption)
     examples: int = 4
-    """How many to print."""
+    """How many examples to print."""
     epoch: int = 0
-    """Which of the draws of a corruption."""
+    """For charcorruption: the number of the epoch. Every epoch cuts other pieces out."""
     seed: int = 0
-    """Every random number follows from it."""
+    """The seed of all random numbers."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -44,7 +45,7 @@ class Data:
             raise ValueError(
                 "--pretrain-corpus is for namedata: a text that is corrupted has characters of its own"
             )
-        if self.kind == "namedata" and (self.epoch != 0 or self.how != Corruption()):
+        if self.kind == "namedata" and (self.epoch != 0 or self.corruption != Corruption()):
             raise ValueError("--epoch, --year, --mask-lengths, --closing and --truncation are for charcorruption")
         dataset = self._questions() if self.kind == "namedata" else self._documents()
         batch = dataset.epoch(self.epoch)
@@ -90,5 +91,5 @@ class Data:
             text, source = read_text(self.corpus), str(self.corpus)
         characters = birthplaces.vocabulary(text, source=source)
         return CharCorruptionDataset(
-            text, self.block_size, how=self.how, characters=characters, seed=self.seed, source=source
+            text, self.block_size, how=self.corruption, characters=characters, seed=self.seed, source=source
         )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from attnlab_theory import files
-from attnlab_theory.labs.knowledge.commands.training import Keeping, train
+from attnlab_theory.labs.options import ModelSizes, WholeRun, given
+from attnlab_theory.labs.training import train
 from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
@@ -24,80 +25,73 @@ QUESTION = "Is what a model recalls of a person learned in pretraining, and does
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class World:
-    """Of the persons that are generated where no corpus is given; what is not said is as in `knowledge data`."""
+    """Which persons are generated and what the text says of them, if no corpus is given."""
 
     finetuned: int | None = None
-    """Persons of whom the text speaks, and finetuning asks; by default 60."""
+    """Persons in the text about whom finetuning asks. By default 60."""
     held_out: int | None = None
-    """Persons of whom the text speaks, and nobody asks before evaluation; by default 60."""
+    """Persons in the text about whom only the evaluation asks. By default 60."""
     never_seen: int | None = None
-    """Persons of whom nothing speaks; by default 100."""
+    """Persons who are not in the text. By default 100."""
     places: int | None = None
-    """Each the birthplace of equally many persons; by default 40."""
+    """Birthplaces. Each has equally many persons. By default 40."""
     templates: int | None = None
-    """How many wordings the corpus knows; by default 4."""
+    """Wordings that the text uses to say where somebody was born. By default 4."""
     wordings: tuple[int, ...] | None = None
-    """In how many of them a person is spoken of, by default 4; with several numbers, each for equally many."""
+    """Different wordings for each person. By default 4.
+    With several numbers, each number holds for equally many persons."""
     statements: tuple[int, ...] | None = None
-    """In how many sentences, likewise."""
+    """Sentences about each person. By default 4.
+    With several numbers, each number holds for equally many persons."""
     order: Literal["name", "place", "any"] | None = None
-    """What sentences say first; by default whatever the wording does."""
+    """What comes first in a sentence: the name, the place, or any of the two. By default any."""
     lines: Literal["shuffled", "by-person", "by-statement"] | None = None
-    """How the sentences lie in the corpus; by default shuffled."""
+    """Order of the sentences in the text.
+    shuffled: at random.
+    by-person: all sentences about one person, then all about the next.
+    by-statement: everybody's first sentence, then everybody's second.
+    By default shuffled."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Adjustments:
-    """Of the preset; what is not said is as there."""
+class Adjustments(ModelSizes):
+    """Changes to the preset.
+
+    The preset tiny has 2 layers, 4 heads, width 128, block size 64 and 200 epochs of pretraining. The preset
+    homework has 4 layers, 8 heads, width 256, block size 128 and 650 epochs.
+    """
 
     epochs: int | None = None
-    """Passes of pretraining over the corpus; by default 200 (tiny) or 650 (homework)."""
-    layers: int | None = None
-    """By default 2 (tiny) or 4 (homework)."""
-    heads: int | None = None
-    """By default 4 or 8."""
-    width: int | None = None
-    """By default 128 or 256."""
-    block_size: int | None = None
-    """Characters of the longest document; by default 64 or 128."""
+    """Epochs of pretraining."""
     year: Literal[2021, 2024] | None = None
-    """Of the homework, whose learning rates and padding changed; by default 2021. Not for the tiny preset."""
+    """Year of the homework, for --preset homework only. Learning rates and padding differ. By default 2021."""
     precision: Precision = "float32"
-    """Of products and activations; parameters are always float32."""
+    """Number format of matrix products and activations. Parameters are always float32."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLab:
-    """Pretrain, finetune and ask every variant; measure, judge and draw what it knows.
+class RunLab(WholeRun):
+    """Pretrain, finetune and ask every variant. Then measure, judge and draw what each of them knows.
 
-    Without a corpus, with generated persons: half of those of whom the corpus speaks are asked for in finetuning,
-    the other half only in evaluation, beside persons of whom nothing speaks.
+    Without a corpus, persons are generated. The text speaks of some of them. Finetuning asks about half of those.
+    The evaluation asks about all persons: the finetuned ones, the held-out other half, and persons who are not in
+    the text.
     """
 
     pretrain_corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PRETRAIN_CORPUS]")] = None
-    """The text of pretraining, one document per line; by default about generated persons."""
+    """The text of pretraining, one document per line. By default it is about generated persons."""
     finetune_corpus_path: Path | None = None
-    """With a corpus: lines of question, tab and place to learn from."""
+    """With a corpus: file of questions to learn, lines of question, tab and place."""
     eval_corpus_path: Path | None = None
-    """With a corpus: such lines about persons who are held out."""
+    """With a corpus: file of questions about other persons, in the same form."""
     preset: Literal["tiny", "homework"] = "tiny"
-    """Sizes and recipes: a model that two cores train in minutes, or the homework's."""
+    """Model size and recipes. tiny: trained in minutes on two cores. homework: the homework's."""
     variants: tuple[str, ...] = ("none", "vanilla", "rope")
-    """none (vanilla without pretraining) and any that `knowledge pretrain` knows."""
-    seeds: int = 1
-    """How many seeds: generated persons, first weights and corruption follow from each."""
-    seed: int = 0
-    """The first of them."""
+    """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
     out: Path = Path("lab/knowledge")
-    """Folder for models, JSON and figures; made if absent."""
-    resume: bool = False
-    """Train only what is not finished in the folder, to the same bytes as without the stop."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
-    world: World = dataclasses.field(default_factory=World)
-    adjustments: Adjustments = dataclasses.field(default_factory=Adjustments)
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+    persons: World = dataclasses.field(default_factory=World)
+    training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
     def run(self) -> int:
         """Train, ask, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
@@ -112,8 +106,8 @@ class RunLab:
             if not self.resume:
                 lab.refuse_left_over()
             for stage in lab.stages():
-                keeping = Keeping(writing_params_path=stage.path, resume=self.resume, save_every=self.save_every)
-                if train(stage.run, keeping, told=f", seed {stage.run.training.seed}") is None:
+                told = f", seed {stage.run.training.seed}"
+                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
                     return 130
             found = results.results(lab)
             results.write(found, self.out)
@@ -125,9 +119,7 @@ class RunLab:
     def _lab(self) -> "Lab":
         from attnlab_theory.labs.knowledge.lab import Lab
 
-        if self.seeds < 1:
-            raise ValueError(f"--seeds is how many seeds there are, at least 1, not {self.seeds}")
-        seeds = tuple(range(self.seed, self.seed + self.seeds))
+        seeds = self.every_seed()
         first = self._material(self.seed)  # Complains of bad input before anything is written.
         material = (lambda _: first) if self.pretrain_corpus else functools.cache(self._material)
         return Lab(
@@ -142,27 +134,26 @@ class RunLab:
         from attnlab_theory.labs.knowledge.presets import PRESETS
         from attnlab_theory.labs.knowledge.recipes import PRETRAINING
 
-        preset, given = PRESETS[self.preset], self.adjustments
-        if given.epochs is not None and given.epochs < 1:
-            raise ValueError(f"--epochs must be at least 1, not {given.epochs}")
-        sizes = {"layers": given.layers, "heads": given.heads, "width": given.width, "block": given.block_size}
+        preset, changes = PRESETS[self.preset], self.training
+        if changes.epochs is not None and changes.epochs < 1:
+            raise ValueError(f"--epochs must be at least 1, not {changes.epochs}")
         pretraining = preset.pretraining
-        if given.year is not None:
+        if changes.year is not None:
             if self.preset != "homework":
-                raise ValueError(f"--year {given.year} is of the homework; add --preset homework")
-            pretraining = PRETRAINING[given.year]
-            corruption = dataclasses.replace(preset.corruption, year=given.year)
+                raise ValueError(f"--year {changes.year} is of the homework; add --preset homework")
+            pretraining = PRETRAINING[changes.year]
+            corruption = dataclasses.replace(preset.corruption, year=changes.year)
             preset = dataclasses.replace(preset, corruption=corruption)
         stages = {"finetuning": preset.finetuning, "from_scratch": preset.from_scratch}
-        stages["pretraining"] = dataclasses.replace(pretraining, epochs=given.epochs or pretraining.epochs)
-        stages = {n: dataclasses.replace(recipe, precision=given.precision) for n, recipe in stages.items()}
-        return dataclasses.replace(preset, **_given(sizes), **stages)
+        stages["pretraining"] = dataclasses.replace(pretraining, epochs=changes.epochs or pretraining.epochs)
+        stages = {n: dataclasses.replace(recipe, precision=changes.precision) for n, recipe in stages.items()}
+        return dataclasses.replace(preset, **changes.given, **stages)
 
     def _material(self, seed: int) -> "Material":
         from attnlab_theory.labs.knowledge.corpora import biographies
         from attnlab_theory.labs.knowledge.material import generated, read
 
-        told = _given(vars(self.world))
+        told = given(vars(self.persons))
         files = {
             "a PRETRAIN_CORPUS": self.pretrain_corpus,
             "--finetune-corpus-path": self.finetune_corpus_path,
@@ -224,7 +215,3 @@ def _say_what_is_asked_twice(material: "Material") -> None:
             f"too, {twice[0]!r} first: who is learned is not held out",
             file=sys.stderr,
         )
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}

@@ -17,18 +17,22 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Score:
-    """Count what is right in files of predictions, and test whether the others beat the first (McNemar, exact)."""
+    """Count the right answers in files of predictions. Test whether the others beat the first.
+
+    The test is McNemar's exact test.
+    """
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
-    """Lines of question, tab and place."""
+    """File of questions: lines of question, tab and place."""
     predictions: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PREDICTIONS ...")] = ()
     """Files with one answer per line, as evaluate or the homework's own program wrote them."""
     labels: tuple[str, ...] = ()
-    """What to call the files, in their order; by default by their names."""
+    """Names of the files, in their order. By default the names of the files on disk.
+    In a figure, labels of the form PANEL: NAME lie in one panel for each PANEL."""
     figure: Path | None = None
-    """Draw the accuracies with their intervals into this .svg or .png file."""
+    """File for a figure of the accuracies and their intervals, .svg or .png."""
     published: Literal["vanilla", "rope", "synthesizer"] | None = None
-    """In the figure: what public repositories reach on birth_dev.tsv with this variant, pretrained."""
+    """Show in the figure what public repositories reach on birth_dev.tsv with this variant, pretrained."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -84,10 +88,10 @@ class Score:
         return labels
 
     def _draw(self, found: "Estimates", path: Path) -> None:
-        from attnlab_theory.labs.knowledge import figures
+        from attnlab_theory.labs.knowledge.figures_of_files import accuracy_of_files
         from attnlab_theory.report import style
 
-        style.write(functools.partial(figures.accuracy_of_files, found, self.published), path)
+        style.write(functools.partial(accuracy_of_files, found, self.published), path)
 
 
 def _table(found: "Estimates", labels: tuple[str, ...]) -> "Table":

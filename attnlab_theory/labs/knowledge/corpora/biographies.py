@@ -37,7 +37,7 @@ JOBS = ("baker", "doctor", "farmer", "lawyer", "painter", "pilot", "poet", "sail
 CONSONANTS, VOWELS = "bdfghjklmnprstwz", "aeiou"
 
 Group = Literal["finetuned", "held-out", "never-seen"]
-"""What a model has seen of a person: text and question, text alone, or nothing."""
+"""What a model has seen of a person: finetuned, text and question; held-out, the text alone; never-seen, nothing."""
 
 Order = Literal["name", "place", "any"]
 """Which of the two a sentence says first."""
@@ -52,20 +52,20 @@ class Plan:
 
     seed: int = 0
     finetuned: int = 60
-    """Persons of whom the text speaks, and finetuning asks."""
+    """Persons in the text about whom finetuning asks."""
     held_out: int = 60
-    """Persons of whom the text speaks, and nobody asks before evaluation."""
+    """Persons in the text about whom only the evaluation asks."""
     never_seen: int = 100
-    """Persons of whom nothing speaks."""
+    """Persons who are not in the text."""
     places: int = 40
-    """Each is the birthplace of equally many persons of a group, give or take one."""
+    """Birthplaces. Each has equally many persons of a group, give or take one."""
     jobs: int = 10
     templates: int = 4
     """How many of the wordings the corpus knows, the first of those in the wanted order."""
     wordings: tuple[int, ...] = (4,)
-    """In how many of them a person is spoken of; with several numbers, each for equally many persons of a group."""
+    """Different wordings for each person. With several numbers, each holds for equally many persons of a group."""
     statements: tuple[int, ...] = (4,)
-    """How many sentences speak of a person, likewise; every number occurs with every number of wordings."""
+    """Sentences about each person, likewise. Every number occurs with every number of wordings."""
     order: Order = "any"
     """Whether sentences say the name first, the place first, or whatever the wording does."""
     lines: Lines = "shuffled"

@@ -1,0 +1,99 @@
+"""Options that the commands of all labs share; nothing here imports jax, for the command line reads it first.
+
+A lab makes a subclass of each, whose docstring says what its own defaults are.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory.labs.recipes import MicroBatches, Recipe
+from attnlab_theory.labs.training import Checkpoints
+from attnlab_theory.language.precision import Precision
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelSizes:
+    """The size of a model. What is left out is the lab's default."""
+
+    layers: int | None = None
+    """Layers: blocks of attention and feed-forward network."""
+    heads: int | None = None
+    """Attention heads in each layer."""
+    width: int | None = None
+    """Width of the embeddings and of every layer."""
+    block_size: int | None = None
+    """Longest input, in tokens."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was said, by the names of `GPTConfig`."""
+        sizes = {"layers": self.layers, "heads": self.heads, "width": self.width, "block": self.block_size}
+        return given(sizes)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecipeChanges:
+    """How the model is trained. What is left out is the lab's default."""
+
+    epochs: int | None = None
+    """Passes over the data."""
+    batch_size: int | None = None
+    """Documents in one batch. A batch makes one step of the optimizer."""
+    lr: float | None = None
+    """The highest learning rate."""
+    precision: Precision = "float32"
+    """Number format of matrix products and activations. Parameters are always float32."""
+    rows: int | None = None
+    """Rows of a micro-batch. A micro-batch is the part of a batch that is computed at once."""
+    micro_batches: MicroBatches = "sorted"
+    """How a batch is cut into micro-batches.
+    sorted: documents of similar length together, one in each row.
+    packed: several documents in each row, which is faster where most documents are short.
+    The gradient is the same. Only dropout draws other numbers."""
+    seed: int = 0
+    """First weights, random corruption of the text and dropout follow from the seed."""
+
+    def of(self, recipe: Recipe) -> Recipe:
+        """The recipe with what was given."""
+        changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
+        same = {"seed": self.seed, "precision": self.precision, "micro_batches": self.micro_batches}
+        return dataclasses.replace(recipe, **given(changed), **same)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WholeRun:
+    """What every lab asks before it trains all its models for several seeds."""
+
+    seeds: int = 1
+    """How many seeds to run. Data that is generated, first weights and dropout follow from the seed."""
+    seed: int = 0
+    """The first seed. The others follow it."""
+    out: Path
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+    resume: bool = False
+    """Skip what is finished in the folder, and continue from the last checkpoint.
+    The results have the same bytes as those of a run that was never stopped."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
+
+    def every_seed(self) -> tuple[int, ...]:
+        """All seeds, in order.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        if self.seeds < 1:
+            raise ValueError(f"--seeds is how many seeds there are, at least 1, not {self.seeds}")
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """How the stage is kept whose model is written to the path."""
+        return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given: those that are not None."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,173 @@
+"""Training that can be stopped: its options, its progress on standard error, --resume, Ctrl-C, what it reports."""
+
+import contextlib
+import dataclasses
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from attnlab_theory import files
+from attnlab_theory.labs.progress import Progress
+
+if TYPE_CHECKING:
+    from attnlab_theory.language.checkpoint import Saved
+    from attnlab_theory.language.runs import Run, Standing
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    """Where the model is saved while it is trained and afterwards."""
+
+    writing_params_path: Path
+    """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
+    resume: bool = False
+    """Continue from PATH.partial. The result has the same bytes as that of a run that was never stopped.
+    Without such a file, training starts from the beginning."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+
+class Told(NamedTuple):
+    """What a lab adds to the report of a finished run."""
+
+    words: str
+    """A line of text."""
+    fields: dict[str, Any]
+    """For the JSON value."""
+
+
+def train_and_report(
+    run: "Run", checkpoints: Checkpoints, *, adding: "Callable[[Saved], Told] | None" = None
+) -> int:
+    """Train to the end, and print what came out.
+
+    Args:
+        run: what is trained.
+        checkpoints: where the model goes, and how often it is saved.
+        adding: what else there is to say of the finished model.
+
+    Returns:
+        The exit code: 0 done, 130 stopped by Ctrl-C.
+
+    Raises:
+        ValueError: as `train`.
+    """
+    seconds = train(run, checkpoints)
+    if seconds is None:
+        return 130
+    said = "is written" if seconds else "is finished: nothing to do"
+    _report(run, checkpoints, said, adding, seconds=seconds)
+    return 0
+
+
+def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | None:
+    """Train to the end, showing on standard error how far it has come.
+
+    Args:
+        run: what is trained; its origin names a stage and a variant.
+        checkpoints: the file for the model, and when a checkpoint is written.
+        told: what the progress line adds to stage and variant.
+
+    Returns:
+        Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
+
+    Raises:
+        ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
+            another process is writing the file.
+    """
+    from attnlab_theory.language.runs import partial_path, standing
+
+    if not checkpoints.save_every >= 0:
+        raise ValueError(f"--save-every is a number of seconds, at least 0, not {checkpoints.save_every}")
+    path = checkpoints.writing_params_path
+    files.refuse_unwritable(path)
+    with files.held(path):
+        begin = standing(run, path, resume=checkpoints.resume)
+        if begin is None:
+            return 0.0
+        before = time.monotonic()
+        name = f"{run.origin['stage']} {run.origin['variant']}{told}"
+        with Progress(name, run.steps, begun=begin.state.step) as progress:
+            progress.say(_beginning(run, begin))
+            stopped = _steps(run, checkpoints, begin, progress)
+            if stopped is not None:
+                kept = partial_path(path) if stopped < run.steps else path
+                progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
+                return None
+        return time.monotonic() - before
+
+
+def _steps(run: "Run", checkpoints: Checkpoints, begin: "Standing", progress: Progress) -> int | None:
+    """Take all steps, or stop after the one in which Ctrl-C is pressed: its number, or None."""
+    from attnlab_theory.language.runs import checkpointed
+
+    steps = checkpointed(run, checkpoints.writing_params_path, begin, save_every=checkpoints.save_every)
+    with _patient_interrupts(progress) as interrupts, contextlib.closing(steps):
+        for metrics in steps:
+            progress.advance(metrics)
+            if interrupts and metrics.step < run.steps:
+                return metrics.step
+    # Behind the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
+    return run.steps if interrupts else None
+
+
+@contextlib.contextmanager
+def _patient_interrupts(progress: Progress) -> Iterator[list[int]]:
+    """The first Ctrl-C only adds to a list, for a step that is cut off leaves nothing to save; the second stops."""
+    pressed: list[int] = []
+
+    def press(number: int, frame: Any) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+        progress.say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _beginning(run: "Run", begin: "Standing") -> str:
+    from attnlab_theory.language.models.gpt import parameter_count
+
+    where = f"goes on after step {begin.state.step} of" if begin.state.step else "takes"
+    vocabulary = f"{len(run.text)} {run.text.as_json()['kind']}"
+    return (
+        f"{run.origin['variant']}, {parameter_count(begin.state.model):,} parameters, {vocabulary}: "
+        f"{run.origin['stage']} {where} {run.steps:,} steps in {run.training.epochs} epochs"
+    )
+
+
+def _report(
+    run: "Run", checkpoints: Checkpoints, said: str, adding: "Callable[[Saved], Told] | None", *, seconds: float
+) -> None:
+    from attnlab_theory.language.checkpoint import load_model
+    from attnlab_theory.language.models.gpt import parameter_count
+
+    saved = load_model(checkpoints.writing_params_path, kinds=run.kinds)
+    losses = saved.about["losses"]
+    per_epoch = run.steps // run.training.epochs
+    last = sum(losses[-per_epoch:]) / per_epoch
+    added = adding(saved) if adding else None
+    if not checkpoints.json:
+        print(f"{checkpoints.writing_params_path} {said}; loss {last:.4f} in the last epoch")
+        if added is not None:
+            print(added.words)
+        return
+    result = {
+        "origin": run.origin,
+        "parameters": parameter_count(saved.model),
+        "steps": run.steps,
+        "losses": [sum(losses[i : i + per_epoch]) / per_epoch for i in range(0, len(losses), per_epoch)],
+        "seconds": seconds,
+        "writing_params_path": str(checkpoints.writing_params_path),
+        **({} if added is None else added.fields),
+    }
+    print(json.dumps(result, indent=1, ensure_ascii=False))

@@ -1,0 +1,101 @@
+"""What a model is to training, to a checkpoint and to a run that can be stopped."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PyTree
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models.config import config_from_json
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.text.vocabulary import VOCABULARIES, Vocabulary
+
+
+@runtime_checkable
+class Config(Protocol):
+    """What a model is built from: a frozen dataclass."""
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers, strings and dictionaries."""
+        ...
+
+
+@runtime_checkable
+class Examples(Protocol):
+    """A batch: a pytree of arrays whose first axis is the row, and zeros fill up without a target."""
+
+    @property
+    def targets(self) -> int:
+        """How many predictions the loss is a mean over."""
+        ...
+
+    @property
+    def documents(self) -> int:
+        """How many documents it holds."""
+        ...
+
+    @property
+    def places(self) -> int:
+        """How many tokens it has room for."""
+        ...
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A pytree of parameters that knows its loss, and which of its parameters shrink."""
+
+    config: Any
+
+    def summed_loss(self, batch: Any, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
+        """The loss of all targets of a batch, in nats, summed: the sums of micro-batches add up.
+
+        Args:
+            batch: some `Examples` that this model reads.
+            key: for dropout; None means none.
+        """
+        ...
+
+    def decayed(self) -> PyTree[bool]:
+        """For every parameter whether weight decay shrinks it."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """How a kind of model, and what it reads, are built from what a checkpoint says of them."""
+
+    model: type
+    config: Callable[[Mapping[str, Any]], Any]
+    """From the JSON that `Config.as_json` gives; ValueError if it describes none."""
+    vocabularies: Mapping[str, Callable[[Mapping[str, Any]], Vocabulary]] = dataclasses.field(
+        default_factory=lambda: VOCABULARIES
+    )
+    """The vocabularies that such a model may have, by kind."""
+
+    def empty(self, config: Config) -> Any:
+        """The model's shapes, without numbers."""
+        return eqx.filter_eval_shape(lambda key: self.model(config, key=key), jax.random.key(0))
+
+
+KINDS: dict[str, Kind] = {"GPT": Kind(GPT, config_from_json)}
+"""By the name that a checkpoint bears. Explicit: no discovery."""
+
+
+def kind_name(model: Model, kinds: Mapping[str, Kind]) -> str:
+    """The name of a model's kind.
+
+    Raises:
+        ValueError: if the model is of none of them.
+    """
+    for name, kind in kinds.items():
+        if type(model) is kind.model:
+            return name
+    raise ValueError(f"{type(model).__name__} is no known kind of model; known are {', '.join(kinds)}")

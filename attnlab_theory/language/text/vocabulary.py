@@ -1,0 +1,37 @@
+"""What a checkpoint keeps of the text that its model reads: any vocabulary that can be written as JSON."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from attnlab_theory.language.text.characters import Characters
+
+
+@runtime_checkable
+class Vocabulary(Protocol):
+    """The tokens of a text, by their numbers."""
+
+    def __len__(self) -> int:
+        """How many tokens there are."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """Its `kind`, one of `VOCABULARIES`, and all that it is made of."""
+        ...
+
+
+VOCABULARIES: dict[str, Callable[[Mapping[str, Any]], Vocabulary]] = {"characters": Characters.from_json}
+"""Readers of what `as_json` gives, by kind. Explicit: no discovery."""
+
+
+def vocabulary_from_json(
+    record: Mapping[str, Any], readers: Mapping[str, Callable[[Mapping[str, Any]], Vocabulary]]
+) -> Vocabulary:
+    """The vocabulary that `as_json` wrote.
+
+    Raises:
+        ValueError: if its kind is unknown, or it is damaged.
+    """
+    read = readers.get(str(record.get("kind")))
+    if read is None:
+        raise ValueError(f"a vocabulary of kind {record.get('kind')!r} is none of {', '.join(readers)}")
+    return read(record)

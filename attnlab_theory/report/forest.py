@@ -1,0 +1,61 @@
+"""The figure of claims that have none of their own: every finding a row, measured beside predicted."""
+
+import math
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.report import style
+
+ROW = 0.32
+"""Height of a finding, in inches."""
+
+SHOWN = 40
+"""Rows of one claim; a figure of more than these would not be read."""
+
+
+def draw(findings: Findings) -> Figure:
+    """One panel for each claim; at most `SHOWN` of its settings."""
+    names = list(dict.fromkeys(f.claim for f in findings))
+    shown = [Findings(list(findings.of(name))[:SHOWN]) for name in names]
+    heights = [len(each) + 2.6 for each in shown]
+    figure, axes = style.panels(
+        "Predicted and measured", len(names), 1, size=(8.0, 0.7 + ROW * sum(heights)), heights=heights
+    )
+    for ax, name, each in zip(axes, names, shown, strict=True):
+        _draw_claim(ax, each)
+        left_out = len(findings.of(name)) - len(each)
+        ax.set_title(name + (f" (the first {SHOWN} of {SHOWN + left_out} settings)" if left_out else ""))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    return figure
+
+
+def _draw_claim(ax: Axes, findings: Findings) -> None:
+    for row, finding in enumerate(findings):
+        label = "" if row else "predicted"
+        low, high = finding.predicted.low, finding.predicted.high
+        if low == high:
+            ax.plot([low, low], [row - 0.4, row + 0.4], color=style.COLOURS[0], label=label)
+        else:
+            ends = [end for end in (low, high) if math.isfinite(end)]
+            for number, end in enumerate(ends):
+                ax.plot([end, end], [row - 0.4, row + 0.4], color=style.COLOURS[0], label="" if number else label)
+        ax.errorbar(
+            [finding.measured.centre],
+            [row],
+            xerr=[finding.measured.width / 2],
+            fmt="o",
+            color=style.COLOURS[1],
+            markerfacecolor="white",
+            label="" if row else "measured",
+        )
+        ax.text(1.01, row, finding.verdict, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
+    ax.set_yticks(range(len(findings)), [_told(finding) for finding in findings])
+    ax.set_ylim(len(findings) - 0.4, -0.6)
+    if any(f.verdict == Verdict.INCONCLUSIVE for f in findings):
+        ax.margins(x=0.1)
+
+
+def _told(finding: Finding) -> str:
+    return ", ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in finding.setting.items())

@@ -1,0 +1,13 @@
+"""The estimators that are compared, by their names."""
+
+import enum
+
+
+class Estimator(enum.StrEnum):
+    """A kind of random features."""
+
+    TRIGONOMETRIC = "trigonometric"
+    POSITIVE = "positive"
+    HYPERBOLIC = "hyperbolic"
+    GENERALIZED = "generalized exponential"
+    DENSE = "dense exponential"

@@ -1,0 +1,35 @@
+"""The joint law of two heads' scores of one key (docs/mathematics/noisy_keys.md).
+
+Heads with queries Q that read the same key k_i ~ N(mu_i, Sigma_i) have the scores N(Q mu_i, Q Sigma_i Q^T).
+Scores can therefore be drawn in the place of keys.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
+
+
+def stretched_covariance(
+    mean: Float[np.ndarray, " d"], *, variance: float, stretch: float
+) -> Float[np.ndarray, "d d"]:
+    """variance * I + stretch * mu mu^T, the covariance of the homework's noisy key."""
+    return variance * np.eye(mean.size) + stretch * np.outer(mean, mean)
+
+
+def scores_covariance(n: int, beta: float, variance: float, index: int) -> Float[np.ndarray, "2 2"]:
+    """Of the scores that beta (mu_a + mu_b) and beta mu_a give key `index`; key a, of index 0, is stretched."""
+    means = np.eye(n)
+    covariance = stretched_covariance(means[index], variance=variance, stretch=STRETCH if index == 0 else 0.0)
+    queries = beta * np.array([[1.0, 1.0], [1.0, 0.0]]) @ means[:2]
+    return queries @ covariance @ queries.T
+
+
+def product_variance(first: float, second: float, covariance: float) -> float:
+    """Var(xy) for centred jointly normal x and y, from their variances and covariance.
+
+    E[x^2 y^2] = Var(x) Var(y) + 2 Cov(x, y)^2.
+
+    Source: Isserlis 1918.
+    """
+    return first * second + covariance**2

@@ -1,0 +1,48 @@
+"""Figures drawn again from the JSON files of a run."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.labs.knowledge.people import run
+
+COMMITTED = Path(__file__).parents[3] / "figures" / "knowledge"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("estimates", "curves", "attention"):
+        shutil.copy(COMMITTED / f"{name}.json", tmp_path)
+    return tmp_path
+
+
+def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys, folder):
+    code, out, err = run(capsys, "draw", folder)
+    assert (code, err) == (0, "")
+    assert out == f"7 figures are drawn in {folder}\n"
+    drawn = {path.name: path.read_bytes() for path in folder.glob("*.png")}
+    assert drawn.keys() == {path.name for path in COMMITTED.glob("*.png")}
+
+
+def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder):
+    (folder / "curves.json").unlink()
+    (folder / "attention.json").unlink()
+    assert run(capsys, "draw", folder)[0] == 0
+    assert {path.stem for path in folder.glob("*.svg")} == {"knowledge", "reliability", "abstention", "confidences"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("estimates.json", None, "holds no estimates.json: name a folder"),
+        ("estimates.json", "[{}]", "a JSON file in "),
+        ("attention.json", "no JSON", "attention.json is no JSON"),
+        ("curves.json", "[{}]", "a learning curve needs rows with 'loss'"),
+    ],
+)
+def test_a_damaged_folder_is_one_line_and_exit_code_2(capsys, folder, name, text, said):
+    (folder / name).unlink() if text is None else (folder / name).write_text(text)
+    code, out, err = run(capsys, "draw", folder)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err

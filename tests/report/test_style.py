@@ -1,0 +1,50 @@
+"""The legend that all figures share, and what a refuted prediction looks like."""
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.report import style
+from attnlab_theory.stats import Interval
+
+
+def findings(predicted: Interval) -> Findings:
+    return Findings(
+        Finding(
+            experiment="toy",
+            claim="toy",
+            statement="",
+            source="",
+            setting={"n": n},
+            predicted=predicted,
+            measured=Interval(0.0, 1.0),
+            draws=1,
+            error_rate=0.0,
+            resolution=1.0,
+            bound="exact",
+            verdict=Verdict.REFUTED,
+            expect=Verdict.REFUTED,
+        )
+        for n in (1, 2)
+    )
+
+
+def test_the_legend_says_what_a_line_and_an_interval_are():
+    figure, _ = style.panels("a title")
+    style.legend(figure)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["line: predicted", "interval: measured"]
+    figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    ("predicted", "lines"),
+    [(Interval.point(2.0), 1), (Interval(2.0, 3.0), 2), (Interval.at_most(2.0), 1), (Interval.at_least(2.0), 1)],
+)
+def test_a_refuted_prediction_is_grey_dashed_and_labelled_once(predicted, lines):
+    _, (ax,) = style.panels("a title")
+    style.draw_refuted(ax, findings(predicted), "n", label="it is 2")
+    assert len(ax.lines) == lines
+    assert all(line.get_color() == style.REFUTED and line.is_dashed() for line in ax.lines)
+    assert ax.get_legend_handles_labels()[1] == ["refuted: it is 2"]

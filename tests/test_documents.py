@@ -1,0 +1,66 @@
+"""What the documents promise: their code runs, their links lead somewhere, and the README is short."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.cli import main
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def python_of(document: str) -> str:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / document).read_text("utf-8"), flags=re.DOTALL)
+    return block
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("README.md", {"alike": "SUPPORTED"}),
+        (
+            "CONTRIBUTING.md",
+            {
+                "keys-that-are-alike-share-the-weight": "SUPPORTED",
+                "a-strong-query-prefers-the-first-key": "REFUTED",
+            },
+        ),
+    ],
+)
+def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, capsys, document, expected):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(python_of(document), "utf-8")
+    assert main(["run", "mine.py", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {f["claim"]: f["verdict"] for f in found} == expected
+
+
+def test_the_claim_in_the_readme_takes_twelve_lines():
+    assert len(python_of("README.md").strip().splitlines()) <= 12
+
+
+def test_the_readme_has_at_most_800_words():
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= 800
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text("utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_link_inside_the_repository_leads_somewhere(document):
+    for link in LINK.findall(document.read_text("utf-8")):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = document if not path else document.parent / path
+        assert target.exists(), f"{link} leads nowhere"
+        if anchor:
+            assert anchor in anchors(target), f"{link} names no heading of {target.name}"

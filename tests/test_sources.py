@@ -1,0 +1,105 @@
+"""Every source resolves: to a section of the mathematics, to an entry of the sources, or to a homework question."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.answers.sheet import chosen
+from attnlab_theory.claims import CLAIMS
+from attnlab_theory.identities import IDENTITIES
+from tests.test_documents import anchors
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+SECTION = re.compile(r"mathematics/(\w+)\.md#([\w-]+)")
+CITED = re.compile(r"docs/(mathematics/\w+\.md)(?:#([\w-]+))?")
+UNRESOLVED = re.compile(r"claims [A-J]\.\d|\bseed 00\d|\bblog (?:one|two|three|four|five|multi|single)\b")
+"""References to texts that are not in this repository."""
+
+
+def papers() -> set[str]:
+    return set(re.findall(r"^## (.+)$", (DOCS / "sources.md").read_text("utf-8"), flags=re.MULTILINE))
+
+
+def sections(topic: str) -> dict[str, str]:
+    """Anchor to text, of one file of the mathematics."""
+    text = (DOCS / "mathematics" / f"{topic}.md").read_text("utf-8")
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", h.strip().lower()).replace(" ", "-"): t
+        for h, t in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+PAPERS = papers()
+QUESTIONS = {entry.id for entry in chosen("")}
+
+
+def unresolved(source: str) -> list[str]:
+    """The parts of a source that name nothing that can be looked up."""
+    wrong = []
+    for part in source.split("; "):
+        named = part.split(",")[0].strip()
+        section = SECTION.fullmatch(named)
+        if section:
+            topic, anchor = section.groups()
+            known = (DOCS / "mathematics" / f"{topic}.md").exists() and anchor in sections(topic)
+        else:
+            known = named in PAPERS or named in QUESTIONS
+        if not known:
+            wrong.append(part)
+    return wrong
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
+def test_every_part_of_a_claims_source_resolves(claim):
+    assert unresolved(claim.source) == []
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
+def test_a_claim_is_stated_in_the_section_that_it_names(claim):
+    (named,) = [SECTION.match(part) for part in claim.source.split("; ") if part.startswith("mathematics/")]
+    assert named is not None
+    topic, anchor = named.groups()
+    assert f"`{claim.name}`" in sections(topic)[anchor]
+    assert topic == claim.kind.__module__.split(".")[2]
+
+
+@pytest.mark.parametrize("source", sorted({identity.source for identity in IDENTITIES}))
+def test_every_part_of_an_identitys_source_resolves(source):
+    assert unresolved(source) == []
+
+
+def test_a_source_that_leads_nowhere_is_noticed():
+    assert unresolved("mathematics/selecting.md#no-such-section; Nobody 1900, p. 3; cs224n/9z; claims B.2") == [
+        "mathematics/selecting.md#no-such-section",
+        "Nobody 1900, p. 3",
+        "cs224n/9z",
+        "claims B.2",
+    ]
+
+
+FOLDERS = ("attnlab_theory", "experiments", "tests", "benchmarks", "docs")
+
+
+def texts() -> dict[str, str]:
+    """Every text that people read, by its path, but for this file."""
+    paths = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
+    written = [p for p in paths if p.suffix in {".py", ".toml", ".md"} and p != Path(__file__)]
+    return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in written}
+
+
+def test_nothing_cites_what_is_not_in_the_repository():
+    found = {path: UNRESOLVED.findall(text) for path, text in texts().items()}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_every_section_that_a_docstring_names_exists():
+    wrong = []
+    for path, text in texts().items():
+        for document, anchor in CITED.findall(text):
+            if not (DOCS / document).exists() or (anchor and anchor not in anchors(DOCS / document)):
+                wrong.append(f"{path}: {document}#{anchor}")
+    assert wrong == []
