@@ -54,6 +54,7 @@ def draw_figure(findings: Findings):
     )
     axes[1].set(title="along $D = 2$")
     axes[1].legend()
+    style.legend(figure)
     return figure
 
 

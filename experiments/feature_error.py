@@ -44,7 +44,7 @@ def draw_figure(findings: Findings):
     )
     left.set_xticks(variance.COUNTS, [str(m) for m in variance.COUNTS])
     left.minorticks_off()
-    left.legend(title="line predicted, interval measured", title_fontsize=9)
+    left.legend()
     right.set(
         xscale="log",
         yscale="log",
@@ -54,6 +54,7 @@ def draw_figure(findings: Findings):
     lengths = (0.25, 0.5, 1, 2, 4, 8)
     right.set_xticks(lengths, [f"{length:g}" for length in lengths])
     right.minorticks_off()
+    style.legend(figure)
     return figure
 
 

@@ -6,67 +6,53 @@ from attnlab_theory.experiment import Experiment, main
 
 
 def draw_matrices(axes, findings: Findings) -> None:
-    """The exact matrix, and for two estimators the approximated one and the difference."""
+    """The exact weights, and the weights that one draw of features gives."""
     import numpy as np
 
     tables = {}
     for estimator in ("positive", "trigonometric"):
         entries = findings.of("weights-of-one-draw", estimator=estimator)
-        n = entries[0].setting["n"]
-        tables["exact"] = np.array([f.predicted.centre for f in entries]).reshape(n, n)
-        tables[estimator] = np.array([f.measured.centre for f in entries]).reshape(n, n)
+        n, f = entries[0].setting["n"], entries[0].setting["f"]
+        tables["exact weights"] = np.array([f.predicted.centre for f in entries]).reshape(n, n)
+        tables[f"from {f} {estimator} features"] = np.array([f.measured.centre for f in entries]).reshape(n, n)
     top = max(table.max() for table in tables.values())
-    largest = max(np.abs(tables[e] - tables["exact"]).max() for e in ("positive", "trigonometric"))
-    shown = {
-        "exact weights": tables["exact"],
-        "positive features": tables["positive"],
-        "positive less exact": tables["positive"] - tables["exact"],
-        "trigonometric features": tables["trigonometric"],
-        "trigonometric less exact": tables["trigonometric"] - tables["exact"],
-    }
-    for ax, (title, table) in zip(axes, shown.items(), strict=True):
-        is_difference = "less" in title
-        limits = (-largest, largest) if is_difference else (min(0.0, tables["trigonometric"].min()), top)
-        image = ax.imshow(table, vmin=limits[0], vmax=limits[1], cmap="RdGy" if is_difference else "cividis")
-        ax.figure.colorbar(image, ax=ax, shrink=0.75)
+    low = min(0.0, *(table.min() for table in tables.values()))
+    for ax, (title, table) in zip(axes, tables.items(), strict=True):
+        image = ax.imshow(table, vmin=low, vmax=top)
         ax.set(title=title, xlabel="key", ylabel="query", xticks=[], yticks=[])
         ax.grid(False)
+    axes[-1].figure.colorbar(image, ax=axes, shrink=0.8, label="weight")
 
 
 def draw_figure(findings: Findings):
-    """Matrices side by side; the bias and the error of one output against the number of projections."""
+    """Matrices side by side; the error and the bias of one output against the number of projections."""
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "The error of attention from random features falls as the root of their number, its bias as their number",
+        "Attention from $m$ random projections: its mean square error and its bias both fall as $1/m$",
         rows=2,
-        columns=4,
-        size=(15.5, 7.6),
+        columns=3,
+        size=(13.0, 8.0),
     )
-    draw_matrices([*axes[:3], *axes[4:6]], findings)
+    draw_matrices(axes[:3], findings)
     for series, estimator in enumerate(("positive", "hyperbolic")):
         curve = findings.of("error-of-the-ratio-by-the-delta-method", estimator=estimator)
-        style.draw_predicted(axes[6], curve, "m", series=series)
-        style.draw_measured(axes[6], curve, "m", series=series, label=estimator)
-    axes[6].set(title="mean square error", xscale="log", yscale="log", xlabel="projections $m$")
+        style.draw_predicted(axes[3 + series], curve, "m", series=series, label="band of the prediction")
+        style.draw_measured(axes[3 + series], curve, "m", series=series)
+        axes[3 + series].set(title=f"mean square error, {estimator} features", yscale="log", ylim=(1e-4, 2e-2))
     wrong = findings.of("error-of-the-ratio-falls-as-one-over-m")
-    axes[6].plot(wrong.values("m"), [f.predicted.low for f in wrong], "kx", label=r"if its root fell as $1/m$")
+    style.draw_refuted(axes[3], wrong, "m", label=r"falls as $1/m^2$")
     bias = findings.of("bias-of-the-ratio")
-    style.draw_predicted(axes[7], bias, "m")
-    style.draw_measured(axes[7], bias, "m", label="positive")
-    axes[7].axhline(0, color="#888888", linewidth=1)
-    axes[7].set(title="bias of the ratio", xscale="log", xlabel="projections $m$")
-    for ax in axes[6:]:
+    style.draw_predicted(axes[5], bias, "m", label="band of the prediction")
+    style.draw_measured(axes[5], bias, "m")
+    style.draw_refuted(axes[5], findings.of("the-ratio-is-unbiased"), "m", label="no bias")
+    axes[5].set(title="bias, positive features")
+    for ax in axes[3:]:
+        ax.set(xscale="log", xlabel="projections $m$")
         ax.set_xticks([16, 64, 256], ["16", "64", "256"])
         ax.minorticks_off()
         ax.legend()
-    note = (
-        "Eight points on a circle, attention\nto what is near; 64 features.\n\n"
-        "Positive features err where points agree,\ntrigonometric ones everywhere alike.\n\n"
-        "Bands: the delta method, give or take\n1.5 times the next term of its series."
-    )
-    axes[3].text(0, 0.95, note, va="top", fontsize=10)
-    axes[3].axis("off")
+    style.legend(figure)
     return figure
 
 

@@ -12,7 +12,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        r"Orthogonal projections gain most for trigonometric features; fixing their norms at $\sqrt{d}$ is a bias",
+        r"Orthogonal projections gain most for trigonometric features; norms fixed at $\sqrt{d}$ bias them",
         columns=2,
         size=(10.4, 4.4),
     )
@@ -24,7 +24,9 @@ def draw_figure(findings: Findings):
         style.draw_predicted(left, square, "d", series=series, label=f"{estimator}, orthogonal")
         style.draw_measured(left, square, "d", series=series)
         left.axhline(independent.predicted.low, color=style.COLOURS[series], linewidth=0.8)
-        left.annotate(f"{estimator}, independent", (8, independent.predicted.low), va="bottom", fontsize=9)
+        left.annotate(
+            f"{estimator}, independent", (16, independent.predicted.low), ha="right", va="bottom", fontsize=9
+        )
     left.set(
         xscale="log",
         xlabel=r"width $d$, with $m = d$ projections, $L = D = \frac{1}{2}$",
@@ -33,18 +35,16 @@ def draw_figure(findings: Findings):
     )
     left.set_xticks(coupling.WIDTHS, [str(d) for d in coupling.WIDTHS])
     left.minorticks_off()
-    left.legend(title="line predicted, interval measured", title_fontsize=9, loc="center left")
-    style.draw_predicted(
-        right, findings.of("sqrt-norms-are-biased"), "sum_square", label=r"norms $\sqrt{d}$, predicted"
-    )
-    style.draw_measured(
-        right, findings.of("sqrt-norms-are-biased"), "sum_square", label=r"norms $\sqrt{d}$, measured"
-    )
+    left.legend(loc="center left")
+    fixed = findings.of("sqrt-norms-are-biased")
+    style.draw_predicted(right, fixed, "sum_square", label=r"norms $\sqrt{d}$")
+    style.draw_measured(right, fixed, "sum_square")
     chi = findings.of("orthogonal-features-are-unbiased")
-    style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms $\chi_d$, predicted")
-    style.draw_measured(right, chi, "sum_square", series=1, label=r"norms $\chi_d$, measured")
+    style.draw_predicted(right, chi, "sum_square", series=1, label=r"norms drawn from $\chi_d$")
+    style.draw_measured(right, chi, "sum_square", series=1)
     right.set(xlabel=r"$L = \|x + y\|^2$, at $d = m = 8$", ylabel="mean estimate over what it estimates")
     right.legend(loc="lower left")
+    style.legend(figure)
     return figure
 
 

@@ -11,7 +11,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "A query can average the keys on a face of their hull, and no other set", columns=2, size=(11.5, 4.6)
+        "A query can average the keys on a face of their hull, and no other set", columns=2, size=(15.0, 8.4)
     )
     # The keys as they are, without the settings that copy one of them.
     faces, others = (findings.of(name, copies=()) for name in ("faces-can-be-averaged", "other-sets-fall-short"))
@@ -29,14 +29,20 @@ def draw_figure(findings: Findings):
         if len(members) == 1:
             corner = finding.claim == "faces-can-be-averaged"
             (x, y), fill = places[0], style.COLOURS[0] if corner else "white"
-            left.plot(x, y, "o", markersize=15, color=style.COLOURS[0], markerfacecolor=fill, zorder=2)
+            left.plot(x, y, "o", markersize=24, color=style.COLOURS[0], markerfacecolor=fill, zorder=2)
             left.annotate(
-                str(members[0]), (x, y), ha="center", va="center", color="white" if corner else "black", zorder=3
+                str(members[0]),
+                (x, y),
+                ha="center",
+                va="center",
+                fontsize=14,
+                color="white" if corner else "black",
+                zorder=3,
             )
     left.set(xlabel="first coordinate of a key", ylabel="second coordinate of a key", aspect="equal")
     left.set_title(
-        "solid: averaged together; dashed: no query can\nfilled: a key that can be copied; 0 and 2 take 1 along",
-        fontsize=9,
+        "solid: a query averages these keys; dashed: none can\nfilled: a key that a query can copy",
+        fontsize=13,
     )
     pairs = sorted((f for f in (*faces, *others) if len(f.setting["members"]) > 1), key=lambda f: f.measured.centre)
     for row, finding in enumerate(pairs):
@@ -47,12 +53,15 @@ def draw_figure(findings: Findings):
         right.plot([predicted.low, predicted.high], [row, row], "|", color=style.COLOURS[1], markersize=9)
     sets = [f.setting["members"] for f in pairs]
     names = ["all" if len(members) == len(claims.KEYS) else "–".join(map(str, members)) for members in sets]
-    right.set_yticks(range(len(pairs)), names, fontsize=6.5)
-    right.set(
-        xlim=(0, 1.03), xlabel=r"geometric mean of $|S|\,\alpha_i$ over the set (a face: least $|S|\,\alpha_i$)"
-    )
+    right.set_yticks(range(len(pairs)), names, fontsize=11.5)
+    right.set(xlim=(0, 1.03), xlabel="how evenly the set shares all the weight (1: averaged)")
     right.set(ylabel="set of keys")
-    right.set_title("marks measured under the best query, bars predicted", fontsize=9)
+    right.margins(y=0.02)
+    for ax in (left, right):
+        ax.tick_params(labelsize=11.5)
+        ax.xaxis.label.set_size(13)
+        ax.yaxis.label.set_size(13)
+    right.set_title("mark: measured under the best query; bar: predicted", fontsize=13)
     return figure
 
 

@@ -17,17 +17,16 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "One maximum per query or for all keys cancels; a maximum per key, or an eps, does not",
+        "Subtracting one maximum per query, or one for all keys, changes nothing; one per key, or an eps, does",
         columns=2,
-        size=(11.5, 4.2),
+        size=(13.0, 5.4),
     )
     labels = []
     for name in CHANGES:
         for f in findings.of(name):
             setting = f.setting
-            eps = f" + {setting['eps']:g}" if setting["eps"] else ""
-            label = "largest of query, of all keys" if eps else setting["subtracted"].replace(" and of", ",")
-            label += eps
+            eps = f"\nand an eps of {setting['eps']:g}" if setting["eps"] else ""
+            label = setting["subtracted"].replace(" and of", ",\nof") + eps
             if label not in labels:
                 labels.append(label)
             series = int(setting["norm"] > 1)
@@ -44,12 +43,12 @@ def draw_figure(findings: Findings):
             )
     axes[0].set_yticks(range(len(labels)), labels)
     axes[0].set(xscale="log", xlabel="largest change of a weight", ylim=(len(labels) - 0.5, -0.5))
-    axes[0].set(xlim=(1e-5, 1), title="change of weights (arrows: within rounding)")
+    axes[0].set(xlim=(1e-5, 1), title="change of the weights (arrow: none, within rounding)")
     axes[0].legend(loc="upper right")
     cases = []
     for f in (f for name in CAUSAL for f in findings.of(name)):
-        where = "all" if f.setting["maximum"] == "all positions" else "so far"
-        cases.append((f"{where},\neps = {f.setting['eps']:g}", f))
+        over = {"positions so far": "keys so far", "all positions": "all keys"}[f.setting["maximum"]]
+        cases.append((f"{over},\neps = {f.setting['eps']:g}", f))
     for i, (_, f) in enumerate(cases):
         still = f.measured.overlaps(f.predicted)
         axes[1].errorbar(
@@ -62,7 +61,8 @@ def draw_figure(findings: Findings):
             markerfacecolor="white",
         )
     axes[1].set_xticks(range(len(cases)), [label for label, _ in cases], fontsize=8.5)
-    axes[1].set(yscale="log", xlim=(-0.5, len(cases) - 0.5), title="causal, the maximum taken over positions …")
+    axes[1].set(yscale="log", xlim=(-0.5, len(cases) - 0.5), title="causal mixer: does the future leak?")
+    axes[1].set_xlabel("the maximum is taken over")
     axes[1].set_ylabel("largest movement of an earlier output")
     return figure
 

@@ -24,32 +24,32 @@ def draw_relative(ax, findings: Findings) -> None:
         xlabel=r"kernel value $e^{x \cdot y}$",
         ylabel="relative variance, one projection",
     )
-    ax.set(title=rf"at $\|x+y\|^2 = {phase.SUM:g}$, ever farther apart")
+    ax.set(title=rf"one pair, $\|x+y\|^2 = {phase.SUM:g}$")
     ax.invert_xaxis()
-    ax.legend(title="line predicted, interval measured", title_fontsize=9)
+    ax.legend()
 
 
-def draw_failures(ax, findings: Findings) -> None:
-    """Probability of a normaliser that is not positive: one field of the setting at a time."""
+SWEEPS = (
+    ("d", normaliser.BY_WIDTH, "width $d$", "64 keys, 64 projections"),
+    ("n", normaliser.BY_LENGTH, "keys $n$", "width 16, 64 projections"),
+    ("m", normaliser.BY_PROJECTIONS, "projections $m$", "width 16, 64 keys"),
+)
+
+
+def draw_failures(ax, findings: Findings, sweep: tuple) -> None:
+    """How often the normaliser of a row is not positive, against one field of the setting."""
     from attnlab_theory.report import style
 
-    sweeps = {
-        "width $d$": ("d", normaliser.BY_WIDTH, "64 keys, 64 projections"),
-        "length $n$": ("n", normaliser.BY_LENGTH, "$d = 16$, 64 projections"),
-        "projections $m$": ("m", normaliser.BY_PROJECTIONS, "$d = 16$, 64 keys"),
-    }
-    for series, (name, (field, settings, fixed)) in enumerate(sweeps.items()):
-        chosen = Findings(
-            findings.of("normaliser-of-trigonometric-features-is-not-positive", n=s.n, d=s.d, m=s.m)[0]
-            for s in settings
-        )
-        style.draw_predicted(ax, chosen, field, series=series)
-        style.draw_measured(ax, chosen, field, series=series, label=f"{name} ({fixed})")
-    ax.set(xscale="log", xlabel="width, length or projections", ylabel=r"P(normaliser $\leq 0$)", ylim=(0, 0.58))
-    ax.set(title=r"coordinates of size 1, scale $1/\sqrt{d}$")
-    ax.set_xticks([4, 9, 16, 36, 64, 256], ["4", "9", "16", "36", "64", "256"])
+    field, settings, name, fixed = sweep
+    chosen = Findings(
+        findings.of("normaliser-of-trigonometric-features-is-not-positive", n=s.n, d=s.d, m=s.m)[0]
+        for s in settings
+    )
+    style.draw_predicted(ax, chosen, field)
+    style.draw_measured(ax, chosen, field)
+    ax.set(xscale="log", xlabel=name, ylim=(0, 0.45), title=fixed)
+    ax.set_xticks(chosen.values(field), [str(x) for x in chosen.values(field)])
     ax.minorticks_off()
-    ax.legend(loc="upper right")
 
 
 def draw_figure(findings: Findings):
@@ -57,10 +57,15 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Trigonometric features lose small kernel values, and rows of wide heads their normaliser", columns=2
+        "Trigonometric features: the relative variance of a small kernel value has no limit, and normalisers fail",
+        columns=4,
+        size=(15.0, 4.2),
     )
     draw_relative(axes[0], findings)
-    draw_failures(axes[1], findings)
+    for ax, sweep in zip(axes[1:], SWEEPS, strict=True):
+        draw_failures(ax, findings, sweep)
+    axes[1].set(ylabel=r"P(normaliser $\leq 0$), trigonometric")
+    style.legend(figure)
     return figure
 
 

@@ -133,15 +133,7 @@ def test_a_folder_that_is_a_file_is_refused_before_anybody_is_asked(capsys, fold
 
 def with_(arguments, flag, value):
     """The arguments with another value behind a flag, or instead of a word."""
-    place = arguments.index(flag)
-    return (
-        [*arguments[: place + 1], value, *arguments[place + 2 :]]
-        if flag[:2] == "--"
-        else _instead(arguments, place, value)
-    )
-
-
-def _instead(arguments, place, value):
+    place = arguments.index(flag) + flag.startswith("--")
     return [*arguments[:place], value, *arguments[place + 1 :]]
 
 

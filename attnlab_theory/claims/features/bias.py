@@ -1,4 +1,7 @@
-"""Random features estimate exp(x . y) without bias (claims G.1), and couplings that keep it so or do not."""
+"""Random features estimate exp(x . y) without bias, and couplings that keep it so or do not.
+
+See docs/mathematics/features.md.
+"""
 
 import dataclasses
 
@@ -38,7 +41,8 @@ def _settings(estimator: Estimator) -> tuple[PairOfPoints, ...]:
 UNBIASED = Claim(
     name="features-are-unbiased",
     statement=r"$\mathbb{E}[\phi(x)\cdot\phi(y)] = e^{x\cdot y}$ for independent projections, whatever the map.",
-    source="claims G.1; practical4 3h",
+    source="mathematics/features.md#five-feature-maps; Rahimi and Recht 2007; Choromanski et al. 2021, lemma 1; "
+    "Likhosherstov et al. 2022; Likhosherstov et al. 2023; practical4/3h.1",
     hypotheses=problem.HYPOTHESES,
     predict=Interval.point(1.0),
     draw=problem.draw,
@@ -53,7 +57,7 @@ ORTHOGONAL = dataclasses.replace(
     UNBIASED,
     name="orthogonal-features-are-unbiased",
     statement=r"Orthogonal projections keep features unbiased if each has a norm of its own, $\chi_d$-distributed.",
-    source="claims G.1; Yu et al. 2016",
+    source="mathematics/features.md#couplings-that-keep-the-mean; Yu et al. 2016; practical4/3h.4",
     settings=tuple(
         once(pair(Estimator.POSITIVE, 8, *lengths, coupling=Coupling.ORTHOGONAL, of=20)) for lengths in LENGTHS[:3]
     ),
@@ -64,7 +68,8 @@ QUASI = dataclasses.replace(
     UNBIASED,
     name="quasi-monte-carlo-features-are-unbiased",
     statement="Scrambled Sobol points as projections keep features unbiased.",
-    source="claims G.1; Owen 1995 for the principle",
+    source="mathematics/features.md#couplings-that-keep-the-mean; Owen 1995, for the principle; Matoušek 1998; "
+    "Joe and Kuo 2008, for the directions",
     bound=lambda s: known_variance(1.01 * theory.mean_squared_error(problem.powers(s), 1) + 1e-9),
     resolution=lambda s: 0.1 * theory.mean_squared_error(problem.powers(s), 1) ** 0.5,
     settings=tuple(
@@ -78,7 +83,7 @@ FIXED_NORMS = dataclasses.replace(
     name="sqrt-norms-are-biased",
     statement=r"Orthogonal projections of norm $\sqrt{d}$ estimate "
     r"$e^{-(\|x\|^2+\|y\|^2)/2}\,{}_0F_1(;\frac{d}{2};\frac{dL}{4})$ instead of $e^{x\cdot y}$.",
-    source="claims G.1",
+    source="mathematics/features.md#couplings-that-break-the-mean; practical4/3h.4",
     predict=lambda s: Interval.point(fixed.fixed_norm_mean(s.sum_square, s.d)),
     bound=lambda s: known_variance(1.01 * fixed.fixed_norm_variance(s.sum_square, s.d, s.m) + 1e-9),
     resolution=lambda s: 0.1 * fixed.fixed_norm_variance(s.sum_square, s.d, s.m) ** 0.5,
@@ -91,7 +96,8 @@ FIXED_NORMS_UNBIASED = foil(
     FIXED_NORMS,
     name="sqrt-norms-are-unbiased",
     statement=r"Orthogonal projections of norm $\sqrt{d}$ keep features unbiased.",
-    source="practice in several published implementations; claims G.1",
+    source="mathematics/features.md#couplings-that-break-the-mean, practice in several published "
+    "implementations; practical4/3h.4",
     predict=Interval.point(1.0),
 )
 
@@ -119,7 +125,8 @@ def _estimate_by_plain_qr(key: PRNGKeyArray, setting: EqualPoints) -> Float[Arra
 PLAIN_QR = Claim(
     name="plain-qr-is-unbiased",
     statement="The orthogonal factor of a Gaussian matrix is Haar distributed as it comes, without a sign fixed.",
-    source="practice in several published implementations; Mezzadri 2007 says why not",
+    source="mathematics/features.md#couplings-that-break-the-mean, practice in several published "
+    "implementations; Mezzadri 2007, who says why not",
     hypotheses={"L > 0": lambda s: s.sum_square > 0, "d >= 2": lambda s: s.d >= 2},
     predict=Interval.point(1.0),
     draw=_estimate_by_plain_qr,

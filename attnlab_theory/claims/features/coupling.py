@@ -1,4 +1,7 @@
-"""What coupling the projections gains (claims G.3): orthogonal ones exactly, quasi-random ones as a bound."""
+"""What coupling the projections gains: orthogonal ones exactly, quasi-random ones as a bound.
+
+See docs/mathematics/features.md.
+"""
 
 import dataclasses
 import math
@@ -23,7 +26,7 @@ ERROR = Claim(
     name="orthogonal-feature-error",
     statement=r"Orthogonal projections (norms $\chi_d$, blocks of $d$) change the error by the covariance of a "
     r"pair, exactly: MSE = MSE(independent) + $C\,\sum_b m_b(m_b-1)/m^2$.",
-    source="claims G.3",
+    source="mathematics/features.md#orthogonal-projections; Yu et al. 2016; practical4/3h.4",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(problem.error(s)),
     draw=problem.draw,
@@ -54,7 +57,7 @@ PUBLISHED = dataclasses.replace(
     name="published-orthogonal-bound",
     statement=r"Orthogonal positive features err by at most MSE(independent) "
     r"$- (1-\frac{1}{m})\frac{2}{d+2}(\mathrm{SM} - e^{-(\|x\|^2+\|y\|^2)/2})^2$, $m \leq d$.",
-    source="claims G.3; Choromanski et al. 2021, theorem 2",
+    source="mathematics/features.md#orthogonal-projections; Choromanski et al. 2021, theorem 2; practical4/3h.4",
     hypotheses={**problem.HYPOTHESES, "m <= d": lambda s: s.m <= s.d},
     predict=lambda s: Interval.at_most(_published(s)),
     settings=tuple(_orthogonal(Estimator.POSITIVE, d, d) for d in WIDTHS[1:]),
@@ -64,7 +67,8 @@ FLIPPED = foil(
     PUBLISHED,
     name="published-orthogonal-bound-flipped",
     statement="The same with the sign of the gain flipped: orthogonality costs at least as much.",
-    source="claims G.3 with a sign flipped",
+    source="mathematics/features.md#orthogonal-projections, with a sign flipped; Choromanski et al. 2021, "
+    "theorem 2; practical4/3h.4",
     predict=lambda s: Interval.at_least(2 * _independent_error(s) - _published(s)),
 )
 
@@ -73,7 +77,8 @@ QUASI = dataclasses.replace(
     name="quasi-monte-carlo-error",
     statement="Sixteen scrambled Sobol points in four dimensions err by less than half of what sixteen "
     "independent projections do, in mean square.",
-    source="no published constant: the half is ours",
+    source="mathematics/features.md#quasi-random-projections, no published constant: the half is ours; Owen "
+    "1995, for the principle",
     predict=lambda s: Interval.at_most(_independent_error(s) / 2),
     # |f| <= e^(D/2) for a trigonometric product, and a mean of such.
     bound=lambda s: bounded(0.0, 1.001 * (math.exp(s.difference_square / 2) + 1) ** 2),

@@ -1,4 +1,4 @@
-"""The normaliser of a row of attention from random features, and its sign (claims G.5)."""
+"""The normaliser of a row of attention from random features, and its sign (docs/mathematics/features.md)."""
 
 import dataclasses
 import functools
@@ -90,7 +90,7 @@ NORMALISER = Claim(
     statement=r"For queries and keys of coordinates of size one, scale $1/\sqrt d$, the normaliser made of "
     r"trigonometric features is $\leq 0$ with probability $\Phi(-\sqrt m / s)$, corrected for skewness, "
     r"$s^2 = \sum \alpha_i \alpha_j (\cosh(b_i \cdot b_j) - 1)$, $b_i = q - k_i$ (within 0.01).",
-    source="claims G.5; practical4 3h",
+    source="mathematics/features.md#the-sign-of-the-normalizer; practical4/3h.2",
     hypotheses={f"d <= {WIDEST}": lambda s: s.d <= WIDEST},
     predict=_failure_band,
     draw=_normaliser_fails,
@@ -105,6 +105,7 @@ NORMALISER_OF_POSITIVE = dataclasses.replace(
     NORMALISER,
     name="normaliser-of-positive-features-is-positive",
     statement="The normaliser made of positive features is positive whatever is drawn.",
+    source="mathematics/features.md#the-sign-of-the-normalizer; Choromanski et al. 2021; practical4/3h.3",
     predict=Interval.point(0.0),
     resolution=0.01,
     settings=(FeatureRow(estimator=Estimator.POSITIVE, d=16, keys=64, projections=64, n=64, m=64),),
@@ -114,7 +115,8 @@ WEIGHTS_INSIDE = foil(
     NORMALISER,
     name="weights-of-trigonometric-features-are-weights",
     statement="A row of weights made of trigonometric features lies in [0, 1] with probability 0.99 at least.",
-    source="claims G.5 (foil): a row with one number outside is no mean of values",
+    source="mathematics/features.md#the-sign-of-the-normalizer, a row with one number outside is no mean of "
+    "values; practical4/3h.2",
     predict=Interval.at_most(0.01),
     draw=_some_weight_outside,
     settings=(FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=256, n=64, m=256),),

@@ -138,7 +138,8 @@ BREAKS = Claim(
     name="relative-variance-as-the-kernel-vanishes",
     statement=r"At fixed $L = \|x+y\|^2$, as $e^{x \cdot y} \to 0$ the relative variance of trigonometric features "
     r"grows as $\cosh D - 1$, without end, and that of positive ones stays at $e^L - 1$.",
-    source="claims G.5; practical4 3h",
+    source="mathematics/features.md#why-trigonometric-features-break; Choromanski et al. 2021, lemma 2; "
+    "practical4/3h.2; practical4/3h.3",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_square,
@@ -157,7 +158,7 @@ TRIGONOMETRIC_HOLDS = foil(
     BREAKS,
     name="trigonometric-features-are-as-good-far-away",
     statement="Trigonometric features have the relative variance of positive ones at any distance.",
-    source="claims G.5 (foil)",
+    source="mathematics/features.md#why-trigonometric-features-break; practical4/3h.2",
     predict=lambda s: Interval.at_most(math.expm1(s.sum_square)),
     # As many settings as the claim it mocks has: the compiled draw is shared. So below.
     settings=tuple(
@@ -169,7 +170,8 @@ POSITIVE_IS_SAFE = foil(
     BREAKS,
     name="positive-features-are-accurate-whenever-the-kernel-is-small",
     statement=r"Positive features have relative variance at most 1 wherever $e^{x \cdot y} \leq 10^{-3}$.",
-    source="claims G.5 (foil): x = -2y, |y| = 3 has a kernel of 1.5e-8 and relative variance 8102",
+    source="mathematics/features.md#why-trigonometric-features-break, x = -2y with |y| = 3 has a kernel of "
+    "1.5e-8 and relative variance 8102; practical4/3h.3",
     predict=Interval.at_most(1.0),
     settings=(
         *(one_projection(Estimator.POSITIVE, square, square + 30.0) for square in (1.5, 2.0, 3.0, 4.0, 5.0, 7.0)),
@@ -209,7 +211,7 @@ def _opposites_rounding(setting: OppositePoints) -> float:
 OPPOSITES = exact_claim(
     name="positive-features-are-exact-at-opposites",
     statement=r"At $y = -x$ every single projection of positive features gives $e^{-\|x\|^2}$ exactly.",
-    source="claims G.5",
+    source="mathematics/features.md#why-trigonometric-features-break; practical4/3h.3",
     predict=Interval.point(0.0),
     draw=_opposites_error,
     rounding=_opposites_rounding,
@@ -232,7 +234,8 @@ PHASES = dataclasses.replace(
     statement=r"At $F$ features the relative variance times $F$ is $2(\cosh D - 1)$ for trigonometric, $e^L - 1$ "
     r"for positive, $2(\cosh L - 1)$ for hyperbolic features, and that of generalized exponential ones at their "
     "best parameter.",
-    source="claims G.6; claims G.2, G.4",
+    source="mathematics/features.md#which-estimator-is-best-where; Choromanski et al. 2021, lemma 2; "
+    "Likhosherstov et al. 2022; practical4/3h.3",
     predict=lambda s: Interval.point(per_feature(s)),
     draw=lambda key, s: regions.FEATURES_PER_PROJECTION[s.estimator] * _square(key, s),
     bound=lambda s: known_variance(1.01 * regions.FEATURES_PER_PROJECTION[s.estimator] ** 2 * _square_variance(s)),
@@ -251,7 +254,8 @@ POSITIVE_WINS_NEARBY = foil(
     name="positive-features-beat-hyperbolic-ones-where-the-sum-is-short",
     statement=r"At equal numbers of features and small $L$ positive features have no more variance than hyperbolic "
     "ones, which spend two features on a projection.",
-    source="claims G.6 (foil): hyperbolic variance is 1 - exp(-L) of the positive at any L",
+    source="mathematics/features.md#which-estimator-is-best-where, hyperbolic variance is 1 - exp(-L) of the "
+    "positive at any L; Choromanski et al. 2021, lemma 2",
     predict=lambda s: Interval.at_most(per_feature(dataclasses.replace(s, estimator=Estimator.HYPERBOLIC))),
     settings=tuple(
         one_projection(Estimator.POSITIVE, total, difference)

@@ -1,4 +1,4 @@
-"""A row of attention from random features: its bias and its variance (claims G.7)."""
+"""A row of attention from random features: its bias and its variance (docs/mathematics/features.md)."""
 
 import dataclasses
 import functools
@@ -89,7 +89,7 @@ BIAS = Claim(
     name="bias-of-the-ratio",
     statement=r"Numerator and normaliser are unbiased, their ratio is not: its bias is $-\mathrm{Cov}(e, n)/m$ up "
     r"to a term in $1/m^2$ ($e$, $n$: their errors for one projection).",
-    source="claims G.7",
+    source="mathematics/features.md#a-row-of-attention-is-a-ratio; practical4/3h.1",
     predict=lambda s: _band(_bias_terms(s), s.m),
     # The first-order error has mean zero: without it the draws vary as 1/m, like the bias itself.
     draw=_bias,
@@ -106,7 +106,7 @@ UNBIASED = foil(
     BIAS,
     name="the-ratio-is-unbiased",
     statement="The kernel estimates are unbiased, therefore attention made of them is.",
-    source="claims G.7 (foil)",
+    source="mathematics/features.md#a-row-of-attention-is-a-ratio; practical4/3h.1",
     predict=Interval.point(0.0),
 )
 
@@ -115,6 +115,7 @@ ERROR = dataclasses.replace(
     name="error-of-the-ratio-by-the-delta-method",
     statement=r"The mean square error of an output is $\mathrm{Var}(e)/m$ up to a term in $1/m^2$: its root falls "
     r"as $m^{-1/2}$.",
+    source="mathematics/features.md#a-row-of-attention-is-a-ratio; practical4/3h.1",
     predict=lambda s: _band(_error_terms(s), s.m),
     draw=_squared_error,
     resolution=lambda s: 0.15 * _error_terms(s)[0] / s.m,
@@ -128,7 +129,7 @@ FALLS_FASTER = foil(
     ERROR,
     name="error-of-the-ratio-falls-as-one-over-m",
     statement=r"The root mean square error of an output falls as $1/m$ from what it is at $m = 16$.",
-    source="claims G.7 (foil)",
+    source="mathematics/features.md#a-row-of-attention-is-a-ratio",
     predict=lambda s: Interval.point(_error_terms(dataclasses.replace(s, m=16))[0] * 16 / s.m**2),
     settings=tuple(
         RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (64, 128, 256)
@@ -190,7 +191,7 @@ MATRIX = Claim(
     name="weights-of-one-draw",
     statement="Each weight of one approximated matrix lies within six of the delta method's deviations of the "
     "exact one.",
-    source="claims G.7",
+    source="mathematics/features.md#a-row-of-attention-is-a-ratio",
     predict=_entry_band,
     draw=_entry,
     bound=exact(1000 * EPS),

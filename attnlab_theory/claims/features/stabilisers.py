@@ -1,4 +1,7 @@
-"""What may be subtracted from log features before exponentiating them (claims G.7): most of it is not harmless."""
+"""What may be subtracted from log features before exponentiating them: most of it is not harmless.
+
+See docs/mathematics/features.md.
+"""
 
 import dataclasses
 import enum
@@ -106,7 +109,7 @@ def _rounding(setting: StabilisedRow) -> float:
 CANCELS = exact_claim(
     name="maxima-that-cancel",
     statement="Subtracting each query's largest log feature, or one number from all keys, moves no weight.",
-    source="claims G.7; Choromanski et al. 2021, appendix",
+    source="mathematics/features.md#what-may-be-subtracted; Choromanski et al. 2021, appendix",
     hypotheses={"nothing is added": lambda s: s.eps == 0},
     predict=Interval.point(0.0),
     draw=_change,
@@ -123,7 +126,7 @@ PER_KEY = foil(
     CANCELS,
     name="a-maximum-of-each-key-cancels",
     statement="Subtracting each key's own largest log feature leaves every weight alone.",
-    source="claims G.7 (foil): it divides each key's weight by a factor of its own",
+    source="mathematics/features.md#what-may-be-subtracted, it divides each key's weight by a factor of its own",
     settings=tuple(
         StabilisedRow(subtracted=Subtracted.EACH_KEY, t=16, d=16, m=64, norm=norm, eps=0.0) for norm in (1.0, 2.0)
     ),
@@ -134,7 +137,7 @@ WITH_EPS = foil(
     name="an-eps-is-harmless",
     statement=r"An eps of $10^{-4}$ or $10^{-3}$, added to features whose largest is one, moves no weight by more "
     r"than $10^{-5}$.",
-    source="claims G.7 (foil); the eps of published implementations",
+    source="mathematics/features.md#what-may-be-subtracted, the eps of published implementations",
     hypotheses={},
     predict=Interval(0.0, 1e-5),
     settings=tuple(
@@ -163,7 +166,7 @@ KERNEL = Claim(
     name="a-subtracted-maximum-leaves-kernel-estimates-alone",
     statement=r"The mean of $\phi(x) \cdot \phi(y)$ is $e^{x \cdot y}$, also where each point's largest log "
     "feature was subtracted.",
-    source="claims G.7 (foil): such an estimate never exceeds one",
+    source="mathematics/features.md#what-may-be-subtracted, such an estimate never exceeds one",
     predict=lambda s: Interval.point(np.exp(s.norm**2)),
     draw=_subtracted_estimate,
     bound=bounded(0.0, 1.0001),
@@ -218,7 +221,7 @@ CAUSAL_ROUNDING = 100 * EPS
 SEEN_SO_FAR = exact_claim(
     name="a-maximum-over-the-past-is-causal",
     statement="With the maximum over the keys seen so far no output moves with a later input, eps or no eps.",
-    source="claims G.7, A.6",
+    source="mathematics/features.md#a-maximum-over-the-past",
     predict=Interval.point(0.0),
     draw=_movement,
     rounding=CAUSAL_ROUNDING,
@@ -233,6 +236,7 @@ WITHOUT_EPS = dataclasses.replace(
     SEEN_SO_FAR,
     name="a-maximum-over-all-positions-cancels-without-an-eps",
     statement="Without an eps a maximum over all positions moves earlier outputs by rounding only.",
+    source="mathematics/features.md#a-maximum-over-the-past",
     settings=(CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=0.0),),
 )
 
@@ -241,7 +245,7 @@ ALL_POSITIONS = foil(
     name="a-maximum-over-all-positions-is-causal",
     statement="With an eps too, a maximum over all positions, held constant in the gradient, lets nothing of the "
     "future through.",
-    source="claims G.7, A.6 (foil); performer-pytorch's issue tracker",
+    source="mathematics/features.md#a-maximum-over-the-past, performer-pytorch's issue tracker",
     settings=(
         CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-3),
         CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=1e-2),

@@ -1,4 +1,7 @@
-"""How far random features are off (claims G.2, G.4): plainly drawn up to L = 1, by tilted draws beyond."""
+"""How far random features are off: plainly drawn up to L = 1, by tilted draws beyond.
+
+See docs/mathematics/features.md.
+"""
 
 import math
 
@@ -36,7 +39,8 @@ ERROR = Claim(
     name="feature-error",
     statement=r"The relative mean squared error of $m$ projections is $1/m$ times $\cosh D - 1$ (trigonometric), "
     r"$e^L - 1$ (positive), $\cosh L - 1$ (hyperbolic), less for generalized and dense exponential features.",
-    source="claims G.2, G.4; Choromanski et al. 2021, lemma 2; Likhosherstov et al. 2022, 2023",
+    source="mathematics/features.md#the-error-of-one-estimate; Choromanski et al. 2021, lemma 2; Likhosherstov "
+    "et al. 2022; Likhosherstov et al. 2023; practical4/3h.3",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(problem.error(s)),
     draw=problem.draw,
@@ -61,7 +65,7 @@ WITHOUT_THE_ONE = foil(
     ERROR,
     name="positive-error-is-the-second-moment",
     statement=r"The relative mean squared error of positive features is $e^L/m$, as of a second moment.",
-    source="claims G.2 with a term dropped",
+    source="mathematics/features.md#the-error-of-one-estimate, with a term dropped",
     predict=lambda s: Interval.point(math.exp(s.sum_square) / s.m),
     settings=_settings(Estimator.POSITIVE),
 )
@@ -71,7 +75,7 @@ HALF = foil(
     name="hyperbolic-error-is-half-the-positive",
     statement=r"Using every projection twice halves the error of positive features, and does no more: "
     r"$\frac{1}{2}(e^L - 1)/m$.",
-    source=r"claims G.2 with the factor 1 - e^{-L} dropped",
+    source="mathematics/features.md#the-error-of-one-estimate, with the factor 1 - e^{-L} dropped",
     predict=lambda s: Interval.point(math.expm1(s.sum_square) / 2 / s.m),
     settings=_settings(Estimator.HYPERBOLIC),
 )
@@ -116,7 +120,8 @@ TILTED = Claim(
     name="feature-error-by-tilted-draws",
     statement=r"At $L > 1$, where plain draws would have to be millions, projections drawn around $x + y$ and "
     r"reweighted find the same $e^L - 1$ and $\cosh L - 1$.",
-    source="claims G.2, and the rule at the end of G",
+    source="mathematics/features.md#measuring-errors-made-by-rare-projections; Choromanski et al. 2021, lemma 2; "
+    "practical4/3h.3",
     hypotheses={
         **problem.HYPOTHESES,
         "hyperbolic: tilt 2": lambda s: s.estimator is Estimator.POSITIVE or s.tilt == 2,
@@ -154,7 +159,7 @@ NAIVE = Claim(
     name="naive-test-fails-correct-code",
     statement=r"A test that wants the error of positive features at $L = 2$ within 10 % of $e^L - 1$ from $10^5$ "
     r"draws fails correct code in a third of its runs.",
-    source="the rule at the end of claims G, which has 37 %",
+    source="mathematics/features.md#measuring-errors-made-by-rare-projections; Gil-Pelaez 1951",
     hypotheses={"L > 0": lambda s: s.sum_square > 0},
     predict=lambda s: Interval.point(theory.naive_test_failure(s.sum_square, s.draws, s.tolerance)),
     draw=_fails,

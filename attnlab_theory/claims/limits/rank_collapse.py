@@ -1,4 +1,4 @@
-"""Pure self-attention makes all tokens alike, doubly exponentially; skip connections stop it (docs/mathematics/limits.md)."""
+"""Pure self-attention makes all tokens alike; skip connections stop it (docs/mathematics/limits.md)."""
 
 import jax
 import jax.numpy as jnp

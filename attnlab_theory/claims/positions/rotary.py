@@ -1,4 +1,4 @@
-"""What rotary and sinusoidal scores know of distance (claims F.2)."""
+"""What rotary and sinusoidal scores know of distance (docs/mathematics/positions.md)."""
 
 import functools
 
@@ -67,7 +67,7 @@ ROTARY_MEAN = Claim(
     name="rotary-mean-score",
     statement=r"The rotary score of a random unit $q = k$ at distance $\delta$ has mean "
     r"$(2/d) \sum_j \cos(\delta \theta_j)$, wherever the pair stands.",
-    source="claims F.2; Su et al. 2021, section 3.4.3; blog/rotary",
+    source="mathematics/positions.md#the-mean-rotary-score; Su et al. 2021, section 3.4.3; blog/rotary",
     hypotheses=EVEN,
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=lambda key, s: _score(_unit(key, s.d), s.start, s.distance),
@@ -85,7 +85,7 @@ ROTARY_MEAN = Claim(
 ROTARY_MONOTONE = Claim(
     name="rotary-score-never-rises",
     statement="The mean rotary score of a random unit q = k never rises from one distance to the next.",
-    source="said of RoPE's long-term decay; claims F.2 (foil)",
+    source="mathematics/positions.md#the-mean-rotary-score, said of RoPE's long-term decay",
     hypotheses=EVEN,
     predict=Interval.at_most(0.0),
     draw=lambda key, s: (
@@ -110,7 +110,7 @@ DOUBLING = Claim(
     name="rotary-doubling-cost",
     statement=r"Doubling the distance costs the mean rotary score $\ln 2 / \ln b$ (within 0.02, for "
     r"$4 \le \delta \le b/32$, $d \ge 128$).",
-    source="claims F.2, in the limit of many frequencies",
+    source="mathematics/positions.md#the-price-of-doubling-the-distance, in the limit of many frequencies",
     hypotheses={
         "d >= 128": lambda s: s.d >= 128,
         "4 <= nearest <= base / 32": lambda s: 4 <= s.nearest <= s.base / 32,
@@ -151,7 +151,7 @@ ENVELOPE = Claim(
     name="rotary-envelope",
     statement=r"A unit vector with pairs of equal length meets the mean score; its largest score at a distance in "
     r"$[2^j, 2^{j+1})$ is that of $(2/d) \sum_j \cos(\delta \theta_j)$.",
-    source="claims F.2",
+    source="mathematics/positions.md#the-envelope-of-the-mean-score",
     hypotheses=EVEN,
     predict=lambda s: Interval.point(theory.envelope(s.d, s.octave, BASE)),
     draw=lambda key, s: _envelope(s),
@@ -163,7 +163,7 @@ ENVELOPE = Claim(
 ENVELOPE_FALLS = Claim(
     name="rotary-envelope-falls",
     statement=r"At $d = 128$ the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
-    source="claims F.2; Su et al. 2021, section 3.4.3",
+    source="mathematics/positions.md#the-envelope-of-the-mean-score; Su et al. 2021, section 3.4.3",
     hypotheses={
         "d >= 128": lambda s: s.d >= 128,
         "distances below base / 4": lambda s: 2 ** (s.octave + 2) <= BASE / 4,
@@ -179,7 +179,7 @@ ENVELOPE_FALLS_ANYWHERE = foil(
     ENVELOPE_FALLS,
     name="rotary-envelope-falls-at-width-2",
     statement=r"At $d = 2$ too the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
-    source="claims F.2 (foil): a single frequency comes round again",
+    source="mathematics/positions.md#the-envelope-of-the-mean-score, a single frequency comes round again",
     hypotheses={},
     settings=tuple(Octave(d=2, octave=octave) for octave in (1, 3, 4)),
 )
@@ -199,7 +199,7 @@ def _wave_product(key: PRNGKeyArray, setting: TwoPositions) -> Float[Array, ""]:
 SINUSOIDS = Claim(
     name="sinusoidal-product",
     statement=r"$PE(t) \cdot PE(t + \delta) = \sum_j \cos(\delta \theta_j)$: it depends on the distance only.",
-    source="claims A.10, F; Vaswani et al. 2017, section 3.5; blog/sinusoidal",
+    source="mathematics/positions.md#products-of-sinusoids; Vaswani et al. 2017, section 3.5; blog/sinusoidal",
     hypotheses=EVEN,
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=_wave_product,

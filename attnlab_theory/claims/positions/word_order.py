@@ -1,4 +1,4 @@
-"""What self-attention knows of word order: nothing, unless it is told (claims F.1)."""
+"""What self-attention knows of word order: nothing, unless it is told (docs/mathematics/positions.md)."""
 
 import dataclasses
 import enum
@@ -98,7 +98,7 @@ ORDER_IS_LOST = Claim(
     name="order-is-lost",
     statement="Without positions and mask, 'on the mat sat the cat' gets the outputs of 'the cat sat on the mat', "
     "permuted as its words are.",
-    source="claims F.1; blog/permutation",
+    source="mathematics/positions.md#word-order-is-lost-without-positions; blog/permutation",
     predict=Interval.point(0.0),
     draw=lambda key, s: _moved(_sentence(key), told=s.told)[s.word],
     bound=lambda s: exact(_rounding(s)),
@@ -111,7 +111,7 @@ ORDER_IS_LOST_ANYWAY = foil(
     ORDER_IS_LOST,
     name="order-is-lost-with-positions",
     statement="With positions or a causal mask too, 'on the mat sat the cat' gets the permuted outputs.",
-    source="claims F.1, A.3 (foil)",
+    source="mathematics/positions.md#word-order-is-lost-without-positions; blog/permutation",
     settings=tuple(
         PermutedWord(told=told, word=word)
         for told in (Told.LEARNED, Told.SINUSOIDAL, Told.ROTARY, Told.CAUSAL)

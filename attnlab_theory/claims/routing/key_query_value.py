@@ -1,4 +1,4 @@
-"""What keys, queries and values can do that plain self-attention cannot (claims E.3)."""
+"""What keys, queries and values can do that plain self-attention cannot (docs/mathematics/routing.md)."""
 
 import dataclasses
 
@@ -8,8 +8,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.claims.claim import exact_claim, foil
 from attnlab_theory.claims.routing.three_tokens import (
     BETAS,
-    HOMEWORK_1,
-    HOMEWORK_2,
     NEAR,
     POSITIVE,
     SEEN_BETA,
@@ -84,7 +82,7 @@ CONSTRUCTED_ERROR = exact_claim(
     name="constructed-error",
     statement=r"With $V=(u_bu_b^T-u_cu_c^T)/\beta^2$, $K=I$, $Q=(u_du_a^T+u_cu_d^T)/\beta^2$: $c_2$ misses $u_b$ "
     r"by $\beta\sqrt2/(e^{\beta^2}+2)$ and $c_1$ misses $u_b-u_c$ by $\beta\sqrt5/(e^{\beta^2}+2)$.",
-    source=f"claims E.3; {HOMEWORK_2}",
+    source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.constructed_error(s.row, s.beta)),
     draw=_constructed_error,
@@ -97,14 +95,14 @@ CONSTRUCTED_BOUND = dataclasses.replace(
     CONSTRUCTED_ERROR,
     name="constructed-error-bound",
     statement=r"The margin $\beta^2$ alone certifies that error: leak times the farthest value.",
-    source=f"claims B.1, E.3; {HOMEWORK_2}",
+    source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.2",
     predict=lambda s: Interval.at_most(theory.constructed_bound(s.row, s.beta)),
 )
 
 IDENTITY_OUTPUT = exact_claim(
     name="identity-queries-return-nothing",
     statement=r"With the same $V$ but $Q=K=I$, $c_2 \approx Vx_2 = 0$: only the leak is left.",
-    source=f"claims E.3; {HOMEWORK_2}",
+    source="mathematics/routing.md#values-alone-are-not-enough; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.identity_output(s.beta)),
     draw=_identity_output,
@@ -117,7 +115,7 @@ IDENTITY_FOIL = foil(
     IDENTITY_OUTPUT,
     name="values-alone-suffice",
     statement=r"The right $V$ is enough: with $Q=K=I$, $c_2 \approx u_b$ (within a tenth of its norm).",
-    source=f"{HOMEWORK_2}, answered with V alone",
+    source="mathematics/routing.md#values-alone-are-not-enough; practical4/2e.2, answered with V alone",
     predict=lambda s: Interval.at_most(NEAR * s.beta),
     draw=_identity_miss,
 )
@@ -126,7 +124,7 @@ WEIGHTS = exact_claim(
     name="key-query-value-weights",
     statement=r"$x_2$ attends to itself with $Q=K=I$, and to $x_1$ with the constructed $Q$, whose scores are 0 or "
     r"$\beta^2$.",
-    source=f"claims E.1, E.3; {HOMEWORK_1}, {HOMEWORK_2}",
+    source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.weights(s.head, s.beta)[s.row - 1, s.column - 1]),
     draw=_weight,
@@ -143,7 +141,7 @@ WEIGHTS = exact_claim(
 OUTPUTS = exact_claim(
     name="key-query-value-outputs",
     statement=r"The constructed head returns $u_b - u_c$ and $u_b$ up to its leak, the plain one its inputs.",
-    source=f"claims E.1, E.3; {HOMEWORK_1}, {HOMEWORK_2}",
+    source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(
         theory.outputs(s.head, s.beta)[s.row - 1, theory.DIRECTIONS.index(s.direction)]

@@ -1,4 +1,4 @@
-"""Matrices K, Q, V for a wanted routing (claims E.4)."""
+"""Matrices K, Q, V for a wanted routing (docs/mathematics/routing.md)."""
 
 import dataclasses
 
@@ -169,12 +169,12 @@ def _predicted_cell(setting: RoutedWeight) -> float:
 
 
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
-SOURCE = "claims E.4; practical4 2e.2"
 
 CERTIFIED = Claim(
     name="route-certifies",
     statement=r"`route` finds $K, Q, V$ whose own margins and values keep the copy bound within the tolerance.",
-    source=SOURCE,
+    source="mathematics/routing.md#any-routing-by-linear-algebra; Lawson and Hanson 1974, chapter 23; "
+    "practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
     predict=lambda s: Interval.at_most(s.tolerance),
     draw=lambda key, s: certificate(*_routed(key, s)),
@@ -188,6 +188,7 @@ MEASURED = dataclasses.replace(
     CERTIFIED,
     name="route-errs-less",
     statement="Attention with the matrices of `route` misses no wanted output by more than the tolerance.",
+    source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
     draw=lambda key, s: missed(*_routed(key, s)),
     bound=exact(MISSED_ROUNDING),
 )
@@ -196,6 +197,7 @@ CERTIFICATE_HOLDS = dataclasses.replace(
     CERTIFIED,
     name="route-errs-less-than-certified",
     statement="Attention with the matrices of `route` misses no wanted output by more than their copy bound.",
+    source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
     predict=Interval.at_most(1.0),
     draw=_share_of_certificate,
     bound=lambda s: exact(ROUNDING + MISSED_ROUNDING / s.tolerance),
@@ -206,7 +208,8 @@ CERTIFICATE_HOLDS = dataclasses.replace(
 LEAST_NORM = exact_claim(
     name="route-least-norm",
     statement=r"The $W = K^TQ$ of `route` is the shortest with its margin: as found by trying every active set.",
-    source=SOURCE,
+    source="mathematics/routing.md#the-shortest-matrix-for-a-routing; Lawson and Hanson 1974, chapter 23; Karush "
+    "1939; Kuhn and Tucker 1951; practical4/2e.2",
     hypotheses={"inputs are independent": lambda s: 0 <= s.correlation < 1},
     predict=lambda s: Interval.point(_least(s)),
     draw=_correlated_norm,
@@ -217,7 +220,7 @@ LEAST_NORM = exact_claim(
 TOKENS_LEAST_NORM = exact_claim(
     name="shortest-homework-solution",
     statement=r"The homework's tokens are routed by $W$ of norm $\sqrt{0.9}$ at margin $\beta^2$, none shorter.",
-    source=SOURCE,
+    source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2",
     hypotheses={"beta > 0": lambda s: s.beta > 0},
     predict=lambda s: Interval.point(_least_for_tokens(s)),
     draw=_token_norm,
@@ -230,14 +233,14 @@ HOMEWORK_IS_LEAST = foil(
     TOKENS_LEAST_NORM,
     name="homework-solution-is-shortest",
     statement=r"No $W$ shorter than the homework's $Q$, of norm $\sqrt2$ at margin $\beta^2$, routes its tokens.",
-    source=f"{SOURCE}: there are many solutions",
+    source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2, there are many solutions",
     predict=lambda s: Interval.at_least(np.sqrt(2) / s.beta**2),
 )
 
 CELLS = exact_claim(
     name="routed-weights",
     statement="Orthogonal inputs sent in a cycle: the least W ties every score but the wanted one.",
-    source=SOURCE,
+    source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
     predict=lambda s: Interval.point(_predicted_cell(s)),
     draw=_cell,

@@ -1,4 +1,7 @@
-"""What a head with one matrix for keys and queries can route, and what it cannot (claims A.11, E.3)."""
+"""What a head with one matrix for keys and queries can route, and what it cannot.
+
+See docs/mathematics/identities.md, docs/mathematics/routing.md.
+"""
 
 import dataclasses
 import enum
@@ -48,7 +51,7 @@ class SharedRouting(Setting):
     tolerance: float
 
 
-class RandomHead(Setting):
+class RandomMatrix(Setting):
     """Three orthonormal inputs under a Gaussian W.
 
     The first `length` of them, 2 or 3, are to attend each to the next, in a cycle; the others are free.
@@ -82,7 +85,7 @@ def _shared_error(key: PRNGKeyArray, setting: SharedRouting) -> float:
     return missed(asked, dataclasses.replace(found, q=found.k))
 
 
-def _routes_the_cycle(key: PRNGKeyArray, setting: RandomHead) -> Float[Array, ""]:
+def _routes_the_cycle(key: PRNGKeyArray, setting: RandomMatrix) -> Float[Array, ""]:
     frame, matrix = jax.random.split(key)
     x = orthonormal(frame, 3, 3)
     keys = x @ jax.random.normal(matrix, (3, 3))
@@ -109,7 +112,7 @@ SHARED = Claim(
     name="shared-routes-every-chain",
     statement=r"$Q = K$ routes three independent inputs, the homework's among them, if no cycle is longer than an "
     r"input attending to itself.",
-    source="claims A.11, E.3; practical4 2e.2; uw 2.2.2",
+    source="mathematics/routing.md#shared-keys-and-queries-route-every-chain; practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
     predict=lambda s: Interval.at_most(s.tolerance),
     draw=_shared_error,
@@ -127,13 +130,13 @@ FREE_CYCLES = Claim(
     name="free-heads-route-cycles",
     statement=r"A random head with $Q$ and $K$ apart routes $1\to2\to3\to1$ with probability $1/27$, and "
     r"$1\to2\to1$ with $1/9$.",
-    source="claims A.11, E.4",
+    source="mathematics/routing.md#shared-keys-and-queries-route-no-cycle",
     hypotheses={"Q and K are apart": lambda s: s.kind is Matrices.FREE} | CYCLES,
     predict=lambda s: Interval.point(theory.random_cycle_share(s.length)),
     draw=_routes_the_cycle,
     bound=proportion(),
     resolution=lambda s: 0.3 * theory.random_cycle_share(s.length),
-    settings=(RandomHead(kind=Matrices.FREE, length=3), RandomHead(kind=Matrices.FREE, length=2)),
+    settings=(RandomMatrix(kind=Matrices.FREE, length=3), RandomMatrix(kind=Matrices.FREE, length=2)),
     stream="cycles",
 )
 
@@ -142,18 +145,18 @@ SHARED_CYCLES = dataclasses.replace(
     name="shared-heads-route-no-cycle",
     statement=r"No head with $Q = K$ routes $1\to2\to3\to1$, as its scores are symmetric, nor $1\to2\to1$, as they "
     r"are positive semidefinite.",
-    source="claims A.11; uw 2.2.2",
+    source="mathematics/routing.md#shared-keys-and-queries-route-no-cycle",
     hypotheses={"Q is K": lambda s: s.kind is Matrices.SHARED} | CYCLES,
     predict=Interval.point(0.0),
     resolution=1e-3,
-    settings=(RandomHead(kind=Matrices.SHARED, length=3), RandomHead(kind=Matrices.SHARED, length=2)),
+    settings=(RandomMatrix(kind=Matrices.SHARED, length=3), RandomMatrix(kind=Matrices.SHARED, length=2)),
 )
 
 SHARED_FOIL = foil(
     SHARED_CYCLES,
     name="shared-heads-route-anything",
     statement=r"$Q = K$ can realise any routing: it routes a cycle as often as $Q$ and $K$ apart.",
-    source=SHARED_CYCLES.source,
+    source="mathematics/routing.md#shared-keys-and-queries-route-no-cycle",
     predict=FREE_CYCLES.predict,
 )
 

@@ -1,4 +1,4 @@
-"""Three tokens under plain self-attention: no mixture of them is what is wanted (claims E.1, E.2)."""
+"""Three tokens under plain self-attention: no mixture of them is what is wanted (docs/mathematics/routing.md)."""
 
 import dataclasses
 import functools
@@ -130,14 +130,13 @@ BETAS = (1.0, 1.5, 2.0, 2.5, 3.0)
 SEEN_BETA = 2.0
 """The norm at which the heat maps are drawn: large enough to be clear, small enough for the leak to be seen."""
 POSITIVE = {"beta > 0": lambda s: s.beta > 0}
-HOMEWORK_1, HOMEWORK_2 = "practical4 2e.1", "practical4 2e.2"
 
 SUMS = (Middle.A_AND_D, Middle.A_AND_C)
 
 SELF_COPY = exact_claim(
     name="plain-attention-copies-itself",
     statement=r"With $Q=K=V=I$, $c_2 \approx x_2 = u_a$: the weight elsewhere is $2/(e^{\beta^2}+2)$.",
-    source=f"claims E.1; {HOMEWORK_1}",
+    source="mathematics/routing.md#a-token-copies-itself; practical4/2e.1",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.self_leak(s.middle, s.beta)),
     draw=_leak,
@@ -151,7 +150,7 @@ SUM_COPY = dataclasses.replace(
     name="sum-token-copies-itself",
     statement=r"If $x_2$ becomes $u_a+u_d$ or $u_a+u_c$ it scores $2\beta^2$ with itself, $\beta^2$ with one "
     r"other: $c_2 \approx x_2$ still.",
-    source=f"claims E.2; {HOMEWORK_1}",
+    source="mathematics/routing.md#a-token-copies-itself; practical4/2e.1",
     settings=tuple(SecondToken(middle=middle, beta=beta) for middle in SUMS for beta in BETAS),
 )
 
@@ -159,7 +158,7 @@ NO_MIXTURE = exact_claim(
     name="no-mixture-is-near",
     statement=r"Every mixture of the tokens is at least $\beta\sqrt{0.4}$ from $u_b$, and $\beta/\sqrt2$ once "
     r"$u_d$ or $u_c$ is added to $x_2$; so $c_2$ is.",
-    source=f"claims E.2; {HOMEWORK_1}",
+    source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.at_least(
         s.beta * theory.least_distance(s.middle, theory.nearest_mixture(s.middle)[0])
@@ -174,7 +173,7 @@ RANDOM_MIXTURES = exact_claim(
     name="no-query-is-near",
     statement=r"Of 4096 queries whose weights are uniform on the simplex none brings $c_2$ nearer to $u_b$ than "
     r"$\beta\sqrt{0.4}$ (with $u_d$ or $u_c$ added: $\beta/\sqrt2$).",
-    source=NO_MIXTURE.source,
+    source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     hypotheses=POSITIVE,
     predict=NO_MIXTURE.predict,
     draw=_random_mixture_distance,
@@ -188,6 +187,7 @@ BEST_MIXTURE = dataclasses.replace(
     name="best-mixture",
     statement=r"The query with weights $(.4,.2,.4)$ (with $u_d$ or $u_c$ added: $(\frac12,0,\frac12)$) comes as "
     r"near to $u_b$ as any: $\beta\sqrt{0.4}$, or $\beta/\sqrt2$.",
+    source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     predict=lambda s: Interval.point(s.beta * theory.nearest_mixture(s.middle)[1]),
     draw=_best_mixture_distance,
 )
@@ -196,7 +196,7 @@ ADDING_HELPS = foil(
     NO_MIXTURE,
     name="adding-u_d-or-u_c-helps",
     statement=r"Adding $u_d$ or $u_c$ to $x_2$ makes $c_2 \approx u_b$ (within a tenth of its norm).",
-    source=f"{HOMEWORK_1}, answered with yes",
+    source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1, answered with yes",
     predict=lambda s: Interval.at_most(NEAR * s.beta),
     settings=tuple(SecondToken(middle=middle, beta=beta) for middle in SUMS for beta in BETAS),
 )

@@ -73,7 +73,7 @@ class Answers(tuple[Answered, ...]):
     """Answers of one or several models, in the order in which they were given."""
 
     def of(self, *groups: str, **fields: Any) -> "Answers":
-        """The answers about persons of these groups (all groups if none is named) with these values in their fields.
+        """The answers about persons of these groups (all if none is named), with these values in their fields.
 
         Raises:
             ValueError: if there is none.
@@ -118,9 +118,9 @@ class Answers(tuple[Answered, ...]):
 
 
 def independent(answers: Answers) -> Answers:
-    """The answers of seeds that were asked different questions. Of seeds that share their questions, only the first counts.
+    """The answers of seeds with different questions. Of seeds with the same questions only the first counts.
 
-    Models of one recipe answer a question much alike. If it counted once for each seed, intervals would be too narrow.
+    Models of one recipe answer a question much alike. Counted once for each seed, it would narrow every interval.
     """
     first: dict[tuple[tuple[str, str, str], ...], int] = {}
     for seed in answers.seeds:

@@ -28,7 +28,7 @@ def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure
             ax.plot(
                 np.full(len(points), x - 0.12), [p.value for p in points], "o", color=style.COLOURS[0], mfc="none"
             )
-        bars(ax, Estimates([each if seeds > 1 else points[0]]), [x + 0.12 if seeds > 1 else x], series=1)
+        bars(ax, Estimates([each if seeds > 1 else points[0]]), [x + 0.12 if seeds > 1 else float(x)], series=1)
     ax.set_xticks(range(len(means)), [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="model, and its accuracy", ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))

@@ -14,7 +14,10 @@ PRETRAINING = {
     2021: Recipe(epochs=650, batch=128, rate=6e-3, fall=200),
     2024: Recipe(epochs=650, batch=128, rate=6e-3, fall=650),
 }
-"""The recipe of pretraining, by year. Until 2023 the learning rate falls, rises and falls again by accident; from 2024 it falls once."""
+"""The recipe of pretraining, by year.
+
+Until 2023 the learning rate falls, rises and falls again, by accident. From 2024 it falls once.
+"""
 
 FINETUNING = Recipe(epochs=10, batch=256, rate=6e-4, fall=200)
 """The recipe of finetuning after pretraining."""

@@ -8,7 +8,7 @@ import scipy.special
 def fixed_norm_mean(length: float, d: int) -> float:
     """E of the relative estimate by positive or hyperbolic features whose projections all have norm sqrt(d).
 
-    Source: the generating function of a uniform direction, 0F1(; d/2; dL/4); claims G.1.
+    Source: the generating function of a uniform direction, 0F1(; d/2; dL/4); docs/mathematics/features.md.
     """
     return math.exp(-length / 2) * float(scipy.special.hyp0f1(d / 2, d * length / 4))
 

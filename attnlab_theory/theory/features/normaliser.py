@@ -1,4 +1,7 @@
-"""How often the normaliser of a row, estimated by trigonometric features, is not positive (claims G.5)."""
+"""How often the normaliser of a row, estimated by trigonometric features, is not positive.
+
+See docs/mathematics/features.md.
+"""
 
 import math
 

@@ -36,7 +36,7 @@ def relative_variance(
     Raises:
         ValueError: if there is no such estimator.
 
-    Source: claims G.2, G.4; Likhosherstov et al. 2022, "Chefs' random tables".
+    Source: docs/mathematics/features.md; Likhosherstov et al. 2022, "Chefs' random tables".
     """
     match Estimator(estimator):
         case Estimator.TRIGONOMETRIC:
@@ -85,7 +85,7 @@ def fourth_central_moment(estimator: Estimator, square: float, *, d: int = 1, a:
 def best_parameter(sum_square: float, d: int) -> float:
     """The parameter a of generalized exponential features with the least variance at L = |x + y|^2.
 
-    Source: claims G.4; Likhosherstov et al. 2022, in the form without cancellation.
+    Source: docs/mathematics/features.md; Likhosherstov et al. 2022, in the form without cancellation.
     """
     length = math.sqrt((2 * sum_square + d) ** 2 + 8 * d * sum_square) + 2 * sum_square + d
     return (1 - length / (2 * d)) / 8

@@ -1,4 +1,4 @@
-r"""Errors of random-feature estimates of exp(x . y), in closed form (claims G.1 to G.4).
+r"""Errors of random-feature estimates of exp(x . y), in closed form (docs/mathematics/features.md).
 
 An estimate is the mean over m projections w of products f(w), each scaled here by exp(-x . y): all have
 expectation one, and every error is relative. With z = x + y, L = |z|^2 and D = |x - y|^2 (so that
@@ -106,7 +106,8 @@ def mixed_moment(powers: Powers, ks: tuple[int, ...], d: int) -> float:
 def orthogonal_covariance(powers: Powers, d: int) -> float:
     """Cov(f(w_1), f(w_2)) for orthogonal projections, in closed form: nothing cancels, whatever the rate's sign.
 
-    Source: claims G.3 for positive features; the same for hyperbolic ones. Its double sum is one of
+    Source: docs/mathematics/features.md for positive features; the same for hyperbolic ones. Its double sum is one
+    of
     (d/2)_a (d/2)_b / (a! b! (d/2)_(a+b)), and by Vandermonde's identity confluent hypergeometric.
     """
     ((height, rate),) = powers[0]

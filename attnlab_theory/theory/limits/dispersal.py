@@ -1,4 +1,4 @@
-"""How sharp attention can stay among more and more keys, and how a sink lets it say nothing (docs/mathematics/limits.md)."""
+"""How sharp attention can stay among many keys, and what a sink takes from it (docs/mathematics/limits.md)."""
 
 import math
 
@@ -10,7 +10,7 @@ def largest_weight(n: int, peak: float) -> float:
 
     Reached by one score of M among n - 1 of -M.
 
-    Source: docs/mathematics/limits.md#bounded-scores-disperse; Velickovic et al. 2024, "softmax is not enough", lemma 2.1.
+    Source: docs/mathematics/limits.md#bounded-scores-disperse; Velickovic et al. 2024, lemma 2.1.
     """
     return float(1 / (1 + (n - 1) * np.exp(-2 * peak)))
 
@@ -23,6 +23,6 @@ def peak_needed(n: int, weight: float) -> float:
 def sink_factor(total: float) -> float:
     """What one more key of score 0 and value 0 does to the output: Z / (Z + 1), Z the sum of e^score without it.
 
-    Source: docs/mathematics/limits.md#a-sink-lets-attention-say-nothing; Miller 2023, "Attention is off by one"; Xiao et al. 2023, "attention sinks".
+    Source: docs/mathematics/limits.md#a-sink-lets-attention-say-nothing; Miller 2023; Xiao et al. 2023.
     """
     return total / (total + 1)

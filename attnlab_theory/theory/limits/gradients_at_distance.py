@@ -33,7 +33,7 @@ def squared_rate(gain: float, drive: float) -> float:
 
     Below one it vanishes geometrically, above one it explodes.
 
-    Source: Poole et al. 2016, "Exponential expressivity in deep neural networks through transient chaos".
+    Source: Poole et al. 2016.
     """
     q = settled_variance(gain, drive)
     return gain**2 * _normal_mean(lambda x: (1 - np.tanh(x) ** 2) ** 2, math.sqrt(q))

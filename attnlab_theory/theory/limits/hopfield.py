@@ -1,4 +1,4 @@
-"""Attention as the memory of a modern Hopfield network: how many patterns it can hold (docs/mathematics/limits.md)."""
+"""How many patterns attention can hold, as a modern Hopfield network (docs/mathematics/limits.md)."""
 
 import math
 
@@ -40,7 +40,7 @@ def capacity(d: int, strength: float) -> int:
     strength in proportion to d, that of patterns of length sqrt(d), the logarithm of the capacity grows in
     proportion to d.
 
-    Source: docs/mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, "Hopfield networks is all you need", theorem 3.
+    Source: docs/mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, theorem 3.
     """
     return 1 + math.floor(1 / mean_power(d, strength))
 
@@ -58,6 +58,6 @@ def capacity_rate(strength_per_width: float) -> float:
 def classical_capacity(d: int) -> int:
     """Patterns that Hopfield's network of 1982 can hold: 0.138 d.
 
-    Source: Amit, Gutfreund and Sompolinsky 1985.
+    Source: Amit et al. 1985.
     """
     return max(1, round(0.138 * d))

@@ -11,7 +11,8 @@ def dot_product_slope(n: int, size: float, strength: float) -> float:
     Its scores are all zero and its weights uniform. The derivative of the mean is strength times the variance of
     the tokens, size^2 (n - 1) / n, plus the token's own weight 1 / n. No constant bounds it.
 
-    Source: docs/mathematics/limits.md#attention-by-dot-products-has-no-lipschitz-constant; Kim, Papamakarios and Mnih 2021, "The Lipschitz constant of self-attention", theorem 3.1.
+    Source: docs/mathematics/limits.md#attention-by-dot-products-has-no-lipschitz-constant;
+    Kim et al. 2021, theorem 3.1.
     """
     return strength * size**2 * (n - 1) / n + 1 / n
 
@@ -32,6 +33,7 @@ def distance_constant(n: int) -> float:
     p_ii I + 2 Cov on it. With w = E|x - x_i|^2 <= W_0((n - 1) / e), |Cov| and E|x - f_i| |x - x_i| are at most w,
     so that their norms add up to 1 + 4 w at most. Tied projections W are the metric |W x|.
 
-    Source: docs/mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant; Kim, Papamakarios and Mnih 2021, theorem 3.2.
+    Source: docs/mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant;
+    Kim et al. 2021, theorem 3.2.
     """
     return 1 + 4 * most_score_lost(n)

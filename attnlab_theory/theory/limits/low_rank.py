@@ -19,7 +19,7 @@ def width_needed(weights: np.ndarray, tolerance: float) -> int:
 
     Centring is a projection, which raises no rank, and c = minus the means attains it.
 
-    Source: docs/mathematics/limits.md#which-weights-a-narrow-head-can-have; Bhojanapalli et al. 2020, "Low-rank bottleneck in multi-head attention models", theorem 1.
+    Source: docs/mathematics/limits.md#which-weights-a-narrow-head-can-have; Bhojanapalli et al. 2020, theorem 1.
     """
     return int(np.sum(np.linalg.svd(centred_logarithm(weights), compute_uv=False) > tolerance))
 

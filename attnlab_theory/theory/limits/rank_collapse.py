@@ -14,7 +14,7 @@ def next_diameter(diameter: float, strength: float) -> float:
 
     Reached by two opposite tokens with A a multiple of the identity.
 
-    Source: docs/mathematics/limits.md#two-tokens-collapse; the order is that of Dong, Cordonnier and Loukas 2021, "Attention is not all you need".
+    Source: docs/mathematics/limits.md#two-tokens-collapse; Dong et al. 2021, for the order.
     """
     return math.tanh(strength * diameter**2 / 4) * diameter
 

@@ -1,4 +1,4 @@
-"""What rotary and sinusoidal scores know of distance (claims F.2)."""
+"""What rotary and sinusoidal scores know of distance (docs/mathematics/positions.md)."""
 
 import math
 
@@ -17,7 +17,7 @@ def mean_score(d: int, distance: float, base: float) -> float:
     it left: (2/d) sum_j cos(distance * theta_j). It is also the product of two sinusoidal position
     vectors, over that of one with itself.
 
-    Source: claims F.2; Su et al. 2021, section 3.4.3.
+    Source: docs/mathematics/positions.md; Su et al. 2021, section 3.4.3.
     """
     return float(np.mean(np.cos(distance * frequencies(d, base))))
 
@@ -33,7 +33,7 @@ def doubling_cost(d: int, nearest: float, base: float) -> float:
 
     The mean of cos(x theta) over x in [a, b] is (sin(b theta) - sin(a theta)) / ((b - a) theta).
 
-    Source: claims F.2.
+    Source: docs/mathematics/positions.md.
     """
     theta = frequencies(d, base)
 

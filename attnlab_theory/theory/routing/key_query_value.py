@@ -64,7 +64,7 @@ def weights(head: Head, beta: float) -> np.ndarray:
         head: if constructed, the query of token 1 is u_c, that of token 2 is u_d and that of token 3 is 0.
         beta: the norm of every u.
 
-    Source: claims E.1, E.3.
+    Source: docs/mathematics/routing.md.
     """
     x = tokens(Middle.A)
     constructed = np.array([(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)])
@@ -89,7 +89,7 @@ def self_leak(middle: Middle, beta: float) -> float:
     For u_a it scores beta^2 with itself and 0 with the others: 2/(e^{beta^2} + 2). For u_a + u_d (or u_c) it
     scores 2 beta^2 with itself, beta^2 with the token it now shares a part with, and 0.
 
-    Source: claims E.1, E.2.
+    Source: docs/mathematics/routing.md.
     """
     others = 2.0 if Middle(middle) is Middle.A else np.exp(beta**2) + 1
     itself = np.exp(beta**2) if Middle(middle) is Middle.A else np.exp(2 * beta**2)
@@ -99,7 +99,7 @@ def self_leak(middle: Middle, beta: float) -> float:
 def nearest_mixture(middle: Middle) -> tuple[np.ndarray, float]:
     """The weights of the mixture of tokens closest to u_b, and its distance in units of beta.
 
-    Source: claims E.2; `least_distance` certifies both.
+    Source: docs/mathematics/routing.md; `least_distance` certifies both.
     """
     if Middle(middle) is Middle.A:
         return np.array([0.4, 0.2, 0.4]), math.sqrt(0.4)
@@ -132,7 +132,7 @@ def constructed_error(row: int, beta: float) -> float:
         row: 1 or 2, as the homework numbers the tokens.
         beta: the norm of every u.
 
-    Source: claims E.3.
+    Source: docs/mathematics/routing.md.
     """
     return leak_bound(3, beta**2) / 2 * beta * math.sqrt({1: 5, 2: 2}[row])
 
@@ -140,7 +140,7 @@ def constructed_error(row: int, beta: float) -> float:
 def constructed_bound(row: int, beta: float) -> float:
     """What the copy bound promises for the same: leak at margin beta^2 times the farthest value.
 
-    Source: claims B.1, E.3.
+    Source: docs/mathematics/routing.md, docs/mathematics/selecting.md.
     """
     return leak_bound(3, beta**2) * beta * math.sqrt({1: 2, 2: 1}[row])
 
@@ -148,7 +148,7 @@ def constructed_bound(row: int, beta: float) -> float:
 def identity_output(beta: float) -> float:
     """Norm of c_2 when Q = K = I meets the constructed V: V x_2 = 0 but for the leak, leak/2 ||2 u_b - u_c||.
 
-    Source: claims E.3.
+    Source: docs/mathematics/routing.md.
     """
     return self_leak(Middle.A, beta) / 2 * beta * math.sqrt(5)
 
@@ -163,7 +163,7 @@ def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: fl
         routes: for every input the one it attends to, or None.
         margin: dimensionless.
 
-    Source: claims E.4; Karush, Kuhn and Tucker's conditions.
+    Source: docs/mathematics/routing.md; Karush, Kuhn and Tucker's conditions.
     """
     x = np.linalg.cholesky(np.asarray(gram, dtype=np.float64))
     rows = [
@@ -189,6 +189,6 @@ def random_cycle_share(rows: int) -> float:
     """Probability that a random head routes so many of three orthonormal inputs in a given cycle.
 
     With a Gaussian W = K^T Q the nine scores are independent: each row's largest is where it is wanted with
-    probability 1/3. With Q = K it is impossible from two rows on (claims A.11).
+    probability 1/3. With Q = K it is impossible from two rows on (docs/mathematics/identities.md).
     """
     return 3.0**-rows

@@ -37,7 +37,7 @@ JOBS = ("baker", "doctor", "farmer", "lawyer", "painter", "pilot", "poet", "sail
 CONSONANTS, VOWELS = "bdfghjklmnprstwz", "aeiou"
 
 Group = Literal["finetuned", "held-out", "never-seen"]
-"""What a model has seen of a person: finetuned, text and question; held-out, the text alone; never-seen, nothing."""
+"""What a model has seen of a person: text and question, the text alone, or nothing."""
 
 Order = Literal["name", "place", "any"]
 """Which of the two a sentence says first."""
