@@ -1,4 +1,4 @@
-"""Matrices K, Q, V that send every input of self-attention where it is wanted (claims E.4)."""
+"""Matrices K, Q, V that send every input of self-attention where it is wanted (docs/mathematics/routing.md)."""
 
 import dataclasses
 import math
@@ -81,7 +81,7 @@ def route(
             row is routed, the tolerance is not positive and finite or is finer than rounding can certify,
             or an array is not finite or of the wrong shape.
 
-    Source: claims E.4; Lawson and Hanson 1974, "Solving least squares problems", chapter 23.
+    Source: docs/mathematics/routing.md; Lawson and Hanson 1974, "Solving least squares problems", chapter 23.
     """
     task = checked(x, routes, outputs, tolerance)
     left, sizes, right = np.linalg.svd(_least_scores(task))
@@ -116,7 +116,7 @@ def shared_route(
     Raises:
         ValueError: as `route`, and if the routes have a cycle of two inputs or more, naming it.
 
-    Source: claims A.11, E.3.
+    Source: docs/mathematics/identities.md, docs/mathematics/routing.md.
     """
     task = checked(x, routes, outputs, tolerance)
     keys = np.zeros((len(task.routes), len(task.routes)))

@@ -1,4 +1,4 @@
-"""What may be asked of a routing, and why not (claims E.4)."""
+"""What may be asked of a routing, and why not (docs/mathematics/routing.md)."""
 
 import dataclasses
 import math

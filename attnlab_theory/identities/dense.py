@@ -25,7 +25,7 @@ def equals_definition(subject: Subject, definition: Definition, causal: bool) ->
         family="cheap-is-dense",
         subject=subject.name,
         statement="Attention without the matrix of all pairs equals attention with it.",
-        source="claims A.8",
+        source="mathematics/identities.md#the-same-numbers-by-different-ways",
         cases=cases.tokens,
         residual=lambda case: gap(subject.mix(case), defined(case)),
         tolerance=lambda case: 2 * subject.rounding(case),

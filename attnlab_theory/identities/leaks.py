@@ -76,7 +76,7 @@ def leaks(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Leaks:
         ValueError: if the function fails, gives anything else than one finite row per position, or gives
             different outputs for the same tokens.
 
-    Source: claims A.6.
+    Source: docs/mathematics/identities.md.
     """
     length = x.shape[0]
     if not length >= 2:

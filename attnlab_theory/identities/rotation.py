@@ -72,7 +72,7 @@ def kept_lengths(subject: str, rotate: Rotate) -> Identity[Rotating]:
         family="kept-lengths",
         subject=subject,
         statement=r"A rotation keeps lengths: $\|R_t q\| = \|q\|$.",
-        source="claims A.9; Su et al. 2021",
+        source="mathematics/identities.md#rotary-positions; Su et al. 2021",
         cases=cases.rotating,
         residual=residual,
         tolerance=tolerance,
@@ -94,7 +94,7 @@ def relative(
         family="relative-scores",
         subject=subject,
         statement=r"$\langle R_t q, R_s k \rangle$ depends on $s - t$ only.",
-        source="claims A.9; blog/rotary",
+        source="mathematics/identities.md#rotary-positions; blog/rotary",
         cases=cases.rotating,
         residual=lambda case: abs(score(case, case.move) - score(case, 0)),
         tolerance=lambda case: 2 * _score_rounding(case),
@@ -113,7 +113,7 @@ def matrix_form(subject: str, rotate: Rotate) -> Identity[Rotating]:
         family="rotation-matrix",
         subject=subject,
         statement="The rotation is the block-diagonal matrix of the textbook (the blog's equation 6).",
-        source="claims A.9; blog/rotary, equations 6 and 7; practical4 3f",
+        source="mathematics/identities.md#rotary-positions; blog/rotary, equations 6 and 7",
         cases=cases.rotating,
         residual=residual,
         tolerance=lambda case: 2 * rotation_rounding(case.q, _full_rounding(case)),
@@ -132,7 +132,7 @@ def same_up_to_order(subject: str, rotate: Rotate) -> Identity[Rotating]:
         family="layouts-agree",
         subject=subject,
         statement="Interleaved and half-split layouts differ by one fixed permutation of coordinates.",
-        source="claims A.9",
+        source="mathematics/identities.md#rotary-positions",
         cases=cases.rotating,
         residual=residual,
         tolerance=lambda case: 2 * rotation_rounding(case.q, _full_rounding(case)),
@@ -159,7 +159,8 @@ def moved_waves(subject: str, waves: Waves) -> Identity[Rotating]:
         family="moved-waves",
         subject=subject,
         statement=r"$PE(t + \delta) = B_\delta PE(t)$ with one block rotation $B_\delta$ for all $t$.",
-        source="claims A.10; Vaswani et al. 2017, section 3.5; blog/sinusoidal",
+        source="mathematics/identities.md#sinusoidal-positions-and-slopes-in-the-position; "
+        "Vaswani et al. 2017, section 3.5; blog/sinusoidal",
         cases=cases.rotating,
         residual=residual,
         # Two waves, and sqrt(2) for the turned one being a sum of two: less than four errors of a sine.
@@ -178,7 +179,8 @@ def relative_waves(subject: str, waves: Waves) -> Identity[Rotating]:
         family="relative-waves",
         subject=subject,
         statement=r"$PE(t) \cdot PE(s)$ depends on $t - s$ only.",
-        source="claims A.10; blog/sinusoidal",
+        source="mathematics/identities.md#sinusoidal-positions-and-slopes-in-the-position; "
+        "blog/sinusoidal",
         cases=cases.rotating,
         residual=lambda case: abs(product(case, case.move) - product(case, 0)),
         # Two products of six pairs of numbers of at most one, each number wrong by a sine's error.
@@ -219,7 +221,8 @@ def position_slope(
         subject=subject,
         statement=r"The derivative by the position turns pair $j$ a right angle further, times its frequency "
         r"$b^{-2j/d}$.",
-        source="claims A.12; Vaswani et al. 2017, section 3.5; Su et al. 2021, eq. (15)",
+        source="mathematics/identities.md#sinusoidal-positions-and-slopes-in-the-position; "
+        "Vaswani et al. 2017, section 3.5; Su et al. 2021, eq. (15)",
         cases=cases.rotating,
         residual=residual,
         tolerance=tolerance,

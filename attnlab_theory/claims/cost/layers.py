@@ -1,4 +1,4 @@
-"""What layers cost, counted in the real operators (claims I.1, I.2)."""
+"""What layers cost, counted in the real operators (docs/mathematics/cost.md)."""
 
 import bisect
 import functools
@@ -73,7 +73,7 @@ LAYER = counted_claim(
     name="layer-products",
     statement=r"One pass of $T$ tokens of width $d$ through a layer costs $8Td^2 + 4T^2d + 16Td^2$ operations in "
     r"matrix products: projections, mixing, MLP.",
-    source="claims I.1; ann-hw3 5.1, 5.2.3",
+    source="mathematics/cost.md#one-pass-through-a-layer; ann-hw3/5.1; ann-hw3/5.2.3",
     predict=lambda s: theory.products(s.part, s.t, s.d),
     measure=lambda s: part_cost(s.part, s.t, s.d).matrix_products,
     settings=tuple(LayerPart(part=part, t=t, d=64) for part in Part for t in LENGTHS),
@@ -136,7 +136,7 @@ CROSSING = counted_claim(
     statement=r"Mixing first costs as much as the projections at $T = 2d$, the MLP at $4d$, all other products at "
     r"$6d$; with its projections it overtakes the MLP at $2d$. Generating with a cache doubles it: "
     r"$T + 1 = 4d, 8d, 12d, 4d$.",
-    source="claims I.1, I.2; ann-hw3 5.2.3",
+    source="mathematics/cost.md#where-mixing-overtakes-the-rest; ann-hw3/5.2.3",
     predict=lambda s: theory.crossing(s.d, s.rival, cached=s.cached),
     measure=_first_overtaken,
     settings=(
@@ -149,7 +149,7 @@ DOMINATES_AT_WIDTH = counted_foil(
     CROSSING,
     name="mixing-dominates-from-the-width-on",
     statement=r"Attention dominates as soon as $T > d$.",
-    source="ann-hw3 5.2.3, as submitted",
+    source="mathematics/cost.md#where-mixing-overtakes-the-rest; ann-hw3/5.2.3, as submitted",
     predict=lambda s: s.d + 1,
     settings=(
         *(MixingAndRival(d=d, rival=Rival.MLP, cached=False) for d in (16, 64, 256)),
@@ -191,7 +191,7 @@ CACHED = counted_claim(
     name="generation-products",
     statement=r"Generating $T$ tokens with a cache costs $B(2T(T+1)d + 24Td^2)$ per layer and $2BTdV$ to read "
     r"them out.",
-    source="claims I.2; ann-hw3 5.2.2",
+    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2",
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch, vocabulary=s.vocabulary),
     measure=_generated,
     settings=tuple(
@@ -203,7 +203,8 @@ READOUT_WITHOUT_BATCH = counted_foil(
     CACHED,
     name="readout-costs-the-same-for-any-batch",
     statement=r"Generating costs $B(2T(T+1)d + 24Td^2) + 2TdV$: the readout's term has no $B$.",
-    source="ann-hw3 5.2.2, as submitted: O(BT^2 d + Bd^2 T + TdV), here with its constants",
+    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2, as submitted, with its "
+    "constants",
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch) + theory.readout(s.t, s.d, s.vocabulary),
     settings=CACHED.settings[2:],
 )
@@ -238,7 +239,7 @@ OTHERWISE = counted_claim(
     name="generation-with-padding-or-without-a-cache",
     statement=r"A cache of fixed length pays $4T_{\max}d$ a step for mixing, however little it holds; without a "
     r"cache the sums are $12T(T+1)d^2 + \frac{2}{3}T(T+1)(2T+1)d$, one power of $T$ more.",
-    source="claims I.2",
+    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2",
     predict=lambda s: (
         theory.generation_padded(s.t, s.d, s.capacity) if s.capacity else theory.generation_uncached(s.t, s.d)
     ),

@@ -1,4 +1,7 @@
-"""What attention costs that is linear in the length, and from which length on it is cheaper (claims G.8, H.4)."""
+"""What attention costs that is linear in the length, and from which length on it is cheaper.
+
+See docs/mathematics/cost.md.
+"""
 
 import bisect
 import enum
@@ -101,7 +104,8 @@ OPERATIONS = counted_claim(
     statement=r"Mixing $T$ tokens of width $d$ costs $4T^2d$ exactly; $4Tm(2d + 1)$ by $m$ features, and "
     r"$2TC(m + d + 1)$ more under a causal mask in chunks of $C$; $8Tmd$ by Linformer; "
     r"$4d(gbT + (T - gb)(g + w + r)b)$ by BigBird.",
-    source="claims G.8, H.4; practical4 3g, 3h",
+    source="mathematics/cost.md#mixing-in-linear-time; Choromanski et al. 2021; Katharopoulos et al. 2020; Wang "
+    "et al. 2020; Zaheer et al. 2020; practical4/3h.1",
     predict=_predicted,
     measure=lambda s: mixer_cost(s).matrix_products,
     settings=tuple(Mixing(kind=kind, t=t, d=64, size=_size(kind)) for kind in MixingKind for t in LENGTHS),
@@ -126,7 +130,7 @@ TRAFFIC = counted_claim(
     name="mixer-traffic",
     statement=r"The products of exact attention move $8T^2 + 16Td$ bytes, those of $m$ features "
     r"$8T(2m + 2d + 1) + 8m(2d + 1)$.",
-    source="claims G.8",
+    source="mathematics/cost.md#bytes-that-products-move; practical4/3h.1",
     hypotheses={"exact attention, or features without a causal mask": lambda s: s.kind in TRAFFIC_KNOWN},
     predict=_predicted_traffic,
     measure=lambda s: mixer_cost(s).bytes,
@@ -192,7 +196,7 @@ CHEAPER = counted_claim(
     statement=r"Exact attention first costs as many operations as $m$ features at $T = 2m + m/d$, and as many as "
     r"Linformer at $2m$; it first moves as many bytes as $m$ features at the root of "
     r"$T^2 = (2m + 1)T + m(2d + 1)$.",
-    source="claims G.8, H.4",
+    source="mathematics/cost.md#where-exact-attention-becomes-dearer; practical4/3h.1",
     hypotheses={"features, or the operations of Linformer": lambda s: (s.kind, s.field) in CROSSING_KNOWN},
     predict=_predicted_crossing,
     measure=_first_dearer,
@@ -210,8 +214,7 @@ CHEAPER_AT_ONCE = counted_foil(
     CHEAPER,
     name="features-are-cheaper-when-fewer-than-tokens",
     statement=r"Feature attention is cheaper than exact attention as soon as $T > m$.",
-    source="a foil: O(Tmd) against O(T^2 d), read with equal constants; features have to be made, of queries and "
-    "of keys",
+    source="mathematics/cost.md#where-exact-attention-becomes-dearer; practical4/3h.1",
     predict=lambda s: s.size + 1,
     settings=CHEAPER.settings[:3],
 )

@@ -1,4 +1,4 @@
-"""What every whole mixer costs, tokens in and tokens out (claims H.4, I)."""
+"""What every whole mixer costs, tokens in and tokens out (docs/mathematics/cost.md)."""
 
 import dataclasses
 import enum
@@ -175,7 +175,7 @@ PRODUCTS = counted_claim(
     statement=r"Every mixer costs $2Td^2$ operations for each of its projections, and its mixing: $4T^2d$ where "
     r"all pairs meet, about half of it in causal blocks, a multiple of $T$ by windows, links, sketches and "
     r"features.",
-    source="claims H.4, I.1; practical4 3g, 3h",
+    source="mathematics/cost.md#whole-mixers; practical4/3g.1; practical4/3g.2; practical4/3h.1",
     hypotheses={"a cache is causal": lambda s: s.causal or s.name != MixerName.CACHED},
     predict=_predicted,
     measure=lambda s: whole_cost(s).matrix_products,

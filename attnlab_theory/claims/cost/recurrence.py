@@ -1,4 +1,7 @@
-"""A recurrent layer beside attention: operations and memory, and how loops are counted (claims I.3)."""
+"""A recurrent layer beside attention: operations and memory, and how loops are counted.
+
+See docs/mathematics/cost.md.
+"""
 
 import functools
 from collections.abc import Callable
@@ -69,7 +72,7 @@ OPERATIONS = counted_claim(
     name="operations-of-recurrence-and-attention",
     statement=r"A recurrent layer costs $4Td^2$ operations in matrix products, one step after the other; "
     r"attention $4T^2d$, plain or in blocks, whatever the heads.",
-    source="claims I.3; ann-hw3 5.1",
+    source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
     predict=lambda s: theory.products(s.kind, s.t, s.d),
     measure=lambda s: layer_cost(s).matrix_products,
     settings=LAYERS,
@@ -79,7 +82,7 @@ LARGEST = counted_claim(
     name="largest-array",
     statement=r"The largest array of plain attention has $hT^2$ numbers, of four bytes each; in blocks, or in a "
     r"recurrent layer, no array grows faster than $T$.",
-    source="claims I.3; ann-hw3 5.1",
+    source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d, heads=s.heads, block=BLOCK),
     measure=lambda s: layer_cost(s).largest,
     settings=LAYERS,
@@ -88,7 +91,7 @@ LARGEST = counted_claim(
 WAITING = counted_claim(
     name="products-that-wait-for-one-another",
     statement=r"In a recurrent layer $T$ matrix products wait for one another; in attention two, at any length.",
-    source="claims I.3, I.4; ann-hw3 5.1; Vaswani et al. 2017, table 1",
+    source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
     predict=lambda s: theory.chain(s.kind, s.t),
     measure=lambda s: longest_chain(_work(s)[0], *_work(s)[1]),
     settings=tuple(layer for layer in LAYERS if layer.t <= 512),
@@ -98,7 +101,7 @@ HEADS_SHARE = counted_foil(
     LARGEST,
     name="heads-share-one-matrix-of-weights",
     statement=r"Attention with $h$ heads stores $QK^\top$ in $T^2$ numbers.",
-    source="ann-hw3 5.1, as submitted: O(T^2 + Td), in an answer about h heads",
+    source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d),
     settings=LAYERS[:2],
 )
@@ -127,7 +130,7 @@ def _counted_by_xla(setting: ProductLoop) -> int:
 WALKED = counted_claim(
     name="a-walk-counts-every-turn-of-a-loop",
     statement=r"Walking the jaxpr counts $2d^2$ operations for every turn of a loop.",
-    source="claims I",
+    source="mathematics/cost.md#counting-loops; ann-hw3/5.1",
     predict=lambda s: 2 * s.steps * s.d**2,
     measure=lambda s: count(_loop(s)[0], *_loop(s)[1]).matrix_products,
     settings=tuple(ProductLoop(steps=steps, d=64) for steps in (2, 512)),
@@ -137,7 +140,7 @@ XLA_COUNTS = foil(
     WALKED,
     name="xla-counts-every-turn-of-a-loop",
     statement=r"XLA's own cost analysis counts $2d^2$ operations for every turn of a loop.",
-    source="an exhibit: it counts the body once, and a few operations for the counter",
+    source="mathematics/cost.md#counting-loops; ann-hw3/5.1",
     draw=counted(_counted_by_xla),
 )
 

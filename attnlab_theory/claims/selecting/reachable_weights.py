@@ -54,7 +54,7 @@ EXACT_WEIGHTS = exact_claim(
 ONE_WIDTH_LESS = exact_claim(
     name="n-keys-of-width-n-minus-2-reach-any-weights",
     statement=r"$n$ keys in $n - 2$ dimensions reach any positive weights to within 1 %.",
-    source="a foil: one dimension fewer than claims J.3 asks for",
+    source="a foil: one dimension fewer than docs/mathematics/limits.md asks for",
     hypotheses={"n = d + 2": lambda s: s.n == s.d + 2},
     predict=Interval.at_most(0.01),
     draw=_furthest_weight,

@@ -1,4 +1,4 @@
-"""What Linformer's sketch of attention errs by, and what it does not promise (claims H.1)."""
+"""What Linformer's sketch of attention errs by, and what it does not promise (docs/mathematics/sparse.md)."""
 
 import functools
 
@@ -61,7 +61,7 @@ SKETCHED_PRODUCT = Claim(
     name="sketched-product",
     statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = "
     r"(\|P w\|^2 + \|P\|_F^2 \|w\|^2)/r$.",
-    source="claims H.1; practical4 3g",
+    source="mathematics/sparse.md#a-sketched-product; Wang et al. 2020; practical4/3g.1",
     hypotheses=SKETCHED,
     predict=lambda s: Interval.point(_predicted_error(s)),
     draw=_product_error,
@@ -75,7 +75,7 @@ ONE_TERM = foil(
     SKETCHED_PRODUCT,
     name="sketched-product-by-one-term",
     statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = \|P\|_F^2 \|w\|^2/r$.",
-    source="claims H.1 (foil: a variance without the fourth moment's first term)",
+    source="mathematics/sparse.md#a-sketched-product; Wang et al. 2020; practical4/3g.1",
     predict=lambda s: Interval.point(theory.sharp_matrix_square(s.n, s.beta) / s.r),
     # As many settings as the claim has: the compiled draw is shared. So below.
     settings=tuple(Sketch(n=64, rows=64, r=r, beta=beta) for r in (4, 16, 64) for beta in (0.25, 0.5, 1.0)),
@@ -93,7 +93,7 @@ SKETCHED_MATRIX = Claim(
     name="sketched-matrix",
     statement=r"$\mathbb{E}\|P R^T R - P\|_F^2 = \frac{n+1}{r}\|P\|_F^2$: with $r \leq n$ rows, the sketch of the "
     "whole matrix is further off than zero.",
-    source="claims H.1",
+    source="mathematics/sparse.md#a-sketched-matrix; practical4/3g.1",
     hypotheses=SKETCHED,
     predict=lambda s: Interval.point(theory.matrix_error(s.n, s.r)),
     draw=_matrix_error,
@@ -107,7 +107,7 @@ MATRIX_IS_CLOSE = foil(
     SKETCHED_MATRIX,
     name="sketched-matrix-is-close",
     statement="With half as many rows as positions, the sketched matrix is closer to P than zero is.",
-    source='claims H.1 (foil: "the sketch approximates the attention matrix")',
+    source="mathematics/sparse.md#a-sketched-matrix; practical4/3g.1",
     predict=Interval.at_most(1.0),
     settings=tuple(Sketch(n=32, rows=64, r=16, beta=beta) for beta in (0.5, 2.0, 4.0, 8.0)),
     stream=SKETCHED_MATRIX,
@@ -127,7 +127,7 @@ BEST_RANK = exact_claim(
     name="best-rank",
     statement=r"The best matrix of rank $r$ misses $P$ = softmax$(\beta I)$ by "
     r"$(n-r)\lambda^2/(1+(n-1)\lambda^2)$ of $\|P\|_F^2$, $\lambda = (e^\beta-1)/(e^\beta+n-1)$.",
-    source="claims H.1",
+    source="mathematics/sparse.md#the-best-matrix-of-a-rank; Eckart and Young 1936",
     hypotheses={"0 < r < n": lambda s: 0 < s.r < s.n},
     predict=lambda s: Interval.point(theory.sharp_rank_error(s.n, s.beta, s.r)),
     draw=_rank_error,
@@ -166,7 +166,8 @@ SPECTRUM = exact_claim(
     name="spectrum-tail",
     statement=r"With scores $|z| \leq M$ of width $d$, some $Q$ of rank $\binom{d+p}{p}$ is as close to $P$ as "
     r"$\|P - Q\|_F \leq e^M \sum_{j>p} M^j/j!$, whatever the length.",
-    source="claims H.1 (what makes attention of low rank: narrow queries and small scores, not length)",
+    source="mathematics/sparse.md#bounded-scores-have-low-rank; Eckart and Young 1936, for the best $Q$; Wang et "
+    "al. 2020, whose theorem 1 asserts low rank",
     hypotheses={
         "the rank is the degree's": lambda s: s.rank == theory.rank_of_degree(s.d, s.degree),
         "peak > 0": lambda s: s.peak > 0,
@@ -194,7 +195,7 @@ PROMISE = Claim(
     name="linformer-theorem",
     statement=r"$5\ln n/(\epsilon^2-\epsilon^3)$ rows are enough for $\mathbb{E}\|P R^T R w - P w\|^2 \leq "
     r"\epsilon^2 \|P w\|^2$.",
-    source="Wang et al. 2020, theorem 1, read as said of every P (foil; a row p of P errs relative to |p| |w|)",
+    source="mathematics/sparse.md#how-many-rows-the-theorem-asks-for; Wang et al. 2020, theorem 2",
     hypotheses=SKETCHED | {"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
     predict=lambda s: Interval.at_most(s.epsilon**2),
     draw=_product_error,

@@ -155,7 +155,7 @@ def from_one_key(key, setting):
 FAIR = Claim(
     name="strangers-get-equal-weight",
     statement="A query gives each of n keys that know nothing of it the weight 1/n, on average.",
-    source="by exchangeability of the keys",
+    source="mathematics/limits.md#gradients-through-attention, by exchangeability of the keys",
     predict=lambda s: Interval.point(1 / s.n),
     draw=independent,
     bound=bounded(0.0, 1.0 + 1e-5),

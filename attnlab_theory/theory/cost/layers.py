@@ -1,4 +1,4 @@
-"""What layers cost, by algebra: operations and bytes of their matrix products (claims G.8, H.4, I.1-I.3).
+"""What layers cost, by algebra: operations and bytes of their matrix products (docs/mathematics/cost.md).
 
 A multiplication and an addition count two. T is the length in tokens and d the width of the model. A layer is four
 projections (queries, keys, values, output), the mixing of tokens (scores, and the weighted mean of the values) and
@@ -92,7 +92,7 @@ def crossing(d: int, rival: Rival, *, cached: bool = False) -> int:
         cached: whether T tokens are generated with a cache. The sum 2 T (T + 1) d then takes the place of 4 T^2 d:
             the same equations with (T + 1) / 2 for T.
 
-    Source: claims I.1 and I.2.
+    Source: docs/mathematics/cost.md.
     """
     lengths = widths_until(rival) * d
     return 2 * lengths - 1 if cached else lengths
@@ -108,7 +108,7 @@ def generation(t: int, d: int, *, layers: int = 1, batch: int = 1, vocabulary: i
 
     Token i mixes i sources, which costs 4 i d. The sum over i is 2 T (T + 1) d.
 
-    Source: claims I.2.
+    Source: docs/mathematics/cost.md.
     """
     per_layer = 2 * t * (t + 1) * d + projections(t, d) + mlp(t, d)
     return batch * (layers * per_layer + readout(t, d, vocabulary))

@@ -1,4 +1,4 @@
-"""What mixing costs that is linear in the length, and where it becomes cheaper (claims G.8, H.4)."""
+"""What mixing costs that is linear in the length, and where it becomes cheaper (docs/mathematics/cost.md)."""
 
 import math
 
@@ -19,7 +19,7 @@ def feature_mixing(t: int, d: int, m: int, *, chunk: int = 0) -> int:
     The values have one more column, whose outputs are the normalizers. Under a causal mask (chunk > 0) each chunk
     of positions also has its own weights, 2 T chunk m, and their mean, 2 T chunk (d + 1).
 
-    Source: claims G.8; Katharopoulos et al. 2020, section 3.
+    Source: docs/mathematics/features.md; Katharopoulos et al. 2020, section 3.
     """
     return 4 * t * d * m + 4 * t * m * (d + 1) + 2 * t * chunk * (m + d + 1)
 
@@ -35,7 +35,7 @@ def bigbird_mixing(t: int, d: int, *, block: int, near: int, global_blocks: int)
     Global rows see everything. Each other block of queries sees the global blocks and `near` blocks more: its
     window and its random links, with the places that no block fills.
 
-    Source: claims H.4; Zaheer et al. 2020, appendix D.
+    Source: docs/mathematics/cost.md; Zaheer et al. 2020, appendix D.
     """
     whole = global_blocks * block
     return mixing(whole, d, sources=t) + mixing(t - whole, d, sources=(global_blocks + near) * block)

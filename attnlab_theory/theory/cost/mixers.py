@@ -1,4 +1,4 @@
-"""What further mixers cost: blocks, windows, additive scores, synthesizers (claims H.4, I)."""
+"""What further mixers cost: blocks, windows, additive scores, synthesizers (docs/mathematics/cost.md)."""
 
 import enum
 from typing import assert_never

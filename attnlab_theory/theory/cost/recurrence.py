@@ -1,4 +1,7 @@
-"""A recurrent layer beside attention: operations, the longest chain, the largest array (claims I.3)."""
+"""A recurrent layer beside attention: operations, the longest chain, the largest array.
+
+See docs/mathematics/cost.md.
+"""
 
 import enum
 from typing import assert_never
