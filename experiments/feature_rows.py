@@ -17,11 +17,12 @@ def draw_matrices(axes, findings: Findings) -> None:
         tables[f"from {f} {estimator} features"] = np.array([f.measured.centre for f in entries]).reshape(n, n)
     top = max(table.max() for table in tables.values())
     low = min(0.0, *(table.min() for table in tables.values()))
+    images = []
     for ax, (title, table) in zip(axes, tables.items(), strict=True):
-        image = ax.imshow(table, vmin=low, vmax=top)
+        images.append(ax.imshow(table, vmin=low, vmax=top))
         ax.set(title=title, xlabel="key", ylabel="query", xticks=[], yticks=[])
         ax.grid(False)
-    axes[-1].figure.colorbar(image, ax=axes, shrink=0.8, label="weight")
+    axes[-1].figure.colorbar(images[-1], ax=axes, shrink=0.8, label="weight")
 
 
 def draw_figure(findings: Findings):

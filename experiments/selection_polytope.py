@@ -59,8 +59,8 @@ def draw_figure(findings: Findings):
     right.margins(y=0.02)
     for ax in (left, right):
         ax.tick_params(labelsize=11.5)
-        ax.xaxis.label.set_size(13)
-        ax.yaxis.label.set_size(13)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.label.set_fontsize(13)
     right.set_title("mark: measured under the best query; bar: predicted", fontsize=13)
     return figure
 

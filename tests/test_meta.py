@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import jaxtyping
 import pytest
 
-from attnlab_theory.axes import Scalar
-from attnlab_theory.claims import Claim, Verdict, check, check_rivals
+from attnlab_theory.claims import Claim, Setting, Traced, Verdict, check, check_rivals
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, bounded, known_variance, proportion
 from tests.tolerances import misses_allowed
@@ -35,9 +34,8 @@ def unchecked_types():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
-@dataclasses.dataclass(frozen=True)
-class Repetition:
-    number: Scalar
+class Repetition(Setting):
+    number: Traced[int]
 
 
 def own_key(key, repetition: Repetition):
@@ -100,7 +98,7 @@ def verdicts(request):
         draw=law.draw,
         bound=lambda r: law.bound,
         resolution=lambda r: law.resolution,
-        settings=tuple(Repetition(float(number)) for number in range(REPETITIONS)),
+        settings=tuple(Repetition(number=number) for number in range(REPETITIONS)),
         chunk=8,
     )
     rivals = {

@@ -100,6 +100,8 @@ def test_every_section_that_a_docstring_names_exists():
     wrong = []
     for path, text in texts().items():
         for document, anchor in CITED.findall(text):
+            if "TOPIC" in document:
+                continue
             if not (DOCS / document).exists() or (anchor and anchor not in anchors(DOCS / document)):
                 wrong.append(f"{path}: {document}#{anchor}")
     assert wrong == []

@@ -90,7 +90,7 @@ def generalized_exponential_features(
     Raises:
         ValueError: as `trigonometric_features`; also if `a` is not less than 1/8 (under `jit`: NaN).
 
-    Source: Likhosherstov et al. 2022, "Chefs' random tables" (generalised exponential features).
+    Source: Likhosherstov et al. 2022, "Chefs' random tables" (generalized exponential features).
     """
     return _finite(jnp.exp(log_generalized_exponential_features(x, projection, a=a)), x)
 
@@ -110,7 +110,7 @@ def log_generalized_exponential_features(
 def dense_exponential_features(
     x: Float[Array, "t d"], projection: Float[Array, "m d"], *, a: Float[Array, " d"], basis: Float[Array, "d d"]
 ) -> Float[Array, "t m"]:
-    """Generalised exponential features with one parameter per direction, m of them, positive.
+    """Generalized exponential features with one parameter per direction, m of them, positive.
 
     In the coordinates of `basis`, direction i has its own a_i: exp(sum_i a_i w_i^2 + sqrt(1-4a_i) w_i x_i
     - x_i^2/2) (1-4a_i)^(1/4). What suits given queries and keys is `theory.dense_exponential.best_parameters`.
@@ -177,7 +177,7 @@ def _below_an_eighth(a: Scalar | Array, x: Array) -> Array:
         if too_large.size:
             raise ValueError(
                 f"a must be less than 1/8, not {too_large.flat[0]}, in {dtype}: beyond it the variance of "
-                "generalised exponential features is infinite"
+                "generalized exponential features is infinite"
             )
         refuse.non_finite(a=a)
     a = jnp.asarray(a, dtype)

@@ -141,6 +141,11 @@ class Claim(Generic[P]):
         return float(resolution)
 
 
+# What a claim is made of is checked where it is used, in messages that name the claim. A type checker at run time
+# would say the same without the name.
+Claim.__init__.__annotations__.clear()
+
+
 def exact_claim(
     *,
     name: str,

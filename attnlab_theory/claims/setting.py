@@ -45,6 +45,8 @@ class Setting:
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+        # Values are checked and converted below. A type checker at run time must not refuse what is converted.
+        cls.__init__.__annotations__.clear()
         for name, kind in field_types(cls).items():
             if not _is_allowed(kind):
                 raise TypeError(

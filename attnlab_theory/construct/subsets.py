@@ -1,4 +1,4 @@
-"""A query for the subset of keys that is wanted (claims B.3)."""
+"""A query for the subset of keys that is wanted (docs/mathematics/selecting.md)."""
 
 import dataclasses
 import math
@@ -123,7 +123,7 @@ def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subse
         ValueError: if the subset is not all the keys on a face (with the reason, and the smallest larger set
             that is), is empty, repeats an index or leaves the range, or if keys are not a finite matrix.
 
-    Source: claims B.3; faces as maximisers: Rockafellar 1970, "Convex analysis", section 18.
+    Source: docs/mathematics/selecting.md; faces as maximisers: Rockafellar 1970, "Convex analysis", section 18.
     """
     unit, exact, size = faces.normalised(keys)
     chosen = _checked(subset, len(exact))

@@ -27,7 +27,7 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, the widths
             differ, or the subspaces meet: then no matrix tells their common vectors apart. The dimension is named.
 
-    Source: claims C.1, C.2; Stanford CS224n assignment 5, question 1(b)i.
+    Source: docs/mathematics/selecting.md; Stanford CS224n assignment 5, question 1(b)i.
     """
     _check(a, b)
     m, d = a.shape

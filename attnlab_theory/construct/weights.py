@@ -1,4 +1,4 @@
-"""A query for the weights that are wanted (claims B.3)."""
+"""A query for the weights that are wanted (docs/mathematics/selecting.md)."""
 
 import dataclasses
 import math
@@ -53,7 +53,8 @@ def query_for_weights(
             on a face of the hull, naming the face; if the weights span so many orders of magnitude that double
             precision does not tell where the optimum is; if an array is not finite or has the wrong number of axes.
 
-    Source: claims B.3; Barndorff-Nielsen 1978, "Information and exponential families", section 9.3.
+    Source: docs/mathematics/selecting.md; Barndorff-Nielsen 1978, "Information and exponential families", section
+    9.3.
     """
     unit, exact, size = faces.normalised(keys)
     refuse.wrong_rank(1, weights=weights)

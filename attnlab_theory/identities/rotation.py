@@ -179,8 +179,7 @@ def relative_waves(subject: str, waves: Waves) -> Identity[Rotating]:
         family="relative-waves",
         subject=subject,
         statement=r"$PE(t) \cdot PE(s)$ depends on $t - s$ only.",
-        source="mathematics/identities.md#sinusoidal-positions-and-slopes-in-the-position; "
-        "blog/sinusoidal",
+        source="mathematics/identities.md#sinusoidal-positions-and-slopes-in-the-position; blog/sinusoidal",
         cases=cases.rotating,
         residual=lambda case: abs(product(case, case.move) - product(case, 0)),
         # Two products of six pairs of numbers of at most one, each number wrong by a sine's error.

@@ -15,7 +15,13 @@ LONGEST_LABEL = 24
 
 
 def bars(
-    ax: Axes, found: Estimates, xs: Sequence[float], *, series: int, label: str | None = None, line: bool = False
+    ax: Axes,
+    found: Estimates,
+    xs: Sequence[float | int],
+    *,
+    series: int,
+    label: str | None = None,
+    line: bool = False,
 ) -> None:
     """Estimates with their intervals, which need not be centred on them.
 

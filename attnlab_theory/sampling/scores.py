@@ -36,7 +36,7 @@ def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float
     Raises:
         ValueError: if the shapes disagree, q or the means are not of a floating type, or the factors not real.
 
-    Source: claims D.6.
+    Source: docs/mathematics/noisy_keys.md.
     """
     refuse.wrong_rank(2, q=q)
     refuse.not_floating(q=q)

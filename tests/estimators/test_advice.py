@@ -97,7 +97,7 @@ def test_the_number_of_features_it_asks_for_gives_the_wanted_error():
     assert needed.features_needed == pytest.approx(64 / 1.5**2, rel=slack)
 
 
-def test_dense_features_err_no_more_than_generalised_ones_where_directions_differ():
+def test_dense_features_err_no_more_than_generalized_ones_where_directions_differ():
     advice = advice_on("alike")
     by_name = {line.estimator: line for line in advice.lines}
     ordered = [by_name[name].weights for name in ("dense exponential", "generalized exponential", "positive")]

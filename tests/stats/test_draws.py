@@ -72,19 +72,18 @@ def test_every_chunk_has_the_key_of_its_number():
 
 
 PROGRAM = """
-import dataclasses, jax
+import jax
 from attnlab_theory.attention import attention
-from attnlab_theory.claims import Claim, check
+from attnlab_theory.claims import Claim, Setting, Traced, check
 from attnlab_theory.report import record
 from attnlab_theory.sampling import noisy_keys, orthonormal
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, bounded
 import jax.numpy as jnp
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
+class Attended(Setting):
     n: int
-    beta: float
+    beta: Traced[float]
 
 def draw(key, setting):
     frame, noise = jax.random.split(key)
@@ -93,8 +92,8 @@ def draw(key, setting):
     return attention(setting.beta * means[:1], keys, jnp.eye(setting.n), scale=1.0)[0, 0]
 
 claim = Claim(name="c", statement="", source="", hypotheses={}, predict=lambda s: Interval.point(0.5), draw=draw,
-    bound=lambda s: bounded(0.0, 1.0), resolution=lambda s: 0.02, chunk=64,
-    settings=tuple(Setting(8, beta) for beta in (0.5, 2.0, 2.1)))
+    bound=bounded(0.0, 1.0), resolution=0.02, chunk=64,
+    settings=tuple(Attended(n=8, beta=beta) for beta in (0.5, 2.0, 2.1)))
 findings = check(claim, key=key_for(0, "c"), error_rate=1e-3, max_draws=2**13)
 print(len(jax.devices()), record.to_text([record.as_json(f) for f in findings]))
 """

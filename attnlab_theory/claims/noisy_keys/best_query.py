@@ -15,7 +15,6 @@ from attnlab_theory.theory.noisy_keys import best_query as theory
 from attnlab_theory.theory.noisy_keys.best_query import Query
 from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 
-SOURCE = "claims D.7; cs224n 1c.ii"
 CHUNK = 256
 
 
@@ -96,7 +95,7 @@ BEST_QUERY = Claim(
     name="best-query-error",
     statement=r"The error of the best of all single queries goes to 0 as $a \to 0$: it asks for neither key and "
     r"pushes the others away, $q \approx -B\sum_{i \neq a,b} \mu_i$.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     hypotheses={"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0},
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_error,
@@ -112,6 +111,7 @@ BEST_FOR_THE_PAIR = dataclasses.replace(
     name="best-query-for-the-pair-error",
     statement=r"The best query among $x\mu_a + y\mu_b$ is weak, about $2\mu_a + 3\mu_b$ for $n = 16$: it trades "
     "the gamble for weight on the other keys.",
+    source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     settings=tuple(_single(variance, for_pair) for variance, (_, for_pair) in BEST.items()),
 )
 
@@ -120,6 +120,7 @@ PAIR_LOSES = dataclasses.replace(
     name="queries-for-the-pair-lose",
     statement=r"A query that speaks of the two keys only, $x\mu_a + y\mu_b$, errs at least one and a half times "
     r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
+    source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
 )
 
@@ -127,7 +128,7 @@ EVERY_QUERY_LOSES = foil(
     BEST_QUERY,
     name="every-single-query-loses",
     statement="Every single query errs more than two heads: one head is doomed.",
-    source="claims D.7 as first expected",
+    source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(_two_heads(s.variance)),
     # One query that errs less refutes it. As many settings as above: both claims then share one compiled draw.
     settings=tuple(
@@ -142,6 +143,7 @@ LOSES_UNDER_NOISE = dataclasses.replace(
     name="best-query-loses-under-noise",
     statement=r"From $a = 10^{-3}$ to $10^{-1}$ the best of all single queries errs at least one and a half times "
     r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
+    source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     hypotheses={
         "n <= d": lambda s: s.n <= s.d,
         f"{BROAD_FROM} <= a <= {BROAD_TO}": lambda s: BROAD_FROM <= s.variance <= BROAD_TO,
@@ -154,6 +156,7 @@ PLANE = dataclasses.replace(
     BEST_FOR_THE_PAIR,
     name="no-query-for-the-pair-beats-the-best",
     statement=r"No $x\mu_a + y\mu_b$ on a grid errs less than the best one found, 0.1357 at $a = 10^{-4}$.",
+    source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][1])),
     resolution=0.03,
     settings=tuple(
@@ -168,6 +171,7 @@ SPACE = dataclasses.replace(
     PLANE,
     name="no-query-beats-the-best",
     statement=r"No single query on a grid errs less than the best one found, 0.1218 at $a = 10^{-2}$.",
+    source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][0])),
     # Forty-nine settings, as above: both claims then share one compiled draw.
     settings=(
@@ -186,7 +190,7 @@ TWO_HEADS = Claim(
     name="two-heads-at-their-best",
     statement=r"Two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$ keep an error of 0.02 as $a \to 0$: "
     "the lost key.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(two_heads_error(s.n, s.beta, s.variance)),
     draw=problem.error_of_heads,

@@ -15,8 +15,6 @@ from attnlab_theory.sampling import noise_factors, noisy_scores, score_law
 from attnlab_theory.stats import Interval, bounded, known_variance
 from attnlab_theory.theory.noisy_keys import drawn_scores as theory
 
-SOURCE = "claims D.6"
-
 
 class WeightThreshold(Setting):
     """The event that both heads give key a at most this weight, on n keys of width d."""
@@ -70,7 +68,7 @@ SAME_LAW = Claim(
     name="scores-stand-for-keys",
     statement=r"Scores drawn from their joint law over the heads, $N(Q\mu_i, Q\Sigma_i Q^T)$ for each key, give "
     "weights of the same law as keys drawn in full.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
     hypotheses=problem.HYPOTHESES,
     predict=Interval.point(0.0),
     draw=functools.partial(_keys_minus_scores, apart=False),
@@ -87,7 +85,7 @@ DRAWN_APART = foil(
     SAME_LAW,
     name="heads-scores-may-be-drawn-apart",
     statement="Each head's scores may be drawn by themselves: heads that read the same noisy keys are independent.",
-    source="claims D.6 without the correlation over heads",
+    source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
     draw=functools.partial(_keys_minus_scores, apart=True),
     settings=tuple(WeightThreshold(n=16, d=16, beta=10.0, variance=0.01, threshold=x) for x in (0.25, 0.5, 0.75)),
 )
@@ -110,7 +108,7 @@ def _product_variance(setting: ScoresOfOneKey) -> float:
 CORRELATED = Claim(
     name="two-heads-scores-of-one-key",
     statement=r"Two heads' scores of one key have covariance $q_1^T \Sigma_i q_2$.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(float(theory.scores_covariance(s.n, s.beta, s.variance, s.index)[0, 1])),
     draw=_product_of_scores,
@@ -127,7 +125,7 @@ UNCORRELATED = foil(
     CORRELATED,
     name="two-heads-scores-are-uncorrelated",
     statement="Two heads' scores of one key are uncorrelated.",
-    source="claims D.6 without the correlation over heads",
+    source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
     predict=Interval.point(0.0),
 )
 

@@ -69,7 +69,7 @@ ERROR = Claim(
     name="many-heads-error",
     statement="$H$ heads that each ask for one of $H$ keys err by about $1/H$ of one head's error if all the keys "
     "are stretched, and $1/H^2$ of it if one is.",
-    source="claims D.5; blog multi",
+    source="mathematics/noisy_keys.md#many-heads-for-many-keys; blog/multi",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_error,
@@ -88,7 +88,7 @@ SQUARE_LAW = foil(
     ERROR,
     name="many-heads-square-law",
     statement="$H$ heads divide the error by $H^2$ even if every key is stretched.",
-    source="claims D.5 for one stretched key, carried over to all",
+    source="mathematics/noisy_keys.md#many-heads-for-many-keys; blog/multi",
     predict=lambda s: Interval.point(_predicted(dataclasses.replace(s, heads=1, stretched=1)) / s.heads**2),
     # As many settings as the claim it contradicts: both then share one compiled draw.
     settings=tuple(_heads(count, stretched=count) for count in range(2, 11)),

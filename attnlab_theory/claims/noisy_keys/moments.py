@@ -20,7 +20,6 @@ from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.noisy_keys import moments as theory
 
-SOURCE = "claims D.6"
 POWERS = ((1, 0), (2, 0), (1, 1))
 """E[alpha_a], E[alpha_a^2], E[alpha_a alpha_b]."""
 
@@ -73,7 +72,7 @@ STRETCHED = Claim(
     name="moments-with-a-stretched-key",
     statement=r"With one key stretched, $\mathbb{E}[\alpha_a] = \int_0^\infty \mathbb{E}[e^{z_a} e^{-t e^{z_a}}] "
     r"\prod_{i \neq a} \mathbb{E}[e^{-t e^{z_i}}]\,dt$, and likewise the second moments.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(_moment(_stretched_laws(s), s)),
     draw=_stretched_moment,
@@ -94,6 +93,7 @@ STRONG = dataclasses.replace(
     name="second-moment-of-a-strong-query",
     statement=r"At $\beta = 32$ and $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is 0.4824, its "
     "integral.",
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     resolution=0.004,
     settings=(WeightMoment(n=16, d=16, beta=32.0, variance=0.0, power_a=2, power_b=0),),
 )
@@ -112,7 +112,7 @@ GAUSS_HERMITE = foil(
     name="second-moment-by-gauss-hermite",
     statement=r"At $\beta = 32$ and $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is the 0.4877 "
     "of Gauss-Hermite quadrature with 200 nodes.",
-    source="claims D.6 as first computed",
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     hypotheses={**problem.HYPOTHESES, "a = 0": lambda s: s.variance == 0},
     predict=lambda s: Interval.point(_by_gauss_hermite(s)),
 )
@@ -149,7 +149,7 @@ ANY = Claim(
     name="moments-under-any-covariances",
     statement=r"For any means and any covariances, one for each key, the moments of the weights are those of "
     r"independent scores $z_i \sim N(\mu_i \cdot q, q^T \Sigma_i q)$.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     hypotheses={"beta > 0": lambda s: s.beta > 0, "variance >= 0": lambda s: s.variance >= 0},
     predict=lambda s: Interval.point(_moment(_any_laws(s), s)),
     draw=_any_moment,
@@ -173,7 +173,7 @@ AVERAGES_OUT = foil(
     name="noise-of-mean-zero-averages-out",
     statement=r"Noise of mean zero leaves the moments of the weights alone: they are those of "
     r"$\mathrm{softmax}(\mathbb{E}[z])$.",
-    source="claims D.6 with the noise removed",
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
     predict=lambda s: Interval.point(_noiseless(s)),
     # As many settings as the claim it contradicts: both then share one compiled draw.
     settings=tuple(

@@ -13,7 +13,6 @@ from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded, proportion
 from attnlab_theory.theory.noisy_keys import one_head as theory
 
-SOURCE = "claims D.2; cs224n 1c.ii; practical4 2c.2; blog variance"
 STRENGTHS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0)
 
 
@@ -44,7 +43,7 @@ SHARE_LAW = Claim(
     name="one-head-share",
     statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal, $\sigma(\beta g/\sqrt{2})$ as $a \to 0$: "
     r"two humps beyond $\beta = 2$, and a coin flip in the end.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     hypotheses={
         "n <= d": lambda s: s.n <= s.d,
         "beta > 0": lambda s: s.beta > 0,
@@ -87,7 +86,7 @@ SHARE_MEAN = Claim(
     name="one-head-is-fair-on-average",
     statement=r"The mean of $\alpha_a/(\alpha_a+\alpha_b)$ is $1/2$ at every strength: the average over many "
     "problems hides the gamble.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     hypotheses=problem.HYPOTHESES,
     predict=Interval.point(0.5),
     draw=_share_moment,
@@ -103,6 +102,7 @@ SHARE_SPREAD = dataclasses.replace(
     name="one-head-share-variance",
     statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g \sqrt{1/2 + 4a})$, "
     "whatever the size of $a$.",
+    source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, s.variance))),
     bound=bounded(0.0, 0.25),
     resolution=0.008,
@@ -116,7 +116,7 @@ SHARE_IGNORES_NOISE = foil(
     SHARE_SPREAD,
     name="one-head-share-without-4a",
     statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g/\sqrt{2})$ whatever $a$.",
-    source="claims D.2 with the term 4a removed",
+    source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, 0.0))),
     settings=tuple(
         ShareMoment(n=16, d=16, beta=5.0, variance=variance, order=2) for variance in (0.05, 0.1, 0.2, 0.5)
@@ -142,7 +142,7 @@ def variance_with_one_query(key: PRNGKeyArray, setting: OneOrTwoHeads) -> Float[
 WEIGHT_VARIANCE = Claim(
     name="one-head-variance",
     statement=r"$\mathrm{Var}(\alpha_a)$ grows with the query's strength, from 0 towards that of a coin, $1/4$.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii; practical4/2c.2; blog/variance",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(theory.one_head_variance(s.n, s.beta, s.variance)),
     draw=variance_with_one_query,
@@ -158,7 +158,7 @@ ERROR = Claim(
     name="one-head-error",
     statement=r"One head asking $\beta(\mu_a+\mu_b)$ errs by $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2 \to 1/2$ as "
     r"$\beta$ grows: the output is $v_a$ or $v_b$.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii; practical4/2c.2; blog/variance",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(theory.one_head_error(s.n, s.beta, s.variance)),
     draw=problem.error_of_heads,
@@ -174,7 +174,8 @@ STAYS_NEAR = foil(
     name="one-head-stays-near-the-average",
     statement=r"The query that averages two exact keys keeps $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ below 0.05 "
     "when one key's length varies.",
-    source="the reading of cs224n 1c.i that carries its query over to 1c.ii",
+    source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii; practical4/2c.2; blog/variance, with "
+    "the query of 1c.i",
     predict=Interval.at_most(0.05),
 )
 

@@ -13,7 +13,6 @@ from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys
 from attnlab_theory.stats import Interval, known_variance
 from attnlab_theory.theory.noisy_keys import small_noise as theory
 
-SOURCE = "claims D.1; cs224n 1c.i; practical4 2c.1"
 STRENGTHS = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0, 50.0, 200.0, 1000.0)
 VARIANCES = (1e-6, 1e-4, 1e-2)
 CHUNK = 128
@@ -45,7 +44,7 @@ ERROR = Claim(
     name="small-noise-error",
     statement=r"Under isotropic noise $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is that of independent normal "
     r"scores, between the walls $e^\beta \gg n$ and $\beta\sqrt{2a} \ll 1$ and beyond them.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(_exact(s)),
     draw=_error,
@@ -64,6 +63,7 @@ HARMLESS = dataclasses.replace(
     name="small-noise-harmless-in-the-window",
     statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm between the walls: from $\beta = 6$ to $50$ "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01.",
+    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses={
         **problem.HYPOTHESES,
         f"e^beta >= {STRONG} n": lambda s: math.exp(s.beta) >= STRONG * s.n,
@@ -78,7 +78,7 @@ HARMLESS_WHEN_WEAK = foil(
     name="small-noise-harmless-to-weak-queries",
     statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm however weak the query: "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01 at $\beta \leq 2$ too.",
-    source="claims D.1 without the weak wall",
+    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses=problem.HYPOTHESES,
     # As many settings as the claim it contradicts: both then share one compiled draw.
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-6) for beta in (0.5, 1.0, 1.5, 1.75, 2.0)),
@@ -88,7 +88,7 @@ ALWAYS_HARMLESS = foil(
     ERROR,
     name="small-noise-harmless-at-any-strength",
     statement=r"Noise of variance $a = 10^{-4}$ is small: a stronger query keeps the error below 0.01.",
-    source="practical4 2c.1 read with a fixed before the query is chosen",
+    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     predict=Interval.at_most(0.01),
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-4) for beta in (20.0, 50.0, 100.0, 200.0, 600.0)),
 )
@@ -116,7 +116,7 @@ DELTA = Claim(
     name="delta-method",
     statement=r"The delta method, $\mathrm{Cov}(c) \approx 2a\beta^2 \sum_i J_i J_i^\top$, is high by a relative "
     r"$x^2$ at most, $x = \beta\sqrt{2a}$, and never low once $e^\beta \gg n$.",
-    source="claims D.1",
+    source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
     hypotheses={**problem.HYPOTHESES, "a > 0": lambda s: s.variance > 0},
     predict=lambda s: Interval(*theory.delta_method_band(s.n, s.beta, s.variance)),
     draw=_share_of_delta,
@@ -131,7 +131,7 @@ DELTA_TABLED = foil(
     DELTA,
     name="delta-method-as-first-tabled",
     statement=r"At $\beta\sqrt{2a} = 0.05$ the delta method is high by 0.7 %.",
-    source="claims D.1 as first tabled",
+    source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
     predict=Interval.point(1 - 0.007),
     # As many settings as the claim above: both then share one compiled draw.
     settings=tuple(_at_deviation(0.05, beta) for beta in (20.0, 25.0, 30.0, 35.0, 40.0, 45.0)),
@@ -142,7 +142,7 @@ DELTA_FOREVER = foil(
     DELTA,
     name="delta-method-at-any-noise",
     statement=r"The delta method is within 10 % of the truth however large $\beta\sqrt{2a}$ is.",
-    source="claims D.1 with its condition removed",
+    source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
     predict=Interval(0.9, 1.1),
     resolution=0.08,
     settings=tuple(_at_deviation(x) for x in (0.5, 0.7, 1.0, 1.5, 2.0, 3.0)),

@@ -26,8 +26,6 @@ from attnlab_theory.theory.selecting import copying
 
 EPS = float(jnp.finfo(jnp.float32).eps)
 
-SOURCE = "claims D.3; cs224n 1d.ii; practical4 2d.2; blog multi"
-
 
 class StarvedHead(Setting):
     """Head 1 gives its key less than this share of its weight; no isotropic noise."""
@@ -72,7 +70,7 @@ ERROR = dataclasses.replace(
     name="two-heads-error",
     statement=r"Two heads asking $\beta\mu_a$ and $\beta\mu_b$ err by a nineteenth of one head's "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ at $\beta = 30$, on the same keys.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
     resolution=0.006,
     settings=tuple(OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in one_head.STRENGTHS),
@@ -82,6 +80,7 @@ TEN_TIMES = dataclasses.replace(
     ERROR,
     name="two-heads-err-ten-times-less",
     statement=r"From $\beta = 12$ on, two heads err at least ten times less than one head of the same strength.",
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=lambda s: Interval.at_most(one_head_theory.one_head_error(s.n, s.beta, s.variance) / 10),
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4)
@@ -117,7 +116,7 @@ ERROR_WHEN_HEARD = Claim(
     name="two-heads-error-when-heard",
     statement=r"Given $k_a \cdot q_1 \geq 0$ the two heads' error falls further: to 0.0041 at $\beta = 30$, a "
     "hundredth of one head's.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(theory.two_heads_error_when_heard(s.n, s.beta, s.variance)),
     draw=_error_when_heard,
@@ -140,7 +139,7 @@ LOST = Claim(
     name="head-loses-its-key",
     statement=r"Head 1 gives $v_a$ less than half its weight exactly when $k_a \cdot q_1 < \ln(n-1)$: with "
     r"probability $\Phi(\sqrt{2}(\ln(n-1)/\beta - 1))$ as $a \to 0$.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     hypotheses={
         "n <= d": lambda s: s.n <= s.d,
         "beta > 0": lambda s: s.beta > 0,
@@ -161,7 +160,7 @@ NEVER_LOST = foil(
     LOST,
     name="strong-heads-never-lose-their-key",
     statement=r"Some strength makes head 1 copy $v_a$ in all but 5 % of problems: this one does.",
-    source="the reading of practical4 2d.2 that a large beta cures the noise",
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=Interval.at_most(0.05),
 )
 
@@ -170,6 +169,7 @@ POINTS_AWAY = dataclasses.replace(
     name="stretched-key-points-away",
     statement=r"$k_a \cdot q_1 < 0$, the event the homework sets aside, $v_a$ getting less than an even share, has "
     r"probability $\Phi(-\sqrt{2})$ at every strength as $a \to 0$: the limit of losing the key.",
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=Interval.point(theory.ignored_key_probability(0.0)),
     settings=tuple(
         StarvedHead(n=16, d=16, beta=beta, share=1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
@@ -209,7 +209,7 @@ def _score_rounding(setting: ExtremeOfHead2) -> float:
 HEAD_2 = Claim(
     name="head-2-is-untouched",
     statement=r"At $a = 0$ head 2 gives $v_b$ the weight $e^\beta/(e^\beta+n-1)$, however long the stretched key.",
-    source=SOURCE,
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     hypotheses={"n <= d": lambda s: s.n <= s.d},
     predict=lambda s: Interval.point(1 - copying.leak_bound(s.n, s.beta)),
     draw=_head_2_at_its_extreme,
@@ -223,7 +223,7 @@ IDENTICAL = dataclasses.replace(
     name="identical-heads-keep-the-variance",
     statement=r"Two heads that both ask $\beta(\mu_a+\mu_b)$ have the variance of one: it is the queries, "
     "not the count.",
-    source="claims D.4",
+    source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii; practical4/2d.2",
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
     ),
@@ -234,7 +234,7 @@ IDENTICAL_HALVE = foil(
     IDENTICAL,
     name="identical-heads-halve-the-variance",
     statement="Averaging two heads with the same query halves the variance, as two measurements would.",
-    source="the reading of cs224n 1d that more heads reduce the variance",
+    source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii; practical4/2d.2",
     predict=lambda s: Interval.at_most(one_head_theory.one_head_variance(s.n, s.beta, s.variance) / 2),
 )
 
@@ -252,7 +252,7 @@ def _lands(key: PRNGKeyArray, setting: LandingCell) -> Float[Array, ""]:
 LANDING = Claim(
     name="where-the-output-lands",
     statement=r"At $\beta = 30$ one head's output is $v_a$ or $v_b$; two heads' is the average or half of it.",
-    source="claims D.2, D.3; blog two, multi",
+    source="mathematics/noisy_keys.md#where-the-output-lands; blog/two; blog/multi",
     hypotheses={"one head or two": lambda s: s.heads in (1, 2), "n <= d": lambda s: s.n <= s.d},
     predict=lambda s: Interval.point(
         theory.landing_probability(s.n, s.beta, s.heads, (s.low_a, s.high_a), (s.low_b, s.high_b))

@@ -1,4 +1,4 @@
-"""Averaging a set of values with one query (claims B.2)."""
+"""Averaging a set of values with one query (docs/mathematics/selecting.md)."""
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ AVERAGE_SHARE = exact_claim(
     name="average-share",
     statement=r"For orthonormal keys and $q = \beta \sum_S k_i$, even the least weight on $S$ is "
     r"$e^\beta / (|S| e^\beta + n - |S|)$.",
-    source="claims B.2; practical4 2b; cs224n 1b.ii",
+    source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(theory.share(s.n, s.size, s.beta)),
     draw=_least_share,
@@ -99,7 +99,7 @@ AVERAGE_ERROR = exact_claim(
     name="average-error",
     statement=r"The output goes $\frac{n-|S|}{|S|e^\beta+n-|S|}$ of the way from the mean of the wanted values "
     r"to the mean of the others: an equality, for any values.",
-    source="claims B.2; practical4 2b; cs224n 1b.ii; blog two",
+    source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.point(theory.error_coefficient(s.n, s.size, s.beta)),
     draw=_error_coefficient,
@@ -113,7 +113,7 @@ AVERAGE_ERROR = exact_claim(
 AVERAGE_DIRECTION = exact_claim(
     name="average-error-points-at-the-others",
     statement=r"The error of an average points exactly at the mean of the other values: nothing of it is sideways.",
-    source="claims B.2",
+    source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two",
     hypotheses=HYPOTHESES,
     predict=Interval.point(0.0),
     draw=_sideways,
@@ -124,7 +124,8 @@ AVERAGE_DIRECTION = exact_claim(
 UNSCALED_MEAN = exact_claim(
     name="mean-of-two-keys-averages-two",
     statement=r"$q = (k_a + k_b)/2$, unscaled, averages $v_a$ and $v_b$ with an error coefficient below 5 %.",
-    source="uw 1.3.2 as submitted, read for orthonormal keys",
+    source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two; uw/1.3.2, "
+    "as submitted, read for orthonormal keys",
     hypotheses=HYPOTHESES,
     predict=Interval.at_most(0.05),
     draw=_error_coefficient,

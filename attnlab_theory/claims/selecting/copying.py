@@ -1,4 +1,4 @@
-"""Copying one value out of many (claims B.1)."""
+"""Copying one value out of many (docs/mathematics/selecting.md)."""
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ ORTHONORMAL = {"n <= d": lambda s: s.n <= s.d, "beta > 0": lambda s: s.beta > 0}
 COPY_WEIGHT = exact_claim(
     name="copy-weight",
     statement=r"For orthonormal keys and $q = \beta k_j$, the weight off $k_j$ is $(n-1)/(e^\beta + n - 1)$.",
-    source="claims B.1; practical4 2a; cs224n 1a.ii",
+    source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1",
     hypotheses=ORTHONORMAL,
     predict=lambda s: Interval.point(theory.leak_bound(s.n, s.beta)),
     draw=_weight_lost,
@@ -103,7 +103,7 @@ def _strength_rounding(setting: Accuracy) -> float:
 COPY_STRENGTH = exact_claim(
     name="copy-strength",
     statement=r"The least strength that copies with leak $\epsilon$ is $\ln((n-1)(1-\epsilon)/\epsilon)$.",
-    source="claims B.1; cs224n 1a.ii; uw 1.2.1",
+    source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1",
     hypotheses={"n <= d": lambda s: s.n <= s.d, "leak < 1 - 1/n": lambda s: 0 < s.leak < 1 - 1 / s.n},
     predict=lambda s: Interval.point(theory.strength_needed(s.n, s.leak)),
     draw=_strength_found,
@@ -140,7 +140,7 @@ LEAK_BOUND = Claim(
     name="leak-bound",
     statement=r"Whatever the keys, a key that leads by $\Delta$ loses at most "
     r"$(n-1)e^{-\Delta}/(1+(n-1)e^{-\Delta})$ of the weight on average over random problems.",
-    source="claims B.1; cs224n 1a.ii",
+    source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1",
     hypotheses=LEAD,
     predict=lambda s: Interval.at_most(theory.leak_bound(s.n, s.gap)),
     draw=_leak_when_led,
@@ -153,7 +153,7 @@ LEAK_BOUND = Claim(
 LEAK_NEVER = Claim(
     name="leak-bound-never-broken",
     statement=r"No random problem in which one key leads by $\Delta$ breaks the leak bound.",
-    source="claims B.1",
+    source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1",
     hypotheses=LEAD,
     predict=Interval.point(0.0),
     draw=_bound_broken,
@@ -187,7 +187,7 @@ COPY_ERROR = Claim(
     name="copy-error",
     statement=r"In no random problem is the output further from the copied value than the leaked weight times the "
     r"furthest value: $\|c - v_j\| \leq (1 - \alpha_j) \max_i \|v_i - v_j\|$.",
-    source="claims B.1; practical4 2a",
+    source="mathematics/selecting.md#the-error-of-a-copy; practical4/2a; cs224n/1a.iii",
     hypotheses=LEAD,
     predict=Interval.point(0.0),
     draw=_error_bound_broken,
@@ -214,7 +214,7 @@ def _tight_rounding(setting: Copying) -> float:
 COPY_ERROR_TIGHT = exact_claim(
     name="copy-error-is-tight",
     statement=r"When all other values agree, $\|c - v_j\| = (1 - \alpha_j) \max_i \|v_i - v_j\|$.",
-    source="claims B.1",
+    source="mathematics/selecting.md#the-error-of-a-copy; practical4/2a; cs224n/1a.iii",
     hypotheses=ORTHONORMAL,
     predict=Interval.point(1.0),
     draw=_share_of_error_with_equal_rivals,
@@ -226,7 +226,8 @@ FIXED_STRENGTH = foil(
     COPY_WEIGHT,
     name="one-strength-copies-at-any-length",
     statement=r"$\beta = 8$ copies with a leak below 1 % however many keys there are.",
-    source='the reading of practical4 2a that a query is "large" once and for all',
+    source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1, the reading that "
+    'a query is "large" once and for all',
     predict=Interval.at_most(0.01),
     settings=tuple(Copying(n=n, d=64, beta=8.0) for n in (32, 64)),
 )

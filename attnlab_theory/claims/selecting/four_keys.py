@@ -1,4 +1,4 @@
-"""The four keys of UW's homework and the answers submitted for them (claims B.4).
+"""The four keys of UW's homework and the answers submitted for them (docs/mathematics/selecting.md).
 
 The homework asks for a strength of 1e5. Scores of that size are rounded to 0.008 in float32, which is the
 size of the differences that decide; so the operator computes in float64 here, whatever jax is set to.
@@ -137,7 +137,7 @@ DRAWN = (Answer.MEAN_OF_ALL, Answer.MEAN_OF_TWO, Answer.MARGIN, Answer.FOUR_DIGI
 WEIGHTS = exact_claim(
     name="weights-of-the-four-keys",
     statement=r"The weights of the four keys under each answer at strength $S$ are $\mathrm{softmax}(S K x)$.",
-    source="claims B.4; uw 1.3.1, 1.3.2",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     predict=lambda s: Interval.point(
         float(theory.weights(KEYS, s.strength * _predicted_direction(s.answer))[s.key])
     ),
@@ -172,7 +172,7 @@ ALL, PAIR = (0, 1, 2, 3), (0, 1)
 MEAN_OF_ALL = exact_claim(
     name="mean-of-the-keys-averages-all-four",
     statement="The mean of the four keys as the query gives each of them a weight within 0.01 of 1/4.",
-    source="uw 1.3.1 as submitted",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, as submitted",
     predict=Interval.at_most(0.01),
     draw=_off(ALL),
     rounding=_answer_rounding,
@@ -184,7 +184,7 @@ SCALED_DOWN = exact_claim(
     name="scaled-down-mean-averages-all-four",
     statement=r"Any query scaled down averages all keys: weights are within $(e^r - 1)/4$ of 1/4 when scores span "
     r"$r$.",
-    source='uw 1.3.1, the second half of the answer: "we can also scale it down"',
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     predict=lambda s: Interval.at_most(theory.even_bound(KEYS, s.strength * _direction(s.answer))),
     draw=_off(ALL),
     rounding=_answer_rounding,
@@ -196,7 +196,7 @@ SCALED_DOWN = exact_claim(
 ZERO = exact_claim(
     name="zero-query-averages-all-four",
     statement="The query 0 averages all four keys exactly.",
-    source="claims B.4; uw 1.3.1",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     predict=Interval.point(0.0),
     draw=_off(ALL),
     rounding=_answer_rounding,
@@ -206,7 +206,7 @@ ZERO = exact_claim(
 MEAN_OF_TWO = exact_claim(
     name="mean-of-two-keys-averages-those-two",
     statement=r"$q = S (k_1 + k_2)/2$ gives $k_1$ and $k_2$ weights within 0.001 of 1/2.",
-    source="uw 1.3.2 as submitted",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, as submitted",
     predict=Interval.at_most(1e-3),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -221,7 +221,7 @@ EQUAL_SCORES = exact_claim(
     name="equal-scores-average-the-first-two",
     statement=r"A query with $k_1 \cdot x = k_2 \cdot x$ above the rest averages the two; the error is at most "
     r"$e^{-S m}/(1 + e^{-S m})$ for a margin $m$.",
-    source="claims B.4; uw 1.3.2",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     # Two rivals for two places: the bound B.1 with ratio 1. Rounding comes on top of it where it vanishes.
     predict=lambda s: Interval.at_most(_equal_bound(s) + 2 * _rounding(s.strength)),
     draw=_off(PAIR),
@@ -236,7 +236,7 @@ EQUAL_SCORES = exact_claim(
 FOUR_DIGITS = exact_claim(
     name="four-digits-of-x-are-enough",
     statement=r"With $x$ rounded to four digits, $q = S x$ still averages the first two within 0.01 at $S = 10^5$.",
-    source="a foil: how such an answer is written down",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     predict=Interval.at_most(0.01),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -271,7 +271,7 @@ SCALED_KEYS = exact_claim(
     name="scaled-keys-copy-every-value",
     statement=r"$Q = S K$ copies every value: the diagonal of $K K^T$ leads row $i$ by $\Delta_i > 0$, so the row "
     r"leaks at most $3 e^{-S \Delta_i}/(1 + 3 e^{-S \Delta_i})$.",
-    source="claims B.1, B.4; uw 1.2.1, 1.2.2",
+    source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2",
     hypotheses={"the diagonal dominates the row": lambda s: _lead(s) > 0},
     # Rounding comes on top of the bound where it vanishes.
     predict=lambda s: Interval.at_most(
@@ -290,7 +290,7 @@ SHORT_KEY = exact_claim(
     name="a-short-key-is-copied-by-itself",
     statement=r"$Q = S K$ copies every value whatever the lengths of the keys: a key a twentieth as long as given "
     r"still loses less than half of the weight.",
-    source="a foil: uw 1.2.2 without the condition that the diagonal dominates",
+    source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2",
     hypotheses={"the key is shortened": lambda s: 0 < s.length < 1},
     predict=Interval.at_most(0.5),
     draw=lambda key, s: _leak(_shortened(s), s),
@@ -319,7 +319,7 @@ MARGINS = Claim(
     name="the-right-queries-lead-by-most",
     statement=r"(.6042, .7967, −.0141) among $\|x\|_2 \leq 1$ and (1, 1, 1/59.5) among $\|x\|_\infty \leq 1$ score "
     r"$k_1$ and $k_2$ alike with the largest margin there is.",
-    source="claims B.4; uw 1.3.2",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     predict=lambda s: Interval.point(_largest_margin(s)),
     draw=_margin,
     bound=exact(64 * EPS),

@@ -1,4 +1,4 @@
-"""Which weights a query can reach (claims B.3, J.3)."""
+"""Which weights a query can reach (docs/mathematics/selecting.md, docs/mathematics/limits.md)."""
 
 import jax
 import numpy as np
@@ -43,7 +43,8 @@ def _reach_rounding(setting: ReachableWeights) -> float:
 EXACT_WEIGHTS = exact_claim(
     name="independent-keys-reach-any-weights",
     statement=r"$n$ affinely independent keys, $n \leq d + 1$, reach any positive weights exactly.",
-    source="claims B.3 and J.3",
+    source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
+    "2020, for the width that is needed",
     hypotheses={"n <= d + 1": lambda s: s.n <= s.d + 1},
     predict=Interval.point(0.0),
     draw=_furthest_weight,
@@ -54,7 +55,8 @@ EXACT_WEIGHTS = exact_claim(
 ONE_WIDTH_LESS = exact_claim(
     name="n-keys-of-width-n-minus-2-reach-any-weights",
     statement=r"$n$ keys in $n - 2$ dimensions reach any positive weights to within 1 %.",
-    source="a foil: one dimension fewer than docs/mathematics/limits.md asks for",
+    source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
+    "2020, for the width that is needed",
     hypotheses={"n = d + 2": lambda s: s.n == s.d + 2},
     predict=Interval.at_most(0.01),
     draw=_furthest_weight,
@@ -87,7 +89,8 @@ BEST_WEIGHTS = exact_claim(
     name="least-divergence-is-the-entropy-that-is-lacking",
     statement=r"$\min_q \mathrm{KL}(p \| \mathrm{softmax}(Kq))$ is the most entropy that weights with the mean key "
     r"of $p$ can have, minus the entropy of $p$.",
-    source="claims B.3",
+    source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
+    "2020, for the width that is needed",
     predict=lambda s: Interval.point(theory.least_divergence(np.array(KEYS), s.wanted)),
     draw=_divergence,
     rounding=ROUNDING,
@@ -118,7 +121,8 @@ def _missed_weight(key: PRNGKeyArray, setting: GivenWeights) -> Scalar:
 GIVEN_WEIGHTS = exact_claim(
     name="weights-in-the-range-of-the-keys-are-met",
     statement=r"Weights $p$ with $\ln p$ in the range of $[K, 1]$ are met exactly, by more keys than $d + 1$ too.",
-    source="claims B.3",
+    source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
+    "2020, for the width that is needed",
     predict=Interval.point(0.0),
     draw=_missed_weight,
     rounding=ROUNDING,

@@ -1,4 +1,4 @@
-"""How often a random set of keys can be selected (claims B.3)."""
+"""How often a random set of keys can be selected (docs/mathematics/selecting.md)."""
 
 import itertools
 
@@ -65,7 +65,8 @@ SHARE_SELECTABLE = Claim(
     statement=r"A random set of $n$ normal keys in $d$ dimensions is selectable as often as it is a face of their "
     r"hull: $2 \sum_{m = d, d-2, \ldots} \binom{n-k}{m-k} \beta(k, m) \gamma(m, n)$ for $k$ of them, with the "
     r"internal and external angles of regular simplices.",
-    source="claims B.3; Baryshnikov and Vitale 1994",
+    source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
+    "practical4/2b; cs224n/1b.ii",
     hypotheses=ROOM,
     predict=lambda s: Interval.point(_share(s)),
     draw=_is_selected,
@@ -88,7 +89,8 @@ AS_FIRST_TABLED = foil(
     name="share-of-selectable-pairs-as-first-tabled",
     statement="Of the pairs of 16 normal keys 7 % are selectable in two dimensions, 14 % in three, 44 % in four "
     "and 97 % in eight.",
-    source="claims B.3 as first tabled",
+    source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
+    "practical4/2b; cs224n/1b.ii",
     hypotheses={"a pair of 16 keys": lambda s: (s.size, s.n) == (2, 16), "tabled": lambda s: s.d in FIRST_TABLE},
     predict=lambda s: Interval.point(FIRST_TABLE[s.d]),
     resolution=0.02,
@@ -99,7 +101,8 @@ AS_FIRST_TABLED = foil(
 ANY_PAIR = Claim(
     name="any-random-pair-can-be-averaged",
     statement="Any two of n > d + 1 normal keys in two or three dimensions can be averaged.",
-    source="practical4 2b and cs224n 1b.ii, read without the condition that keys are orthonormal",
+    source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
+    "practical4/2b; cs224n/1b.ii, without the condition that keys are orthonormal",
     hypotheses={**ROOM, "n > d + 1": lambda s: s.n > s.d + 1},
     predict=Interval.point(1.0),
     draw=_is_selected,
@@ -142,7 +145,7 @@ def _is_averaged(keys: np.ndarray, pair: tuple[int, int]) -> bool:
 ALWAYS_SOME_PAIR = Claim(
     name="beyond-d-plus-1-keys-some-pair-cannot-be-averaged",
     statement=r"Of more than $d + 1$ keys there is always a pair that no query averages.",
-    source="a foil to the foil: true for d <= 3; cyclic polytopes, Gale 1963",
+    source="mathematics/selecting.md#cyclic-polytopes; Gale 1963",
     hypotheses={"n > d + 1": lambda s: s.n > s.d + 1},
     predict=lambda s: Interval.at_most(1 - 2 / (s.n * (s.n - 1))),
     draw=_share_of_pairs,
@@ -156,7 +159,7 @@ NEIGHBOURLY = Claim(
     name="every-pair-of-a-cyclic-polytope",
     statement=r"For the corners of a cyclic polytope every pair can be averaged from $d = 4$ on, and at $d = 2$ "
     r"only the $n$ neighbours.",
-    source="claims B.3; Gale 1963, neighborly and cyclic polytopes",
+    source="mathematics/selecting.md#cyclic-polytopes; Gale 1963",
     hypotheses={"n > d": lambda s: s.n > s.d},
     predict=lambda s: Interval.point(1.0 if s.d >= 4 else 2 / (s.n - 1)),
     draw=_share_of_pairs,

@@ -1,4 +1,4 @@
-"""Which sets of keys a query can select (claims B.3)."""
+"""Which sets of keys a query can select (docs/mathematics/selecting.md)."""
 
 import contextlib
 import itertools
@@ -82,7 +82,7 @@ FACES_SELECTABLE = Claim(
     name="faces-can-be-averaged",
     statement=r"All the keys on a face of the hull, copies too, and all there are can be averaged by one query, as "
     r"closely as one likes.",
-    source="claims B.3",
+    source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
     hypotheses={"the subset is a face": lambda s: s.members == s.face},
     # Total variation at most TOLERANCE: each weight is off by no more.
     predict=lambda s: Interval(1 - len(s.members) * TOLERANCE, 1.0),
@@ -117,7 +117,7 @@ OTHERS_NOT = exact_claim(
     name="other-sets-fall-short",
     statement=r"A set that is not all of a face is averaged by no query: the geometric mean of its weights stays "
     r"below $1/|S|$ by the factor $e^{-(H_{\max} - \ln |S|)}$, $H_{\max}$ the most entropy with the same mean key.",
-    source="claims B.3",
+    source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
     hypotheses={"the subset is not a face": lambda s: s.members != s.face},
     predict=lambda s: Interval.point(theory.subset_fidelity(s.keys, s.members)),
     draw=_fidelity,
@@ -146,7 +146,7 @@ def _answered(key: PRNGKeyArray, setting: SubsetSize) -> Scalar:
 FACES_ONLY = Claim(
     name="only-faces-get-a-query",
     statement="Of all sets of so many of the eight keys as many get a query as are faces; the rest are refused.",
-    source="claims B.3",
+    source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
     predict=lambda s: Interval.point(float(sum(len(face) == s.size for face in FACES))),
     draw=_answered,
     bound=exact(0.0),
@@ -158,7 +158,8 @@ FACES_ONLY = Claim(
 BETWEEN = exact_claim(
     name="ends-of-a-line-can-be-averaged",
     statement="Of three keys on one line, the outer two can be averaged to weights of 0.49.",
-    source="a foil: the reading that any two corners can be averaged",
+    source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b, "
+    "the reading that any two corners can be averaged",
     predict=Interval.at_least(0.98),
     draw=_fidelity,
     rounding=ROUNDING,
@@ -211,7 +212,7 @@ CAP_NEVER_BROKEN = Claim(
     name="no-query-lifts-a-mixture-over-its-cap",
     statement=r"No query gives the key $\sum_i \lambda_i k_i$, a mixture of two or three others, more weight than "
     r"$1/(1+e^{H(\lambda)})$.",
-    source="claims B.3",
+    source="mathematics/selecting.md#a-key-that-is-a-mixture-of-others; practical4/2a; cs224n/1a.ii",
     hypotheses=PROPER,
     predict=Interval.point(0.0),
     draw=_cap_broken,
@@ -238,7 +239,7 @@ CAP_REACHED = exact_claim(
     name="best-query-reaches-the-mixture-cap",
     statement=r"The cap $1/(1+e^{H(\lambda)})$ on a mixture's weight is reached: the middle of two keys gets 1/3, "
     r"of three 1/4.",
-    source="claims B.3",
+    source="mathematics/selecting.md#a-key-that-is-a-mixture-of-others; practical4/2a; cs224n/1a.ii",
     hypotheses=PROPER,
     predict=lambda s: Interval.point(theory.mixture_cap(s.shares)),
     draw=_most_weight_of_mixture,
@@ -252,7 +253,8 @@ CAP_REACHED = exact_claim(
 ANY_KEY = exact_claim(
     name="any-key-can-be-copied",
     statement="Some query gives any one key, a mixture of others among them, at least 99 % of the weight.",
-    source="the reading of practical4 2a and cs224n 1a.ii without its condition on the keys",
+    source="mathematics/selecting.md#a-key-that-is-a-mixture-of-others; practical4/2a; cs224n/1a.ii, without its "
+    "condition on the keys",
     hypotheses=PROPER,
     predict=Interval.at_least(0.99),
     draw=_most_weight_of_mixture,

@@ -18,8 +18,6 @@ from attnlab_theory.theory.selecting import subspaces as theory
 
 EPS = float(jnp.finfo(jnp.float32).eps)
 
-HOMEWORK = "claims C; cs224n 1b.i"
-
 
 class TwoSubspaces(Setting):
     """Subspaces of m and n dimensions in width d, their principal angles spread from `angle` to a right angle."""
@@ -173,7 +171,7 @@ def _best_error(
 PROJECTOR = exact_claim(
     name="orthogonal-extraction",
     statement=r"For orthonormal bases $A \perp B$, $M = AA^T$ gives $M(v_a + v_b) = v_a$ for all $v_a$, $v_b$.",
-    source=f"{HOMEWORK} (C.1)",
+    source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
     hypotheses={"A is orthogonal to B": lambda s: s.angle == np.pi / 2},
     predict=Interval.point(0.0),
     draw=_projector_residual,
@@ -184,7 +182,7 @@ PROJECTOR = exact_claim(
 EXTRACTOR = exact_claim(
     name="oblique-extraction",
     statement=r"If $[A\,B]$ has full column rank, $M = A([A\,B]^+)_{1..m}$ gives $M(v_a + v_b) = v_a$ exactly.",
-    source=f"{HOMEWORK} (C.2)",
+    source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
     predict=Interval.point(0.0),
     draw=_extractor_residual,
@@ -195,7 +193,7 @@ EXTRACTOR = exact_claim(
 EXTRACTOR_GAIN = exact_claim(
     name="extraction-gain",
     statement=r"The extracting matrix has norm $\|M\|_2 = 1/\sin\theta_{\min}$.",
-    source=f"{HOMEWORK} (C.2); Ipsen and Meyer 1995",
+    source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0},
     predict=lambda s: Interval.point(_gain(s)),
     draw=_extractor_gain,
@@ -208,7 +206,7 @@ NOISES = (0.01, 0.03, 0.1, 0.3, 1.0)
 EXTRACTOR_NOISE = Claim(
     name="extraction-noise",
     statement=r"Noise of variance $s^2$ in the sum costs the exact extractor $s^2 \|M\|_F^2$.",
-    source=f"{HOMEWORK} (C.2)",
+    source="mathematics/selecting.md#extracting-a-vector-from-a-sum; Ipsen and Meyer 1995; cs224n/1b.i",
     hypotheses={"the subspaces do not meet": lambda s: s.angle > 0, "there is noise": lambda s: s.noise > 0},
     predict=lambda s: Interval.point(_cost(s)[0]),
     draw=_squared_error,
@@ -224,14 +222,14 @@ PROJECTOR_NOISE = dataclasses.replace(
     name="projector-noise",
     statement=r"With noise, $AA^T$ has mean squared error $\sum_i \cos^2\theta_i/n + s^2 m$ for $E\|v_b\|^2 = 1$: "
     r"less than the exact extractor once $s$ is large.",
-    source=f"{HOMEWORK} (C.3)",
+    source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=0.0) for noise in NOISES),
 )
 
 PROJECTOR_ERROR = exact_claim(
     name="projector-error",
     statement=r"When $A$ is orthonormal but not orthogonal to $B$, $AA^T$ errs by exactly $\|A^T v_b\|$.",
-    source=f"{HOMEWORK} (C.3)",
+    source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
     predict=lambda s: Interval.point(theory.projector_error(_angles(s), s.n)),
     draw=_projector_error,
     rounding=_rounding,
@@ -241,7 +239,8 @@ PROJECTOR_ERROR = exact_claim(
 PROJECTOR_FOIL = exact_claim(
     name="projector-always-extracts",
     statement=r"$AA^T$ extracts $v_a$ from $v_a + v_b$ whether or not $A \perp B$.",
-    source=f"{HOMEWORK}: the answer to 1b.i without its hypothesis (C.3)",
+    source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i, the answer "
+    "without its condition",
     predict=Interval.point(0.0),
     draw=_projector_error,
     rounding=_rounding,
@@ -253,7 +252,7 @@ PROJECTOR_FOIL = exact_claim(
 COMMON_DIMENSION = Claim(
     name="subspaces-that-meet",
     statement="Subspaces that meet are recognised, and the dimension of their intersection is named.",
-    source=f"{HOMEWORK} (C.4)",
+    source="mathematics/selecting.md#subspaces-that-meet; cs224n/1b.i",
     hypotheses={"they fit": lambda s: s.m + s.n <= s.d},
     predict=lambda s: Interval.point(float(s.common)),
     draw=_common_dimension,
@@ -265,7 +264,7 @@ COMMON_DIMENSION = Claim(
 COMMON_VECTOR = exact_claim(
     name="no-matrix-where-subspaces-meet",
     statement=r"On a common unit vector of $A$ and $B$ every matrix errs by at least $\frac12$.",
-    source=f"{HOMEWORK} (C.4)",
+    source="mathematics/selecting.md#subspaces-that-meet; cs224n/1b.i",
     hypotheses={"they meet": lambda s: s.common > 0},
     predict=Interval.at_least(theory.common_vector_error()),
     draw=_best_error_on_common_vector,

@@ -19,7 +19,7 @@ def feature_mixing(t: int, d: int, m: int, *, chunk: int = 0) -> int:
     The values have one more column, whose outputs are the normalizers. Under a causal mask (chunk > 0) each chunk
     of positions also has its own weights, 2 T chunk m, and their mean, 2 T chunk (d + 1).
 
-    Source: docs/mathematics/features.md; Katharopoulos et al. 2020, section 3.
+    Source: docs/mathematics/cost.md; Katharopoulos et al. 2020, section 3.
     """
     return 4 * t * d * m + 4 * t * m * (d + 1) + 2 * t * chunk * (m + d + 1)
 

@@ -7,7 +7,7 @@ the basis where A = diag(a) it is
 
     sum_i log(1 - 4 a_i) - log(1 - 8 a_i)/2 + M_ii / (1 - 8 a_i),      M = E[(q + k)(q + k)^T].
 
-For a given basis each a_i is the best generalised exponential parameter in one dimension at length M_ii. The least
+For a given basis each a_i is the best generalized exponential parameter in one dimension at length M_ii. The least
 value is a concave function of M_ii, so that (Schur and Horn) no basis does better than the eigenvectors of M.
 """
 

@@ -41,7 +41,7 @@ class Best(NamedTuple):
 def query_error(n: int, variance: float, query: Query) -> float:
     """E||c - (v_a + v_b)/2||^2 for one head with this query.
 
-    Source: claims D.7.
+    Source: docs/mathematics/noisy_keys.md.
     """
     means, variances, half = _laws(n, variance, query)
     return moments.squared_error(moments.weight_moments(means, variances), half)

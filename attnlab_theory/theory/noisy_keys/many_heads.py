@@ -15,7 +15,7 @@ def many_heads_error(n: int, beta: float, variance: float, heads: int, stretched
 
     Every head's moments are one-dimensional integrals.
 
-    Source: claims D.5.
+    Source: docs/mathematics/noisy_keys.md.
     """
     asked = [head_asking_for(n, beta, variance, wanted, stretched) for wanted in range(heads)]
     return moments.mean_of_heads_squared_error(asked, mean_of_first(n, heads))

@@ -56,7 +56,7 @@ def score_laws(
     Raises:
         ValueError: if a variance is negative.
 
-    Source: claims D.6, z_i ~ N(mu_i . q, q^T Sigma_i q).
+    Source: docs/mathematics/noisy_keys.md, z_i ~ N(mu_i . q, q^T Sigma_i q).
     """
     query, means, stretch = (np.asarray(array, dtype=np.float64) for array in (query, means, stretch))
     if not (variance >= 0 and np.all(stretch >= 0)):
@@ -75,7 +75,7 @@ def score_laws_from_covariances(
     Raises:
         ValueError: if a covariance is not symmetric, or gives the score a negative variance.
 
-    Source: claims D.6.
+    Source: docs/mathematics/noisy_keys.md.
     """
     if not np.array_equal(covariances, np.swapaxes(covariances, 1, 2)):
         raise ValueError("a covariance must be symmetric")
@@ -97,7 +97,7 @@ def weight_moments(means: Float[np.ndarray, " s"], variances: Float[np.ndarray, 
     Raises:
         ValueError: if the arrays disagree in length, are empty or not finite, or a variance is negative.
 
-    Source: claims D.6.
+    Source: docs/mathematics/noisy_keys.md.
     """
     laws, law_of, counts = _distinct_laws(means, variances)
     zeroth, linear, quadratic = _transforms(laws, range(3))
@@ -128,7 +128,7 @@ def weight_moment(
         ValueError: as `weight_moments`; also if `powers` does not name one non-negative integer per key,
             or they are all zero.
 
-    Source: claims D.6.
+    Source: docs/mathematics/noisy_keys.md.
     """
     if len(powers) != len(means) or min(powers) < 0 or not sum(powers):
         raise ValueError(f"powers must hold one non-negative integer per key and not be all zero: {tuple(powers)}")

@@ -35,7 +35,7 @@ def ratio_deviation(beta: float, variance: float) -> float:
 
     (mu_a + mu_b)^T (Sigma_a + Sigma_b) (mu_a + mu_b) = 1/2 + 4a.
 
-    Source: claims D.2.
+    Source: docs/mathematics/noisy_keys.md.
     """
     return beta * math.sqrt(STRETCH + 4 * variance)
 

@@ -26,7 +26,7 @@ def score_deviation(beta: float, variance: float) -> float:
 def averaging_error(n: int, beta: float, variance: float) -> float:
     """E||c - (v_a + v_b)/2||^2, exactly.
 
-    Source: claims D.1.
+    Source: docs/mathematics/noisy_keys.md.
     """
     means, variances, half = _laws(n, beta, variance)
     return moments.squared_error(moments.weight_moments(means, variances), half)
@@ -47,7 +47,7 @@ def delta_method_covariance(
         weights: without noise.
         score_variances: s_i^2, 2 a beta^2 for every key here.
 
-    Source: claims D.1.
+    Source: docs/mathematics/noisy_keys.md.
     """
     jacobian = np.diag(weights) - np.outer(weights, weights)
     return jacobian @ np.diag(score_variances) @ jacobian.T

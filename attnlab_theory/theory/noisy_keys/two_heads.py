@@ -63,7 +63,7 @@ def lost_key_probability(n: int, beta: float, share: float = 0.5) -> float:
     The other n - 1 keys score 0, so that happens when k_a . q_1 < ln(n-1); for another share of the weight,
     when it is below ln(n-1) + logit(share). An even share, 1/n, is the threshold 0.
 
-    Source: claims D.3.
+    Source: docs/mathematics/noisy_keys.md.
     """
     threshold = math.log(n - 1) + float(scipy.special.logit(share))
     return float(scipy.special.ndtr((threshold / beta - 1) / math.sqrt(STRETCH)))

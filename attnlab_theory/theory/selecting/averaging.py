@@ -1,4 +1,4 @@
-"""How one query shares its weight among several orthonormal keys (claims B.2)."""
+"""How one query shares its weight among several orthonormal keys (docs/mathematics/selecting.md)."""
 
 import math
 
@@ -8,7 +8,7 @@ def share(n: int, size: int, beta: float) -> float:
 
     The wanted scores are beta, the others 0: e^beta / (size e^beta + n - size).
 
-    Source: claims B.2; Stanford CS224n assignment 5, question 1(b).
+    Source: docs/mathematics/selecting.md; Stanford CS224n assignment 5, question 1(b).
     """
     return 1 / (size + (n - size) * math.exp(-beta))
 
@@ -19,7 +19,7 @@ def error_coefficient(n: int, size: int, beta: float) -> float:
     An equality, not a bound: weights are equal inside the wanted set and equal outside it, so the output
     is the mixture of the two means with weights 1 - c and c. c is the weight off the wanted set.
 
-    Source: claims B.2, there for size = 2.
+    Source: docs/mathematics/selecting.md, there for size = 2.
     """
     x = (n - size) * math.exp(-beta)
     return x / (size + x)

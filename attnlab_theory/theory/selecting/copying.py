@@ -1,4 +1,4 @@
-"""How much weight the best key gets, and what that does to the output (claims B.1)."""
+"""How much weight the best key gets, and what that does to the output (docs/mathematics/selecting.md)."""
 
 import math
 
@@ -11,7 +11,7 @@ def leak_bound(n: int, gap: float) -> float:
     Writing x = (n - 1) e^{-gap}, the bound is x / (1 + x); the others tie in the extremal case, which
     orthonormal keys and a query along one of them are.
 
-    Source: claims B.1.
+    Source: docs/mathematics/selecting.md.
     """
     # x may underflow, but never overflows for a gap >= 0.
     x = (n - 1) * np.exp(-gap)
@@ -23,6 +23,6 @@ def strength_needed(n: int, leak: float) -> float:
 
     Negative where even tied scores leak less than asked.
 
-    Source: claims B.1, solved for the gap.
+    Source: docs/mathematics/selecting.md, solved for the gap.
     """
     return math.log((n - 1) * (1 - leak) / leak)

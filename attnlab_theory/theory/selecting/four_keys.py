@@ -1,4 +1,4 @@
-"""What the queries submitted for UW's four keys do to the weights (claims B.4)."""
+"""What the queries submitted for UW's four keys do to the weights (docs/mathematics/selecting.md)."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How many faces the hull of n standard normal points in d dimensions has, exactly (claims B.3).
+"""How many faces the hull of n standard normal points in d dimensions has, exactly (docs/mathematics/selecting.md).
 
 The hull is, up to an affine map, a random projection of the regular simplex with n vertices, and the mean
 number of faces that survive a projection is a sum over faces of products of angles. Angles of regular

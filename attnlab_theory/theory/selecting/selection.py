@@ -1,4 +1,7 @@
-"""Which weights a query can reach (claims B.3), from entropy and from nothing that looks for a query."""
+"""Which weights a query can reach, from entropy and from nothing that looks for a query.
+
+See docs/mathematics/selecting.md.
+"""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ def mixture_cap(mixture: Sequence[float]) -> float:
     sum_i lambda_i e^{z_i - z - ln lambda_i} >= e^{H(lambda)}, with equality at z_i = z + ln lambda_i + H.
     Its weight is at most 1 / (1 + e^{H(lambda)}).
 
-    Source: claims B.3.
+    Source: docs/mathematics/selecting.md.
     """
     shares = np.asarray(mixture, dtype=np.float64)
     positive = shares[shares > 0]
@@ -70,7 +73,7 @@ def least_divergence(keys: np.ndarray, weights: np.ndarray) -> float:
 
     The dual of the minimisation over q is to maximise the entropy over weights with the same mean key.
 
-    Source: claims B.3; Cover and Thomas 2006, "Elements of information theory", section 12.1.
+    Source: docs/mathematics/selecting.md; Cover and Thomas 2006, "Elements of information theory", section 12.1.
     """
     entropy = -float(np.sum(scipy.special.xlogy(weights, weights)))
     return max(0.0, most_entropy(keys, weights) - entropy)

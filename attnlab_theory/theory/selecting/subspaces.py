@@ -13,7 +13,7 @@ def extractor_norm(angles: ArrayLike) -> float:
     Args:
         angles: the principal angles, in radians.
 
-    Source: claims C.2; Ipsen and Meyer 1995, "The angle between complementary subspaces".
+    Source: docs/mathematics/selecting.md; Ipsen and Meyer 1995, "The angle between complementary subspaces".
     """
     return float(1 / np.sin(np.min(np.asarray(angles, dtype=np.float64))))
 
@@ -34,7 +34,7 @@ def blend_noise(angles: ArrayLike, m: int, n: int, noise: float, blend: float) -
         noise: standard deviation of each coordinate.
         blend: 1 for the exact extractor, 0 for A A^T.
 
-    Source: claims C.2, C.3.
+    Source: docs/mathematics/selecting.md.
     """
     theta = np.asarray(angles, dtype=np.float64)
     eigenvalues = np.full(m, float(noise) ** 2)
@@ -49,7 +49,7 @@ def projector_error(angles: ArrayLike, n: int) -> float:
         angles: the principal angles, in radians.
         n: dimension of B.
 
-    Source: claims C.3.
+    Source: docs/mathematics/selecting.md.
     """
     return float(np.sqrt(np.sum(np.cos(np.asarray(angles, dtype=np.float64)) ** 2) / n))
 
@@ -60,6 +60,6 @@ def common_vector_error() -> float:
     M v must be v when v is the summand in A and 0 when it is the summand in B, and
     ||M v - v|| + ||M v|| >= ||v||, so the larger of the two is at least 1/2, with equality for M v = v/2.
 
-    Source: claims C.4.
+    Source: docs/mathematics/selecting.md.
     """
     return 0.5

@@ -7,6 +7,7 @@ import pytest
 
 from attnlab_theory.theory.features import pair as theory
 from attnlab_theory.theory.features import phase
+from attnlab_theory.theory.features.estimator import Estimator
 from tests.tolerances import gaussian_quadrature_rtol
 
 ROUNDING = gaussian_quadrature_rtol(60**2, peak_exponent=40.0)
@@ -27,17 +28,17 @@ def ratios(estimator: str, w: np.ndarray) -> np.ndarray:
     half = (Q @ Q + np.sum(KEYS**2, axis=1)) / 2
     along, across = w @ (Q + KEYS).T, w @ (Q - KEYS).T
     estimates = {
-        "trigonometric": np.exp(half) * np.cos(across),
-        "positive": np.exp(along - half),
-        "hyperbolic": np.exp(-half) * np.cosh(along),
-        "generalized exponential": (1 - 4 * A)
+        Estimator.TRIGONOMETRIC: np.exp(half) * np.cos(across),
+        Estimator.POSITIVE: np.exp(along - half),
+        Estimator.HYPERBOLIC: np.exp(-half) * np.cosh(along),
+        Estimator.GENERALIZED: (1 - 4 * A)
         * np.exp(2 * A * np.sum(w**2, axis=1, keepdims=True) + math.sqrt(1 - 4 * A) * along - half),
     }
     return estimates[estimator] / np.exp(KEYS @ Q)
 
 
 def a_of(estimator: str) -> float:
-    return A if estimator == "generalized exponential" else 0.0
+    return A if estimator == Estimator.GENERALIZED else 0.0
 
 
 @pytest.mark.parametrize("estimator", theory.ESTIMATORS)
@@ -58,7 +59,7 @@ def test_covariances_are_those_of_the_features(estimator):
 def test_fourth_central_moments_are_those_of_the_features(estimator):
     w, weights = projections()
     expected = weights @ (ratios(estimator, w)[:, 0] - 1) ** 4
-    square = np.sum((Q - KEYS[0]) ** 2) if estimator == "trigonometric" else np.sum((Q + KEYS[0]) ** 2)
+    square = np.sum((Q - KEYS[0]) ** 2) if estimator == Estimator.TRIGONOMETRIC else np.sum((Q + KEYS[0]) ** 2)
     found = theory.fourth_central_moment(estimator, square, d=2, a=a_of(estimator))
     assert found == pytest.approx(expected, rel=ROUNDING)
 
@@ -83,13 +84,13 @@ def test_third_moments_are_those_of_the_features(estimator):
     ids=["variance", "fourth", "per feature", "covariances", "third"],
 )
 def test_an_estimator_without_a_law_is_not_taken_for_another(ask):
-    with pytest.raises(ValueError, match=r"must be one of trigonometric, .*, not 'trigonometrik'"):
-        ask("trigonometrik")
+    with pytest.raises(ValueError, match=r"must be one of trigonometric, .*, not 'dense exponential'"):
+        ask(Estimator.DENSE)
 
 
-def test_third_moments_of_generalised_features_are_not_those_of_others():
+def test_third_moments_of_generalized_features_are_not_those_of_others():
     with pytest.raises(ValueError, match="not 'generalized exponential'"):
-        theory.third_moments("generalized exponential", Q, KEYS)
+        theory.third_moments(Estimator.GENERALIZED, Q, KEYS)
 
 
 @pytest.mark.parametrize("d", [1, 16, 200])
@@ -106,18 +107,19 @@ def test_the_diagonal_separates_trigonometric_from_hyperbolic_and_positive_never
     values = np.geomspace(0.05, 20, 25)
     for total in values:
         trigonometric, hyperbolic = (
-            phase.variance_per_feature(e, total, 0.9 * total, d=16) for e in ("trigonometric", "hyperbolic")
+            phase.variance_per_feature(e, total, 0.9 * total, d=16)
+            for e in (Estimator.TRIGONOMETRIC, Estimator.HYPERBOLIC)
         )
         assert trigonometric < hyperbolic
         for difference in values:
-            assert phase.winner(total, difference, d=16) != "positive"
-    assert phase.winner(0.5, 0.4, d=16) == "trigonometric"
-    assert phase.winner(0.5, 0.6, d=16) == "hyperbolic"
-    assert phase.winner(5.0, 9.0, d=16) == "generalized exponential"
+            assert phase.winner(total, difference, d=16) != Estimator.POSITIVE
+    assert phase.winner(0.5, 0.4, d=16) == Estimator.TRIGONOMETRIC
+    assert phase.winner(0.5, 0.6, d=16) == Estimator.HYPERBOLIC
+    assert phase.winner(5.0, 9.0, d=16) == Estimator.GENERALIZED
 
 
 def test_the_published_counterexample():
     # x = -2y, |y| = 3: the kernel is 1.5e-8 and the relative variance 8102.
-    assert theory.relative_variance("positive", 9.0, 81.0, d=3) == pytest.approx(8102, abs=1)
-    assert theory.relative_variance("positive", 0.0, 36.0, d=3) == 0
-    assert theory.relative_variance("trigonometric", 0.0, 1e4, d=3) == math.inf
+    assert theory.relative_variance(Estimator.POSITIVE, 9.0, 81.0, d=3) == pytest.approx(8102, abs=1)
+    assert theory.relative_variance(Estimator.POSITIVE, 0.0, 36.0, d=3) == 0
+    assert theory.relative_variance(Estimator.TRIGONOMETRIC, 0.0, 1e4, d=3) == math.inf

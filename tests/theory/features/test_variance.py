@@ -1,4 +1,4 @@
-"""Errors of random features: the formulas of claims G, limits, brute force in two dimensions."""
+"""Errors of random features: the formulas, limits, brute force in two dimensions."""
 
 import fractions
 import functools
@@ -48,7 +48,7 @@ def test_relative_errors_times_the_kernel_are_the_published_ones(length, x, m):
 
 
 @given(length=LENGTHS, a=st.floats(-1, 0.1171875, width=32), d=st.integers(1, 8))
-def test_generalised_second_moment_is_that_of_the_book(length, a, d):
+def test_generalized_second_moment_is_that_of_the_book(length, a, d):
     """Claims G.4, divided by exp(2 x.y), at D = 1: exp(-|x|^2 - |y|^2 - 2 x.y) = e^-L."""
     wanted = (1 - 4 * a) ** d * (1 - 8 * a) ** (-d / 2) * math.exp(2 * (1 - 4 * a) * length / (1 - 8 * a) - length)
     assert close(theory.moment(theory.generalized(length, d, a), 2) / wanted, 1.0)
@@ -74,7 +74,7 @@ MAPS = {
     "trigonometric": (theory.trigonometric, lambda s, q, d: math.exp(0.35) * np.cos(s)),
     "positive": (theory.positive, lambda s, q, d: np.exp(s - 0.35)),
     "hyperbolic": (theory.hyperbolic, lambda s, q, d: np.exp(-0.35) * np.cosh(s)),
-    "generalised": (
+    "generalized": (
         lambda length: theory.generalized(length, 2, -0.2),
         lambda s, q, d: 1.8 ** (d / 2) * np.exp(-0.4 * q + math.sqrt(1.8) * s - 0.35),
     ),

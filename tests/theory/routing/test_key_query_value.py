@@ -25,13 +25,17 @@ def test_self_leak_is_what_the_weights_leave(middle, beta):
 
 
 def test_tied_scores_leak_two_thirds():
-    assert theory.self_leak("a", 0.0) == theory.self_leak("a+d", 0.0) == 2 / 3
+    assert theory.self_leak(theory.Middle.A, 0.0) == theory.self_leak(theory.Middle.A_AND_D, 0.0) == 2 / 3
 
 
 @pytest.mark.parametrize("beta", BETAS)
 def test_weights_of_the_plain_head_are_those_of_the_tokens_themselves(beta):
-    assert 1 - theory.weights("plain", beta)[1, 1] == pytest.approx(theory.self_leak("a", beta), abs=rtol(beta))
-    assert theory.weights("plain", beta)[0, 0] == pytest.approx(theory.weights("plain", beta)[2, 2], rel=rtol(beta))
+    assert 1 - theory.weights(theory.Head.PLAIN, beta)[1, 1] == pytest.approx(
+        theory.self_leak(theory.Middle.A, beta), abs=rtol(beta)
+    )
+    assert theory.weights(theory.Head.PLAIN, beta)[0, 0] == pytest.approx(
+        theory.weights(theory.Head.PLAIN, beta)[2, 2], rel=rtol(beta)
+    )
 
 
 @pytest.mark.parametrize("middle", theory.MIDDLES)
@@ -61,7 +65,9 @@ def test_certificate_is_attained_at_the_best_mixture_and_valid_at_all(middle):
 @pytest.mark.parametrize("row", [1, 2])
 @pytest.mark.parametrize("beta", BETAS)
 def test_constructed_error_is_that_of_the_outputs_and_below_the_copy_bound(row, beta):
-    error = beta * (theory.outputs("constructed", beta) - np.vstack([theory.wanted_outputs(), np.zeros(4)]))
+    error = beta * (
+        theory.outputs(theory.Head.CONSTRUCTED, beta) - np.vstack([theory.wanted_outputs(), np.zeros(4)])
+    )
     found = np.linalg.norm(error[row - 1])
     assert theory.constructed_error(row, beta) == pytest.approx(
         found, rel=2 * rtol(beta), abs=2 * beta * rtol(beta)
@@ -71,8 +77,8 @@ def test_constructed_error_is_that_of_the_outputs_and_below_the_copy_bound(row, 
 
 @pytest.mark.parametrize("beta", BETAS)
 def test_identity_queries_return_the_leak_of_the_two_others(beta):
-    values = theory.tokens("a") * np.array([0, 1, -1, 0])
-    found = beta * np.linalg.norm(theory.weights("plain", beta)[1] @ values)
+    values = theory.tokens(theory.Middle.A) * np.array([0, 1, -1, 0])
+    found = beta * np.linalg.norm(theory.weights(theory.Head.PLAIN, beta)[1] @ values)
     assert theory.identity_output(beta) == pytest.approx(found, rel=rtol(beta))
 
 
@@ -114,7 +120,7 @@ def test_least_routing_norm_agrees_with_a_general_optimiser(seed):
 
 
 def test_the_homeworks_solution_is_not_the_shortest():
-    x = theory.tokens("a")
+    x = theory.tokens(theory.Middle.A)
     assert theory.least_routing_norm(x @ x.T, [2, 0, None], 1.0) == pytest.approx(
         np.sqrt(0.9), rel=linear_algebra_rtol(6, 9, 9.0)
     )
