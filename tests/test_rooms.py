@@ -143,6 +143,7 @@ THEORY, CLAIMS = files_by_topic(PACKAGE / "theory"), files_by_topic(PACKAGE / "c
 
 WITHOUT_THEORY_OF_THE_SAME_NAME = {
     "selecting/reachable_weights": "selection.py: a set of keys is the case of equal weights",
+    "selecting/four_answers": "the answers as queries, no claims",
     "routing/three_tokens": "key_query_value.py: plain attention is its case Q = K = V = I",
     "routing/routing": "key_query_value.py: the least norm of a routing, for the homework's tokens and any others",
     "routing/shared_routing": "key_query_value.py: the share of random heads that route a cycle",

@@ -1,43 +1,29 @@
-"""The four keys of UW's homework and the answers submitted for them (docs/mathematics/selecting.md).
-
-The homework asks for a strength of 1e5. Scores of that size are rounded to 0.008 in float32, which is the
-size of the differences that decide; so the operator computes in float64 here, whatever jax is set to.
-"""
+"""The four keys of a homework, and what the answers submitted for them do (docs/mathematics/selecting.md)."""
 
 import enum
 import math
-from typing import assert_never
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from attnlab_theory.attention import attention_scores, attention_weights
+from attnlab_theory.attention import attention_scores
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Verdict, exact_claim
+from attnlab_theory.claims.selecting.four_answers import (
+    EPS,
+    KEYS,
+    Answer,
+    direction,
+    predicted_direction,
+    rounding,
+    weights,
+)
 from attnlab_theory.claims.setting import Setting
-from attnlab_theory.construct import query_for_subset
 from attnlab_theory.stats import Interval, exact
 from attnlab_theory.theory.selecting import copying
 from attnlab_theory.theory.selecting import four_keys as theory
-
-KEYS = np.array([[0.47, 0.65, 0.60], [0.64, 0.50, -0.59], [-0.03, -0.48, -0.88], [0.43, -0.83, 0.35]])
-"""As the homework gives them: of length 1 but for their rounding to two digits."""
-
-EPS = float(np.finfo(np.float64).eps)
-
-
-class Answer(enum.StrEnum):
-    """An answer to the question for the query."""
-
-    MEAN_OF_ALL = "mean of all keys"
-    MEAN_OF_TWO = "mean of the first two"
-    MARGIN = "largest margin"
-    FOUR_DIGITS = "largest margin, four digits"
-    MAXIMUM_NORM = "largest margin in the maximum norm"
-    ZERO = "zero"
-    ITSELF = "the key itself"
 
 
 class AnsweredWeight(Setting):
@@ -76,59 +62,9 @@ class MaximalNorm(Setting):
     norm: Norm
 
 
-def _direction(answer: Answer) -> np.ndarray:
-    """The query at strength 1."""
-    match answer:
-        case Answer.MEAN_OF_ALL:
-            return np.mean(KEYS, axis=0)
-        case Answer.MEAN_OF_TWO:
-            return np.mean(KEYS[:2], axis=0)
-        case Answer.MARGIN:
-            return query_for_subset(KEYS, [0, 1]).query
-        case Answer.FOUR_DIGITS:
-            return np.round(query_for_subset(KEYS, [0, 1]).query, 4)
-        case Answer.MAXIMUM_NORM:
-            return np.array([1.0, 1.0, 1 / 59.5])
-        case Answer.ZERO:
-            return np.zeros(3)
-        case Answer.ITSELF:
-            raise ValueError("every key has a query of its own")
-        case _:
-            assert_never(answer)
-
-
-def _predicted_direction(answer: Answer) -> np.ndarray:
-    """The same for the prediction, with the margins maximised by the theory's own methods."""
-    match answer:
-        case Answer.MARGIN:
-            return theory.pair_query(KEYS, 2.0)
-        case Answer.FOUR_DIGITS:
-            return np.array([0.6042, 0.7967, -0.0141])
-        case Answer.MAXIMUM_NORM:
-            return theory.pair_query(KEYS, math.inf)
-        case Answer.MEAN_OF_ALL | Answer.MEAN_OF_TWO | Answer.ZERO | Answer.ITSELF:
-            return _direction(answer)
-        case _:
-            assert_never(answer)
-
-
-def _weights(query: np.ndarray, strength: float, keys: np.ndarray = KEYS) -> np.ndarray:
-    """What attention returns in float64."""
-    with jax.enable_x64(True):
-        return np.asarray(attention_weights(jnp.asarray(query[None, :]), jnp.asarray(keys), scale=strength)[0])
-
-
-def _rounding(strength: float) -> float:
-    """Absolute rounding of a weight: scores of size `strength` (1 + d roundings each), halved by the softmax.
-
-    The query may itself be off by a few eps; linear programming stops within 1e-15 of a corner.
-    """
-    return 32 * EPS * (strength + 1)
-
-
 def _weight(key: PRNGKeyArray, setting: AnsweredWeight) -> Scalar:
     del key
-    return float(_weights(_direction(setting.answer), setting.strength)[setting.key])
+    return float(weights(direction(setting.answer), setting.strength)[setting.key])
 
 
 STRENGTHS = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
@@ -139,10 +75,10 @@ WEIGHTS = exact_claim(
     statement=r"The weights of the four keys under each answer at strength $S$ are $\mathrm{softmax}(S K x)$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     predict=lambda s: Interval.point(
-        float(theory.weights(KEYS, s.strength * _predicted_direction(s.answer))[s.key])
+        float(theory.weights(KEYS, s.strength * predicted_direction(s.answer))[s.key])
     ),
     draw=_weight,
-    rounding=lambda s: _rounding(s.strength),
+    rounding=lambda s: rounding(s.strength),
     settings=tuple(
         AnsweredWeight(answer=a, strength=strength, key=key)
         for a in DRAWN
@@ -158,13 +94,13 @@ def _off(wanted: tuple[int, ...]):
 
     def furthest(key: PRNGKeyArray, setting: AnsweredStrength) -> Scalar:
         del key
-        return float(np.max(np.abs(_weights(_direction(setting.answer), setting.strength) - even)))
+        return float(np.max(np.abs(weights(direction(setting.answer), setting.strength) - even)))
 
     return furthest
 
 
 def _answer_rounding(setting: AnsweredStrength) -> float:
-    return _rounding(setting.strength)
+    return rounding(setting.strength)
 
 
 ALL, PAIR = (0, 1, 2, 3), (0, 1)
@@ -185,7 +121,7 @@ SCALED_DOWN = exact_claim(
     statement=r"Any query scaled down averages all keys: weights are within $(e^r - 1)/4$ of 1/4 when scores span "
     r"$r$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
-    predict=lambda s: Interval.at_most(theory.even_bound(KEYS, s.strength * _direction(s.answer))),
+    predict=lambda s: Interval.at_most(theory.even_bound(KEYS, s.strength * direction(s.answer))),
     draw=_off(ALL),
     rounding=_answer_rounding,
     settings=tuple(
@@ -223,7 +159,7 @@ EQUAL_SCORES = exact_claim(
     r"$e^{-S m}/(1 + e^{-S m})$ for a margin $m$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
     # Two rivals for two places: the bound B.1 with ratio 1. Rounding comes on top of it where it vanishes.
-    predict=lambda s: Interval.at_most(_equal_bound(s) + 2 * _rounding(s.strength)),
+    predict=lambda s: Interval.at_most(_equal_bound(s) + 2 * rounding(s.strength)),
     draw=_off(PAIR),
     rounding=_answer_rounding,
     settings=tuple(
@@ -246,7 +182,7 @@ FOUR_DIGITS = exact_claim(
 
 
 def _equal_bound(setting: AnsweredStrength) -> float:
-    lead = setting.strength * theory.margin(KEYS, _predicted_direction(setting.answer), PAIR)
+    lead = setting.strength * theory.margin(KEYS, predicted_direction(setting.answer), PAIR)
     return math.exp(-lead) / (1 + math.exp(-lead))
 
 
@@ -258,8 +194,7 @@ def _shortened(setting: ShortenedQuery) -> np.ndarray:
 
 def _leak(keys: np.ndarray, setting: AnsweredWeight | ShortenedQuery) -> Scalar:
     """The weight off a key under its own query."""
-    weights = _weights(keys[setting.key], setting.strength, keys)
-    return float(np.sum(np.delete(weights, setting.key)))
+    return float(np.sum(np.delete(weights(keys[setting.key], setting.strength, keys), setting.key)))
 
 
 def _lead(setting: AnsweredWeight) -> float:
@@ -275,10 +210,10 @@ SCALED_KEYS = exact_claim(
     hypotheses={"the diagonal dominates the row": lambda s: _lead(s) > 0},
     # Rounding comes on top of the bound where it vanishes.
     predict=lambda s: Interval.at_most(
-        copying.leak_bound(len(KEYS), s.strength * _lead(s)) + 2 * _rounding(s.strength)
+        copying.leak_bound(len(KEYS), s.strength * _lead(s)) + 2 * rounding(s.strength)
     ),
     draw=lambda key, s: _leak(KEYS, s),
-    rounding=lambda s: _rounding(s.strength),
+    rounding=lambda s: rounding(s.strength),
     settings=tuple(
         AnsweredWeight(answer=Answer.ITSELF, strength=strength, key=key)
         for strength in (1.0, 10.0, 30.0, 1e5)
@@ -294,7 +229,7 @@ SHORT_KEY = exact_claim(
     hypotheses={"the key is shortened": lambda s: 0 < s.length < 1},
     predict=Interval.at_most(0.5),
     draw=lambda key, s: _leak(_shortened(s), s),
-    rounding=lambda s: _rounding(s.strength),
+    rounding=lambda s: rounding(s.strength),
     settings=tuple(
         ShortenedQuery(strength=strength, key=key, length=0.05) for strength in (10.0, 1e5) for key in range(4)
     ),
@@ -304,7 +239,7 @@ SHORT_KEY = exact_claim(
 
 def _margin(key: PRNGKeyArray, setting: MaximalNorm) -> Scalar:
     del key
-    query = _direction({Norm.EUCLIDEAN: Answer.MARGIN, Norm.MAXIMUM: Answer.MAXIMUM_NORM}[setting.norm])
+    query = direction({Norm.EUCLIDEAN: Answer.MARGIN, Norm.MAXIMUM: Answer.MAXIMUM_NORM}[setting.norm])
     with jax.enable_x64(True):
         scores = np.asarray(attention_scores(jnp.asarray(query[None, :]), jnp.asarray(KEYS), scale=1.0)[0])
     return float(np.min(scores[:2]) - np.max(scores[2:]))
