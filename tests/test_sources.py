@@ -15,7 +15,10 @@ DOCS = ROOT / "docs"
 
 SECTION = re.compile(r"mathematics/(\w+)\.md#([\w-]+)")
 CITED = re.compile(r"docs/(mathematics/\w+\.md)(?:#([\w-]+))?")
-UNRESOLVED = re.compile(r"claims [A-J]\.\d|\bseed 00\d|\bblog (?:one|two|three|four|five|multi|single)\b")
+UNRESOLVED = re.compile(
+    r"\b[Cc]laims? [A-J]\.\d|\b(?:bound|section) [A-J](?:\.\d+| of the claims)|\((?:[A-J]\.\d+(?:, )?)+\)"
+    r"|\bseed 00\d|\bblog (?:one|two|three|four|five|multi|single|variance)\b"
+)
 """References to texts that are not in this repository."""
 
 

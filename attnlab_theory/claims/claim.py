@@ -15,6 +15,7 @@ from attnlab_theory.stats.bounds import Bound, exact
 from attnlab_theory.stats.interval import Interval
 
 P = TypeVar("P", bound=Setting)
+T = TypeVar("T")
 
 FACTOR = 4
 """The resolution of an exact claim is this many times its rounding: its measured interval is two wide."""
@@ -28,6 +29,13 @@ class Verdict(enum.StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
+def _checks_itself(kind: type[T]) -> type[T]:
+    """A dataclass whose values no type checker looks at at run time: its own messages name the claim."""
+    kind.__init__.__annotations__.clear()
+    return kind
+
+
+@_checks_itself
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Claim(Generic[P]):
     """E[draw] lies in the predicted interval at every setting at which the hypotheses hold.
@@ -102,8 +110,8 @@ class Claim(Generic[P]):
         """
         return self.interval(self.predict, setting)
 
-    def interval(self, predict: Interval | Callable[[P], Interval], setting: P) -> Interval:
-        """What any prediction of this claim's expectation says at a setting.
+    def interval(self, predict: Any, setting: P) -> Interval:
+        """What any prediction of this claim's expectation says at a setting: an `Interval`, or a function to one.
 
         Raises:
             ValueError: if that is not an `Interval`.
@@ -139,11 +147,6 @@ class Claim(Generic[P]):
                 f"{self.name}: the resolution must be positive and finite, not {resolution!r}, at {setting}"
             )
         return float(resolution)
-
-
-# What a claim is made of is checked where it is used, in messages that name the claim. A type checker at run time
-# would say the same without the name.
-Claim.__init__.__annotations__.clear()
 
 
 def exact_claim(

@@ -77,7 +77,7 @@ def check(
 
 def check_rivals(
     claim: Claim[P],
-    rivals: Sequence[Interval | Callable[[P], Interval]],
+    rivals: Sequence[Any],
     *,
     key: PRNGKeyArray,
     error_rate: float,
@@ -91,7 +91,7 @@ def check_rivals(
     hold for all the rivals at once. Drawing stops when every rival is decided.
 
     Args:
-        rivals: predictions to judge in the place of the claim's own.
+        rivals: predictions to judge in the place of the claim's own; an `Interval`, or a function of the setting.
 
     Returns:
         One `Findings` per rival, in order.
@@ -158,9 +158,7 @@ def _checked(claim: Claim[P], setting: Any) -> P:
     return claim.at(**setting.fields())
 
 
-def _case(
-    claim: Claim[P], setting: P, rivals: Sequence[Interval | Callable[[P], Interval]], experiment: str
-) -> _Case[P]:
+def _case(claim: Claim[P], setting: P, rivals: Sequence[Any], experiment: str) -> _Case[P]:
     for hypothesis, holds in claim.hypotheses.items():
         if not holds(setting):
             raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")

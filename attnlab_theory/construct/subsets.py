@@ -68,8 +68,8 @@ class SubsetQuery:
 
         It bounds the weight off the subset, the error of every single weight, and, times the largest
         distance between two values, the error of the output. With wanted scores within s of each other
-        and the rest at least m below, it is 1 - 1 / (e^s + (n - |S|)/|S| e^{-m}), the bound B.1 of the
-        claims where |S| = 1. s and m include what the scores can lose by rounding to the precision that
+        and the rest at least m below, it is 1 - 1 / (e^s + (n - |S|)/|S| e^{-m}), the leak bound of
+        a copy where |S| = 1. s and m include what the scores can lose by rounding to the precision that
         attention computes in now: (d + 3) eps times the largest sum_j |k_ij q_j|.
 
         Raises:

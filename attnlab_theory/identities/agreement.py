@@ -1,4 +1,4 @@
-"""Different ways to the same numbers: cached and full, one by one and together, compiled and not (A.8)."""
+"""Different ways to the same numbers: cached and full, one by one and together, compiled and not."""
 
 from collections.abc import Callable
 

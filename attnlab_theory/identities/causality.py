@@ -1,4 +1,4 @@
-"""No output moves with what comes after it, and who breaks that (A.6, A.7)."""
+"""No output moves with what comes after it, and who breaks that."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""What is computed in pieces equals what it is defined as, with the whole matrix in sight (A.8)."""
+"""What is computed in pieces equals what it is defined as, with the whole matrix in sight."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Derivatives: of softmax, of its partition function and entropy, of every operator (A.4, A.5, A.7, A.12).
+"""Derivatives: of softmax, of its partition function and entropy, of every operator.
 
 All of it in float64, whatever the arrays of the case: a derivative by differences needs the digits.
 """

@@ -1,4 +1,4 @@
-"""A leak detector by intervention: replace what comes later, and see whether what came earlier moves (A.6).
+"""A leak detector by intervention: replace what comes later, and see whether what came earlier moves.
 
 A Jacobian is the picture of a leak, not the test for one: a detached maximum over all positions, added
 to by an eps, has a Jacobian of exactly zero towards the future and moves earlier outputs all the same.

@@ -1,4 +1,4 @@
-"""What whole mixers keep, seen from outside: rows of weights, hulls, order, causality (A.1, A.3, A.6).
+"""What whole mixers keep, seen from outside: rows of weights, hulls, order, causality.
 
 From outside there are no weights to look at. But a mixer is linear in its values: with all values equal to
 one, an output is the sum of its row of weights.

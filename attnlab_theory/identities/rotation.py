@@ -1,4 +1,4 @@
-"""Rotary and sinusoidal positions: lengths, relativity, and forms that agree, slopes (A.9, A.10)."""
+"""Rotary and sinusoidal positions: lengths, relativity, and forms that agree, slopes."""
 
 from collections.abc import Callable
 

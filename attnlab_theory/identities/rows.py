@@ -1,4 +1,4 @@
-"""Rows of weights are probability vectors, outputs lie among the values, hidden positions are not there (A.1)."""
+"""Rows of weights are probability vectors, outputs lie among the values, hidden positions are not there."""
 
 import jax.numpy as jnp
 import numpy as np

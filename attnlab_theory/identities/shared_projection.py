@@ -1,4 +1,4 @@
-"""One head with Q = K, no mask and no positions: what its symmetric scores can route, and cannot (A.11)."""
+"""One head with Q = K, no mask and no positions: what its symmetric scores can route, and cannot."""
 
 import itertools
 import math

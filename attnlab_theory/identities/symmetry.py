@@ -1,4 +1,4 @@
-"""What shifting keys, permuting memory and permuting tokens change: nothing, or the order only (A.2, A.3)."""
+"""What shifting keys, permuting memory and permuting tokens change: nothing, or the order only."""
 
 import dataclasses
 import functools

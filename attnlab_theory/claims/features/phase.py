@@ -1,6 +1,7 @@
 """Which random features have the least variance at equal numbers of features, and why trigonometric ones break.
 
-Claims G.5 and G.6. Relative variance depends on a pair of points through L = |x + y|^2 and D = |x - y|^2 alone.
+See docs/mathematics/features.md. Relative variance depends on a pair of points through L = |x + y|^2 and
+D = |x - y|^2 alone.
 Where it is large it is made by rare projections, so half of all projections are drawn where its square is large,
 and weighted by the ratio of the densities.
 """

@@ -128,7 +128,7 @@ EVERY_QUERY_LOSES = foil(
     BEST_QUERY,
     name="every-single-query-loses",
     statement="Every single query errs more than two heads: one head is doomed.",
-    source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
+    source="mathematics/noisy_keys.md#the-best-single-query, as first expected; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(_two_heads(s.variance)),
     # One query that errs less refutes it. As many settings as above: both claims then share one compiled draw.
     settings=tuple(

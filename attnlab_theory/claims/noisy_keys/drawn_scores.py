@@ -85,7 +85,7 @@ DRAWN_APART = foil(
     SAME_LAW,
     name="heads-scores-may-be-drawn-apart",
     statement="Each head's scores may be drawn by themselves: heads that read the same noisy keys are independent.",
-    source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
+    source="mathematics/noisy_keys.md#scores-can-stand-for-keys, without the correlation over heads",
     draw=functools.partial(_keys_minus_scores, apart=True),
     settings=tuple(WeightThreshold(n=16, d=16, beta=10.0, variance=0.01, threshold=x) for x in (0.25, 0.5, 0.75)),
 )
@@ -125,7 +125,7 @@ UNCORRELATED = foil(
     CORRELATED,
     name="two-heads-scores-are-uncorrelated",
     statement="Two heads' scores of one key are uncorrelated.",
-    source="mathematics/noisy_keys.md#scores-can-stand-for-keys",
+    source="mathematics/noisy_keys.md#scores-can-stand-for-keys, without the correlation over heads",
     predict=Interval.point(0.0),
 )
 

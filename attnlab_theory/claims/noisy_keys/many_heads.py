@@ -88,7 +88,8 @@ SQUARE_LAW = foil(
     ERROR,
     name="many-heads-square-law",
     statement="$H$ heads divide the error by $H^2$ even if every key is stretched.",
-    source="mathematics/noisy_keys.md#many-heads-for-many-keys; blog/multi",
+    source="mathematics/noisy_keys.md#many-heads-for-many-keys, for one stretched key, carried over to all; "
+    "blog/multi",
     predict=lambda s: Interval.point(_predicted(dataclasses.replace(s, heads=1, stretched=1)) / s.heads**2),
     # As many settings as the claim it contradicts: both then share one compiled draw.
     settings=tuple(_heads(count, stretched=count) for count in range(2, 11)),

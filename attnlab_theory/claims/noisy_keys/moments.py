@@ -112,7 +112,7 @@ GAUSS_HERMITE = foil(
     name="second-moment-by-gauss-hermite",
     statement=r"At $\beta = 32$ and $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is the 0.4877 "
     "of Gauss-Hermite quadrature with 200 nodes.",
-    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights, as first computed",
     hypotheses={**problem.HYPOTHESES, "a = 0": lambda s: s.variance == 0},
     predict=lambda s: Interval.point(_by_gauss_hermite(s)),
 )
@@ -173,7 +173,7 @@ AVERAGES_OUT = foil(
     name="noise-of-mean-zero-averages-out",
     statement=r"Noise of mean zero leaves the moments of the weights alone: they are those of "
     r"$\mathrm{softmax}(\mathbb{E}[z])$.",
-    source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
+    source="mathematics/noisy_keys.md#exact-moments-of-the-weights, with the noise removed",
     predict=lambda s: Interval.point(_noiseless(s)),
     # As many settings as the claim it contradicts: both then share one compiled draw.
     settings=tuple(

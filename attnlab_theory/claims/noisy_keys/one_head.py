@@ -116,7 +116,8 @@ SHARE_IGNORES_NOISE = foil(
     SHARE_SPREAD,
     name="one-head-share-without-4a",
     statement=r"The variance of $\alpha_a/(\alpha_a+\alpha_b)$ is that of $\sigma(\beta g/\sqrt{2})$ whatever $a$.",
-    source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
+    source="mathematics/noisy_keys.md#one-head-gambles, with the term 4a removed; cs224n/1c.ii; practical4/2c.2; "
+    "blog/variance",
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, 0.0))),
     settings=tuple(
         ShareMoment(n=16, d=16, beta=5.0, variance=variance, order=2) for variance in (0.05, 0.1, 0.2, 0.5)
@@ -174,8 +175,8 @@ STAYS_NEAR = foil(
     name="one-head-stays-near-the-average",
     statement=r"The query that averages two exact keys keeps $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ below 0.05 "
     "when one key's length varies.",
-    source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii; practical4/2c.2; blog/variance, with "
-    "the query of 1c.i",
+    source="mathematics/noisy_keys.md#the-error-of-one-head; cs224n/1c.ii, the reading that carries the query of "
+    "1c.i over; practical4/2c.2; blog/variance",
     predict=Interval.at_most(0.05),
 )
 

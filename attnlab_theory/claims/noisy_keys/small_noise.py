@@ -78,7 +78,7 @@ HARMLESS_WHEN_WEAK = foil(
     name="small-noise-harmless-to-weak-queries",
     statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm however weak the query: "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01 at $\beta \leq 2$ too.",
-    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
+    source="mathematics/noisy_keys.md#small-isotropic-noise, without the weak wall; cs224n/1c.i; practical4/2c.1",
     hypotheses=problem.HYPOTHESES,
     # As many settings as the claim it contradicts: both then share one compiled draw.
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-6) for beta in (0.5, 1.0, 1.5, 1.75, 2.0)),
@@ -88,7 +88,8 @@ ALWAYS_HARMLESS = foil(
     ERROR,
     name="small-noise-harmless-at-any-strength",
     statement=r"Noise of variance $a = 10^{-4}$ is small: a stronger query keeps the error below 0.01.",
-    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
+    source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1, read with a fixed "
+    "before the query is chosen",
     predict=Interval.at_most(0.01),
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-4) for beta in (20.0, 50.0, 100.0, 200.0, 600.0)),
 )
@@ -131,7 +132,7 @@ DELTA_TABLED = foil(
     DELTA,
     name="delta-method-as-first-tabled",
     statement=r"At $\beta\sqrt{2a} = 0.05$ the delta method is high by 0.7 %.",
-    source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
+    source="mathematics/noisy_keys.md#the-delta-method, as first tabled; cs224n/1c.i",
     predict=Interval.point(1 - 0.007),
     # As many settings as the claim above: both then share one compiled draw.
     settings=tuple(_at_deviation(0.05, beta) for beta in (20.0, 25.0, 30.0, 35.0, 40.0, 45.0)),
@@ -142,7 +143,7 @@ DELTA_FOREVER = foil(
     DELTA,
     name="delta-method-at-any-noise",
     statement=r"The delta method is within 10 % of the truth however large $\beta\sqrt{2a}$ is.",
-    source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
+    source="mathematics/noisy_keys.md#the-delta-method, with its condition removed; cs224n/1c.i",
     predict=Interval(0.9, 1.1),
     resolution=0.08,
     settings=tuple(_at_deviation(x) for x in (0.5, 0.7, 1.0, 1.5, 2.0, 3.0)),

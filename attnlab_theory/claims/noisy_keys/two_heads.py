@@ -160,7 +160,8 @@ NEVER_LOST = foil(
     LOST,
     name="strong-heads-never-lose-their-key",
     statement=r"Some strength makes head 1 copy $v_a$ in all but 5 % of problems: this one does.",
-    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
+    source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2, the reading that a large "
+    "beta cures the noise; blog/multi",
     predict=Interval.at_most(0.05),
 )
 
@@ -234,7 +235,8 @@ IDENTICAL_HALVE = foil(
     IDENTICAL,
     name="identical-heads-halve-the-variance",
     statement="Averaging two heads with the same query halves the variance, as two measurements would.",
-    source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii; practical4/2d.2",
+    source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii, the reading that more "
+    "heads reduce the variance; practical4/2d.2",
     predict=lambda s: Interval.at_most(one_head_theory.one_head_variance(s.n, s.beta, s.variance) / 2),
 )
 

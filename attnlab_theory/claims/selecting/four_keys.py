@@ -158,7 +158,7 @@ EQUAL_SCORES = exact_claim(
     statement=r"A query with $k_1 \cdot x = k_2 \cdot x$ above the rest averages the two; the error is at most "
     r"$e^{-S m}/(1 + e^{-S m})$ for a margin $m$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
-    # Two rivals for two places: the bound B.1 with ratio 1. Rounding comes on top of it where it vanishes.
+    # Two rivals for two places: the leak bound of a copy with ratio 1. Rounding comes on top where it vanishes.
     predict=lambda s: Interval.at_most(_equal_bound(s) + 2 * rounding(s.strength)),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -172,7 +172,8 @@ EQUAL_SCORES = exact_claim(
 FOUR_DIGITS = exact_claim(
     name="four-digits-of-x-are-enough",
     statement=r"With $x$ rounded to four digits, $q = S x$ still averages the first two within 0.01 at $S = 10^5$.",
-    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, the right "
+    "answer as it is written down",
     predict=Interval.at_most(0.01),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -225,7 +226,8 @@ SHORT_KEY = exact_claim(
     name="a-short-key-is-copied-by-itself",
     statement=r"$Q = S K$ copies every value whatever the lengths of the keys: a key a twentieth as long as given "
     r"still loses less than half of the weight.",
-    source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2",
+    source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2, without the "
+    "condition that the diagonal dominates",
     hypotheses={"the key is shortened": lambda s: 0 < s.length < 1},
     predict=Interval.at_most(0.5),
     draw=lambda key, s: _leak(_shortened(s), s),

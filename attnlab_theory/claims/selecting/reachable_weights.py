@@ -55,8 +55,8 @@ EXACT_WEIGHTS = exact_claim(
 ONE_WIDTH_LESS = exact_claim(
     name="n-keys-of-width-n-minus-2-reach-any-weights",
     statement=r"$n$ keys in $n - 2$ dimensions reach any positive weights to within 1 %.",
-    source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
-    "2020, for the width that is needed",
+    source="mathematics/selecting.md#given-weights, with one dimension too few; Barndorff-Nielsen 1978, section "
+    "9.3; Bhojanapalli et al. 2020, for the width that is needed",
     hypotheses={"n = d + 2": lambda s: s.n == s.d + 2},
     predict=Interval.at_most(0.01),
     draw=_furthest_weight,

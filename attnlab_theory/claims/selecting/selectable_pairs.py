@@ -89,8 +89,7 @@ AS_FIRST_TABLED = foil(
     name="share-of-selectable-pairs-as-first-tabled",
     statement="Of the pairs of 16 normal keys 7 % are selectable in two dimensions, 14 % in three, 44 % in four "
     "and 97 % in eight.",
-    source="mathematics/selecting.md#how-often-random-keys-can-be-averaged; Baryshnikov and Vitale 1994; "
-    "practical4/2b; cs224n/1b.ii",
+    source="mathematics/selecting.md#how-often-random-keys-can-be-averaged, an earlier table of the lab",
     hypotheses={"a pair of 16 keys": lambda s: (s.size, s.n) == (2, 16), "tabled": lambda s: s.d in FIRST_TABLE},
     predict=lambda s: Interval.point(FIRST_TABLE[s.d]),
     resolution=0.02,
@@ -145,7 +144,7 @@ def _is_averaged(keys: np.ndarray, pair: tuple[int, int]) -> bool:
 ALWAYS_SOME_PAIR = Claim(
     name="beyond-d-plus-1-keys-some-pair-cannot-be-averaged",
     statement=r"Of more than $d + 1$ keys there is always a pair that no query averages.",
-    source="mathematics/selecting.md#cyclic-polytopes; Gale 1963",
+    source="mathematics/selecting.md#cyclic-polytopes; Gale 1963, whose cyclic polytopes refute it",
     hypotheses={"n > d + 1": lambda s: s.n > s.d + 1},
     predict=lambda s: Interval.at_most(1 - 2 / (s.n * (s.n - 1))),
     draw=_share_of_pairs,

@@ -1,4 +1,4 @@
-"""Extracting one summand from a sum of two (section C of the claims)."""
+"""Extracting one summand from a sum of two (docs/mathematics/selecting.md)."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Three tokens with and without keys, queries and values, and the least a routing costs (section E of the claims).
+"""Three tokens with and without keys, queries and values, and the least a routing costs.
 
 Tokens are written in units of beta along the orthogonal directions u_a, u_b, u_c, u_d, in this order.
 """

@@ -1,4 +1,4 @@
-"""What extracting one summand of a sum costs, from the principal angles alone (section C of the claims)."""
+"""What extracting one summand of a sum costs, from the principal angles alone (docs/mathematics/selecting.md)."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -23,7 +23,7 @@ def close(found: float, wanted: float, terms: float = 1.0) -> bool:
 
 @given(length=LENGTHS, m=st.integers(1, 50))
 def test_errors_are_those_of_the_book(length, m):
-    """Claims G.2, as relative variances per projection."""
+    """Closed forms, as relative variances per projection."""
     for powers, wanted in (
         (theory.trigonometric(length), math.cosh(length) - 1),
         (theory.positive(length), math.expm1(length)),
@@ -49,7 +49,7 @@ def test_relative_errors_times_the_kernel_are_the_published_ones(length, x, m):
 
 @given(length=LENGTHS, a=st.floats(-1, 0.1171875, width=32), d=st.integers(1, 8))
 def test_generalized_second_moment_is_that_of_the_book(length, a, d):
-    """Claims G.4, divided by exp(2 x.y), at D = 1: exp(-|x|^2 - |y|^2 - 2 x.y) = e^-L."""
+    """The second moment in closed form, divided by exp(2 x.y), at D = 1: exp(-|x|^2 - |y|^2 - 2 x.y) = e^-L."""
     wanted = (1 - 4 * a) ** d * (1 - 8 * a) ** (-d / 2) * math.exp(2 * (1 - 4 * a) * length / (1 - 8 * a) - length)
     assert close(theory.moment(theory.generalized(length, d, a), 2) / wanted, 1.0)
 
@@ -119,7 +119,7 @@ def test_mixed_moments_of_orthogonal_projections_by_brute_force(name, ks):
 
 
 def test_orthogonal_covariance_is_the_series_of_the_book():
-    """Claims G.3: a double sum; and in the same room, hyperbolic features have it too."""
+    """A double sum; and in the same room, hyperbolic features have it too."""
     for length, d in ((0.5, 2), (1.44, 8), (3.0, 16)):
 
         def rising(n: int, d=d) -> float:
@@ -192,7 +192,7 @@ def test_independent_errors_are_the_textbook_moments_of_a_mean():
 
 
 def test_blocks_of_orthogonal_projections_add_their_covariances():
-    """Claims G.3: sum over blocks of m_b (m_b - 1) / m^2 in place of 1 - 1/m."""
+    """Sum over blocks of m_b (m_b - 1) / m^2 in place of 1 - 1/m."""
     powers, d, m = theory.positive(0.5), 4, 10
     covariance = theory.orthogonal_covariance(powers, d)
     wanted = math.expm1(0.5) / m + (2 * 4 * 3 + 2 * 1) / m**2 * covariance
