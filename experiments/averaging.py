@@ -27,8 +27,9 @@ def draw_figure(findings: Findings):
         ax.set(
             yscale="log", xlabel=r"strength of the query, $\beta$", ylabel="error / distance to the other values"
         )
-    left.legend(title="line predicted, mark measured", title_fontsize=9)
+    left.legend()
     right.legend()
+    style.legend(figure)
     return figure
 
 

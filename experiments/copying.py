@@ -28,8 +28,9 @@ def draw_figure(findings: Findings):
     right.set(
         xlabel="number of orthonormal keys, $n$", ylabel=r"least strength that leaks only $\epsilon$, $\beta$"
     )
-    left.legend(title="line predicted, mark measured", title_fontsize=9)
+    left.legend()
     right.legend()
+    style.legend(figure)
     return figure
 
 

@@ -27,7 +27,8 @@ def draw_figure(findings: Findings):
             style.draw_measured(ax, chosen, "strength", series=key)
         ax.set_title(SAID[answer], fontsize=10)
         ax.set(xscale="log", ylim=(-0.04, 1.06), xlabel="strength of the query, $S$", ylabel=r"weight $\alpha_i$")
-    axes[0].legend(title="line predicted, mark measured", title_fontsize=9, ncols=2, loc="center right")
+    axes[0].legend(ncols=2, loc="center right")
+    style.legend(figure)
     return figure
 
 

@@ -66,6 +66,7 @@ def draw_figure(findings: Findings):
     leaks.set(yscale="log", xlabel=r"norm of the directions $\beta$", ylabel=r"weight elsewhere $1 - \alpha_{22}$")
     leaks.set_title("a plain token attends to itself")
     leaks.legend()
+    style.legend(figure)
     return figure
 
 

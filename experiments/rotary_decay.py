@@ -35,6 +35,7 @@ def draw_figure(findings: Findings):
     cost.set_title(r"A doubling costs about $\ln 2\,/\,\ln b$")
     waves.set(xlabel=r"distance $\delta$ (tokens)", ylabel=r"$PE(t) \cdot PE(t + \delta)\,/\,(d/2)$")
     waves.set_title("Sinusoids: the same, from any $t$; $d$ = 64")
+    style.legend(figure)
     return figure
 
 

@@ -35,7 +35,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(price, least, "correlation", label="measured, route")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")
     price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")
-    price.set_title("alike inputs are dear to tell apart")
+    price.set_title("the more alike the inputs, the longer the matrices")
     price.legend()
 
     either = [f for name in ("free-heads-route-cycles", "shared-heads-route-no-cycle") for f in findings.of(name)]
@@ -49,6 +49,7 @@ def draw_figure(findings: Findings):
     cycles.set_ylabel("share that routes the cycle")
     cycles.set_title("positive semidefinite scores have no cycle")
     cycles.legend(loc="upper right")
+    style.legend(figure)
     return figure
 
 

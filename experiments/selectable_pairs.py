@@ -27,7 +27,8 @@ def draw_figure(findings: Findings):
         ylim=(-0.03, 1.05),
         xticks=style.series_of(share, "d"),
     )
-    ax.legend(title="line predicted, mark with bar measured", title_fontsize=9, loc="lower right")
+    ax.legend(loc="lower right")
+    style.legend(figure)
     return figure
 
 

@@ -41,6 +41,7 @@ def draw_figure(findings: Findings):
     noise.set(xscale="log", yscale="log", xlabel="noise per coordinate $s$", ylabel="mean squared error")
     noise.set_title(rf"with noise, at $\theta = {angle:g}$")
     noise.legend()
+    style.legend(figure)
     return figure
 
 
