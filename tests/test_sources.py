@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.answers.sheet import chosen
-from attnlab_theory.claims import CLAIMS
+from attnlab_theory.claims import CLAIMS, Verdict
 from attnlab_theory.identities import IDENTITIES
 from tests.test_documents import anchors
 
@@ -68,6 +68,25 @@ def test_a_claim_is_stated_in_the_section_that_it_names(claim):
     topic, anchor = named.groups()
     assert f"`{claim.name}`" in sections(topic)[anchor]
     assert topic == claim.kind.__module__.split(".")[2]
+
+
+def listed(section: str) -> tuple[set[str], set[str]]:
+    """The claims and the foils that a section lists."""
+    names = re.search(r"^(Claims|Foils): .*?(?=^Sources:|\Z)", section, flags=re.MULTILINE | re.DOTALL)
+    assert names is not None
+    claims, _, foils = re.sub("^Foils:", "Claims: foils:", names[0]).partition("foils:")
+    return set(re.findall(r"`([\w-]+)`", claims)), set(re.findall(r"`([\w-]+)`", foils))
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.name)
+def test_a_section_lists_claims_as_claims_and_foils_as_foils(claim):
+    named = SECTION.match(claim.source)
+    assert named is not None
+    claims, foils = listed(sections(named[1])[named[2]])
+    assert (claim.name in claims, claim.name in foils) == (
+        claim.expect == Verdict.SUPPORTED,
+        claim.expect == Verdict.REFUTED,
+    )
 
 
 @pytest.mark.parametrize("source", sorted({identity.source for identity in IDENTITIES}))

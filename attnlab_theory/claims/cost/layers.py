@@ -191,7 +191,7 @@ CACHED = counted_claim(
     name="generation-products",
     statement=r"Generating $T$ tokens with a cache costs $B(2T(T+1)d + 24Td^2)$ per layer and $2BTdV$ to read "
     r"them out.",
-    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2",
+    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.2",
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch, vocabulary=s.vocabulary),
     measure=_generated,
     settings=tuple(
@@ -203,8 +203,7 @@ READOUT_WITHOUT_BATCH = counted_foil(
     CACHED,
     name="readout-costs-the-same-for-any-batch",
     statement=r"Generating costs $B(2T(T+1)d + 24Td^2) + 2TdV$: the readout's term has no $B$.",
-    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.1; ann-hw3/5.2.2, as submitted, with its "
-    "constants",
+    source="mathematics/cost.md#generating-with-a-cache; ann-hw3/5.2.2, as submitted, with its constants",
     predict=lambda s: theory.generation(s.t, s.d, batch=s.batch) + theory.readout(s.t, s.d, s.vocabulary),
     settings=CACHED.settings[2:],
 )

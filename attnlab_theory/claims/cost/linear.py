@@ -104,8 +104,9 @@ OPERATIONS = counted_claim(
     statement=r"Mixing $T$ tokens of width $d$ costs $4T^2d$ exactly; $4Tm(2d + 1)$ by $m$ features, and "
     r"$2TC(m + d + 1)$ more under a causal mask in chunks of $C$; $8Tmd$ by Linformer; "
     r"$4d(gbT + (T - gb)(g + w + r)b)$ by BigBird.",
-    source="mathematics/cost.md#mixing-in-linear-time; Choromanski et al. 2021; Katharopoulos et al. 2020; Wang "
-    "et al. 2020; Zaheer et al. 2020; practical4/3h.1",
+    source="mathematics/cost.md#mixing-in-linear-time; Choromanski et al. 2021; Katharopoulos et al. 2020, "
+    "section 3; Wang et al. 2020; Zaheer et al. 2020, appendix D; practical4/3g.1; practical4/3g.2; "
+    "practical4/3h.1",
     predict=_predicted,
     measure=lambda s: mixer_cost(s).matrix_products,
     settings=tuple(Mixing(kind=kind, t=t, d=64, size=_size(kind)) for kind in MixingKind for t in LENGTHS),
@@ -196,7 +197,7 @@ CHEAPER = counted_claim(
     statement=r"Exact attention first costs as many operations as $m$ features at $T = 2m + m/d$, and as many as "
     r"Linformer at $2m$; it first moves as many bytes as $m$ features at the root of "
     r"$T^2 = (2m + 1)T + m(2d + 1)$.",
-    source="mathematics/cost.md#where-exact-attention-becomes-dearer; practical4/3h.1",
+    source="mathematics/cost.md#where-exact-attention-becomes-dearer; practical4/3g.1; practical4/3h.1",
     hypotheses={"features, or the operations of Linformer": lambda s: (s.kind, s.field) in CROSSING_KNOWN},
     predict=_predicted_crossing,
     measure=_first_dearer,
@@ -214,7 +215,8 @@ CHEAPER_AT_ONCE = counted_foil(
     CHEAPER,
     name="features-are-cheaper-when-fewer-than-tokens",
     statement=r"Feature attention is cheaper than exact attention as soon as $T > m$.",
-    source="mathematics/cost.md#where-exact-attention-becomes-dearer; practical4/3h.1",
+    source="mathematics/cost.md#where-exact-attention-becomes-dearer; Choromanski et al. 2021, the orders read "
+    "with equal constants; practical4/3h.1",
     predict=lambda s: s.size + 1,
     settings=CHEAPER.settings[:3],
 )

@@ -82,7 +82,7 @@ LARGEST = counted_claim(
     name="largest-array",
     statement=r"The largest array of plain attention has $hT^2$ numbers, of four bytes each; in blocks, or in a "
     r"recurrent layer, no array grows faster than $T$.",
-    source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
+    source="mathematics/cost.md#recurrence-against-attention; ann-hw3/5.1",
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d, heads=s.heads, block=BLOCK),
     measure=lambda s: layer_cost(s).largest,
     settings=LAYERS,
@@ -101,7 +101,8 @@ HEADS_SHARE = counted_foil(
     LARGEST,
     name="heads-share-one-matrix-of-weights",
     statement=r"Attention with $h$ heads stores $QK^\top$ in $T^2$ numbers.",
-    source="mathematics/cost.md#recurrence-against-attention; Vaswani et al. 2017, table 1; ann-hw3/5.1",
+    source="mathematics/cost.md#recurrence-against-attention; ann-hw3/5.1, as submitted: O(T^2 + Td), in an "
+    "answer about h heads",
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d),
     settings=LAYERS[:2],
 )
@@ -130,7 +131,7 @@ def _counted_by_xla(setting: ProductLoop) -> int:
 WALKED = counted_claim(
     name="a-walk-counts-every-turn-of-a-loop",
     statement=r"Walking the jaxpr counts $2d^2$ operations for every turn of a loop.",
-    source="mathematics/cost.md#counting-loops; ann-hw3/5.1",
+    source="mathematics/cost.md#counting-loops",
     predict=lambda s: 2 * s.steps * s.d**2,
     measure=lambda s: count(_loop(s)[0], *_loop(s)[1]).matrix_products,
     settings=tuple(ProductLoop(steps=steps, d=64) for steps in (2, 512)),
@@ -140,7 +141,7 @@ XLA_COUNTS = foil(
     WALKED,
     name="xla-counts-every-turn-of-a-loop",
     statement=r"XLA's own cost analysis counts $2d^2$ operations for every turn of a loop.",
-    source="mathematics/cost.md#counting-loops; ann-hw3/5.1",
+    source="mathematics/cost.md#counting-loops",
     draw=counted(_counted_by_xla),
 )
 

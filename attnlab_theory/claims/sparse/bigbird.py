@@ -65,7 +65,8 @@ WINDOW_ALONE = exact_claim(
     name="window-layers",
     statement=r"A window of $w$ blocks alone connects $n$ blocks in $\lceil (n-1)/\lfloor w/2 \rfloor \rceil$ "
     "layers.",
-    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 2; "
+    "practical4/3g.2",
     hypotheses=HYPOTHESES | {"nothing but a window": lambda s: not (s.global_blocks or s.random_blocks)},
     predict=lambda s: Interval.point(float(theory.window_layers(s.blocks, s.window))),
     draw=_layers,
@@ -79,7 +80,8 @@ WINDOW_ALONE = exact_claim(
 ONE_GLOBAL = exact_claim(
     name="global-layers",
     statement="One global block connects every pair of blocks in two layers, whatever their number.",
-    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 3; "
+    "practical4/3g.2",
     hypotheses=HYPOTHESES | {"a global block": lambda s: s.global_blocks > 0},
     predict=lambda s: Interval.point(float(theory.global_layers(s.blocks, s.window, s.global_blocks))),
     draw=_layers,
@@ -96,7 +98,8 @@ RANDOM_LINKS = Claim(
     name="random-layers",
     statement=r"With $r$ random links a row, $n$ blocks take at least $\log_{w+r} n$ layers, and at most what the "
     "window takes alone.",
-    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 2; Bollobás "
+    "and Chung 1988, for logarithmic diameters; practical4/3g.2",
     hypotheses=HYPOTHESES | {"no global block": lambda s: not s.global_blocks},
     predict=lambda s: Interval(
         float(theory.fewest_layers(s.blocks, _degree(s))), float(theory.window_layers(s.blocks, s.window))
@@ -112,7 +115,8 @@ NO_GLOBAL = foil(
     ONE_GLOBAL,
     name="two-layers-without-a-global-block",
     statement="A window and two random links connect every pair of blocks in two layers.",
-    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 3, with the "
+    "global block removed; practical4/3g.2",
     hypotheses=HYPOTHESES,
     predict=Interval.point(2.0),
     settings=tuple(s for s in RANDOM_LINKS.settings if s.blocks >= 64),
@@ -123,7 +127,8 @@ LINKS_DO_NOT_HELP = foil(
     RANDOM_LINKS,
     name="random-links-do-not-help",
     statement="With random links the blocks take as many layers as with the window alone.",
-    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 2; "
+    "practical4/3g.2",
     predict=lambda s: Interval.point(float(theory.window_layers(s.blocks, s.window))),
     settings=RANDOM_LINKS.settings[1:],
     stream=RANDOM_LINKS,
@@ -159,7 +164,8 @@ AS_DEEP = {f"1 <= layers <= {DEPTHS[-1]}": lambda s: 1 <= s.layers <= DEPTHS[-1]
 HEARD_BY_WINDOW = exact_claim(
     name="window-heard",
     statement=r"After $l$ layers a window of $w$ blocks has become one of $2 l \lfloor w/2 \rfloor + 1$.",
-    source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020, section 2; "
+    "practical4/3g.2",
     hypotheses=AS_DEEP | {"nothing but a window": lambda s: s.random_blocks == 0},
     predict=lambda s: Interval.point(theory.window_heard(s.blocks, s.window, s.layers)),
     draw=_share_heard,
@@ -171,7 +177,8 @@ HEARD_BY_WINDOW = exact_claim(
 HEARD_BY_LINKS = Claim(
     name="random-heard",
     statement=r"With $r$ random links a row, at most $(w+r)^l$ blocks have been heard of after $l$ layers.",
-    source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020; practical4/3g.2",
+    source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020, section 2; "
+    "practical4/3g.2",
     hypotheses=AS_DEEP | {"random links": lambda s: s.random_blocks > 0},
     predict=lambda s: Interval.at_most(theory.most_heard(s.blocks, s.window + s.random_blocks, s.layers)),
     draw=_share_heard,
@@ -242,7 +249,7 @@ FURTHEST = Claim(
     name="furthest-by-one-sparse-layer",
     statement="One sparse layer names the furthest of unit vectors in as many rows as may look at it: the share of "
     "pairs that the mask shows.",
-    source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, section 3.4; practical4/3g.3",
+    source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     hypotheses={f"random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS},
     predict=lambda s: Interval.point(_visible(s)),
     draw=_right_in_one_sparse_layer,
@@ -255,7 +262,7 @@ FURTHEST = Claim(
 FURTHEST_DENSE = Claim(
     name="furthest-by-one-dense-layer",
     statement="One dense layer names the furthest of unit vectors in every row.",
-    source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, section 3.4; practical4/3g.3",
+    source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     # Ties of float32 scores, some eps wide, are rarer than 1e-3 a row.
     predict=Interval(0.999, 1.0),
     draw=_right_in_one_dense_layer,
@@ -269,7 +276,8 @@ FURTHEST_FOIL = foil(
     FURTHEST,
     name="bigbird-is-dense-attention",
     statement="BigBird does in one layer what dense attention does: it names the furthest vector in every row.",
-    source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, section 3.4; practical4/3g.3",
+    source='mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3, "as '
+    'powerful" read layer by layer',
     predict=Interval(0.999, 1.0),
     settings=LAYOUTS[4:],
     stream=FURTHEST,

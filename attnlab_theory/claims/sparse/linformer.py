@@ -61,7 +61,7 @@ SKETCHED_PRODUCT = Claim(
     name="sketched-product",
     statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = "
     r"(\|P w\|^2 + \|P\|_F^2 \|w\|^2)/r$.",
-    source="mathematics/sparse.md#a-sketched-product; Wang et al. 2020; practical4/3g.1",
+    source="mathematics/sparse.md#a-sketched-product; Isserlis 1918; Wang et al. 2020; practical4/3g.1",
     hypotheses=SKETCHED,
     predict=lambda s: Interval.point(_predicted_error(s)),
     draw=_product_error,
@@ -75,7 +75,8 @@ ONE_TERM = foil(
     SKETCHED_PRODUCT,
     name="sketched-product-by-one-term",
     statement=r"Through a sketch of $r$ rows, $\mathbb{E}\|P R^T R w - P w\|^2 = \|P\|_F^2 \|w\|^2/r$.",
-    source="mathematics/sparse.md#a-sketched-product; Wang et al. 2020; practical4/3g.1",
+    source="mathematics/sparse.md#a-sketched-product; Isserlis 1918, without the fourth moment's first term; "
+    "practical4/3g.1",
     predict=lambda s: Interval.point(theory.sharp_matrix_square(s.n, s.beta) / s.r),
     # As many settings as the claim has: the compiled draw is shared. So below.
     settings=tuple(Sketch(n=64, rows=64, r=r, beta=beta) for r in (4, 16, 64) for beta in (0.25, 0.5, 1.0)),
@@ -107,7 +108,8 @@ MATRIX_IS_CLOSE = foil(
     SKETCHED_MATRIX,
     name="sketched-matrix-is-close",
     statement="With half as many rows as positions, the sketched matrix is closer to P than zero is.",
-    source="mathematics/sparse.md#a-sketched-matrix; practical4/3g.1",
+    source="mathematics/sparse.md#a-sketched-matrix; practical4/3g.1, the reading that a sketch approximates the "
+    "attention matrix",
     predict=Interval.at_most(1.0),
     settings=tuple(Sketch(n=32, rows=64, r=16, beta=beta) for beta in (0.5, 2.0, 4.0, 8.0)),
     stream=SKETCHED_MATRIX,
@@ -195,7 +197,8 @@ PROMISE = Claim(
     name="linformer-theorem",
     statement=r"$5\ln n/(\epsilon^2-\epsilon^3)$ rows are enough for $\mathbb{E}\|P R^T R w - P w\|^2 \leq "
     r"\epsilon^2 \|P w\|^2$.",
-    source="mathematics/sparse.md#how-many-rows-the-theorem-asks-for; Wang et al. 2020, theorem 2",
+    source="mathematics/sparse.md#how-many-rows-the-theorem-asks-for; Wang et al. 2020, theorem 1, read as said "
+    "of every $P$; Johnson and Lindenstrauss 1984, by which a row errs relative to $|p||w|$",
     hypotheses=SKETCHED | {"r as promised": lambda s: s.r == theory.promised_rows(s.n, s.epsilon)},
     predict=lambda s: Interval.at_most(s.epsilon**2),
     draw=_product_error,

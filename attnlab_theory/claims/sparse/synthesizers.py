@@ -133,7 +133,7 @@ RECALL_BY_MAJORITY = Claim(
     name="recall-by-even-weights",
     statement=r"Even weights over $n$ places, $n$ odd, recall a sign with chance "
     r"$\frac{1}{2} + \binom{n-1}{(n-1)/2} 2^{-n}$.",
-    source="mathematics/sparse.md#recalling-a-sign; Tay et al. 2021",
+    source="mathematics/sparse.md#recalling-a-sign; O'Donnell 2014, theorem 2.33",
     hypotheses=IN_PLACES | {"even weights": lambda s: s.kind == Weighting.EVEN},
     predict=lambda s: Interval.point(theory.blind_accuracy(s.n)),
     draw=_looked_up,
@@ -145,7 +145,7 @@ RECALL_BY_MAJORITY = Claim(
 RECALL_BY_SYNTHESIZERS = Claim(
     name="recall-by-synthesizers",
     statement="No synthesizer, random or dense, recalls better than even weights do.",
-    source="mathematics/sparse.md#recalling-a-sign; Tay et al. 2021",
+    source="mathematics/sparse.md#recalling-a-sign; O'Donnell 2014, theorem 2.33; Tay et al. 2021; cs224n/2",
     hypotheses=IN_PLACES | BLIND_TO_CONTENT,
     predict=lambda s: Interval.at_most(theory.blind_accuracy(s.n)),
     draw=_looked_up,
@@ -163,7 +163,7 @@ RECALL_FOIL = foil(
     RECALL_BY_SYNTHESIZERS,
     name="synthesizers-recall-like-attention",
     statement="A dense synthesizer looks up a sign as attention does, nine times out of ten.",
-    source="mathematics/sparse.md#recalling-a-sign; Tay et al. 2021",
+    source="mathematics/sparse.md#recalling-a-sign; Tay et al. 2021, the reading that tokens need not be compared",
     predict=Interval.at_least(0.9),
     settings=tuple(s for s in RECALL_BY_SYNTHESIZERS.settings if s.kind == Weighting.DENSE),
     stream=RECALL_BY_SYNTHESIZERS,
@@ -219,7 +219,7 @@ BLIND = exact_claim(
     name="synthesizers-compare-no-tokens",
     statement="Whatever the other tokens are replaced by, a synthesizer's row of weights stays as it is; a random "
     "one's even when its own token is.",
-    source="mathematics/sparse.md#synthesizers-compare-no-tokens; Tay et al. 2021",
+    source="mathematics/sparse.md#synthesizers-compare-no-tokens; Tay et al. 2021, section 3",
     predict=Interval.point(0.0),
     draw=_movement,
     rounding=STILL,
@@ -235,7 +235,8 @@ BLIND_FOIL = foil(
     name="no-weights-move",
     statement="Attention's row of weights stays as it is when the other tokens are replaced, and a dense "
     "synthesizer's when its own token is.",
-    source="mathematics/sparse.md#synthesizers-compare-no-tokens; Tay et al. 2021",
+    source="mathematics/sparse.md#synthesizers-compare-no-tokens; Tay et al. 2021, section 3, said of other "
+    "weights",
     settings=(
         Intervention(kind=Weighting.ATTENTION, n=8, replaced=Replaced.THE_OTHERS),
         Intervention(kind=Weighting.DENSE, n=8, replaced=Replaced.ITSELF),
