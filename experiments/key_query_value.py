@@ -33,8 +33,8 @@ def draw_figure(findings: Findings):
         style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, bound for all mixtures")
         style.draw_measured(apart, chosen, "beta", series=series, label=f"{name}, plain attention")
     built = findings.of("constructed-error", row=2)
-    style.draw_predicted(apart, built, "beta", series=2, label="constructed, predicted")
-    style.draw_measured(apart, built, "beta", series=2, label="constructed, measured")
+    style.draw_predicted(apart, built, "beta", series=2, label="constructed")
+    style.draw_measured(apart, built, "beta", series=2)
     apart.set(xlabel=r"norm of the directions $\beta$", ylabel=r"distance $\|c_2 - u_b\|$")
     apart.set_title("how far output 2 stays from $u_b$")
     apart.set_ylim(top=8.5)
@@ -61,7 +61,7 @@ def draw_figure(findings: Findings):
     ):
         chosen = findings.of(claim, middle=name)
         label = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[name]
-        style.draw_predicted(leaks, chosen, "beta", series=series, label=f"{label}, predicted")
+        style.draw_predicted(leaks, chosen, "beta", series=series, label=label)
         style.draw_measured(leaks, chosen, "beta", series=series)
     leaks.set(yscale="log", xlabel=r"norm of the directions $\beta$", ylabel=r"weight elsewhere $1 - \alpha_{22}$")
     leaks.set_title("a plain token attends to itself")

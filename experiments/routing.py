@@ -31,8 +31,8 @@ def draw_figure(findings: Findings):
     cells.set_title(f"a cycle of five, tolerance {routed[0].setting['tolerance']:g}: weights measured")
 
     least = findings.of("route-least-norm")
-    style.draw_predicted(price, least, "correlation", label="predicted, every active set tried")
-    style.draw_measured(price, least, "correlation", label="measured, route")
+    style.draw_predicted(price, least, "correlation", label="every active set tried")
+    style.draw_measured(price, least, "correlation", label="found by route")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")
     price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")
     price.set_title("the more alike the inputs, the longer the matrices")
@@ -41,7 +41,7 @@ def draw_figure(findings: Findings):
     either = [f for name in ("free-heads-route-cycles", "shared-heads-route-no-cycle") for f in findings.of(name)]
     for series, (length, label) in enumerate(((3.0, r"$1\to2\to3\to1$"), (2.0, r"$1\to2\to1$"))):
         chosen = Findings(f for f in either if f.setting["length"] == length)
-        style.draw_measured(cycles, chosen, "kind", label=f"{label}, measured", series=series)
+        style.draw_measured(cycles, chosen, "kind", label=label, series=series)
         cycles.plot(chosen.values("kind"), [f.predicted.low for f in chosen], "k_", markersize=40)
     cycles.plot([], [], "k_", markersize=12, label="predicted: 1/27, 1/9 and 0")
     cycles.set_xticks([0, 1], ["$Q$ and $K$ apart", "$Q = K$"])

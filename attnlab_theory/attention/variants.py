@@ -20,7 +20,7 @@ def zero_after_softmax_weights(
 
     Args, raises: as `attention_weights`; a row of the mask may not hide every key.
 
-    Source: University of Washington, homework on attention, question 2.2.3.
+    Source: `uw/2.2.3` (docs/sources.md).
     """
     refuse.wrong_rank(2, mask=mask)
     # Refuses what the right operator refuses, so that the two are compared on the same inputs.
@@ -41,7 +41,7 @@ def zero_after_softmax(
 
     Args, raises: as `attention`.
 
-    Source: University of Washington, homework on attention, question 2.2.3.
+    Source: `uw/2.2.3` (docs/sources.md).
     """
     refuse_values(k, v)
     return jnp.einsum("ts,sv->tv", zero_after_softmax_weights(q, k, mask, scale=scale), v)

@@ -60,7 +60,7 @@ class HomeworkCosine:
     Raises:
         ValueError: naming a number that makes no schedule.
 
-    Source: Stanford CS224n, assignment 5, `trainer.py`; measured in the facts of the laboratory's specification.
+    Source: Stanford CS224n, assignment 5, `trainer.py`.
     """
 
     peak: float

@@ -27,20 +27,16 @@ def draw(findings: Findings) -> Figure:
         _draw_claim(ax, each)
         left_out = len(findings.of(name)) - len(each)
         ax.set_title(name + (f" (the first {SHOWN} of {SHOWN + left_out} settings)" if left_out else ""))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    style.legend(figure)
     return figure
 
 
 def _draw_claim(ax: Axes, findings: Findings) -> None:
     for row, finding in enumerate(findings):
-        label = "" if row else "predicted"
         low, high = finding.predicted.low, finding.predicted.high
-        if low == high:
-            ax.plot([low, low], [row - 0.4, row + 0.4], color=style.COLOURS[0], label=label)
-        else:
-            ends = [end for end in (low, high) if math.isfinite(end)]
-            for number, end in enumerate(ends):
-                ax.plot([end, end], [row - 0.4, row + 0.4], color=style.COLOURS[0], label="" if number else label)
+        for end in dict.fromkeys((low, high)):
+            if math.isfinite(end):
+                ax.plot([end, end], [row - 0.4, row + 0.4], color=style.COLOURS[0])
         ax.errorbar(
             [finding.measured.centre],
             [row],
@@ -48,7 +44,6 @@ def _draw_claim(ax: Axes, findings: Findings) -> None:
             fmt="o",
             color=style.COLOURS[1],
             markerfacecolor="white",
-            label="" if row else "measured",
         )
         ax.text(1.01, row, finding.verdict, transform=ax.get_yaxis_transform(), va="center", fontsize=9)
     ax.set_yticks(range(len(findings)), [_told(finding) for finding in findings])

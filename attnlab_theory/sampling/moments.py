@@ -63,7 +63,7 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
         means, more = start + total / chunk, len(start) * chunk
         centre = np.mean(means, axis=0)
         spread = spread + np.sum(square - total**2 / chunk + chunk * (means - centre) ** 2, axis=0)
-        # Squares around two means, brought to the common one (Chan, Golub and LeVeque 1983).
+        # Squares around two means, brought to the common one (Chan et al. 1983).
         spread = spread + n * more / (n + more) * (centre - mean) ** 2
         mean = mean + more / (n + more) * (centre - mean)
         n += more

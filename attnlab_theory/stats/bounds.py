@@ -97,7 +97,7 @@ def _by_betting(draws: np.ndarray, error_rate: float, *, low: float, high: float
     x = (draws - low) / (high - low)
     log = math.log(2 / error_rate)
     # What is bet on a draw may look at the draws before it and at nothing else. For y = x - guess >= -1
-    # and 0 <= bet < 1, exp(bet y - y^2 cost(bet)) <= 1 + bet y (Fan, Grama and Liu 2015, lemma 4.1), so
+    # and 0 <= bet < 1, exp(bet y - y^2 cost(bet)) <= 1 + bet y (Fan et al. 2015, lemma 4.1), so
     # exp(bet (x - mean) - y^2 cost(bet)) has conditional expectation at most
     # (1 + bet (mean - guess)) exp(bet (guess - mean)) <= 1: the product is a supermartingale, and
     # Markov's inequality bounds the sum. The same holds for 1 - x with 1 - guess.

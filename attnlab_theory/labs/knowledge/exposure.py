@@ -49,7 +49,7 @@ def verdicts(measured: Estimates) -> Findings:
             experiment="knowledge",
             claim="more-wordings-are-recalled-better",
             statement="Persons of whom the corpus speaks in more ways, not more often, are recalled more often.",
-            source="practical4/4; Allen-Zhu and Li 2023, Physics of language models, part 3.1",
+            source="Allen-Zhu and Li 2023",
             predicted=Interval.at_least(0.0),
             resolution=RESOLUTION,
         )

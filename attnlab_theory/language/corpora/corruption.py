@@ -1,13 +1,13 @@
-"""The variants of span corruption: words alone, which the command line reads before it imports jax."""
+"""The variants of span corruption. This file imports no jax, so the command line can read it quickly."""
 
 import dataclasses
 from typing import Literal, get_args
 
 SHORTEST = 4
-"""Characters that truncation leaves at least."""
+"""The fewest characters that truncation keeps."""
 
 MaskLengths = Literal["eighths", "twice-a-quarter", "gauss", "half"]
-"""How long the hole is in a document of L characters, a quarter of L on average; four that people submit:
+"""The length of the masked span in a document of L characters. Its mean is L/4. People submit these four:
 
 * ``eighths``: uniform from L/8 to 3L/8, both rounded down;
 * ``twice-a-quarter``: uniform from 1 to 2⌊L/4⌋ - 1;
@@ -16,22 +16,26 @@ MaskLengths = Literal["eighths", "twice-a-quarter", "gauss", "half"]
 """
 
 Truncation = Literal["prefix", "window", "none"]
-"""What is kept of a document: its first characters, as published solutions do; as many from a random place;
-or as much as fits, without drawing a length."""
+"""Which part of a document is kept:
+
+* ``prefix``: its first characters, as published solutions do;
+* ``window``: as many characters from a random place;
+* ``none``: as much as fits into the block.
+"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Corruption:
-    """How documents are corrupted; the defaults are the homework's."""
+    """How documents are corrupted. The defaults are those of the homework."""
 
     year: Literal[2021, 2024] = 2021
-    """2021 to 2023 the text is padded to the block size, from 2024 to one more: x and y are that one longer."""
+    """Year of the homework. From 2024 on, texts are padded to one character more than the block size."""
     mask_lengths: MaskLengths = "eighths"
-    """How long the hole is."""
+    """The length of the masked span."""
     closing: bool = False
-    """A third mark behind the missing text, as in the hand-out's examples but not in its specification."""
+    """Put a third mark behind the missing text, as the hand-out's examples do. Its specification has none."""
     truncation: Truncation = "prefix"
-    """What is kept of a document before the hole is cut."""
+    """Which part of a document is kept before the span is masked."""
 
     def __post_init__(self):
         for name, allowed in (
