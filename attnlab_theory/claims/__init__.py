@@ -1,7 +1,7 @@
 """Statements with a number in them: where what is measured meets what is predicted, and is judged."""
 
 from attnlab_theory.claims import cost, features, limits, noisy_keys, positions, routing, selecting, sparse
-from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, Verdict, exact_claim, foil
 from attnlab_theory.claims.judging import check, check_rivals, judge
 from attnlab_theory.claims.measuring import Measurement, measure
 from attnlab_theory.claims.setting import Setting, Traced
@@ -24,6 +24,7 @@ __all__ = [
     "Finding",
     "Findings",
     "Measurement",
+    "Rival",
     "Setting",
     "Traced",
     "Verdict",

@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.setting import Setting, built
+from attnlab_theory.stats.assumed_variance import VarianceCheck
 from attnlab_theory.stats.bounds import Bound, exact
 from attnlab_theory.stats.interval import Interval
 
@@ -33,6 +34,19 @@ def _checks_itself(kind: type[T]) -> type[T]:
     """A dataclass whose values no type checker looks at at run time: its own messages name the claim."""
     kind.__init__.__annotations__.clear()
     return kind
+
+
+@_checks_itself
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rival(Generic[P]):
+    """What would be believed instead of a claim. The draws that support the claim must refute it."""
+
+    statement: str
+    """What it says, in one sentence."""
+    source: str
+    """Who says so; or what is left out of the claim's prediction, or changed in it."""
+    predict: Interval | Callable[[P], Interval]
+    """What it says of the claim's expectation, at every setting of the claim."""
 
 
 @_checks_itself
@@ -61,8 +75,12 @@ class Claim(Generic[P]):
     resolution: float | Callable[[P], float]
     """The widest measured interval that may count as support."""
     settings: tuple[P, ...]
+    rival: Rival[P] | None = None
+    """What would be believed instead; a claim is SUPPORTED only where this is REFUTED on the same draws."""
     expect: Verdict = Verdict.SUPPORTED
     """REFUTED for a foil, a statement that the lab exists to knock down."""
+    foil_of: "Claim[Any] | None" = None
+    """What is right in the place of a foil."""
     stream: "str | Claim[Any]" = ""
     """Whose random keys are seen: another claim's, those of this name, or by default the claim's own."""
     chunk: int = 1024
@@ -159,6 +177,7 @@ def exact_claim(
     draw: Callable[[PRNGKeyArray, P], Scalar],
     rounding: float | Callable[[P], float],
     settings: tuple[P, ...],
+    rival: Rival[P] | None = None,
     expect: Verdict = Verdict.SUPPORTED,
     stream: "str | Claim[Any]" = "",
 ) -> Claim[P]:
@@ -184,6 +203,7 @@ def exact_claim(
         bound=lambda setting: exact(at(setting)),
         resolution=lambda setting: FACTOR * at(setting),
         settings=settings,
+        rival=rival,
         expect=expect,
         stream=stream,
     )
@@ -203,15 +223,24 @@ def foil(claim: Claim[P], *, name: str, statement: str, source: str, **changed: 
     Raises:
         ValueError: if none of these three differs, or a field cannot be changed.
     """
-    known = {field.name for field in dataclasses.fields(claim)} - {"expect"}
+    known = {field.name for field in dataclasses.fields(claim)} - {"expect", "rival", "foil_of"}
     for field in changed:
         if field not in known:
             raise ValueError(f"{name}: a foil cannot change {field!r}; the fields are {', '.join(sorted(known))}")
     if not {"predict", "draw", "settings"} & set(changed):
         raise ValueError(f"{name}: a foil of {claim.name} must differ from it in predict, draw or settings")
-    return dataclasses.replace(
-        claim, name=name, statement=statement, source=source, expect=Verdict.REFUTED, **changed
-    )
+    said = {"name": name, "statement": statement, "source": source}
+    return dataclasses.replace(claim, expect=Verdict.REFUTED, foil_of=claim, rival=None, **said, **changed)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RivalFinding:
+    """What would be believed instead, judged on the draws of the claim."""
+
+    statement: str
+    source: str
+    predicted: Interval
+    verdict: Verdict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -231,6 +260,10 @@ class Finding:
     bound: str
     verdict: Verdict
     expect: Verdict
+    variance: VarianceCheck | None = None
+    """The variance that the bound assumes, beside that of the draws; None where it assumes none."""
+    rival: RivalFinding | None = None
+    """None where the claim names no rival of its own."""
 
     @property
     def as_expected(self) -> bool:

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from attnlab_theory.claims.claim import Claim, Finding, Findings, Verdict
+from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, RivalFinding, Verdict
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import draws as streams
+from attnlab_theory.stats.assumed_variance import VarianceState, variance_check
 from attnlab_theory.stats.bounds import Bound
 from attnlab_theory.stats.interval import Interval
 from attnlab_theory.stats.rounds import Round, rounds
@@ -47,6 +48,9 @@ def check(
     Draws come in rounds that double; round j spends error_rate / (j (j + 1)) of the error rate, which
     sums to error_rate, so stopping as soon as the verdict is decided keeps both guarantees.
 
+    Two things turn a verdict into INCONCLUSIVE: draws that vary more than the bound assumes, and support that
+    does not refute the claim's rival on the same draws.
+
     Args:
         claim: what is asserted.
         key: of the claim's stream: checks with the same key see the same random numbers.
@@ -63,16 +67,29 @@ def check(
             a block, a draw is not one finite number or breaks the bound's assumption, or the resolution of
             an exact claim is finer than its rounding.
     """
-    (findings,) = check_rivals(
+    judged = check_rivals(
         claim,
-        [claim.predict],
+        [claim.predict] if claim.rival is None else [claim.predict, claim.rival.predict],
         key=key,
         error_rate=error_rate,
         max_draws=max_draws,
         settings=settings,
         experiment=experiment,
     )
-    return findings
+    if claim.rival is None:
+        return judged[0]
+    pairs = zip(*judged, strict=True)
+    return Findings(_beside_its_rival(finding, claim.rival, found) for finding, found in pairs)
+
+
+def _beside_its_rival(finding: Finding, rival: Rival[P], found: Finding) -> Finding:
+    instead = RivalFinding(
+        statement=rival.statement, source=rival.source, predicted=found.predicted, verdict=found.verdict
+    )
+    verdict = finding.verdict
+    if verdict == Verdict.SUPPORTED and instead.verdict != Verdict.REFUTED:
+        verdict = Verdict.INCONCLUSIVE
+    return dataclasses.replace(finding, verdict=verdict, rival=instead)
 
 
 def check_rivals(
@@ -128,26 +145,40 @@ class _Case(Generic[P]):
     def is_decided(self) -> bool:
         return len(self.found) == len(self.predicted)
 
-    def judge(self, measured: Interval, draws: int, error_rate: float, *, last: bool) -> None:
-        """Note a finding for every rival that this measurement decides, or for every one if it is the last."""
-        for rival, predicted in enumerate(self.predicted):
-            verdict = judge(predicted, measured, self.resolution)
-            if rival in self.found or (verdict == Verdict.INCONCLUSIVE and not last):
-                continue
+    def judge(self, draws: np.ndarray, spent: float, *, error_rate: float, last: bool) -> None:
+        """Note a finding for every rival that these draws decide, or for every one if they are the last.
+
+        Args:
+            spent: the share of the error rate that this look at the draws takes.
+            error_rate: of all looks together.
+        """
+        measured = self.bound.interval(draws, spent)
+        verdicts = {
+            rival: judge(predicted, measured, self.resolution)
+            for rival, predicted in enumerate(self.predicted)
+            if rival not in self.found
+        }
+        decided = {rival: v for rival, v in verdicts.items() if last or v != Verdict.INCONCLUSIVE}
+        if not decided:
+            return
+        variance = variance_check(draws, self.bound.variance) if self.bound.variance else None
+        strained = variance is not None and variance.state == VarianceState.STRAINED
+        for rival, verdict in decided.items():
             self.found[rival] = Finding(
                 experiment=self.experiment,
                 claim=self.claim.name,
                 statement=self.claim.statement,
                 source=self.claim.source,
                 setting=self.setting.as_json(),
-                predicted=predicted,
+                predicted=self.predicted[rival],
                 measured=measured,
-                draws=draws,
+                draws=draws.size,
                 error_rate=error_rate,
                 resolution=self.resolution,
                 bound=f"{self.bound.name}: {self.bound.assumption}",
-                verdict=verdict,
+                verdict=Verdict.INCONCLUSIVE if strained else verdict,
                 expect=self.claim.expect,
+                variance=variance,
             )
 
 
@@ -174,13 +205,13 @@ def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
     if value.shape:
         raise ValueError(f"{claim.name} {streams.NotOneNumber(value.shape)}, at {case.setting}")
     _require_finite(claim, case.setting, value[None])
-    measured = case.bound.interval(value[None], 0.0)
-    if case.resolution < measured.width:
+    width = case.bound.interval(value[None], 0.0).width
+    if case.resolution < width:
         raise ValueError(
             f"{claim.name}: the resolution {case.resolution} is finer than the rounding error allows, an interval "
-            f"of width {measured.width}, at {case.setting}; four times the rounding always does"
+            f"of width {width}, at {case.setting}; four times the rounding always does"
         )
-    case.judge(measured, 1, 0.0, last=True)
+    case.judge(value[None], 0.0, error_rate=0.0, last=True)
 
 
 def _check_rounds(
@@ -201,8 +232,8 @@ def _check_rounds(
         for i, case in enumerate(cases):
             if case.is_decided:
                 continue
-            measured = case.bound.interval(np.concatenate(drawn[i]), round_.spends(error_rate))
-            case.judge(measured, round_.draws, error_rate, last=round_.is_last)
+            row = np.concatenate(drawn[i])
+            case.judge(row, round_.spends(error_rate), error_rate=error_rate, last=round_.is_last)
             if case.is_decided:
                 drawn[i].clear()
         if all(case.is_decided for case in cases):

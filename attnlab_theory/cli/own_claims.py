@@ -109,7 +109,10 @@ def _guarded(claim: "Claim", path: Path) -> "Claim":
     values = {what: getattr(claim, what) for what in GUARDED}
     functions = {what: guard(what, value) for what, value in values.items() if callable(value)}
     hypotheses = {name: guard(f"the hypothesis '{name}'", holds) for name, holds in claim.hypotheses.items()}
-    return dataclasses.replace(claim, stream=claim.stream_name, hypotheses=hypotheses, **functions)
+    rival = claim.rival
+    if rival is not None and callable(rival.predict):
+        rival = dataclasses.replace(rival, predict=guard("predict of its rival", rival.predict))
+    return dataclasses.replace(claim, stream=claim.stream_name, hypotheses=hypotheses, rival=rival, **functions)
 
 
 def _told(error: Exception, path: Path) -> str:

@@ -1,12 +1,14 @@
 """Findings to JSON, and back."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
 from typing import Any
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.stats import Interval
+from attnlab_theory.claims.claim import RivalFinding
+from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
@@ -25,7 +27,18 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "bound": finding.bound,
         "verdict": str(finding.verdict),
         "expect": str(finding.expect),
+        "variance": None if finding.variance is None else _variance_as_json(finding.variance),
+        "rival": None if finding.rival is None else _rival_as_json(finding.rival),
     }
+
+
+def _variance_as_json(variance: VarianceCheck) -> dict[str, Any]:
+    sample = variance.sample if math.isfinite(variance.sample) else None
+    return {"assumed": variance.assumed, "sample": sample, "state": str(variance.state)}
+
+
+def _rival_as_json(rival: RivalFinding) -> dict[str, Any]:
+    return {**dataclasses.asdict(rival), "predicted": ends(rival.predicted), "verdict": str(rival.verdict)}
 
 
 def ends(interval: Interval) -> list[float | None]:
@@ -34,10 +47,25 @@ def ends(interval: Interval) -> list[float | None]:
 
 
 def from_json(value: dict[str, Any]) -> Finding:
-    """The finding that `as_json` wrote."""
+    """The finding that `as_json` wrote; the last two keys may be missing, as in files of older versions."""
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     judged = {name: Verdict(value[name]) for name in ("verdict", "expect")}
-    return Finding(**{**value, **intervals, **judged})
+    variance, rival = value.get("variance"), value.get("rival")
+    beside = {
+        "variance": None if variance is None else _variance_from_json(variance),
+        "rival": None if rival is None else _rival_from_json(rival),
+    }
+    return Finding(**{**value, **intervals, **judged, **beside})
+
+
+def _variance_from_json(value: dict[str, Any]) -> VarianceCheck:
+    sample = math.inf if value["sample"] is None else value["sample"]
+    return VarianceCheck(**{**value, "sample": sample, "state": VarianceState(value["state"])})
+
+
+def _rival_from_json(value: dict[str, Any]) -> RivalFinding:
+    read = {"predicted": from_ends(value["predicted"]), "verdict": Verdict(value["verdict"])}
+    return RivalFinding(**{**value, **read})
 
 
 def read_findings(path: Path) -> Findings:

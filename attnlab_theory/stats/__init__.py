@@ -1,6 +1,20 @@
 """Draws to intervals. Knows nothing of attention."""
 
+from attnlab_theory.stats.assumed_variance import VarianceCheck, VarianceState, variance_check
 from attnlab_theory.stats.bounds import Bound, bounded, exact, known_variance, normal, paired, proportion, student
 from attnlab_theory.stats.interval import Interval
 
-__all__ = ["Bound", "Interval", "bounded", "exact", "known_variance", "normal", "paired", "proportion", "student"]
+__all__ = [
+    "Bound",
+    "Interval",
+    "VarianceCheck",
+    "VarianceState",
+    "bounded",
+    "exact",
+    "known_variance",
+    "normal",
+    "paired",
+    "proportion",
+    "student",
+    "variance_check",
+]

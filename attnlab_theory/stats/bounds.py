@@ -28,6 +28,8 @@ class Bound:
     assumption: str
     from_row: Callable[[np.ndarray, float], Interval]
     """Of a float64 row and an error rate, both checked."""
+    variance: float | None = None
+    """The largest variance of a draw that is assumed; None where none is."""
 
     @property
     def is_exact(self) -> bool:
@@ -157,7 +159,7 @@ def known_variance(variance: float) -> Bound:
             f"variance must be positive and finite, not {variance}; a draw that cannot vary is `exact`"
         )
     interval = functools.partial(_of_any_tail, variance=variance)
-    return Bound("known_variance", f"variance at most {variance:.6g}, from theory (Catoni)", interval)
+    return Bound("known_variance", f"variance at most {variance:.6g}, from theory (Catoni)", interval, variance)
 
 
 def _of_any_tail(draws: np.ndarray, error_rate: float, *, variance: float) -> Interval:

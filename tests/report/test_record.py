@@ -8,8 +8,9 @@ import pytest
 
 from attnlab_theory import files
 from attnlab_theory.claims import Finding, Verdict
+from attnlab_theory.claims.claim import RivalFinding
 from attnlab_theory.report import record
-from attnlab_theory.stats import Interval
+from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
 FINDING = Finding(
     experiment="copying",
@@ -25,13 +26,20 @@ FINDING = Finding(
     bound="proportion: draws are 0 or 1",
     verdict=Verdict.SUPPORTED,
     expect=Verdict.REFUTED,
+    variance=VarianceCheck(assumed=2.0, sample=1.5, state=VarianceState.CONFIRMED),
+    rival=RivalFinding(
+        statement="The weight is at least 2.",
+        source="nobody",
+        predicted=Interval.at_least(2.0),
+        verdict=Verdict.REFUTED,
+    ),
 )
 
 
-def test_a_finding_has_the_contracts_keys_in_order():
+def test_a_finding_has_the_contracts_keys_in_order_and_ours_behind_them():
     assert list(record.as_json(FINDING)) == [
         "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
-        "error_rate", "resolution", "bound", "verdict", "expect",
+        "error_rate", "resolution", "bound", "verdict", "expect", "variance", "rival",
     ]  # fmt: skip
 
 
@@ -50,6 +58,19 @@ def test_infinite_ends_are_null_and_verdicts_are_words():
 @pytest.mark.parametrize("predicted", [Interval.at_most(1.0), Interval.at_least(0.1), Interval.point(1 / 3)])
 def test_a_finding_comes_back_from_its_file(tmp_path, predicted):
     finding = dataclasses.replace(FINDING, predicted=predicted)
+    files.write_text(tmp_path / "x.json", record.to_text([record.as_json(finding)]))
+    assert record.read_findings(tmp_path / "x.json") == (finding,)
+
+
+def test_a_finding_of_an_older_version_is_read(tmp_path):
+    older = {name: value for name, value in record.as_json(FINDING).items() if name not in ("variance", "rival")}
+    files.write_text(tmp_path / "x.json", record.to_text([older]))
+    assert record.read_findings(tmp_path / "x.json") == (dataclasses.replace(FINDING, variance=None, rival=None),)
+
+
+def test_a_sample_variance_that_overflowed_comes_back(tmp_path):
+    check = VarianceCheck(assumed=2.0, sample=math.inf, state=VarianceState.STRAINED)
+    finding = dataclasses.replace(FINDING, variance=check)
     files.write_text(tmp_path / "x.json", record.to_text([record.as_json(finding)]))
     assert record.read_findings(tmp_path / "x.json") == (finding,)
 
