@@ -1,0 +1,69 @@
+"""A claim names what would be believed instead, and its resolution tells the two apart.
+
+That the rival falls on the draws that support the claim is judged in every run, and in test_claims.py.
+"""
+
+import pytest
+
+from attnlab_theory.claims import CLAIMS, Claim, Verdict
+from attnlab_theory.stats import Interval
+from tests.claims.without_a_rival import WITHOUT_A_RIVAL
+
+TRUE = [claim for claim in CLAIMS if claim.expect == Verdict.SUPPORTED]
+FOILS = [claim for claim in CLAIMS if claim.foil_of is not None]
+
+
+def rivals(claim: Claim, setting) -> list[Interval]:
+    """What is predicted instead: by the claim's own rival, and by foils that are judged on the same draws."""
+    named = [claim.interval(claim.rival.predict, setting)] if claim.rival else []
+    same = (f for f in FOILS if f.foil_of is claim and f.draw is claim.draw and f.stream_name == claim.stream_name)
+    return named + [foil.predicted_at(setting) for foil in same if setting in foil.settings]
+
+
+def is_told_apart(predicted: Interval, rival: Interval, resolution: float) -> bool:
+    """Whether support for the prediction rules the rival out, or the draws have to decide between the two."""
+    if predicted.overlaps(rival):
+        # A tighter bound, say: support of the claim does not refute it, and the run has to.
+        return not rival.contains(predicted)
+    return 2 * resolution < max(rival.low - predicted.high, predicted.low - rival.high)
+
+
+def lacking(claim: Claim) -> list[str]:
+    """The settings at which nothing that would be believed instead is told apart from the claim."""
+    return [
+        str(setting)
+        for setting in claim.settings
+        if not any(
+            is_told_apart(claim.predicted_at(setting), rival, claim.resolution_at(setting))
+            for rival in rivals(claim, setting)
+        )
+    ]
+
+
+@pytest.mark.parametrize("claim", TRUE, ids=lambda c: c.name)
+def test_a_claim_is_told_from_its_rival_at_every_setting(claim):
+    if claim.name in WITHOUT_A_RIVAL:
+        assert lacking(claim), f"{claim.name} has a rival now: take it off the list"
+    else:
+        assert lacking(claim) == []
+
+
+def test_the_exceptions_are_claims_and_each_has_a_reason():
+    assert set(WITHOUT_A_RIVAL) <= {claim.name for claim in TRUE}
+    assert all(len(reason) > 20 for reason in WITHOUT_A_RIVAL.values())
+
+
+@pytest.mark.parametrize(
+    ("predicted", "rival", "apart"),
+    [
+        (Interval.point(1.0), Interval.point(1.5), True),
+        (Interval.point(1.0), Interval.point(1.2), False),
+        (Interval.at_most(1.0), Interval.at_least(1.3), True),
+        (Interval.at_most(1.0), Interval.at_least(1.1), False),
+        (Interval.at_most(1.0), Interval.at_most(0.5), True),
+        (Interval.at_most(1.0), Interval.at_most(1.5), False),
+        (Interval(0.9, 1.1), Interval.point(1.4), True),
+    ],
+)
+def test_rivals_are_told_apart_by_more_than_two_resolutions(predicted, rival, apart):
+    assert is_told_apart(predicted, rival, 0.12) == apart
