@@ -112,8 +112,6 @@ WITHOUT_A_RIVAL = {
     "variance-at-equal-numbers-of-features": TO_COME,
     "normaliser-of-trigonometric-features-is-not-positive": TO_COME,
     "normaliser-of-positive-features-is-positive": TO_COME,
-    "error-of-the-ratio-by-the-delta-method": TO_COME,
-    "weights-of-one-draw": TO_COME,
     "maxima-that-cancel": TO_COME,
     "a-maximum-over-the-past-is-causal": TO_COME,
     "a-maximum-over-all-positions-cancels-without-an-eps": TO_COME,

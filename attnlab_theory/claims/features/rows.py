@@ -1,7 +1,11 @@
-"""A row of attention from random features: its bias and its variance (docs/mathematics/features.md)."""
+"""A row of attention from random features: its bias, its error and the law of its weights.
+
+See docs/mathematics/features.md.
+"""
 
 import dataclasses
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -9,16 +13,14 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights, linear_attention
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.features.maps import MAPS, of_first
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval, exact, normal
+from attnlab_theory.stats import Bound, Interval, bounded, proportion
 from attnlab_theory.theory.features import pair, phase, rows
 from attnlab_theory.theory.features.estimator import Estimator
-
-EPS = float(np.finfo(np.float32).eps)
 
 
 class RatioOfMeans(Setting):
@@ -43,61 +45,63 @@ def _ratio_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return q, k, values.astype(np.float32)
 
 
-def _ratio_and_first_order(key: PRNGKeyArray, setting: RatioOfMeans) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The error of the output, and (numerator - c normaliser) / exact normaliser, whose mean is zero."""
+def _error(key: PRNGKeyArray, setting: RatioOfMeans) -> Float[Array, ""]:
+    """Of the output for one query."""
     q, k, v = (jnp.asarray(array, float) for array in _ratio_problem(setting.n, setting.d))
     projection = gaussian_projection(key, setting.projections, setting.d)
     features = MAPS[setting.estimator]
     phi_q = of_first(features(q[None], projection), setting.projections, setting.m)
-    phi_k = features(k, projection)
     exact_output = jnp.sum(attention_weights(q[None], k, scale=1.0)[0] * v)
-    estimates = (phi_q @ phi_k.T)[0]
-    first = jnp.sum(estimates * (v - exact_output)) / jnp.sum(jnp.exp(k @ q))
-    return linear_attention(phi_q, phi_k, v[:, None])[0, 0] - exact_output, first
-
-
-def _bias(key: PRNGKeyArray, setting: RatioOfMeans) -> Float[Array, ""]:
-    error, first = _ratio_and_first_order(key, setting)
-    return error - first
+    return linear_attention(phi_q, features(k, projection), v[:, None])[0, 0] - exact_output
 
 
 def _squared_error(key: PRNGKeyArray, setting: RatioOfMeans) -> Float[Array, ""]:
-    error, _ = _ratio_and_first_order(key, setting)
-    return error**2
+    return _error(key, setting) ** 2
 
 
 def _host_problem(setting: RatioOfMeans) -> tuple[np.ndarray, ...]:
     return tuple(array.astype(np.float64) for array in _ratio_problem(setting.n, setting.d))
 
 
-def _band(terms: tuple[float, float], m: int) -> Interval:
-    """Of a series' first term; what is left out is about its second, and the band is half as wide again."""
-    return Interval.around(terms[0] / m, 1.5 * abs(terms[1]) / m)
+@functools.cache
+def _moments(setting: RatioOfMeans) -> tuple[float, float]:
+    """The exact bias and mean square error."""
+    return rows.error_moments(setting.estimator, *_host_problem(setting), m=setting.m)
 
 
-def _bias_terms(setting: RatioOfMeans) -> tuple[float, float]:
-    return rows.bias(setting.estimator, *_host_problem(setting), m=setting.m)
+def _farthest(setting: RatioOfMeans) -> float:
+    """How far an output can be off: positive features make it a mean of the values, which reach from -1 to 1."""
+    q, k, v = _host_problem(setting)
+    weights = np.exp(k @ q) / np.sum(np.exp(k @ q))
+    return 1.0001 * (1 + abs(float(weights @ v)))
 
 
-def _error_terms(setting: RatioOfMeans) -> tuple[float, float]:
-    return rows.squared_error(setting.estimator, *_host_problem(setting), m=setting.m)
+def _error_bound(setting: RatioOfMeans) -> Bound:
+    return bounded(-_farthest(setting), _farthest(setting))
 
 
-LARGE_SAMPLE = "thousands of draws, each a smooth function of means over projections"
+def _squared_error_bound(setting: RatioOfMeans) -> Bound:
+    return bounded(0.0, _farthest(setting) ** 2)
+
+
+def _row(estimator: Estimator, m: int) -> RatioOfMeans:
+    return RatioOfMeans(estimator=estimator, n=8, d=2, projections=64, m=m)
+
+
+SOURCE = "mathematics/features.md#a-row-of-attention-is-a-ratio"
+POSITIVE_MAPS = {"the features are positive": lambda s: s.estimator in (Estimator.POSITIVE, Estimator.HYPERBOLIC)}
 
 BIAS = Claim(
     name="bias-of-the-ratio",
-    statement=r"Numerator and normaliser are unbiased, their ratio is not: its bias is $-\mathrm{Cov}(e, n)/m$ up "
-    r"to a term in $1/m^2$ ($e$, $n$: their errors for one projection).",
-    source="mathematics/features.md#a-row-of-attention-is-a-ratio; practical4/3h.1",
-    predict=lambda s: _band(_bias_terms(s), s.m),
-    # The first-order error has mean zero: without it the draws vary as 1/m, like the bias itself.
-    draw=_bias,
-    bound=normal(LARGE_SAMPLE),
-    resolution=lambda s: 0.15 * abs(_bias_terms(s)[0]) / s.m,
-    settings=tuple(
-        RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (16, 64, 256)
-    ),
+    statement=r"Numerator and normaliser $D$ are unbiased, their ratio is not: its bias is "
+    r"$\int_0^\infty \mathbb{E}[e\,e^{-tD}]\,dt$, close to $-\mathrm{Cov}(e, D)$ where $m$ is large.",
+    source=f"{SOURCE}; practical4/3h.1",
+    hypotheses=POSITIVE_MAPS,
+    predict=lambda s: Interval.point(_moments(s)[0]),
+    draw=_error,
+    bound=_error_bound,
+    resolution=lambda s: 0.45 * abs(_moments(s)[0]),
+    settings=tuple(_row(Estimator.POSITIVE, m) for m in (4, 16, 64)),
     stream="feature-ratios",
     chunk=256,
 )
@@ -106,49 +110,61 @@ UNBIASED = foil(
     BIAS,
     name="the-ratio-is-unbiased",
     statement="The kernel estimates are unbiased, therefore attention made of them is.",
-    source="mathematics/features.md#a-row-of-attention-is-a-ratio; practical4/3h.1",
+    source=f"{SOURCE}; practical4/3h.1",
     predict=Interval.point(0.0),
 )
 
+
+def _falling_faster(setting: RatioOfMeans) -> float:
+    """The mean square error at m = 2, divided by the square of the growth of m."""
+    return _moments(dataclasses.replace(setting, m=2))[1] * (2 / setting.m) ** 2
+
+
 ERROR = dataclasses.replace(
     BIAS,
-    name="error-of-the-ratio-by-the-delta-method",
-    statement=r"The mean square error of an output is $\mathrm{Var}(e)/m$ up to a term in $1/m^2$: its root falls "
-    r"as $m^{-1/2}$.",
-    source="mathematics/features.md#a-row-of-attention-is-a-ratio; practical4/3h.1",
-    predict=lambda s: _band(_error_terms(s), s.m),
+    name="error-of-the-ratio",
+    statement=r"The mean square error of an output is $\int_0^\infty t\,\mathbb{E}[e^2 e^{-tD}]\,dt$, so its root "
+    r"falls as $m^{-1/2}$ where $m$ is large.",
+    source=f"{SOURCE}; practical4/3h.1",
+    predict=lambda s: Interval.point(_moments(s)[1]),
     draw=_squared_error,
-    resolution=lambda s: 0.15 * _error_terms(s)[0] / s.m,
+    bound=_squared_error_bound,
+    resolution=lambda s: 0.45 * (_moments(s)[1] - _falling_faster(s)),
     settings=(
-        *(RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (16, 64, 256)),
-        *(RatioOfMeans(estimator=Estimator.HYPERBOLIC, n=8, d=4, projections=256, m=m) for m in (16, 64, 256)),
+        *(_row(Estimator.POSITIVE, m) for m in (4, 8, 16, 32)),
+        *(_row(Estimator.HYPERBOLIC, m) for m in (4, 8, 16)),
     ),
 )
 
 FALLS_FASTER = foil(
     ERROR,
     name="error-of-the-ratio-falls-as-one-over-m",
-    statement=r"The root mean square error of an output falls as $1/m$ from what it is at $m = 16$.",
-    source="mathematics/features.md#a-row-of-attention-is-a-ratio",
-    predict=lambda s: Interval.point(_error_terms(dataclasses.replace(s, m=16))[0] * 16 / s.m**2),
-    settings=tuple(
-        RatioOfMeans(estimator=Estimator.POSITIVE, n=8, d=4, projections=256, m=m) for m in (64, 128, 256)
-    ),
+    statement=r"The root mean square error of an output falls as $1/m$ from what it is at $m = 2$.",
+    source=SOURCE,
+    predict=lambda s: Interval.point(_falling_faster(s)),
+)
+
+DELTA_METHOD = foil(
+    ERROR,
+    name="delta-method-at-few-projections",
+    statement=r"The mean square error of an output is $\mathrm{Var}(e)/m$, as the delta method says, at any $m$.",
+    source=f"{SOURCE}, the first term of its series alone",
+    predict=lambda s: Interval.point(rows.delta_method(s.estimator, *_host_problem(s), m=s.m)[1]),
+    settings=tuple(_row(Estimator.POSITIVE, m) for m in (4, 8, 16)),
 )
 
 
-class MatrixEntry(Setting):
-    """The weight of one key for one query, of n each, made of f features."""
+class WeightOfOneKey(Setting):
+    """The weight of the key `offset` places away, for one of n queries and keys, made of f features."""
 
     estimator: Estimator
     n: int
     f: int
-    query: int
-    key: int
+    offset: Traced[int]
 
 
 RADIUS = 1.2**0.5
-"""Length of the queries and keys of the matrix: |q + k|^2 and |q - k|^2 run from 0 to 4.8."""
+"""Length of the queries and keys: |q + k|^2 and |q - k|^2 run from 0 to 4.8."""
 
 
 def _circle(n: int) -> np.ndarray:
@@ -162,46 +178,61 @@ def projections_of(estimator: Estimator, f: int) -> int:
     return f // phase.FEATURES_PER_PROJECTION[estimator]
 
 
-@functools.lru_cache(maxsize=8)
-def _matrix(seed: bytes, estimator: Estimator, n: int, f: int) -> np.ndarray:
-    key = jax.random.wrap_key_data(jnp.asarray(np.frombuffer(seed, np.uint32)))
-    points = jnp.asarray(_circle(n), float)
-    projection = gaussian_projection(key, projections_of(estimator, f), 2)
-    phi = MAPS[estimator](points, projection)
-    return np.asarray(linear_attention(phi, phi, jnp.eye(n)))
+@functools.cache
+def _weights_and_deviations(estimator: Estimator, n: int, f: int) -> tuple[np.ndarray, np.ndarray]:
+    """The exact weights of the first query, and the delta method's standard deviations of the estimated ones."""
+    points = _circle(n)
+    weights = np.exp(points @ points[0]) / np.sum(np.exp(points @ points[0]))
+    variances = rows.row_errors(pair.covariances(estimator, points[0], points), weights)
+    return weights, np.sqrt(variances / projections_of(estimator, f))
 
 
-def _entry(key: PRNGKeyArray, setting: MatrixEntry) -> float:
-    seed = np.asarray(jax.random.key_data(key)).tobytes()
-    return float(_matrix(seed, setting.estimator, setting.n, setting.f)[setting.query, setting.key])
+def _is_within(key: PRNGKeyArray, setting: WeightOfOneKey) -> Float[Array, ""]:
+    points = jnp.asarray(_circle(setting.n), float)
+    projection = gaussian_projection(key, projections_of(setting.estimator, setting.f), 2)
+    phi = MAPS[setting.estimator](points, projection)
+    found = linear_attention(phi[:1], phi, jnp.eye(setting.n))[0]
+    weights, deviations = _weights_and_deviations(setting.estimator, setting.n, setting.f)
+    within = jnp.abs(found - jnp.asarray(weights, float)) <= jnp.asarray(deviations, float)
+    return jnp.where(within[jnp.asarray(setting.offset).astype(int)], 1.0, 0.0)
 
 
-def _entry_band(setting: MatrixEntry) -> Interval:
-    """Six deviations of the delta method around the exact weight."""
+def _chance_within(setting: WeightOfOneKey) -> Interval:
     points = _circle(setting.n)
-    q = points[setting.query]
-    weights = np.exp(points @ q) / np.sum(np.exp(points @ q))
-    covariances = pair.covariances(setting.estimator, q, points)
-    variances = rows.row_errors(covariances, weights)
-    m = projections_of(setting.estimator, setting.f)
-    return Interval.around(weights[setting.key], 6 * (variances[setting.key] / m) ** 0.5)
+    _, deviations = _weights_and_deviations(setting.estimator, setting.n, setting.f)
+    chance = rows.chance_within(
+        setting.estimator,
+        points[0],
+        points,
+        setting.offset,
+        m=projections_of(setting.estimator, setting.f),
+        distance=deviations[setting.offset],
+    )
+    return Interval.around(chance, rows.CHANCE_ERROR)
 
 
-MATRIX = Claim(
-    name="weights-of-one-draw",
-    statement="Each weight of one approximated matrix lies within six of the delta method's deviations of the "
-    "exact one.",
-    source="mathematics/features.md#a-row-of-attention-is-a-ratio",
-    predict=_entry_band,
-    draw=_entry,
-    bound=exact(1000 * EPS),
-    resolution=4000 * EPS,
+WITHIN = Claim(
+    name="weights-within-one-deviation",
+    statement="A weight made of positive features lies within one of the delta method's deviations far more often "
+    "than a normal one would: rare projections make the deviation, and most draws hold none of them.",
+    source=f"{SOURCE}; Gil-Pelaez 1951",
+    hypotheses=POSITIVE_MAPS,
+    predict=_chance_within,
+    draw=_is_within,
+    bound=proportion(),
+    resolution=0.05,
     settings=tuple(
-        MatrixEntry(estimator=estimator, n=8, f=64, query=query, key=key)
-        for estimator in (Estimator.TRIGONOMETRIC, Estimator.POSITIVE)
-        for query in range(8)
-        for key in range(8)
+        WeightOfOneKey(estimator=estimator, n=8, f=f, offset=offset)
+        for estimator in (Estimator.POSITIVE, Estimator.HYPERBOLIC)
+        for f in (64, 256)
+        for offset in range(5)
     ),
+    rival=Rival(
+        statement="Estimated weights are nearly normal, and 68 % of them lie within one deviation.",
+        source="the normal law of the delta method",
+        predict=Interval.point(math.erf(0.5**0.5)),
+    ),
+    chunk=256,
 )
 
-CLAIMS = (BIAS, UNBIASED, ERROR, FALLS_FASTER, MATRIX)
+CLAIMS = (BIAS, UNBIASED, ERROR, FALLS_FASTER, DELTA_METHOD, WITHIN)

@@ -1,11 +1,13 @@
-"""A row of attention from random features is a ratio of two means: its bias and its variance by the delta method.
+"""A row of attention from random features is a ratio of two means: its law exactly, and by the delta method.
 
 Over m projections the numerator less c times the normaliser is e = sum_s alpha_s (v_s - c) r_s, in units of the
-exact normaliser, and the normaliser is 1 + n. Then c' - c = e / (1 + n) = e (1 - n + n^2 - ...), and moments of e
-and n are those of one projection over m, m^2, ...
+exact normaliser, and the normaliser is D = sum_s alpha_s r_s, whose mean is 1. The error of the output is e / D.
+Features that are positive make D positive, and then 1/D = integral of e^(-tD) dt: expectations of e / D are
+integrals over t of products of expectations for one projection.
 """
 
-from typing import NamedTuple
+import math
+from typing import assert_never
 
 import numpy as np
 import scipy.special
@@ -13,9 +15,21 @@ import scipy.special
 from attnlab_theory.theory.features import pair
 from attnlab_theory.theory.features.estimator import Estimator
 
+STEP = 0.15
+"""Between the nodes of the quadrature over one coordinate of a projection. The rule of trapezoids converges faster
+than any power for Gaussian integrals, and unlike Gauss's it stays accurate where the integrand oscillates."""
 
-def bias(estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int) -> tuple[float, float]:
-    """m times the bias of one output for m projections: the delta method, and the next term of its series.
+CHANCE_ERROR = 5e-4
+"""Of `chance_within`: four times what halving both steps of its two integrals changes."""
+
+_DEPTH = np.linspace(-14.0, 14.0, 561)
+"""ln t: below the lowest the integrands are shorter than 1e-6 of a unit, beyond the highest they have died away."""
+
+
+def delta_method(
+    estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int
+) -> tuple[float, float]:
+    """Bias and mean square error of one output for m projections, to first order in 1/m.
 
     Args:
         estimator: trigonometric, positive or hyperbolic.
@@ -25,24 +39,70 @@ def bias(estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m
         m: projections, independent.
 
     Returns:
-        -E[e n], and (E[e n^2] - 3 E[e n] E[n^2]) / m: with both the error is of order 1 / m^2.
+        -E[e n] / m and E[e^2] / m, with e and n = D - 1 of one projection.
+
+    Source: docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
     """
-    of = _moments(estimator, q, k, v)
-    return -of.en, (of.enn - 3 * of.en * of.nn) / m
+    weights = scipy.special.softmax(k @ q)
+    along = weights * (v - weights @ v)
+    covariances = pair.covariances(estimator, q, k)
+    return -float(along @ covariances @ weights) / m, float(along @ covariances @ along) / m
 
 
-def squared_error(
+def error_moments(
     estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray, *, m: int
 ) -> tuple[float, float]:
-    """m times the mean square error of one output for m projections: the delta method, and the next term.
+    """Bias and mean square error of one output for m projections, exactly.
 
-    Args: as `bias`.
+    Args:
+        estimator: positive or hyperbolic.
+        q: the query, [d], with d at most 2: the expectation of one projection is a quadrature in d dimensions.
+        k: keys, [s d].
+        v: one value of each key, [s].
+        m: projections, independent.
 
-    Returns:
-        E[e^2], and (-2 E[e^2 n] + 3 E[e^2] E[n^2] + 6 E[e n]^2) / m.
+    Raises:
+        ValueError: if the estimator's features may be negative, or d is larger than 2.
+
+    Source: docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
     """
-    of = _moments(estimator, q, k, v)
-    return of.ee, (-2 * of.een + 3 * of.ee * of.nn + 6 * of.en**2) / m
+    chances, ratios = _one_projection(estimator, q, k)
+    weights = scipy.special.softmax(k @ q)
+    error, normaliser = ratios @ (weights * (v - weights @ v)), ratios @ weights
+    t = np.exp(_DEPTH)
+    decay = np.exp(-np.outer(t / m, normaliser))
+    none, once, twice = (decay @ (chances * error**power) for power in (0, 1, 2))
+    mean = once * none ** (m - 1)
+    square = twice * none ** (m - 1) / m + (1 - 1 / m) * once**2 * none ** (m - 2) if m > 1 else twice
+    return float(np.trapezoid(mean * t, _DEPTH)), float(np.trapezoid(square * t**2, _DEPTH))
+
+
+def chance_within(
+    estimator: Estimator, q: np.ndarray, k: np.ndarray, key: int, *, m: int, distance: float
+) -> float:
+    """P(|w - alpha| <= distance) for the weight w that m projections give to one key, to within `CHANCE_ERROR`.
+
+    w exceeds x just where the numerator less x times the normaliser is positive: a mean over projections.
+
+    Args:
+        estimator, q, k: as of `error_moments`.
+        key: which one.
+        m: projections, independent.
+        distance: from the exact weight.
+
+    Raises:
+        ValueError: as `error_moments`.
+
+    Source: Gil-Pelaez 1951; docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
+    """
+    chances, ratios = _one_projection(estimator, q, k)
+    weights = scipy.special.softmax(k @ q)
+    normaliser = ratios @ weights
+    above = [
+        _chance_of_positive_sum(weights[key] * ratios[:, key] - (weights[key] + side) * normaliser, chances, m)
+        for side in (-distance, distance)
+    ]
+    return above[0] - above[1]
 
 
 def row_errors(covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -58,26 +118,33 @@ def row_errors(covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return weights**2 * np.maximum(relative, 0)
 
 
-class _Moments(NamedTuple):
-    """E[e^2], E[e n], E[n^2], E[e n^2] and E[e^2 n], the cumulants of one projection."""
+def _one_projection(estimator: Estimator, q: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Chances [w] of projections, and the relative estimates [w s] that each gives of the keys' kernel values."""
+    if q.size > 2:
+        raise ValueError(f"the quadrature is over all directions: d is at most 2, not {q.size}")
+    nodes = np.arange(-9.0, 9.0, STEP)
+    masses = np.exp(-(nodes**2) / 2) / np.sum(np.exp(-(nodes**2) / 2))
+    axes = np.meshgrid(*[nodes] * q.size, indexing="ij")
+    chances = np.prod(np.meshgrid(*[masses] * q.size, indexing="ij"), axis=0).ravel()
+    kept = chances > 1e-18
+    along = np.stack([axis.ravel()[kept] for axis in axes], axis=1) @ (q + k).T
+    lengths = np.sum((q + k) ** 2, axis=1)
+    match Estimator(estimator):
+        case Estimator.POSITIVE:
+            ratios = np.exp(along - lengths / 2)
+        case Estimator.HYPERBOLIC:
+            ratios = np.cosh(along) * np.exp(-lengths / 2)
+        case Estimator.TRIGONOMETRIC | Estimator.GENERALIZED | Estimator.DENSE as other:
+            raise ValueError(f"the exact law is known for positive and hyperbolic features, not for {other} ones")
+        case unknown:
+            assert_never(unknown)
+    return chances[kept], ratios
 
-    ee: float
-    en: float
-    nn: float
-    enn: float
-    een: float
 
-
-def _moments(estimator: Estimator, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> _Moments:
-    weights = scipy.special.softmax(k @ q)
-    along = weights * (v - weights @ v)
-    covariances = pair.covariances(estimator, q, k)
-    pairs = covariances[:, :, None] + covariances[None, :, :] + covariances[:, None, :]
-    third = pair.third_moments(estimator, q, k) - 1 - pairs
-    return _Moments(
-        ee=float(along @ covariances @ along),
-        en=float(along @ covariances @ weights),
-        nn=float(weights @ covariances @ weights),
-        enn=float(np.einsum("ijl,i,j,l->", third, along, weights, weights)),
-        een=float(np.einsum("ijl,i,j,l->", third, along, along, weights)),
-    )
+def _chance_of_positive_sum(values: np.ndarray, chances: np.ndarray, m: int) -> float:
+    """P(sum of m independent copies > 0), by inversion of the characteristic function."""
+    deviation = math.sqrt(chances @ values**2 - (chances @ values) ** 2)
+    log_t = np.linspace(-13.0, 5.0, 401)
+    t = np.exp(log_t) / (deviation * math.sqrt(m))
+    share = np.array([chances @ np.exp(1j * x * values) for x in t]) ** m
+    return 0.5 + float(np.trapezoid(np.imag(share), log_t)) / math.pi
