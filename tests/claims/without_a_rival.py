@@ -97,24 +97,6 @@ WITHOUT_A_RIVAL = {
     "sinusoidal-product": TO_COME,
     # features
     # ---
-    "features-are-unbiased": TO_COME,
-    "orthogonal-features-are-unbiased": TO_COME,
-    "quasi-monte-carlo-features-are-unbiased": TO_COME,
-    "sqrt-norms-are-biased": TO_COME,
-    "feature-error": TO_COME,
-    "feature-error-by-tilted-draws": TO_COME,
-    "naive-test-fails-correct-code": TO_COME,
-    "orthogonal-feature-error": TO_COME,
-    "published-orthogonal-bound": TO_COME,
-    "quasi-monte-carlo-error": TO_COME,
-    "relative-variance-as-the-kernel-vanishes": TO_COME,
-    "positive-features-are-exact-at-opposites": TO_COME,
-    "variance-at-equal-numbers-of-features": TO_COME,
-    "normaliser-of-trigonometric-features-is-not-positive": TO_COME,
-    "normaliser-of-positive-features-is-positive": TO_COME,
-    "maxima-that-cancel": TO_COME,
-    "a-maximum-over-the-past-is-causal": TO_COME,
-    "a-maximum-over-all-positions-cancels-without-an-eps": TO_COME,
     # cost
     # ---
     "layer-products": TO_COME,

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.features.maps import MAPS, of_first
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
@@ -75,15 +75,19 @@ def _failure_band(setting: FeatureRow) -> Interval:
 BY_LENGTH = tuple(
     FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=64, n=n, m=64) for n in (4, 16, 64)
 )
-BY_PROJECTIONS = (
-    *(FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=64, n=64, m=m) for m in (16, 64)),
-    FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=256, n=64, m=256),
+BY_PROJECTIONS = tuple(
+    FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=64, n=64, m=m) for m in (16, 32, 64)
 )
 BY_WIDTH = (
-    FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=9, keys=64, projections=64, n=64, m=64),
     BY_LENGTH[-1],
-    FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=36, keys=64, projections=64, n=64, m=64),
+    *(FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=d, keys=64, projections=64, n=64, m=64) for d in (25, 36)),
 )
+
+
+def _one_error_for_all(setting: FeatureRow) -> Interval:
+    q, k = (array.astype(np.float64) for array in _row_problem(setting.keys, setting.d))
+    return Interval.point(theory.not_positive_if_keys_err_alike(q, k[: setting.n], m=setting.m))
+
 
 NORMALISER = Claim(
     name="normaliser-of-trigonometric-features-is-not-positive",
@@ -95,7 +99,12 @@ NORMALISER = Claim(
     predict=_failure_band,
     draw=_normaliser_fails,
     bound=proportion(),
-    resolution=0.08,
+    resolution=lambda s: min(0.08, 0.45 * (_one_error_for_all(s).low - _failure_band(s).high)),
+    rival=Rival(
+        statement="All keys err alike, so that more of them do not help.",
+        source="the covariances of the keys replaced by the products of their deviations",
+        predict=_one_error_for_all,
+    ),
     settings=tuple(dict.fromkeys((*BY_LENGTH, *BY_WIDTH, *BY_PROJECTIONS))),
     stream="feature-rows",
     chunk=128,
@@ -107,7 +116,12 @@ NORMALISER_OF_POSITIVE = dataclasses.replace(
     statement="The normaliser made of positive features is positive whatever is drawn.",
     source="mathematics/features.md#the-sign-of-the-normalizer; Choromanski et al. 2021; practical4/3h.3",
     predict=Interval.point(0.0),
-    resolution=0.01,
+    resolution=0.005,
+    rival=Rival(
+        statement="Positive features too fail in one row of fifty.",
+        source="the smallest share that a user would notice",
+        predict=Interval.at_least(0.02),
+    ),
     settings=(FeatureRow(estimator=Estimator.POSITIVE, d=16, keys=64, projections=64, n=64, m=64),),
 )
 

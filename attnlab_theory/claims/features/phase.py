@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import generalized_exponential_features, positive_features
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.features.maps import MAPS
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_projection
@@ -132,8 +132,16 @@ HYPOTHESES = {
     "d >= 2": lambda s: s.d >= 2,
 }
 
-DISTANCES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 28.0)
+DISTANCES = (0.5, 1.5, 2.0, 4.0, 8.0, 16.0, 28.0)
 SUM = 0.5
+
+
+def _of_the_other(setting: OneProjection) -> float:
+    """The relative variance of positive features for trigonometric ones, and the other way round."""
+    positive = setting.estimator is Estimator.POSITIVE
+    other = Estimator.TRIGONOMETRIC if positive else Estimator.POSITIVE
+    return _predicted(dataclasses.replace(setting, estimator=other))
+
 
 BREAKS = Claim(
     name="relative-variance-as-the-kernel-vanishes",
@@ -146,6 +154,11 @@ BREAKS = Claim(
     draw=_square,
     bound=_bound,
     resolution=lambda s: RESOLUTION * _predicted(s),
+    rival=Rival(
+        statement=r"Positive features suffer from a long $x - y$, and trigonometric ones do not.",
+        source="the two laws exchanged",
+        predict=lambda s: Interval.point(_of_the_other(s)),
+    ),
     settings=tuple(
         one_projection(e, SUM, square)
         for e in (Estimator.TRIGONOMETRIC, Estimator.POSITIVE)
@@ -216,10 +229,15 @@ OPPOSITES = exact_claim(
     predict=Interval.point(0.0),
     draw=_opposites_error,
     rounding=_opposites_rounding,
+    rival=Rival(
+        statement="Some projection is off by a hundredth.",
+        source="the smallest error that would matter: the mean over 10,000 projections has it where L = 1",
+        predict=Interval.at_least(0.01),
+    ),
     settings=tuple(OppositePoints(d=WIDTH, m=64, norm=norm) for norm in (0.5, 1.0, 2.0, 3.0)),
 )
 
-SUMS = (0.3, 0.8, 2.0, 4.0, 6.0, 9.0)
+SUMS = (0.4, 0.8, 2.0, 4.0, 6.0, 9.0)
 DIFFERENCES = (0.3, 0.8, 2.0, 3.5, 5.0, 7.0, 9.0)
 """L and D in the phase diagram: fine enough to show where generalized exponential features win although D < L."""
 
@@ -240,7 +258,12 @@ PHASES = dataclasses.replace(
     predict=lambda s: Interval.point(per_feature(s)),
     draw=lambda key, s: regions.FEATURES_PER_PROJECTION[s.estimator] * _square(key, s),
     bound=lambda s: known_variance(1.01 * regions.FEATURES_PER_PROJECTION[s.estimator] ** 2 * _square_variance(s)),
-    resolution=lambda s: 0.3 * per_feature(s),
+    resolution=lambda s: {1: 0.3, 2: 0.24}[regions.FEATURES_PER_PROJECTION[s.estimator]] * per_feature(s),
+    rival=Rival[OneProjection](
+        statement="Positive and generalized exponential maps make two features of a projection, the others one.",
+        source="numbers of features exchanged",
+        predict=lambda s: Interval.point((3 - regions.FEATURES_PER_PROJECTION[s.estimator]) * _predicted(s)),
+    ),
     settings=tuple(
         one_projection(e, total, difference)
         for e in theory.ESTIMATORS

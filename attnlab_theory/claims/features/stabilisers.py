@@ -23,7 +23,7 @@ from attnlab_theory.attention import (
     seen_key_shift,
 )
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.identities.leaks import leaks, random_tokens
 from attnlab_theory.sampling import gaussian_projection
@@ -106,6 +106,14 @@ def _rounding(setting: StabilisedRow) -> float:
     return 8 * EPS * (setting.norm**2 / 2 + 6 * setting.norm + setting.m + setting.t)
 
 
+def _moves(statement: str, least: float) -> Rival:
+    return Rival(
+        statement=statement,
+        source="the smallest change that would matter, as an eps of 0.001 makes it",
+        predict=Interval.at_least(least),
+    )
+
+
 CANCELS = exact_claim(
     name="maxima-that-cancel",
     statement="Subtracting each query's largest log feature, or one number from all keys, moves no weight.",
@@ -114,6 +122,7 @@ CANCELS = exact_claim(
     predict=Interval.point(0.0),
     draw=_change,
     rounding=_rounding,
+    rival=_moves("Some weight moves by a thousandth.", 0.001),
     settings=tuple(
         StabilisedRow(subtracted=subtracted, t=16, d=16, m=64, norm=norm, eps=0.0)
         for subtracted in (Subtracted.EACH_QUERY, Subtracted.ALL_KEYS, Subtracted.EACH_QUERY_AND_ALL_KEYS)
@@ -225,6 +234,7 @@ SEEN_SO_FAR = exact_claim(
     predict=Interval.point(0.0),
     draw=_movement,
     rounding=CAUSAL_ROUNDING,
+    rival=_moves("Some output moves by a thousandth.", 0.001),
     settings=(
         CausalRow(maximum=Maximum.SO_FAR, t=6, d=4, m=8, eps=0.0),
         CausalRow(maximum=Maximum.SO_FAR, t=6, d=4, m=8, eps=1e-3),

@@ -3,14 +3,16 @@
 See docs/mathematics/features.md.
 """
 
+import dataclasses
 import math
+from typing import assert_never
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import positive_features
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.features import pair as problem
 from attnlab_theory.claims.features.pair import PairOfPoints, pair
 from attnlab_theory.claims.setting import Setting, Traced
@@ -35,6 +37,20 @@ def _settings(estimator: Estimator) -> tuple[PairOfPoints, ...]:
     )
 
 
+def _slipped(setting: PairOfPoints) -> float:
+    """The error with one thing forgotten in its derivation."""
+    second, m = theory.moment(problem.powers(setting), 2), setting.m
+    match setting.estimator:
+        case Estimator.TRIGONOMETRIC | Estimator.HYPERBOLIC:
+            return (second - 1) / (2 * m)
+        case Estimator.POSITIVE | Estimator.DENSE:
+            return second / m
+        case Estimator.GENERALIZED:
+            return (second / (1 - 4 * setting.a) ** (setting.d / 2) - 1) / m
+        case _:
+            assert_never(setting.estimator)
+
+
 ERROR = Claim(
     name="feature-error",
     statement=r"The relative mean squared error of $m$ projections is $1/m$ times $\cosh D - 1$ (trigonometric), "
@@ -45,7 +61,13 @@ ERROR = Claim(
     predict=lambda s: Interval.point(problem.error(s)),
     draw=problem.draw,
     bound=problem.squared_error_bound,
-    resolution=lambda s: 0.2 * problem.error(s),
+    resolution=lambda s: 0.15 * problem.error(s),
+    rival=Rival(
+        statement="Two features of one projection count as two projections; or the one is not taken off the second "
+        "moment (positive and dense exponential features); or its prefactor is not squared (generalized ones).",
+        source="slips in the derivation",
+        predict=lambda s: Interval.point(_slipped(s)),
+    ),
     settings=tuple(
         setting
         for estimator in (
@@ -112,6 +134,13 @@ def _tilted_variance(setting: TiltedPair) -> float:
     return math.exp(2 * setting.sum_square) / 16
 
 
+def _of_the_other(setting: TiltedPair) -> float:
+    """The error of hyperbolic features for positive ones, and the other way round."""
+    positive = setting.estimator is Estimator.POSITIVE
+    swapped = Estimator.HYPERBOLIC if positive else Estimator.POSITIVE
+    return problem.error(dataclasses.replace(setting, estimator=swapped))
+
+
 def _tilted(estimator: Estimator, length: float, tilt: float) -> TiltedPair:
     return TiltedPair(**pair(estimator, 1, length, 2 * length).fields(), tilt=tilt)
 
@@ -130,6 +159,11 @@ TILTED = Claim(
     draw=_tilted_square,
     bound=lambda s: known_variance(1.01 * _tilted_variance(s)),
     resolution=lambda s: 0.2 * problem.error(s),
+    rival=Rival(
+        statement="Positive features have the error of hyperbolic ones, and these that of positive ones.",
+        source="the sign of a projection, used once or twice",
+        predict=lambda s: Interval.point(_of_the_other(s)),
+    ),
     settings=tuple(
         _tilted(estimator, length, tilt)
         for estimator, tilt in ((Estimator.POSITIVE, 1.5), (Estimator.HYPERBOLIC, 2.0))
@@ -164,8 +198,17 @@ NAIVE = Claim(
     predict=lambda s: Interval.point(theory.naive_test_failure(s.sum_square, s.draws, s.tolerance)),
     draw=_fails,
     bound=proportion(),
-    resolution=0.2,
-    settings=(NaiveTest(draws=100_000, sum_square=2.0, tolerance=0.1),),
+    resolution=0.1,
+    rival=Rival(
+        statement="The mean of so many draws is normal, with their variance.",
+        source="the central limit theorem, where it does not hold yet",
+        predict=lambda s: Interval.point(theory.naive_test_failure_if_normal(s.sum_square, s.draws, s.tolerance)),
+    ),
+    settings=(
+        NaiveTest(draws=100_000, sum_square=2.0, tolerance=0.1),
+        NaiveTest(draws=10_000, sum_square=2.0, tolerance=0.3),
+        NaiveTest(draws=1000, sum_square=1.5, tolerance=0.3),
+    ),
     chunk=16,
 )
 

@@ -36,6 +36,16 @@ def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]
     return float(np.clip(scipy.special.ndtr(z) + correction, 0, 1)), abs(correction)
 
 
+def not_positive_if_keys_err_alike(q: np.ndarray, k: np.ndarray, *, m: int) -> float:
+    """P(normaliser <= 0) by the normal law, were the errors of all keys one and the same number times their sizes.
+
+    Args: as `not_positive`.
+    """
+    weights = scipy.special.softmax(k @ q)
+    deviation = float(weights @ np.sqrt(np.diag(pair.covariances(Estimator.TRIGONOMETRIC, q, k))))
+    return float(scipy.special.ndtr(-math.sqrt(m) / deviation))
+
+
 def cumulants(q: np.ndarray, k: np.ndarray) -> tuple[float, float]:
     """Second and third cumulant of one projection's normaliser, in units of the exact normaliser."""
     weights = scipy.special.softmax(k @ q)

@@ -178,6 +178,15 @@ def tilted_square_variance(length: float, tilt: float) -> float:
     return math.expm1((2 - tilt) ** 2 * length)
 
 
+def naive_test_failure_if_normal(length: float, draws: int, tolerance: float) -> float:
+    """The same by the central limit theorem: the mean taken as normal, with the variance of a squared error.
+
+    Args: as `naive_test_failure`.
+    """
+    deviation = math.sqrt(squared_error_variance(positive(length), 1) / draws) / math.expm1(length)
+    return math.erfc(tolerance / deviation / math.sqrt(2))
+
+
 def naive_test_failure(length: float, draws: int, tolerance: float) -> float:
     """P(the mean of `draws` squared errors of one positive product is off by more than a relative `tolerance`).
 
