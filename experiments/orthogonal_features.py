@@ -16,16 +16,15 @@ def draw_figure(findings: Findings):
         columns=2,
         size=(10.4, 4.4),
     )
-    errors = findings.of(NAME, difference_square=0.5, sum_square=0.5)
     for series, estimator in enumerate(("hyperbolic", "trigonometric")):
-        chosen = Findings(f.times(f.setting["m"]) for f in errors.of(NAME, estimator=estimator))
-        square = Findings(f for f in chosen if f.setting["m"] == f.setting["d"])
+        errors = findings.of(NAME, difference_square=0.5, sum_square=0.5, estimator=estimator)
+        square = Findings(f.times(f.setting["m"]) for f in errors if f.setting["m"] == f.setting["d"])
         style.draw_predicted(left, square, "d", series=series, label=f"{estimator}, orthogonal")
         style.draw_measured(left, square, "d", series=series)
     # L = D here, so both estimators have the same error with independent projections.
-    independent = square[0].rival
-    assert independent is not None
-    level = square[0].setting["m"] * independent.predicted.low
+    widest = findings.of(NAME, estimator="trigonometric", d=16)[0]
+    assert widest.rival is not None
+    level = widest.setting["m"] * widest.rival.predicted.low
     left.axhline(level, color=style.REFUTED, linestyle=(0, (4, 3)), label="refuted: as independent ones")
     left.set(
         xscale="log",

@@ -18,7 +18,7 @@ from tests.toys import Coin, coin_claim
 
 FINDING_KEYS = [
     "experiment", "claim", "statement", "source", "setting", "predicted", "measured", "draws",
-    "error_rate", "resolution", "bound", "verdict", "expect",
+    "error_rate", "resolution", "bound", "verdict", "expect", "variance", "rival",
 ]  # fmt: skip
 RUN_KEYS = ["seed", "budget", "commit", "versions", "processor", "command", "seconds", "family_error_rate"]
 

@@ -1,4 +1,4 @@
-"""Does a check catch a bug? One counterexample, or one REFUTED, is a kill."""
+"""Does a check catch a bug? One counterexample, one REFUTED, or draws of too large a variance are a kill."""
 
 import collections
 import concurrent.futures
@@ -10,16 +10,17 @@ from typing import Any
 
 import jax
 
-from attnlab_theory.claims import Claim, Verdict, check
+from attnlab_theory.claims import Claim, Finding, Verdict, check
 from attnlab_theory.identities import Identity
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import VarianceState
 
 CASES = 12
 """Random cases that an identity gets to catch a bug."""
 
 ERROR_RATE = 1e-9
-"""With which a claim may call right code wrong."""
+"""With which a claim may refute right code. That right code has too large a variance is found at 1e-6."""
 
 MAX_DRAWS = 2**17
 
@@ -150,8 +151,8 @@ def _by_identity(bug: Bug, identity: Identity[Any], cases: int) -> Evidence:
 
 def _by_claim(bug: Bug, claim: Claim[Any]) -> Evidence:
     found = check(claim, key=key_for(0, "museum", claim.name), error_rate=ERROR_RATE, max_draws=MAX_DRAWS)
-    refuted = [finding for finding in found if finding.verdict == Verdict.REFUTED]
-    finding = (refuted or list(found))[0]
+    guilty = [finding for finding in found if finding.verdict == Verdict.REFUTED or _is_strained(finding)]
+    finding = (guilty or list(found))[0]
     low, high = finding.predicted.low, finding.predicted.high
     nearest = min((low, high), key=lambda end: abs(end - finding.measured.centre))
     return Evidence(
@@ -160,12 +161,17 @@ def _by_claim(bug: Bug, claim: Claim[Any]) -> Evidence:
         column=claim.name,
         statement=claim.statement,
         source=claim.source,
-        caught=bool(refuted),
+        caught=bool(guilty),
         observed=finding.measured.centre,
         allowed=nearest,
         deviation=abs(finding.measured.centre - nearest),
         margin=finding.measured.width / 2,
         cases=finding.draws,
         says=f"{finding.verdict}: predicted {nearest:.4g}, measured {finding.measured.low:.4g} to "
-        f"{finding.measured.high:.4g} in {finding.draws:,} draws",
+        f"{finding.measured.high:.4g} in {finding.draws:,} draws"
+        + (", which vary more than right code's" if _is_strained(finding) else ""),
     )
+
+
+def _is_strained(finding: Finding) -> bool:
+    return finding.variance is not None and finding.variance.state == VarianceState.STRAINED

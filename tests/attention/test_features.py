@@ -130,7 +130,7 @@ def test_gradients_are_slopes(features):
         assert abs(float(jax.grad(total)(0.0)) - slope) <= 1e3 * step**2 + 1e2 * float(np.finfo(float).eps) / step
 
 
-@pytest.mark.parametrize("a", [0.125, 0.2, float("inf")])
+@pytest.mark.parametrize("a", [0.25, 0.3, float("inf")])
 def test_a_traced_parameter_that_is_too_large_gives_nan(a):
     x, w = jnp.asarray(X, FLOAT), jnp.asarray(Y, FLOAT)
     assert np.isnan(np.asarray(jax.jit(lambda a: generalized_exponential_features(x, w, a=a))(a))).all()
@@ -169,9 +169,9 @@ def test_overflow_is_reported_with_the_norm_that_did_it(features):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"a": 0.125}, "a must be less than 1/8, not 0.125"),
-        ({"a": 0.2}, "a must be less than 1/8, not 0.2"),
-        ({"a": float("nan")}, "a must be less than 1/8, not nan"),
+        ({"a": 0.25}, "a must be less than 1/4, not 0.25"),
+        ({"a": 0.3}, "a must be less than 1/4, not 0.3"),
+        ({"a": float("nan")}, "a must be less than 1/4, not nan"),
         ({"a": -float("inf")}, "a must be finite"),
         ({"a": "x"}, "a must be one real number, not 'x'"),
         ({"a": None}, "a must be one real number, not None"),
@@ -184,17 +184,17 @@ def test_bad_parameters_of_generalized_features_are_refused(options, message):
             features(POINTS, PROJECTION, **options)
 
 
-def test_a_parameter_that_float32_rounds_up_to_an_eighth_is_refused():
+def test_a_parameter_that_float32_rounds_up_to_a_quarter_is_refused():
     x, w = (each.astype(jnp.float32) for each in (POINTS, PROJECTION))
-    with pytest.raises(ValueError, match=r"a must be less than 1/8, not 0\.1249999999, in float32"):
-        generalized_exponential_features(x, w, a=0.125 - 1e-10)
+    with pytest.raises(ValueError, match=r"a must be less than 1/4, not 0\.2499999999, in float32"):
+        generalized_exponential_features(x, w, a=0.25 - 1e-10)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"a": jnp.array([0.0, 0.125, 0.0])}, "a must be less than 1/8, not 0.125"),
+        ({"a": jnp.array([0.0, 0.25, 0.0])}, "a must be less than 1/4, not 0.25"),
         ({"a": jnp.zeros(2)}, "width must agree: x has 3, a has 2, basis has 3"),
         ({"a": 0.0}, "a must have 1 axes"),
         ({"basis": jnp.eye(3)[:, :2]}, "directions must agree: a has 3, basis has 2"),
