@@ -97,20 +97,6 @@ WITHOUT_A_RIVAL = {
     "sinusoidal-product": TO_COME,
     # features
     # ---
-    # cost
-    # ---
-    "layer-products": TO_COME,
-    "mixing-overtakes": TO_COME,
-    "generation-products": TO_COME,
-    "generation-with-padding-or-without-a-cache": TO_COME,
-    "mixer-products": TO_COME,
-    "mixer-traffic": TO_COME,
-    "exact-attention-becomes-dearer": TO_COME,
-    "whole-mixer-products": TO_COME,
-    "operations-of-recurrence-and-attention": TO_COME,
-    "largest-array": TO_COME,
-    "products-that-wait-for-one-another": TO_COME,
-    "a-walk-counts-every-turn-of-a-loop": TO_COME,
     # limits
     # ---
     "linear-recurrence-gradient": TO_COME,

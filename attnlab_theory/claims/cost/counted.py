@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval
 
@@ -38,6 +38,11 @@ def counted(measure: Callable[[P], int]) -> Callable[[PRNGKeyArray, P], Scalar]:
     return draw
 
 
+def counted_rival(*, statement: str, source: str, predict: Callable[[P], int]) -> Rival[P]:
+    """Another whole number that would be believed instead."""
+    return Rival(statement=statement, source=source, predict=_whole(predict))
+
+
 def counted_claim(
     *,
     name: str,
@@ -47,6 +52,7 @@ def counted_claim(
     predict: Callable[[P], int],
     measure: Callable[[P], int],
     settings: tuple[P, ...],
+    rival: Rival[P] | None = None,
 ) -> Claim[P]:
     """A claim that what is counted is a whole number known beforehand."""
     return exact_claim(
@@ -58,6 +64,7 @@ def counted_claim(
         draw=counted(measure),
         rounding=WHOLE,
         settings=settings,
+        rival=rival,
     )
 
 
@@ -70,5 +77,13 @@ def counted_foil(
     predict: Callable[[P], int],
     settings: tuple[P, ...],
 ) -> Claim[P]:
-    """A counted claim with another number predicted, a wrong one."""
-    return foil(claim, name=name, statement=statement, source=source, predict=_whole(predict), settings=settings)
+    """A counted claim with another number predicted, a wrong one, judged on the very same count."""
+    return foil(
+        claim,
+        name=name,
+        statement=statement,
+        source=source,
+        predict=_whole(predict),
+        settings=settings,
+        stream=claim,
+    )

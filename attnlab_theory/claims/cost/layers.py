@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.attention.caching import decode_step, empty_cache
-from attnlab_theory.claims.cost.counted import counted_claim, counted_foil, shape
+from attnlab_theory.claims.cost.counted import counted_claim, counted_foil, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers as theory
@@ -77,6 +77,11 @@ LAYER = counted_claim(
     predict=lambda s: theory.products(s.part, s.t, s.d),
     measure=lambda s: part_cost(s.part, s.t, s.d).matrix_products,
     settings=tuple(LayerPart(part=part, t=t, d=64) for part in Part for t in LENGTHS),
+    rival=counted_rival(
+        statement=r"A product of an $a\times b$ and a $b\times c$ matrix costs $abc$ operations.",
+        source="a multiplication and an addition counted as one",
+        predict=lambda s: theory.products(s.part, s.t, s.d) // 2,
+    ),
 )
 
 
@@ -143,6 +148,12 @@ CROSSING = counted_claim(
         *(MixingAndRival(d=d, rival=rival, cached=False) for d in (16, 64, 256) for rival in Rival),
         *(MixingAndRival(d=4, rival=rival, cached=True) for rival in Rival),
     ),
+    rival=counted_rival(
+        statement="A causal mask halves the scores of one pass and doubles its crossings; a cache computes "
+        "them one by one and changes nothing.",
+        source="the factor 2 between one pass and a cache, given to the wrong one of the two",
+        predict=lambda s: theory.crossing(s.d, s.rival, cached=not s.cached),
+    ),
 )
 
 DOMINATES_AT_WIDTH = counted_foil(
@@ -197,6 +208,13 @@ CACHED = counted_claim(
     settings=tuple(
         Generation(t=t, d=16, batch=batch, vocabulary=50) for t, batch in ((1, 1), (6, 1), (6, 4), (12, 4))
     ),
+    rival=counted_rival(
+        statement="Each token is mixed with the tokens before it: $2T(T - 1)d$.",
+        source="the token itself left out of what it looks at",
+        predict=lambda s: (
+            theory.generation(s.t, s.d, batch=s.batch, vocabulary=s.vocabulary) - 4 * s.batch * s.t * s.d
+        ),
+    ),
 )
 
 READOUT_WITHOUT_BATCH = counted_foil(
@@ -215,6 +233,13 @@ class PaddedGeneration(Setting):
     t: int
     d: int
     capacity: int
+
+
+def _too_few(setting: PaddedGeneration) -> int:
+    if setting.capacity:
+        return theory.generation(setting.t, setting.d)
+    t, d = setting.t, setting.d
+    return 12 * t**2 * d**2 + 4 * t**3 * d // 3
 
 
 def _generated_otherwise(setting: PaddedGeneration) -> int:
@@ -244,6 +269,12 @@ OTHERWISE = counted_claim(
     ),
     measure=_generated_otherwise,
     settings=tuple(PaddedGeneration(t=t, d=16, capacity=capacity) for t in (4, 16) for capacity in (0, 16, 128)),
+    rival=counted_rival(
+        statement=r"A cache of fixed length pays for what it holds; without a cache the sums are $12T^2d^2 + "
+        r"\frac{4}{3}T^3d$.",
+        source="the places that are still empty left out; sums over $i$ replaced by integrals",
+        predict=_too_few,
+    ),
 )
 
 CLAIMS = (LAYER, CROSSING, DOMINATES_AT_WIDTH, CACHED, READOUT_WITHOUT_BATCH, OTHERWISE)

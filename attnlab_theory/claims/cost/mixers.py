@@ -14,7 +14,7 @@ from attnlab_theory.attention import mixers, positive_features
 from attnlab_theory.attention.linear import CHUNK
 from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
 from attnlab_theory.attention.sparse import SLIDING_BLOCK
-from attnlab_theory.claims.cost.counted import counted_claim, shape
+from attnlab_theory.claims.cost.counted import counted_claim, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers, linear
@@ -165,9 +165,13 @@ def whole_cost(whole: WholeMixer) -> Cost:
     return count(mixed, shape(whole.t, WIDTH), Projections(square, square, square), recipe.further(whole.t))
 
 
+def _projection(whole: WholeMixer) -> int:
+    return layers.projections(whole.t, WIDTH) // 4
+
+
 def _predicted(whole: WholeMixer) -> int:
     recipe = RECIPES[whole.name]
-    return recipe.projections * layers.projections(whole.t, WIDTH) // 4 + recipe.mixing(whole.t, whole.causal)
+    return recipe.projections * _projection(whole) + recipe.mixing(whole.t, whole.causal)
 
 
 PRODUCTS = counted_claim(
@@ -185,6 +189,11 @@ PRODUCTS = counted_claim(
         for causal in (False, True)
         for t in (64, 256)
         if causal or name != MixerName.CACHED
+    ),
+    rival=counted_rival(
+        statement="A whole mixer projects its output as well.",
+        source="one projection too many, that of a layer around the mixer",
+        predict=lambda s: _predicted(s) + _projection(s),
     ),
 )
 

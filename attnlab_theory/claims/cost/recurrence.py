@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, blocked_attention
 from attnlab_theory.claims.claim import foil
-from attnlab_theory.claims.cost.counted import counted, counted_claim, counted_foil, shape
+from attnlab_theory.claims.cost.counted import counted, counted_claim, counted_foil, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count, longest_chain
 from attnlab_theory.theory.cost import recurrence as theory
@@ -76,7 +76,25 @@ OPERATIONS = counted_claim(
     predict=lambda s: theory.products(s.kind, s.t, s.d),
     measure=lambda s: layer_cost(s).matrix_products,
     settings=LAYERS,
+    rival=counted_rival(
+        statement=r"A recurrent layer costs $2Td^2$ operations, attention $2T^2d$.",
+        source="one of two products left out: that with the inputs, or the mean of the values",
+        predict=lambda s: theory.products(s.kind, s.t, s.d) // 2,
+    ),
 )
+
+
+def _too_small(layer: TokenLayer) -> int:
+    match layer.kind:
+        case LayerKind.PLAIN:
+            return theory.largest_array(layer.kind, layer.t, layer.d)
+        case LayerKind.BLOCKED:
+            return theory.largest_array(layer.kind, layer.t, layer.d // layer.heads)
+        case LayerKind.RECURRENT:
+            return theory.largest_array(layer.kind, 1, layer.d)
+        case _:
+            assert_never(layer.kind)
+
 
 LARGEST = counted_claim(
     name="largest-array",
@@ -86,6 +104,12 @@ LARGEST = counted_claim(
     predict=lambda s: theory.largest_array(s.kind, s.t, s.d, heads=s.heads, block=BLOCK),
     measure=lambda s: layer_cost(s).largest,
     settings=LAYERS,
+    rival=counted_rival(
+        statement="Heads share one matrix of weights, blocks hold the output of one head, and a recurrent layer "
+        "one state.",
+        source="ann-hw3/5.1, as submitted, for heads; what is held at one moment only, for the others",
+        predict=_too_small,
+    ),
 )
 
 WAITING = counted_claim(
@@ -95,6 +119,11 @@ WAITING = counted_claim(
     predict=lambda s: theory.chain(s.kind, s.t),
     measure=lambda s: longest_chain(_work(s)[0], *_work(s)[1]),
     settings=tuple(layer for layer in LAYERS if layer.t <= 512),
+    rival=counted_rival(
+        statement=r"In any layer $\log_2 T$ products wait for one another.",
+        source="the depth of a parallel scan, which a linear recurrence allows",
+        predict=lambda s: s.t.bit_length() - 1,
+    ),
 )
 
 HEADS_SHARE = counted_foil(
@@ -135,6 +164,11 @@ WALKED = counted_claim(
     predict=lambda s: 2 * s.steps * s.d**2,
     measure=lambda s: count(_loop(s)[0], *_loop(s)[1]).matrix_products,
     settings=tuple(ProductLoop(steps=steps, d=64) for steps in (2, 512)),
+    rival=counted_rival(
+        statement=r"The body of a loop counts once, $2d^2$.",
+        source="XLA's own cost analysis",
+        predict=lambda s: 2 * s.d**2,
+    ),
 )
 
 XLA_COUNTS = foil(
