@@ -17,9 +17,12 @@ def draw_figure(findings: Findings):
         chosen = reached.of("dispersal-is-reached", peak=peak)
         style.draw_predicted(sharp, chosen, "n", series=series, label=f"$M = {peak:g}$")
         style.draw_measured(sharp, chosen, "n", series=series)
+    keys = findings.of("dispersal", d=4, peak=4.0)
+    style.draw_predicted(sharp, keys, "n", series=3, label="random keys, $d = 4$, $M = 4$, mean")
+    style.draw_measured(sharp, keys, "n", series=3)
     grown = findings.of("scores-that-grow-like-ln-n-stay-sharp")
-    style.draw_predicted(sharp, grown, "n", series=3, label=r"$M$ grows like $\frac{1}{2}\ln n$")
-    style.draw_measured(sharp, grown, "n", series=3)
+    style.draw_predicted(sharp, grown, "n", series=4, label=r"a key asked for with $1.25\ln n$, $d = 32$: at least")
+    style.draw_measured(sharp, grown, "n", series=4)
     sharp.set_xscale("log", base=2)
     sharp.set(
         yscale="log",
@@ -28,7 +31,7 @@ def draw_figure(findings: Findings):
         title=r"The most that one key can weigh, scores between $\pm M$",
     )
     sharp.legend(loc="lower left")
-    chosen = findings.of("a-sink-scales-the-output")
+    chosen = findings.of("a-sink-scales-the-output", n=16)
     style.draw_predicted(sink, chosen, "beta", label="with a sink: $Z/(Z + 1)$")
     style.draw_measured(sink, chosen, "beta")
     plain = findings.of("low-scores-silence-attention-without-a-sink")
