@@ -9,16 +9,16 @@ def draw_figure(findings: Findings):
     """The tokens' diameter against the number of layers, without and with a skip connection."""
     from attnlab_theory.report import style
 
-    figure, (pure, skip) = style.panels(
+    figure, (pure, skip, cubes) = style.panels(
         "Every layer of pure self-attention cubes small distances between tokens; a skip connection keeps them",
-        columns=2,
+        columns=3,
     )
     pairs = findings.of("two-tokens-collapse", skip=False)
     for series, diameter in enumerate(style.series_of(pairs, "diameter")):
         chosen = pairs.of("two-tokens-collapse", diameter=diameter)
         style.draw_predicted(pure, chosen, "layers", series=series, label=f"two tokens, $D = {diameter:g}$")
         style.draw_measured(pure, chosen, "layers", series=series)
-    crowd = findings.of("a-crowd-collapses-no-slower-than-two", trial=0)
+    crowd = findings.of("a-crowd-collapses-no-slower-than-two", trial=0, scores="identity", t=16)
     style.draw_measured(pure, crowd, "layers", series=3, label="16 random tokens, $D = 2$")
     foil = findings.of("every-layer-takes-the-same-share")
     style.draw_refuted(pure, foil, "layers", label="every layer takes the same share, $D = 2$")
@@ -34,9 +34,27 @@ def draw_figure(findings: Findings):
     style.draw_predicted(skip, alone, "layers", series=1, label="without")
     style.draw_measured(skip, alone, "layers", series=1)
     skip.set(
-        yscale="log", xlabel="layers", ylabel="distance of two tokens", title="Two tokens, $D = 1$", xticks=range(5)
+        yscale="log",
+        xlabel="layers",
+        ylabel="distance of two tokens",
+        title="Two tokens, $D = 1$",
+        xticks=range(1, 5),
     )
     skip.legend(loc="lower left")
+    cubic = findings.of("a-layer-cubes-what-tokens-differ-by", t=16, trial=0)
+    style.draw_predicted(cubes, cubic.of(cubic[0].claim, scores="identity"), "diameter", label="at most")
+    for series, (scores, label) in enumerate((("identity", "$A = V = I$"), ("general", "random $A$ and $V$"))):
+        style.draw_measured(cubes, cubic.of(cubic[0].claim, scores=scores), "diameter", series=series, label=label)
+    cubes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="diameter of 16 tokens, $D$",
+        ylabel="distance from the law, relative",
+        title=r"What is left of differences: $R A \Sigma_R V^\top$",
+    )
+    cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
+    cubes.minorticks_off()
+    cubes.legend(loc="upper left")
     style.legend(figure)
     return figure
 

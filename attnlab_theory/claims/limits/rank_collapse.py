@@ -1,15 +1,20 @@
 """Pure self-attention makes all tokens alike; skip connections stop it (docs/mathematics/limits.md)."""
 
+import enum
+import math
+from typing import NamedTuple, assert_never
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import exact_claim, foil
+from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval
 from attnlab_theory.theory.limits import rank_collapse as theory
@@ -17,10 +22,21 @@ from attnlab_theory.theory.limits import rank_collapse as theory
 EPS = float(np.finfo(np.float64).eps)
 
 
+class Maps(NamedTuple):
+    """What a layer sees of its tokens: scores x_i^T A x_j, values V x_j. Each of the two is [d, d]."""
+
+    form: Array
+    values: Array
+
+
 @jax.jit
-def _layers(x: Float[Array, "t d"], layers: Int[Array, ""], strength: Scalar, skip: Scalar) -> Float[Array, "t d"]:
-    """Self-attention whose queries, keys and values are the tokens, with (skip 1) or without (0) what was there."""
-    return lax.fori_loop(0, layers, lambda _, x: skip * x + attention(x, x, x, scale=strength), x)
+def _layers(x: Float[Array, "t d"], layers: Int[Array, ""], maps: Maps, skip: Scalar) -> Float[Array, "t d"]:
+    """Self-attention with (skip 1) or without (0) what was there."""
+
+    def layer(_: Int[Array, ""], x: Float[Array, "t d"]) -> Float[Array, "t d"]:
+        return skip * x + attention(x @ maps.form, x, x @ maps.values.T, scale=1.0)
+
+    return lax.fori_loop(0, layers, layer, x)
 
 
 @jax.jit
@@ -28,12 +44,15 @@ def _diameter(x: Float[Array, "t d"]) -> Float[Array, ""]:
     return jnp.max(jnp.linalg.norm(x[:, None, :] - x[None, :, :], axis=2))
 
 
-def _diameter_after(x: ArrayLike, layers: int, *, diameter: float, strength: float, skip: bool) -> Scalar:
+def _scaled(x: ArrayLike, diameter: float) -> Float[Array, "t d"]:
+    tokens = jnp.asarray(x, jnp.float64)
+    return tokens * (diameter / _diameter(tokens))
+
+
+def _diameter_after(x: ArrayLike, layers: int, *, diameter: float, maps: Maps, skip: bool) -> Scalar:
     """In float64: after four layers less than eight digits are left of what the tokens differ by."""
     with jax.enable_x64(True):
-        tokens = jnp.asarray(x, jnp.float64)
-        tokens = tokens * (diameter / _diameter(tokens))
-        return float(_diameter(_layers(tokens, jnp.int32(layers), strength, float(skip))))
+        return float(_diameter(_layers(_scaled(x, diameter), jnp.int32(layers), maps, float(skip))))
 
 
 def _rounding(layers: int, t: int, d: int, diameter: float, strength: float) -> float:
@@ -45,7 +64,7 @@ def _rounding(layers: int, t: int, d: int, diameter: float, strength: float) -> 
 
 
 class OppositeTokens(Setting):
-    """Two opposite tokens, `diameter` apart, after some layers."""
+    """Two opposite tokens, `diameter` apart, after some layers whose A is `strength` times the identity."""
 
     layers: int
     diameter: float
@@ -56,14 +75,13 @@ class OppositeTokens(Setting):
 def _distance(key: PRNGKeyArray, setting: OppositeTokens) -> Scalar:
     del key
     x = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    return _diameter_after(
-        x, setting.layers, diameter=setting.diameter, strength=setting.strength, skip=setting.skip
-    )
+    maps = Maps(setting.strength * np.eye(2), np.eye(2))
+    return _diameter_after(x, setting.layers, diameter=setting.diameter, maps=maps, skip=setting.skip)
 
 
-def _predicted_pair(setting: OppositeTokens) -> float:
+def _predicted_pair(setting: OppositeTokens, *, times: float = 1.0) -> float:
     after = theory.two_with_skip_after if setting.skip else theory.diameter_after
-    return after(setting.layers, setting.diameter, setting.strength)
+    return after(setting.layers, setting.diameter, times * setting.strength)
 
 
 def _pair_rounding(setting: OppositeTokens) -> float:
@@ -72,7 +90,7 @@ def _pair_rounding(setting: OppositeTokens) -> float:
     return _rounding(setting.layers, 2, 2, largest, setting.strength)
 
 
-DEPTHS = {1.0: 4, 2.0: 5, 2.5: 7}
+DEPTHS = {1.0: 3, 2.0: 4, 2.5: 6}
 """By diameter: as many layers as float64 can follow."""
 
 PAIR = exact_claim(
@@ -89,9 +107,15 @@ PAIR = exact_claim(
         *(
             OppositeTokens(layers=layers, diameter=diameter, strength=1.0, skip=False)
             for diameter, depth in DEPTHS.items()
-            for layers in range(depth)
+            for layers in range(1, depth + 1)
         ),
-        *(OppositeTokens(layers=layers, diameter=1.0, strength=1.0, skip=True) for layers in range(5)),
+        *(OppositeTokens(layers=2, diameter=1.0, strength=strength, skip=False) for strength in (0.5, 3.0)),
+        *(OppositeTokens(layers=layers, diameter=1.0, strength=1.0, skip=True) for layers in range(1, 5)),
+    ),
+    rival=Rival(
+        statement=r"They are $D\tanh(aD^2/2)$ apart; with a skip connection $D(1 + \tanh(aD^2/2))$.",
+        source="the gap $aD^2/2$ of the two scores in the place of half of it",
+        predict=lambda s: Interval.point(_predicted_pair(s, times=2.0)),
     ),
 )
 
@@ -106,55 +130,235 @@ SAME_SHARE = foil(
 )
 
 
+class Scores(enum.StrEnum):
+    """What A and V are."""
+
+    IDENTITY = "identity"
+    OPPOSED = "minus identity"
+    """A is minus the identity: a token looks away from its like."""
+
+    GENERAL = "general"
+    """A and V are random, of norm 1 and VALUES, and the tokens lie around a point that is not zero."""
+
+
+VALUES = 1.5
+
+
 class CrowdOfTokens(Setting):
     """t random tokens of width d, scaled to a diameter, after some layers. `trial` names the draw."""
 
+    scores: Scores
     t: int
     d: int
     layers: int
     diameter: float
-    skip: bool
     trial: int
 
 
-def _crowd_diameter(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
-    x = jax.random.normal(jax.random.fold_in(key, setting.trial), (setting.t, setting.d))
-    return _diameter_after(x, setting.layers, diameter=setting.diameter, strength=1.0, skip=setting.skip)
+def _value_norm(scores: Scores) -> float:
+    return VALUES if scores == Scores.GENERAL else 1.0
+
+
+def _of_norm(matrix: Float[np.ndarray, "d d"], norm: float) -> Float[np.ndarray, "d d"]:
+    return matrix * (norm / np.linalg.norm(matrix, ord=2))
+
+
+def _crowd(key: PRNGKeyArray, setting: CrowdOfTokens) -> tuple[np.ndarray, np.ndarray, Maps]:
+    """In float64: a centre, what the tokens differ from it by, and the maps."""
+    d = setting.d
+    keys = jax.random.split(jax.random.fold_in(key, setting.trial), 4)
+    shapes = ((setting.t, d), (d,), (d, d), (d, d))
+    tokens, centre, form, values = (
+        np.asarray(jax.random.normal(key, shape), np.float64) for key, shape in zip(keys, shapes, strict=True)
+    )
+    tokens = tokens - np.mean(tokens, axis=0)
+    tokens = tokens * (setting.diameter / np.max(np.linalg.norm(tokens[:, None] - tokens[None], axis=2)))
+    match setting.scores:
+        case Scores.IDENTITY:
+            return np.zeros(d), tokens, Maps(np.eye(d), np.eye(d))
+        case Scores.OPPOSED:
+            return np.zeros(d), tokens, Maps(-np.eye(d), np.eye(d))
+        case Scores.GENERAL:
+            return centre / np.linalg.norm(centre), tokens, Maps(_of_norm(form, 1.0), _of_norm(values, VALUES))
+        case _:
+            assert_never(setting.scores)
+
+
+def _crowd_diameter(key: PRNGKeyArray, setting: CrowdOfTokens, *, skip: bool) -> Scalar:
+    centre, tokens, maps = _crowd(key, setting)
+    with jax.enable_x64(True):
+        after = _layers(jnp.asarray(centre + tokens), jnp.int32(setting.layers), maps, float(skip))
+        return float(_diameter(after))
 
 
 def _crowd_rounding(setting: CrowdOfTokens) -> float:
-    return _rounding(setting.layers, setting.t, setting.d, setting.diameter, 1.0)
+    # As for two tokens; the largest one is the centre's length and the diameter in size, and values may grow.
+    size = setting.diameter + 1
+    return VALUES**setting.layers * _rounding(setting.layers, setting.t, setting.d, size, 1.0)
+
+
+def _no_slower(setting: CrowdOfTokens) -> float:
+    return theory.diameter_after(setting.layers, setting.diameter, 1.0, values=_value_norm(setting.scores))
+
+
+def _at_the_first_share(setting: CrowdOfTokens) -> float:
+    first = theory.next_diameter(setting.diameter, 1.0, values=_value_norm(setting.scores))
+    return setting.diameter * (first / setting.diameter) ** setting.layers
 
 
 CROWD = exact_claim(
     name="a-crowd-collapses-no-slower-than-two",
-    statement=r"Whatever the tokens, a layer of pure self-attention leaves at most $D\tanh(aD^2/4)$ of their "
-    r"diameter $D$.",
+    statement=r"Whatever the tokens, a layer of pure self-attention leaves at most $\|V\| D\tanh(aD^2/4)$ of their "
+    r"diameter $D$, $a = \|A\|$.",
     source="mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it; Dong et al. 2021",
-    hypotheses={"no skip connection": lambda s: not s.skip},
-    predict=lambda s: Interval.at_most(theory.diameter_after(s.layers, s.diameter, 1.0)),
-    draw=_crowd_diameter,
+    predict=lambda s: Interval.at_most(_no_slower(s)),
+    draw=lambda key, s: _crowd_diameter(key, s, skip=False),
     rounding=_crowd_rounding,
     settings=tuple(
-        CrowdOfTokens(t=16, d=4, layers=layers, diameter=2.0, skip=False, trial=trial)
+        CrowdOfTokens(scores=scores, t=t, d=4, layers=layers, diameter=diameter, trial=trial)
+        for scores, diameter in ((Scores.IDENTITY, 2.0), (Scores.OPPOSED, 2.0), (Scores.GENERAL, 1.0))
+        for t in (3, 16)
+        for layers in (2, 3)
+        for trial in range(4)
+    ),
+    rival=Rival(
+        statement="Every layer leaves the share that the first one may leave.",
+        source="collapse read as geometric, like that of one fixed stochastic matrix",
+        predict=lambda s: Interval.point(_at_the_first_share(s)),
+    ),
+)
+
+
+def _cubing_remainder(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
+    """How far a layer of the real operator is from R A Sigma V^T, in the unit that the claim names."""
+    centre, residuals, maps = _crowd(key, setting)
+    with jax.enable_x64(True):
+        tokens = jnp.asarray(np.concatenate([centre + residuals, centre[None]]))
+        # The centre asks as well, and nobody sees it: its output is what the others' are compared with.
+        seen = tokens[:-1]
+        after = np.asarray(attention(tokens @ maps.form, seen, seen @ maps.values.T, scale=1.0))
+    weights = scipy.special.softmax(residuals @ (maps.form.T @ centre))
+    spread = residuals - weights @ residuals
+    covariance = (weights * spread.T) @ spread
+    error = (after[:-1] - after[-1]) - residuals @ maps.form @ covariance @ maps.values.T
+    tilts = residuals @ maps.form
+    spreads = np.sqrt(np.max(np.sum((tilts @ covariance) * tilts, axis=1)) * np.linalg.norm(covariance, ord=2))
+    return float(np.max(np.linalg.norm(error, axis=1)) / (_value_norm(setting.scores) * spreads))
+
+
+def _cubing_rounding(setting: CrowdOfTokens) -> float:
+    # Outputs of size two are good to 4 (d + 2) + 2 t + 4 roundings. The unit is at least D^3 / 200 in these crowds.
+    return 2 * EPS * (4 * (setting.d + 2) + 2 * setting.t + 4) * 200 / setting.diameter**3
+
+
+CUBES = exact_claim(
+    name="a-layer-cubes-what-tokens-differ-by",
+    statement=r"Seen from the output of their centre, tokens $R$ become $R A \Sigma_R V^\top$, to within "
+    r"$\frac{e^s - 1 - s}{s}\|V\| \|\Sigma_R\|^{1/2} |\Sigma_R^{1/2} A^\top r_i|$, $s = aD^2$.",
+    source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
+    predict=lambda s: Interval.at_most(theory.cubing_error(s.diameter, 1.0)),
+    draw=_cubing_remainder,
+    rounding=_cubing_rounding,
+    settings=tuple(
+        CrowdOfTokens(scores=scores, t=t, d=4, layers=1, diameter=diameter, trial=trial)
+        for scores in Scores
+        for t in (3, 16)
+        for diameter in (0.05, 0.1, 0.2)
         for trial in range(2)
-        for layers in (1, 2, 3)
+    ),
+    rival=Rival(
+        statement="The law tells the order alone: a tenth of the unit is missed.",
+        source="Dong et al. 2021, who bound the order and give no matrix",
+        predict=Interval.at_least(0.1),
+    ),
+)
+
+
+@jax.jit
+def residual_layer(
+    centre: Float[Array, " d"], residuals: Float[Array, "t d"], maps: Maps
+) -> tuple[Float[Array, " d"], Float[Array, "t d"]]:
+    """A layer of pure self-attention on tokens given as a centre and what they differ from it by, in the same form.
+
+    The same as the real operator on centre + residuals, but for rounding: what the weights of a token differ by
+    from those of the centre is found by expm1, however small the residuals are.
+    """
+    weights = jax.nn.softmax(residuals @ (maps.form.T @ centre))
+    grown = jnp.expm1(residuals @ maps.form @ residuals.T)
+    mean = (grown @ weights)[:, None]
+    moved = weights[None, :] * (grown - mean) / (1 + mean)
+    return maps.values @ (centre + weights @ residuals), moved @ residuals @ maps.values.T
+
+
+SMALL = -30.0
+"""Logarithm of a diameter from which on a layer is cubic to far below a rounding: its square is 1e-26."""
+
+
+def _log_diameters(key: PRNGKeyArray, setting: CrowdOfTokens) -> list[float]:
+    """The logarithms of the diameter before and after every layer.
+
+    Residuals that are SMALL are magnified before a layer and made smaller by the cube after it: nothing underflows.
+    """
+    centre, residuals, maps = _crowd(key, setting)
+    found, magnified = [math.log(setting.diameter)], 0.0
+    with jax.enable_x64(True):
+        for _ in range(setting.layers):
+            further = max(0.0, SMALL - (found[-1] + magnified))
+            magnified = 3 * (magnified + further)
+            larger = math.exp(further) * jnp.asarray(residuals)
+            centre, residuals = residual_layer(jnp.asarray(centre), larger, maps)
+            found.append(float(jnp.log(_diameter(residuals))) - magnified)
+    return found
+
+
+def _growth_of_the_exponent(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar:
+    """How many times more the last layer takes off the logarithm of the diameter than the layer before it."""
+    *_, first, second, third = _log_diameters(key, setting)
+    return (third - second) / (second - first)
+
+
+TRIPLES = exact_claim(
+    name="the-exponent-triples",
+    statement=r"Each layer takes three times as much off the logarithm of the diameter as the layer before it.",
+    source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
+    hypotheses={"at least three layers": lambda s: s.layers >= 3},
+    predict=lambda s: Interval.around(3.0, 0.1),
+    draw=_growth_of_the_exponent,
+    # Residuals are good to 3^layers roundings of t d terms each, the logarithms to as much.
+    rounding=lambda s: EPS * 3**s.layers * 64 * s.t * s.d,
+    settings=tuple(
+        CrowdOfTokens(scores=scores, t=t, d=4, layers=5, diameter=2.0, trial=trial)
+        for scores in Scores
+        for t in (3, 16)
+        for trial in range(4)
+    ),
+    rival=Rival(
+        statement="Each layer doubles the exponent.",
+        source="the order of Newton's method, a distance squared",
+        predict=Interval.point(2.0),
     ),
 )
 
 SKIP = exact_claim(
     name="skip-connections-stop-the-collapse",
-    statement=r"With a skip connection a layer leaves at least $D(1 - \tanh(aD^2/4))$ of the diameter, whatever "
-    r"the tokens: nearly all of a small one.",
+    statement=r"With a skip connection a layer leaves at least $D(1 - \|V\|\tanh(aD^2/4))$ of the diameter, "
+    r"whatever the tokens: nearly all of a small one.",
     source="mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it; Dong et al. 2021",
-    hypotheses={"one layer, with a skip connection": lambda s: s.skip and s.layers == 1},
-    predict=lambda s: Interval.at_least(theory.least_with_skip(s.diameter, 1.0)),
-    draw=_crowd_diameter,
+    hypotheses={"one layer": lambda s: s.layers == 1},
+    predict=lambda s: Interval.at_least(theory.least_with_skip(s.diameter, 1.0, values=_value_norm(s.scores))),
+    draw=lambda key, s: _crowd_diameter(key, s, skip=True),
     rounding=_crowd_rounding,
     settings=tuple(
-        CrowdOfTokens(t=16, d=4, layers=1, diameter=diameter, skip=True, trial=0)
-        for diameter in (0.1, 0.25, 0.5, 1.0, 2.0)
+        CrowdOfTokens(scores=Scores.OPPOSED, t=t, d=d, layers=1, diameter=diameter, trial=trial)
+        for t, d in ((2, 1), (16, 4))
+        for diameter in (0.1, 0.5, 1.0, 2.0)
+        for trial in range(2)
+    ),
+    rival=Rival(
+        statement="With a skip connection tokens only move apart.",
+        source="two opposite tokens that look at themselves, $A = aI$, taken for all",
+        predict=lambda s: Interval.at_least(s.diameter),
     ),
 )
 
-CLAIMS = (PAIR, SAME_SHARE, CROWD, SKIP)
+CLAIMS = (PAIR, SAME_SHARE, CROWD, CUBES, TRIPLES, SKIP)

@@ -9,20 +9,26 @@ times that. So D' <= tanh(a D^2 / 4) D <= (a / 4) D^3: the exponent of the decay
 import math
 
 
-def next_diameter(diameter: float, strength: float) -> float:
-    """The most that is left of a diameter after a layer of pure self-attention, the norm of A being `strength`.
+def next_diameter(diameter: float, strength: float, *, values: float = 1.0) -> float:
+    """The most that is left of a diameter after a layer of pure self-attention.
 
-    Reached by two opposite tokens with A a multiple of the identity.
+    Reached by two opposite tokens with A a multiple of the identity and values that are the tokens.
 
-    Source: docs/mathematics/limits.md#two-tokens-collapse; Dong et al. 2021, for the order.
+    Args:
+        diameter: the largest distance of two tokens.
+        strength: the norm of A, in scores x_i^T A x_j.
+        values: the norm of V, in values V x_j.
+
+    Source: docs/mathematics/limits.md#any-tokens-collapse-and-skip-connections-stop-it;
+    Dong et al. 2021, for the order.
     """
-    return math.tanh(strength * diameter**2 / 4) * diameter
+    return values * math.tanh(strength * diameter**2 / 4) * diameter
 
 
-def diameter_after(layers: int, diameter: float, strength: float) -> float:
+def diameter_after(layers: int, diameter: float, strength: float, *, values: float = 1.0) -> float:
     """The same after several layers."""
     for _ in range(layers):
-        diameter = next_diameter(diameter, strength)
+        diameter = next_diameter(diameter, strength, values=values)
     return diameter
 
 
@@ -36,6 +42,21 @@ def two_with_skip_after(layers: int, diameter: float, strength: float) -> float:
     return diameter
 
 
-def least_with_skip(diameter: float, strength: float) -> float:
+def least_with_skip(diameter: float, strength: float, *, values: float = 1.0) -> float:
     """The least that x + attention(x) leaves of a diameter: attention takes away no more than it hands on."""
-    return diameter - next_diameter(diameter, strength)
+    return diameter - next_diameter(diameter, strength, values=values)
+
+
+def cubing_error(diameter: float, strength: float) -> float:
+    """How far a layer may be from R A Sigma V^T, in units of |V| |Sigma|^(1/2) |Sigma^(1/2) u|, u = A^T r_i.
+
+    It is (e^s - 1 - s) / s, s = a D^2.
+
+    The output of a token is a mean of values under weights tilted by e^(u r_j). The mean's derivative in u is the
+    covariance under them. Weights tilted by tau u differ from the centre's by factors between e^(-tau s) and
+    e^(tau s), and so do the covariances. The mean of e^(tau s) - 1 over tau in [0, 1] is the bound.
+
+    Source: docs/mathematics/limits.md#what-a-layer-leaves-of-small-differences.
+    """
+    s = strength * diameter**2
+    return (math.expm1(s) - s) / s

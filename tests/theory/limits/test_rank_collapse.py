@@ -43,3 +43,35 @@ def test_no_layer_changes_nothing_and_layers_compose():
     assert rank_collapse.diameter_after(3, 1.7, 1.0) == rank_collapse.next_diameter(
         rank_collapse.diameter_after(2, 1.7, 1.0), 1.0
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_values_of_any_norm_scale_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    form, values = rng.standard_normal((2, 3, 3))
+    x = rng.standard_normal((7, 3))
+    mixed = scipy.special.softmax(x @ form @ x.T, axis=1) @ x @ values.T
+    norms = np.linalg.norm(form, 2), np.linalg.norm(values, 2)
+    assert diameter(mixed) <= rank_collapse.next_diameter(diameter(x), norms[0], values=norms[1])
+    assert diameter(x + mixed) >= rank_collapse.least_with_skip(diameter(x), norms[0], values=norms[1])
+    assert rank_collapse.diameter_after(2, 0.5, 1.0, values=2.0) == rank_collapse.next_diameter(
+        rank_collapse.next_diameter(0.5, 1.0, values=2.0), 1.0, values=2.0
+    )
+
+
+def test_the_error_of_the_cubic_law_is_a_mean_of_growths():
+    tilts = (np.arange(100_000) + 0.5) / 100_000
+    assert rank_collapse.cubing_error(1.5, 0.7) == pytest.approx(np.mean(np.expm1(0.7 * 1.5**2 * tilts)), rel=1e-9)
+    small = 1e-2
+    assert rank_collapse.cubing_error(small, 2.0) == pytest.approx(small**2, rel=small**2)
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0])
+def test_covariances_under_tilted_weights_stay_within_the_error(size):
+    """The mean of a skewed law of two values under a tilt: how far it is from the first order."""
+    values, weights = np.array([0.0, size]), np.array([0.9, 0.1])
+    variance = size**2 * 0.09
+    tilted = weights * np.exp(size * values)
+    moved = tilted @ values / np.sum(tilted) - weights @ values
+    assert abs(moved - variance * size) <= rank_collapse.cubing_error(size, 1.0) * variance * size
+    assert abs(moved - variance * size) > 0.4 * rank_collapse.cubing_error(size, 1.0) * variance * size

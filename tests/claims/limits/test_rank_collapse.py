@@ -1,0 +1,36 @@
+"""A layer in residual coordinates is the real operator's, and goes on where float64 ends."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.attention import attention
+from attnlab_theory.claims.limits.rank_collapse import Maps, residual_layer
+
+
+def crowd(seed, size):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(3), size * rng.standard_normal((6, 3)), Maps(*rng.standard_normal((2, 3, 3)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_residual_coordinates_are_the_real_operator(seed):
+    with jax.enable_x64(True):
+        centre, residuals, maps = jax.tree.map(jnp.asarray, crowd(seed, 0.3))
+        tokens = centre[None] + residuals
+        for _ in range(2):
+            tokens = attention(tokens @ maps.form, tokens, tokens @ maps.values.T, scale=1.0)
+            centre, residuals = residual_layer(centre, residuals, maps)
+            assert np.allclose(tokens, centre[None] + residuals, rtol=0, atol=1e-12)
+
+
+def test_what_is_left_is_cubic_far_below_float64s_roundings():
+    with jax.enable_x64(True):
+        centre, residuals, maps = jax.tree.map(jnp.asarray, crowd(0, 1e-30))
+        after = np.asarray(residual_layer(centre, residuals, maps)[1])
+        weights = np.full(6, 1 / 6)
+        residuals = np.asarray(residuals)
+        spread = residuals - weights @ residuals
+        expected = residuals @ maps.form @ (spread.T @ spread / 6) @ maps.values.T
+        assert np.allclose(after, expected, rtol=1e-9, atol=0)
