@@ -3,7 +3,9 @@
 A block of queries meets its keys in tiles. What it knows so far is its state: the largest score m, the
 normaliser z = sum exp(score - m) and the unnormalised output o = sum exp(score - m) v. A new tile may raise m;
 z and o are then rescaled, so that the end result is the softmax over all keys (Milakov and Gimelshein 2018).
-Backward, the weights of a tile are made again from the logarithm of the normaliser (Dao et al. 2022).
+Backward, the weights of a tile are made again (Dao et al. 2022), and with them their normaliser and the mean of
+their gradients. One kept from the forward pass would belong to scores that are rounded otherwise: where one key has
+all the weight, that difference would be the whole gradient.
 """
 
 import functools
@@ -45,10 +47,11 @@ def blocked_attention(
 ) -> Float[Array, "t v"]:
     """Softmax attention in memory O((t + s) * block), forward and backward.
 
-    Equal to `attention` up to rounding, gradients included; first derivatives only, in reverse mode. Under
-    `vmap` (over heads, say) the members run one after the other: each of them fills the machine, and
-    together they would not fit in its cache. Up to some 1,024 positions they do not fill it backward: there
-    `jax.shard_map` over a device for each core is faster (`benchmarks/blocked_attention.py`).
+    Equal to `attention` up to rounding, gradients included, also where one key has all the weight. Derivatives
+    are first ones only, in reverse mode. Under `vmap` (over heads, say) the members run one after the other: each
+    of them fills the machine, and together they would not fit in its cache. Up to some 1,024 positions they do not
+    fill it backward: there `jax.shard_map` over a device for each core is faster
+    (`benchmarks/blocked_attention.py`).
 
     Args:
         q: queries, one row per output position.
@@ -82,9 +85,18 @@ def blocked_attention(
     # Sums over all keys before they are divided: half precision has neither the range nor the digits.
     narrow = jax.dtypes.canonicalize_dtype(q.dtype)
     wide = narrow if narrow.itemsize >= 4 else np.dtype(np.float32)
-    q, k, v = (jnp.asarray(x, wide) for x in (q, k, v))
-    o: Array = _attend(plan, q, k, v, jnp.asarray(refuse.nan_unless_positive(scale), wide))
-    return o.astype(narrow)
+    q, k, padded = (_two_columns(jnp.asarray(x, wide)) for x in (q, k, v))
+    o: Array = _attend(plan, q, k, padded, jnp.asarray(refuse.nan_unless_positive(scale), wide))
+    return o[:, : v.shape[1]].astype(narrow)
+
+
+def _two_columns(x: Array) -> Array:
+    """A second column of zeros beside a single one.
+
+    XLA makes a product of one term part of what follows it, where it is not rounded: scores would differ from
+    those whose maximum was taken, by as much as the gradient where one key has all the weight.
+    """
+    return x if x.shape[1] != 1 else jnp.pad(x, ((0, 0), (0, 1)))
 
 
 class _Plan(NamedTuple):
@@ -95,19 +107,15 @@ class _Plan(NamedTuple):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _attend(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
-    return _one_by_one(_forward, plan)(q, k, v, scale)[0]
+    return _one_by_one(_forward, plan)(q, k, v, scale)
 
 
 def _attend_and_keep(plan: _Plan, q: Array, k: Array, v: Array, scale: Array):
-    o, log_z = _one_by_one(_forward, plan)(q, k, v, scale)
-    return o, (q, k, v, scale, o, log_z)
+    return _attend(plan, q, k, v, scale), (q, k, v, scale)
 
 
-def _pull_back(plan: _Plan, kept: tuple[Any, ...], d_o: Array):
-    q, k, v, scale, o, log_z = kept
-    # With weights a and their gradient g, that of the scores is a * (g - sum a g), and sum a g = o . d_o: one
-    # number per query, known beforehand. Out here, the loop over members need not copy its part of o.
-    return _one_by_one(_backward, plan)(q, k, v, scale, log_z, jnp.sum(o * d_o, axis=1), d_o)
+def _pull_back(plan: _Plan, kept: tuple[Array, ...], d_o: Array):
+    return _one_by_one(_backward, plan)(*kept, d_o)
 
 
 _attend.defvjp(_attend_and_keep, _pull_back)
@@ -125,10 +133,8 @@ class _State(NamedTuple):
     o: Array
 
 
-def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> tuple[Array, Array]:
-    """Outputs, and the logarithms of their normalisers."""
-    # Not before the loop over members, or all their keys would be copied and kept for the way back, which needs
-    # no such care: a row that sees a bad key has a normaliser of NaN.
+def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
+    # Not before the loop over members, or all their keys would be copied.
     k = refuse.nan_unless_finite(k)
 
     def block_of_queries(carry, start, size):
@@ -138,20 +144,18 @@ def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> tuple[A
             k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
             return _grown(state, q_block, k_tile, v_tile, diagonal)
 
-        nothing = (
-            None
-            if plan.whole_rows
-            else _State(
-                m=jnp.full(size, -jnp.inf, q.dtype),
-                z=jnp.zeros(size, q.dtype),
-                o=jnp.zeros((size, v.shape[1]), v.dtype),
-            )
-        )
-        state = _over_tiles(plan, meet, nothing, start, size, k.shape[0])
+        state = _over_tiles(plan, meet, _nothing(plan, size, v.shape[1], q.dtype), start, size, k.shape[0])
         # The value product came before this division: t * v divisions instead of t * s.
-        return carry, (state.o / state.z[:, None], state.m + jnp.log(state.z))
+        return carry, state.o / state.z[:, None]
 
     return _over_blocks(plan, block_of_queries, None, q.shape[0])[1]
+
+
+def _nothing(plan: _Plan, size: int, width: int, dtype: Any) -> _State | None:
+    """What a block of queries knows at first; None where it meets one tile alone."""
+    if plan.whole_rows:
+        return None
+    return _State(m=jnp.full(size, -jnp.inf, dtype), z=jnp.zeros(size, dtype), o=jnp.zeros((size, width), dtype))
 
 
 def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | None) -> _State:
@@ -170,28 +174,53 @@ def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | N
 
 
 def _backward(
-    plan: _Plan, q: Array, k: Array, v: Array, scale: Array, log_z: Array, mean: Array, d_o: Array
+    plan: _Plan, q: Array, k: Array, v: Array, scale: Array, d_o: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Gradients in q, k, v and scale; `mean` is each query's weighted mean of its weights' gradients."""
+    """The gradients. With weights a and their gradient g, that of the scores is a (g - sum a g)."""
+    k = refuse.nan_unless_finite(k)
 
     def block_of_queries(carry, start, size):
-        q_block, d_o_block, log_z_block, mean_block = (
-            lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o, log_z, mean)
-        )
+        q_block, d_o_block = (lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o))
         q_block = scale * q_block
 
-        def meet(carry, at, width, diagonal):
-            d_q, d_k, d_v = carry
+        def tile(at, width, diagonal):
             k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
-            weights = jnp.exp(_scores(q_block, k_tile, diagonal) - log_z_block[:, None])
-            d_scores = weights * (jnp.einsum("tv,sv->ts", d_o_block, v_tile) - mean_block[:, None])
+            return k_tile, _scores(q_block, k_tile, diagonal), jnp.einsum("tv,sv->ts", d_o_block, v_tile)
+
+        def add(carry, at, k_tile, weights, d_scores):
+            d_q, d_k, d_v = carry
             # Keys' and values' gradients are kept transposed: XLA's matrix product on the CPU is three times
             # slower when the result's long axis comes from a left side that must be transposed first.
             d_k = _added(d_k, at, jnp.einsum("td,ts->ds", q_block, d_scores))
             d_v = _added(d_v, at, jnp.einsum("tv,ts->vs", d_o_block, weights))
             return d_q + jnp.einsum("ts,sd->td", d_scores, k_tile), d_k, d_v
 
+        def meet_alone(carry, at, width, diagonal):
+            k_tile, scores, g = tile(at, width, diagonal)
+            powers = jnp.exp(scores - jnp.max(scores, axis=1)[:, None])
+            weights = powers / jnp.sum(powers, axis=1)[:, None]
+            return add(carry, at, k_tile, weights, weights * (g - jnp.sum(weights * g, axis=1)[:, None]))
+
+        def weigh(state, at, width, diagonal):
+            _, scores, g = tile(at, width, diagonal)
+            m = jnp.maximum(state.m, jnp.max(scores, axis=1))
+            powers, shrink = jnp.exp(scores - m[:, None]), jnp.exp(state.m - m)
+            return _State(
+                m, shrink * state.z + jnp.sum(powers, axis=1), shrink * state.o + jnp.sum(powers * g, axis=1)
+            )
+
         carry = (jnp.zeros((size, q.shape[1]), q.dtype), *carry)
+        if plan.whole_rows:
+            d_q, d_k, d_v = _over_tiles(plan, meet_alone, carry, start, size, k.shape[0])
+            return (d_k, d_v), d_q
+        zero = jnp.zeros(size, q.dtype)
+        state = _over_tiles(plan, weigh, _State(zero - jnp.inf, zero, zero), start, size, k.shape[0])
+
+        def meet(carry, at, width, diagonal):
+            k_tile, scores, g = tile(at, width, diagonal)
+            weights = jnp.exp(scores - state.m[:, None]) / state.z[:, None]
+            return add(carry, at, k_tile, weights, weights * (g - (state.o / state.z)[:, None]))
+
         d_q, d_k, d_v = _over_tiles(plan, meet, carry, start, size, k.shape[0])
         return (d_k, d_v), d_q
 

@@ -145,7 +145,7 @@ class ConstructRouting:
                 print(f"  {_vector(row)}")
         lead = f"leads by at least {found.margin:.6g} (scale 1)"
         print(f"every wanted score {'has no other to lead' if math.isinf(found.margin) else lead}")
-        print(f"error of the outputs  certified ≤ {found.certified:.3g}, measured {found.measured:.3g}")
+        print(f"error of the outputs  certified ≤ {found.certified:.3g} in float64, measured {found.measured:.3g}")
         return 0
 
 

@@ -28,7 +28,9 @@ class Routing:
         q: queries are `inputs @ q.T`.
         v: values are `inputs @ v.T`.
         margin: by how much every wanted score leads its row at least, rounding deducted; inf for a single input.
-        certified: no routed output is further from the wanted one than this, in 2-norm, rounding included.
+        certified: no routed output is further from the wanted one than this, in 2-norm, rounding included. It
+            holds where keys, queries, values and attention are computed in float64, whatever type was given: in
+            float32 the scores of a strong routing are rounded by more than the margin allows for.
         measured: the largest such distance of what attention itself returns in float64.
         weights: what attention itself looks at.
         outputs: what attention itself returns, free rows too.

@@ -20,7 +20,7 @@ class SubsetQuery:
         keys: as given, in float64.
         subset: the wanted keys, in ascending order.
         query: of length 1 in the 2-norm, in which the margin is largest; zero if all keys are wanted.
-        margin: lowest wanted score minus highest other score under `query`; infinite if all are wanted.
+        margin: lowest wanted score minus highest other score under `query`; infinite exactly if all are wanted.
         spread: highest minus lowest wanted score under `query`. It would be 0 without rounding, and strength
             multiplies it: keys that are themselves rounded may not be averaged at any strength.
     """
@@ -121,7 +121,8 @@ def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subse
 
     Raises:
         ValueError: if the subset is not all the keys on a face (with the reason, and the smallest larger set
-            that is), is empty, repeats an index or leaves the range, or if keys are not a finite matrix.
+            that is), is empty, repeats an index or leaves the range, or if keys are not a finite matrix or are
+            so large that scores overflow.
 
     Source: docs/mathematics/selecting.md; faces as maximisers: Rockafellar 1970, "Convex analysis", section 18.
     """
@@ -134,6 +135,10 @@ def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subse
     if not margin > rounding:
         raise ValueError(_why_not(unit, chosen, rounding))
     scores = (unit - np.mean(unit[list(chosen)], axis=0, keepdims=True)) @ query
+    # No score is larger, and no difference of two scores more than twice as large.
+    longest = float(np.max(np.abs(unit) @ np.abs(query))) * size
+    if math.isinf(2 * longest):
+        raise ValueError(f"keys as large as {size:.3g} have scores beyond double precision; scale them down")
     return SubsetQuery(
         keys=exact,
         subset=chosen,

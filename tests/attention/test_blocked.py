@@ -93,6 +93,32 @@ def test_blocked_gradient_is_plain_gradient(t, s, causal, whole_rows):
 
 
 @IN_ONE_TILE
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("width", "columns", "scale"), [(1, 1, 1e5), (1, 3, 1e5), (2, 1, 1e5), (3, 3, 1e4)])
+def test_where_one_key_has_all_the_weight_gradients_vanish_as_those_of_plain_attention(
+    width, columns, scale, causal, whole_rows
+):
+    """The true gradients are far below any rounding of the scores' (1e4 to 1e5) or of the values' gradients."""
+    rng = np.random.default_rng(width + columns)
+    k, (v, w) = rng.standard_normal((10, width)), rng.standard_normal((2, 10, columns))
+    # Each query is one of the keys, and as long as the longest: no other key has a larger product with it.
+    k = np.sign(k) * np.arange(1, 11)[:, None] if width == 1 else k / np.linalg.norm(k, axis=1, keepdims=True)
+    q, k, v, w = (jnp.asarray(x, FLOAT) for x in (k, k, v, w))
+
+    def gradients(attend):
+        return jax.grad(lambda q, k, v: jnp.sum(w * attend(q, k, v)), argnums=(0, 1, 2))(q, k, v)
+
+    with keys_in_one_tile(whole_rows):
+        found = gradients(lambda q, k, v: blocked_attention(q, k, v, scale=scale, block=BLOCK, causal=causal))
+    expected = gradients(lambda q, k, v: plain(q, k, v, scale, causal))
+    for ours, theirs in zip(found[:2], expected[:2], strict=True):
+        assert close(theirs, 0, 1e-12)
+        assert close(ours, 0, 1e-12)
+    # Sums of at most ten numbers, each of them one of w: exact but for their rounding.
+    assert close(found[2], expected[2], 20 * float(jnp.finfo(FLOAT).eps) * float(jnp.sum(jnp.abs(w))))
+
+
+@IN_ONE_TILE
 @pytest.mark.parametrize(("t", "s", "causal"), [(10, 10, True), (10, 7, False)])
 def test_blocked_in_double_is_plain_to_double_precision(t, s, causal, whole_rows):
     with jax.enable_x64(True), keys_in_one_tile(whole_rows):

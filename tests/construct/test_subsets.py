@@ -167,6 +167,19 @@ def test_keys_that_only_rounding_makes_alike_are_not_called_copies():
         query_for_subset(keys, [1])
 
 
+@pytest.mark.parametrize("largest", [1e308, 1.7e308])
+def test_keys_too_large_for_their_scores_are_refused(largest):
+    with pytest.raises(ValueError, match=r"keys as large as 1.*e\+308 have scores beyond double precision; scale"):
+        query_for_subset(np.array([[largest, 0.0], [-largest, 0.0]]), [0])
+
+
+def test_keys_almost_too_large_are_told_apart():
+    with jax.enable_x64(True):
+        found = query_for_subset(np.array([[8e307, 0.0], [-8e307, 0.0]]), [0])
+        assert found.margin == pytest.approx(1.6e308)
+        assert found.measured_error(found.strength(1e-3)) <= 1e-3
+
+
 def test_keys_too_small_for_any_strength_are_refused_by_their_margin():
     with pytest.raises(ValueError, match=r"keys are too small.*scale the keys up"):
         query_for_subset(SQUARE * 1e-320, [0]).strength(1e-2)
