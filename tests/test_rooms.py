@@ -43,8 +43,8 @@ DOORS: dict[str, set[str]] = {
         "report",
     },
     "answers": {"claims", "identities", "report"},
-    # grader judges submitted functions with the real operator.
-    "grader": {"attention", "sampling", "claims", "identities", "report"},
+    # grader judges submitted functions with the real operator; where draws do it, against a prediction.
+    "grader": {"answers", "attention", "sampling", "stats", "theory", "claims", "identities", "report"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},

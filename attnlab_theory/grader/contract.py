@@ -17,6 +17,10 @@ class Measurement:
     """In the contract's measure; infinite where the answer overflows."""
     seen: dict[str, str]
     """What a person wants to see of it, label to text."""
+    undecided: bool = False
+    """Whether the error is measured by draws that decide neither for the tolerance nor against it."""
+    remark: str = ""
+    """What a person should know of an answer even if it is right."""
 
 
 @runtime_checkable

@@ -3,6 +3,8 @@
 import contextlib
 import dataclasses
 import difflib
+import enum
+import random
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,13 +19,26 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from attnlab_theory.answers import sheet
 from attnlab_theory.grader.contract import Case, Contract, template
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.contracts.frames import numbers
-from attnlab_theory.grader.submission import TIME_LIMIT, BrokenAnswer, Submission
+from attnlab_theory.grader.submission import TIME_LIMIT, BrokenAnswer, Reply, Submission
 
-RIGHT, WRONG, BROKEN = 0, 1, 2
-"""Exit codes. BROKEN goes with BrokenAnswer, a ValueError."""
+RIGHT, NOT_RIGHT, BROKEN = 0, 1, 2
+"""Exit codes. NOT_RIGHT stands for WRONG and INCONCLUSIVE; BROKEN goes with BrokenAnswer, a ValueError."""
+
+
+class Grade(enum.StrEnum):
+    """What is said of an answer."""
+
+    RIGHT = "RIGHT"
+    """It is within the tolerance in all the cases that its contract promises, and gave the same answers twice."""
+    WRONG = "WRONG"
+    """A counterexample stands beside it."""
+    INCONCLUSIVE = "INCONCLUSIVE"
+    """No counterexample was found, but not every case was judged."""
+
 
 SETTINGS = hypothesis.settings(
     derandomize=True,
@@ -57,12 +72,21 @@ class Judgement:
     """The largest error of all cases judged."""
     counterexample: Counterexample | None
     """The smallest found, or None."""
+    unfinished: str = ""
+    """Why not every case was judged; empty if every one was."""
     notes: tuple[str, ...] = ()
 
     @property
+    def grade(self) -> Grade:
+        """What is said of the answer."""
+        if self.counterexample is not None:
+            return Grade.WRONG
+        return Grade.INCONCLUSIVE if self.unfinished else Grade.RIGHT
+
+    @property
     def exit_code(self) -> int:
-        """0 right, 1 wrong; a broken file never gets this far."""
-        return RIGHT if self.counterexample is None else WRONG
+        """0 right, 1 wrong or inconclusive; a broken file never gets this far."""
+        return RIGHT if self.grade == Grade.RIGHT else NOT_RIGHT
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; an infinite error becomes None."""
@@ -76,7 +100,9 @@ class Judgement:
         return {
             "question": self.question,
             "answer": self.where,
-            "right": self.counterexample is None,
+            "verdict": str(self.grade),
+            "right": self.grade == Grade.RIGHT,
+            "unfinished": self.unfinished,
             "cases": self.cases,
             "tolerance": self.tolerance,
             "worst": finite["worst"],
@@ -89,14 +115,20 @@ def contract_of(question: str) -> Contract:
     """The contract of a question.
 
     Raises:
-        ValueError: if there is none, with the nearest id that has one.
+        ValueError: if there is none: with the reason if the question is on the answer sheet, with the nearest id
+            that has one if it is not.
     """
-    if question not in CONTRACTS:
-        close = difflib.get_close_matches(question, CONTRACTS, n=1, cutoff=0.0)[0]
+    if question in CONTRACTS:
+        return CONTRACTS[question]
+    if question in {entry.id for entry in sheet.entries()}:
         raise ValueError(
-            f"no question '{question}' can be checked; the nearest that can is {close} (of {', '.join(CONTRACTS)})"
+            f"{question} asks for words, which code cannot judge; attnlab answers {question} shows what is "
+            f"measured; to be checked are {', '.join(CONTRACTS)}"
         )
-    return CONTRACTS[question]
+    close = difflib.get_close_matches(question, CONTRACTS, n=1, cutoff=0.0)[0]
+    raise ValueError(
+        f"no question '{question}' can be checked; the nearest that can is {close} (of {', '.join(CONTRACTS)})"
+    )
 
 
 def template_of(question: str) -> str:
@@ -113,8 +145,9 @@ def check_answer(where: str, question: str, *, time_limit: float = TIME_LIMIT) -
 
     The cases are the same on every run. Everything is computed in float64, whatever jax's setting is
     outside: at a query of length 1e5 float32 cannot tell a right answer from a wrong one. After half the
-    time limit no new case is begun, so that a slow answer is judged on fewer cases and an endless loop
-    is still caught.
+    time limit no new case is begun, so that an endless loop is still caught; an answer that was not judged on
+    every case by then is INCONCLUSIVE. At the end every case is asked once more, in an order that no answer can
+    know: an answer that has changed is refused.
 
     Args:
         where: FILE.py::FUNCTION.
@@ -151,30 +184,42 @@ class _Search:
     def __init__(self, contract: Contract, submission: Submission) -> None:
         self.contract, self.submission = contract, submission
         self.errors: dict[Case, float] = {}
+        self.answers: dict[Case, tuple[np.ndarray, ...]] = {}
         self.smallest: Counterexample | None = None
+        self.undecided = 0
+        self.done = False
         self.notes: tuple[str, ...] = ()
+        self.remarks: dict[str, None] = {}
 
     def run(self) -> None:
-        """Ask the drawn cases and, if the answer misses none, those besides, up to the first miss."""
+        """Ask the drawn cases, those besides, and all of them again, up to the first miss."""
         settings = hypothesis.settings(SETTINGS, max_examples=self.contract.examples)
         try:
             hypothesis.find(self.contract.cases(), self.misses, settings=settings)
         except NoSuchExample:
-            any(self.misses(case) for case in self.contract.besides)
+            if not any(self.misses(case) for case in self.contract.besides):
+                again = list(self.errors)
+                random.SystemRandom().shuffle(again)
+                for case in again:
+                    self.ask(case)
+        self.done = True
 
     def misses(self, case: Case) -> bool:
         """Whether the answer misses the tolerance at this case."""
-        if self.errors and self.submission.seconds_left < self.submission.time_limit / 2:
-            raise _Stop
+        new = case not in self.errors
+        replies = self.ask(case)
+        answer = tuple(reply.array for reply in replies)
         try:
-            replies = self.submission.call(*case.arguments, parts=len(case.shapes))
-            answer = tuple(reply.array for reply in replies)
             self._refuse_malformed(answer, case)
-            measured = case.measure(answer)
-            if self.errors.setdefault(case, measured.error) != measured.error:
-                raise BrokenAnswer(f"{self.submission.where} gives different answers to the same givens")
         except BrokenAnswer as broken:
             raise _Stop(broken) from None
+        measured = case.measure(answer)
+        self.errors[case] = measured.error
+        if measured.remark:
+            self.remarks[measured.remark] = None
+        if measured.undecided:
+            self.undecided += new
+            return False
         # Written so that NaN misses.
         if measured.error <= self.contract.tolerance:
             return False
@@ -189,8 +234,33 @@ class _Search:
         self.notes = _notes(answer, [reply.kind for reply in replies])
         return True
 
+    def ask(self, case: Case) -> tuple[Reply, ...]:
+        """The answer at this case; one that differs from an earlier one ends the search."""
+        if self.errors and self.submission.seconds_left < self.submission.time_limit / 2:
+            raise _Stop
+        try:
+            replies = self.submission.call(*case.arguments, parts=len(case.shapes))
+        except BrokenAnswer as broken:
+            raise _Stop(broken) from None
+        answer = tuple(reply.array for reply in replies)
+        before = self.answers.setdefault(case, answer)
+        if not all(np.array_equal(old, new, equal_nan=True) for old, new in zip(before, answer, strict=True)):
+            raise _Stop(BrokenAnswer(f"{self.submission.where} gives different answers to the same givens"))
+        return replies
+
     def judgement(self) -> Judgement:
         """The verdict on what has been seen."""
+        unfinished = ""
+        if not self.done:
+            unfinished = (
+                f"Half of the time limit of {self.submission.time_limit:g} s was over before every case was judged "
+                "and asked again. Make the answer faster, or raise --time-limit."
+            )
+        elif self.undecided:
+            unfinished = (
+                f"In {self.undecided} of {len(self.errors)} cases the draws decide neither for the answer nor "
+                "against it: it is too close to what is allowed."
+            )
         return Judgement(
             question=self.contract.question,
             where=self.submission.where,
@@ -198,7 +268,8 @@ class _Search:
             cases=len(self.errors),
             worst=max(self.errors.values()),
             counterexample=self.smallest,
-            notes=self.notes,
+            unfinished=unfinished,
+            notes=(*self.notes, *self.remarks),
         )
 
     def _refuse_malformed(self, answer: tuple[np.ndarray, ...], case: Case) -> None:
@@ -239,9 +310,12 @@ def judgement_text(judgement: Judgement) -> RenderableType:
     found = judgement.counterexample
     name = f"{judgement.question}  {judgement.where}  "
     cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''}"
+    notes = [Text(note) for note in judgement.notes]
     if found is None:
+        style = "green" if judgement.grade == Grade.RIGHT else "yellow"
         note = f"\nlargest error {judgement.worst:.2g} on {cases}; {judgement.tolerance:g} is allowed"
-        return Text.assemble(name, ("RIGHT", "green"), note)
+        why = [Text(judgement.unfinished)] if judgement.unfinished else []
+        return Group(Text.assemble(name, (str(judgement.grade), style), note), *why, *notes)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -252,4 +326,4 @@ def judgement_text(judgement: Judgement) -> RenderableType:
         for label, text in lines.items():
             table.add_row(f"  {label}", Text(text.replace(") (", ")\n(")))
     by = f"off by {found.error:.6g} where {judgement.tolerance:g} is allowed; judged on {cases}"
-    return Group(Text.assemble(name, ("WRONG", "red")), Text(by), table, *(Text(note) for note in judgement.notes))
+    return Group(Text.assemble(name, (str(judgement.grade), "red")), Text(by), table, *notes)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 TIME_LIMIT = 60.0
-"""Seconds for everything a submission does: its imports, and every call together."""
+"""Seconds for everything a submission does: its imports, and every call together. The lab's work is not counted."""
 
 CHILD = Path(__file__).with_name("child.py")
 
@@ -59,7 +59,7 @@ class Submission:
 
     Args:
         where: FILE.py::FUNCTION.
-        time_limit: seconds for all that happens in the block, loading included.
+        time_limit: seconds for all that the submission does in the block, loading included.
         any_framework: whether to try torch and jax arrays, too, where the file has imported one of the two.
 
     Raises:
@@ -73,16 +73,15 @@ class Submission:
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self._replies: queue.Queue[str | None] = queue.Queue()
         self._process: subprocess.Popen[str] | None = None
-        self._deadline = 0.0
+        self._seconds_used = 0.0
         self._number = 0
 
     @property
     def seconds_left(self) -> float:
-        """How much of the time limit is left."""
-        return self._deadline - time.monotonic()
+        """How much of the time limit is left: it runs while the lab waits for the submission."""
+        return self.time_limit - self._seconds_used
 
     def __enter__(self) -> "Submission":
-        self._deadline = time.monotonic() + self.time_limit
         self._process = subprocess.Popen(
             # -P keeps this package's folder off the child's path: a submission may import a file of its own.
             # Absolute, as Python names the file in a traceback: the child finds its lines by that name.
@@ -140,12 +139,15 @@ class Submission:
         self._replies.put(None)
 
     def _receive(self, slow: str, *, parts: int) -> tuple[Reply, ...]:
+        begun = time.monotonic()
         try:
             line = self._replies.get(timeout=max(self.seconds_left, 0))
         except queue.Empty:
             raise BrokenAnswer(
                 f"{self.where}: {slow} longer than the time limit of {self.time_limit:g} s"
             ) from None
+        finally:
+            self._seconds_used += time.monotonic() - begun
         if line is None:
             raise BrokenAnswer(f"{self.where} {self._death()}")
         try:

@@ -1,18 +1,22 @@
 """Right answers pass, plausible wrong ones fall with a small counterexample, broken ones are refused."""
 
 import ast
+import dataclasses
 import io
 import json
 import textwrap
+import time
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.grader.contracts import CONTRACTS, hedging, subspaces
 from attnlab_theory.grader.contracts.four_keys import KEYS
-from attnlab_theory.grader.grading import BROKEN, RIGHT, WRONG, check_answer, judgement_text, template_of
+from attnlab_theory.grader.contracts.hedging import best_single_query
+from attnlab_theory.grader.grading import BROKEN, NOT_RIGHT, RIGHT, Grade, check_answer, judgement_text, template_of
 from attnlab_theory.grader.submission import BrokenAnswer
+from attnlab_theory.theory.noisy_keys.one_head import one_head_error
 
 
 @pytest.fixture
@@ -46,6 +50,8 @@ def text_of(judgement) -> str:
         ("practical4/2d.1", "return 20 * means[a], 20 * means[b]"),
         ("practical4/2d.1", "return 1e4 * np.stack([means[b], means[a]])"),
         ("practical4/2d.1", "q = 20 * (means[a] + means[b]); return q, q"),
+        ("practical4/2d.2", "return 20 * means[a], 20 * means[b]"),
+        ("practical4/2d.2", "return 1e4 * means[a], 1e3 * means[b]"),
         ("practical4/2e.2", """
             B = ua @ ua
             V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
@@ -93,6 +99,10 @@ def test_right_answers_pass(judged, question, body):
         ("practical4/2d.1", "return 20 * means[a], 20 * means[a]"),
         ("practical4/2d.1", "return means[a], means[b]"),
         ("practical4/2d.1", "return 20 * (means[a] + means[b]), 0 * means[a]"),
+        ("practical4/2d.2", "q = 2 * (means[a] + means[b]); return q, q"),
+        ("practical4/2d.2", "q = 20 * (means[a] + means[b]); return q, q"),
+        ("practical4/2d.2", "return 20 * means[b], 20 * means[b]"),
+        ("practical4/2d.2", "return 2 * means[a], 2 * means[b]"),
         ("practical4/2e.2", """
             B = ua @ ua
             V = (np.outer(ub, ub) - np.outer(uc, uc)) / B
@@ -124,7 +134,7 @@ def test_right_answers_pass(judged, question, body):
 )  # fmt: skip
 def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, body):
     judgement = judged(question, body)
-    assert judgement.exit_code == WRONG
+    assert judgement.exit_code == NOT_RIGHT
     assert judgement.counterexample.error > judgement.tolerance
     assert "the smallest counterexample found" in text_of(judgement)
     assert json.loads(json.dumps(judgement.as_json(), allow_nan=False))["right"] is False
@@ -167,15 +177,67 @@ def test_a_counterexample_is_shrunk_to_the_least_givens_that_show_it(judged):
 )
 def test_an_answer_that_fails_at_one_size_alone_is_caught_there(judged, question, n, body):
     judgement = judged(question, body)
-    assert judgement.exit_code == WRONG
+    assert judgement.exit_code == NOT_RIGHT
     assert judgement.counterexample.givens["n, d"].startswith(f"{n}, ")
+
+
+def test_an_answer_that_fails_at_one_size_and_width_alone_is_caught_there(judged):
+    judgement = judged("practical4/2b", "return (0 if keys.shape == (50, 53) else 30) * (keys[a] + keys[b])")
+    assert judgement.exit_code == NOT_RIGHT
+    assert judgement.counterexample.givens["n, d"] == "50, 53"
 
 
 @pytest.mark.parametrize("question", ["practical4/2b", "practical4/2c.1", "practical4/2d.1"])
 def test_every_promised_size_is_asked(question):
-    sizes = [case.arguments[0].shape[0] for case in CONTRACTS[question].besides]
-    assert "all 2 <= n <= 64" in CONTRACTS[question].quantified
-    assert sizes == list(range(2, 65))
+    besides = CONTRACTS[question].besides
+    assert "all 2 <= n <= 64, n <= d <= n + 8" in CONTRACTS[question].quantified
+    assert [case.arguments[0].shape for case in besides] == [(n, d) for n in range(2, 65) for d in range(n, n + 9)]
+    assert all(case.arguments[1] != case.arguments[2] for case in besides)
+
+
+def test_the_best_single_query_errs_least_of_all():
+    for n in (8, 16):
+        beta, least = best_single_query(n)
+        around = [one_head_error(n, beta * factor, 1e-10) for factor in (0.5, 0.8, 0.9, 1.1, 1.25, 2.0, 10.0)]
+        assert min(around) > least == pytest.approx(one_head_error(n, beta, 1e-10), rel=1e-4)
+
+
+def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
+    monkeypatch.setattr(hedging, "DRAWS", 64)
+    judgement = judged("practical4/2d.2", "return 20 * means[a], 20 * means[b]")
+    assert (judgement.grade, judgement.exit_code) == (Grade.INCONCLUSIVE, NOT_RIGHT)
+    assert "draws decide neither for the answer nor against it" in " ".join(text_of(judgement).split())
+    assert judgement.as_json()["verdict"] == "INCONCLUSIVE"
+    assert judgement.as_json()["right"] is False
+
+
+def test_two_equal_queries_are_right_with_a_remark(judged):
+    judgement = judged("practical4/2d.1", "q = 20 * (means[a] + means[b]); return q, q")
+    assert judgement.grade == Grade.RIGHT
+    assert "The two queries are the same" in text_of(judgement)
+    assert judged("practical4/2d.1", "return 20 * means[a], 20 * means[b]").notes == ()
+
+
+@pytest.mark.parametrize("calls", [200, 700, 1300])
+def test_an_answer_that_changes_after_some_calls_is_not_right(judged, calls):
+    body = f"""
+        f.calls = getattr(f, "calls", 0) + 1
+        return (20 if f.calls <= {calls} else 21) * (keys[a] + keys[b])"""
+    with pytest.raises(BrokenAnswer, match="gives different answers to the same givens"):
+        judged("practical4/2b", body)
+
+
+@pytest.mark.parametrize(
+    ("question", "same"),
+    [
+        ("cs224n/1b.ii", "practical4/2b"),
+        ("cs224n/1c.i", "practical4/2c.1"),
+        ("cs224n/1d.i", "practical4/2d.1"),
+        ("cs224n/1d.ii", "practical4/2d.2"),
+    ],
+)
+def test_one_question_under_two_names_has_one_contract(question, same):
+    assert dataclasses.replace(CONTRACTS[question], question=same) == CONTRACTS[same]
 
 
 def test_verdicts_are_the_same_on_every_run(judged):
@@ -207,17 +269,29 @@ def test_broken_answers_are_refused_in_one_line(judged, question, body, line):
     assert "\n" not in str(caught.value)
 
 
-def test_a_slow_answer_is_judged_on_fewer_cases(judged):
+def test_a_slow_answer_is_inconclusive(judged):
     judgement = judged(
         "practical4/2b", "import time; time.sleep(0.3); return 20 * (keys[a] + keys[b])", time_limit=4.0
     )
-    assert judgement.exit_code == RIGHT
+    assert (judgement.grade, judgement.exit_code) == (Grade.INCONCLUSIVE, NOT_RIGHT)
     assert 1 <= judgement.cases < CONTRACTS["practical4/2b"].examples
+    assert "Half of the time limit of 4 s was over" in text_of(judgement)
+
+
+def test_the_labs_own_work_takes_no_time_from_the_answer(judged, monkeypatch):
+    def slow(self, answer, measure=subspaces.TwoSubspaces.measure):
+        time.sleep(0.04)
+        return measure(self, answer)
+
+    # A hundred cases: four seconds of the lab's.
+    monkeypatch.setattr(subspaces.TwoSubspaces, "measure", slow)
+    judgement = judged("cs224n/1b.i", "return basis @ basis.T", time_limit=6.0)
+    assert judgement.grade == Grade.RIGHT
 
 
 def test_float32_at_a_large_scale_is_named_as_the_reason(judged):
     judgement = judged("uw/1.3.2", "return (1e5 * np.linalg.pinv(keys) @ [1, 1, 0, 0]).astype(np.float32)")
-    assert judgement.exit_code == WRONG
+    assert judgement.exit_code == NOT_RIGHT
     assert "float32" in judgement.notes[0]
     assert judgement.notes[0] in " ".join(text_of(judgement).split())
 
@@ -253,6 +327,12 @@ def test_an_unknown_question_gets_the_nearest_that_can_be_checked(wrong, near):
             function(wrong)
 
 
+@pytest.mark.parametrize("question", ["cs224n/1c.ii", "practical4/2e.1", "blog/multi"])
+def test_a_question_for_words_is_refused_as_one(question):
+    with pytest.raises(ValueError, match=f"{question} asks for words.*attnlab answers {question} shows"):
+        template_of(question)
+
+
 def test_a_broken_answer_is_a_value_error_with_its_own_exit_code():
     assert issubclass(BrokenAnswer, ValueError)
-    assert (RIGHT, WRONG, BROKEN) == (0, 1, 2)
+    assert (RIGHT, NOT_RIGHT, BROKEN) == (0, 1, 2)

@@ -1,4 +1,4 @@
-"""practical4 2b, 2c.1 and 2d.1: queries that average two values of many."""
+"""practical4 2b, 2c.1 and 2d.1, cs224n 1b.ii, 1c.i and 1d.i: queries that average two values of many."""
 
 import dataclasses
 
@@ -20,6 +20,11 @@ NOISE = 1e-3
 
 SHORTEST = 1e-150
 """A query that is shorter still is lost anyhow, and keys with noise of NOISE / |q| would leave float64."""
+
+SAME_QUERIES = (
+    "The two queries are the same, or nearly: one head does as well. Where one key varies in length they fail, as "
+    "attnlab check --question practical4/2d.2 shows."
+)
 
 _noisy = jax.jit(noisy_keys)
 
@@ -71,7 +76,10 @@ class Pair:
             keys = np.asarray(
                 _noisy(key, jnp.asarray(keys), variance=(NOISE / norm) ** 2, stretch=jnp.zeros(MOST_KEYS))
             )
-        return worst_error(queries, keys, wanted[None], present=self.frame.n, average_heads=True)
+        measured = worst_error(queries, keys, wanted[None], present=self.frame.n, average_heads=True)
+        # Queries that differ by less than a hundredth of the longer one do not hedge.
+        alike = self.heads == 2 and np.linalg.norm(queries[0] - queries[1]) <= norm / 100
+        return dataclasses.replace(measured, remark=SAME_QUERIES if alike else "")
 
 
 @st.composite
@@ -83,16 +91,22 @@ def _pairs(draw: Draw, heads: int, noisy: bool) -> Pair:
 
 
 def _every_size(heads: int, noisy: bool) -> tuple[Pair, ...]:
-    """One case for each n, as promised: draws favour small numbers and leave out half of the sizes."""
-    widths = MOST_WIDTH - MOST_KEYS + 1
-    return tuple(
-        Pair(Frame(n, n + n % widths, ((1, 2, 3),)), n - 1, (n - 1) // 2, heads, n if noisy else None)
-        for n in range(2, MOST_KEYS + 1)
-    )
+    """One case for each n and d, as promised: draws favour small numbers and leave out most of the sizes."""
+    found = []
+    for n in range(2, MOST_KEYS + 1):
+        for d in range(n, n + MOST_WIDTH - MOST_KEYS + 1):
+            a = 7 * d % n
+            b = (a + 1 + 5 * d % (n - 1)) % n
+            found.append(Pair(Frame(n, d, ((1, 2, 3),)), a, b, heads, 100 * n + d if noisy else None))
+    return tuple(found)
 
 
 _VALUES = "all values of norm at most 1 (the error is taken at the worst of them, which are known exactly)"
 _SIZES = f"all 2 <= n <= {MOST_KEYS}, n <= d <= n + {MOST_WIDTH - MOST_KEYS}, all pairs a != b, all orthonormal"
+_SAMPLE = (
+    "Every n and d are asked with one pair (a, b) at least. So an answer that is wrong at one n and d is caught. "
+    "One that is wrong at a single pair of one n and d is missed with a chance of about 1 - 1/(n(n - 1))."
+)
 _MEASURE = "The error is |c - (v_a + v_b)/2|, c being the output of softmax attention with scale 1"
 _NOISE = (
     "The noise is chosen after the query, since with any fixed variance a large enough query fails: "
@@ -114,6 +128,7 @@ AVERAGE = Contract(
     tolerance=1e-2,
     cases=lambda: _pairs(heads=1, noisy=False),
     besides=_every_size(heads=1, noisy=False),
+    remarks=(_SAMPLE,),
 )
 
 NOISY = Contract(
@@ -131,7 +146,7 @@ NOISY = Contract(
     tolerance=1e-2,
     cases=lambda: _pairs(heads=1, noisy=True),
     besides=_every_size(heads=1, noisy=True),
-    remarks=(f"{_NOISE}.",),
+    remarks=(f"{_NOISE}.", _SAMPLE),
 )
 
 TWO_HEADS = Contract(
@@ -147,8 +162,18 @@ TWO_HEADS = Contract(
     besides=_every_size(heads=2, noisy=True),
     remarks=(
         f"{_NOISE}, |q| the larger norm of the two.",
-        "q1 = q2 is accepted where it is right: only part 2 of the question tells such queries apart.",
+        _SAMPLE,
+        "q1 = q2 is accepted where it is right, with a remark: practical4/2d.2 tells such queries apart.",
     ),
 )
 
-CONTRACTS = (AVERAGE, NOISY, TWO_HEADS)
+CONTRACTS = (
+    AVERAGE,
+    NOISY,
+    TWO_HEADS,
+    *(
+        dataclasses.replace(contract, question=f"cs224n/{part}")
+        for part, contract in (("1b.ii", AVERAGE), ("1c.i", NOISY), ("1d.i", TWO_HEADS))
+    ),
+)
+"""The last three ask what the first three ask."""

@@ -1,11 +1,17 @@
 """The error of attention weights at the values that make it largest."""
 
+import functools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.grader.contract import Measurement
 from attnlab_theory.grader.contracts.frames import numbers
+
+_weights = jax.jit(functools.partial(attention_weights, scale=1.0))
+_outputs = jax.jit(functools.partial(attention, scale=1.0))
 
 
 def worst_error(
@@ -27,12 +33,12 @@ def worst_error(
     """
     q, k = jnp.asarray(queries), jnp.asarray(keys)
     mask = jnp.broadcast_to(jnp.arange(len(keys)) < present, (len(queries), len(keys)))
-    weights = np.asarray(attention_weights(q, k, mask, scale=1.0))
+    weights = np.asarray(_weights(q, k, mask))
     weights = weights.mean(axis=0, keepdims=True) if average_heads else weights
     errors: list[float] = []
     for row, target in zip(weights, wanted, strict=True):
         values = np.where(row >= target, 1.0, -1.0)
-        c = np.asarray(attention(q, k, jnp.asarray(values[:, None]), mask, scale=1.0))[:, 0]
+        c = np.asarray(_outputs(q, k, jnp.asarray(values[:, None]), mask))[:, 0]
         c = c.mean(keepdims=True) if average_heads else c
         errors.append(float(abs(c[0 if average_heads else len(errors)] - target @ values)))
     # A NaN means that the scores overflowed; argmax finds it, and it is no small error.
