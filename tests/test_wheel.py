@@ -54,6 +54,12 @@ def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
     assert written == {"copying.json", "copying.run.json", "copying.svg", "copying.png"}
 
 
+def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnlab, tmp_path):
+    (answer,) = json.loads(run(attnlab, "answers", "practical4/3c", "--json", cwd=tmp_path))
+    assert answer["status"] == "supported"
+    assert "not measured" not in answer["answer"]
+
+
 def test_no_top_level_package_called_experiments_is_installed(attnlab):
     (site,) = attnlab.parents[1].glob("lib/python*/site-packages")
     assert not (site / "experiments").exists()

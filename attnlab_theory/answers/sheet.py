@@ -249,7 +249,11 @@ def _filled(text: str, found: Found) -> str:
     def number(match: re.Match[str]) -> str:
         findings = found(match[1])
         finding = None if findings is None else at_setting(findings, match[2])
-        return "…" if finding is None else measured_text(finding.measured)
+        if finding is not None:
+            return measured_text(finding.measured)
+        # A hole would be read over. Whoever wants the number is told how to get it.
+        command = "attnlab answers" if _is_claim(match[1]) else "attnlab knowledge run"
+        return f"(not measured; {command}{' with more --variants' if findings else ''} measures it)"
 
     return PLACEHOLDER.sub(number, text)
 

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from attnlab_theory.estimators import Advice
 
 
-ROUGH = 0.5
-"""Predicted errors beyond this are marked: the delta method is for small ones."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimators:
     """Errors of random-feature attention on your own queries and keys, and which features to choose."""
@@ -72,12 +68,10 @@ def _print(advice: "Advice") -> None:
         print("and attention over these keys alone")
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))
-    if any(line.weights > ROUGH for line in advice.lines):
-        print("~ beyond the delta method: it only says that the error is large")
-    print(f"\n{advice.reason}\n{advice.amount}")
-    estimator, coupling, least = advice.luckiest
-    if (estimator, coupling) != (advice.chosen.estimator, advice.coupling):
-        print(f"Least error measured: {estimator} features with {coupling} projections, {_number(least)}.")
+    if not all(line.trusted for line in advice.lines):
+        print("~ beyond the range of the prediction, or refuted by what is measured beside it")
+    said = (advice.amount, advice.reason) if advice.exact_is_cheaper else (advice.reason, advice.amount)
+    print("\n" + "\n".join(said))
 
 
 def _table(advice: "Advice") -> "Table":
@@ -96,7 +90,7 @@ def _table(advice: "Advice") -> "Table":
             line.estimator + ("*" if chosen else ""),
             _number(line.kernel),
             _number(line.measured[COUPLINGS[0]].kernel),
-            _number(line.weights, rough=line.weights > ROUGH),
+            _number(line.weights, rough=not line.trusted),
             *(_number(line.measured[coupling].weights) for coupling in COUPLINGS),
             f"{line.features_needed:,.0f}" if line.features_needed < 1e6 else _number(line.features_needed),
             style="bold" if chosen else None,

@@ -83,8 +83,8 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """The folder that `attnlab knowledge run` wrote. By default lab/knowledge, or else figures/knowledge, the
-    committed run."""
+    """The folder that `attnlab knowledge run` wrote. By default lab/knowledge, or else the run that comes with
+    attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -133,10 +133,10 @@ def _recorded(folder: Path | None) -> "Findings":
         ValueError: if a folder was named that holds none.
     """
     from attnlab_theory.claims import Findings
+    from attnlab_theory.cli import library
     from attnlab_theory.report.record import read_findings
 
-    places = [folder] if folder else [Path("lab/knowledge"), Path("figures/knowledge")]
-    for place in places:
+    for place in [folder] if folder else [Path("lab/knowledge"), library.trained()]:
         if (place / TRAINED).is_file():
             return read_findings(place / TRAINED)
     if folder:

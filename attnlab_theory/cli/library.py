@@ -29,6 +29,13 @@ def folder() -> Path:
     raise ValueError(f"no experiments beside {package}; install attnlab anew")
 
 
+def trained() -> Path:
+    """The committed run of the knowledge lab: inside the installed package, or beside it in a checkout."""
+    package = Path(attnlab_theory.__file__).parent
+    inside = package / "experiments" / "knowledge"
+    return inside if inside.is_dir() else package.parent / "figures" / "knowledge"
+
+
 def experiments() -> list["Experiment"]:
     """Every experiment, in the order of the claims it asks about."""
     from attnlab_theory.claims import CLAIMS

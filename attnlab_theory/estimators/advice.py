@@ -17,6 +17,16 @@ from attnlab_theory.theory.features.estimator import Estimator
 
 LEAST_ERROR = 1e-150
 
+REACH = 0.1
+"""The delta method is for small errors of the weights. Up to this it is within a fifth of what is measured, unless
+one key has all the weight and the normaliser is noise. Beyond, it may say anything."""
+
+APART = 0.25
+"""Relative difference of prediction and measurement, noise aside, beyond which a prediction is not trusted."""
+
+SURE = 3.0
+"""Standard errors by which a measured error must be smaller, or the prediction chooses."""
+
 REASONS = {
     Estimator.TRIGONOMETRIC: "trigonometric features err as cosh D - 1, all others with L",
     Estimator.POSITIVE: "positive features err as exp(L) - 1, with one feature per projection",
@@ -39,11 +49,18 @@ class Line:
     kernel_orthogonal: float | None
     """Predicted for orthogonal ones, where that is known."""
     weights: float
-    """Predicted for independent projections by the delta method, good while well below one."""
+    """Predicted for independent projections by the delta method; to be trusted up to `REACH`."""
     measured: dict[Coupling, Measured]
     """By coupling."""
     features_needed: float
     """For the wanted error of the weights, from the prediction: errors fall as the root of the features."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the prediction of the weights' error is in the range of the delta method, and was not refuted."""
+        found = self.measured[Coupling.INDEPENDENT]
+        apart = abs(found.weights - self.weights)
+        return self.weights <= REACH and apart <= APART * self.weights + 4 * found.weights_deviation
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +74,18 @@ class Advice:
     lines: tuple[Line, ...]
     chosen: Line
     coupling: Coupling
+    by_measurement: bool
+    """Whether the choice is that of the least measured error, because the predictions are not to be trusted."""
+
+    @property
+    def exact_is_cheaper(self) -> bool:
+        """Whether the features needed are as many as the keys: exact attention then costs no more, and errs not."""
+        return self.fewest.weights > 0 and not self.fewest.features_needed < self.problem.given[1]
+
+    @property
+    def fewest(self) -> Line:
+        """The chosen line where its prediction is trusted, else the one that is predicted to need the fewest."""
+        return min(self.lines, key=lambda line: line.features_needed) if self.by_measurement else self.chosen
 
     @property
     def reason(self) -> str:
@@ -66,6 +95,13 @@ class Advice:
         if self.chosen.weights == 0:
             lengths = f"L = |q + k|^2 = {total:.3g} and D = |q - k|^2 = {difference:.3g}"
             return f"Choose any: with {lengths} none errs in a row."
+        if self.by_measurement:
+            found = self.chosen.measured[self.coupling]
+            return (
+                f"Choose {self.chosen.estimator} features with {self.coupling} projections, if any: they have the "
+                f"least error measured, {found.weights:.3g} ± {found.weights_deviation:.2g}. The predictions are "
+                "not to be trusted here."
+            )
         relation = "far below" if 4 * total < difference else "far above" if total > 4 * difference else "close to"
         return (
             f"Choose {self.chosen.estimator} features with {self.coupling} projections: where the attention is, "
@@ -74,44 +110,30 @@ class Advice:
         )
 
     @property
-    def luckiest(self) -> tuple[str, str, float]:
-        """Estimator and coupling of the least measured error of the weights, and that error."""
-        measured = [
-            (found.weights, line.estimator, name) for line in self.lines for name, found in line.measured.items()
-        ]
-        least, estimator, coupling = min(measured)
-        return estimator, coupling, least
-
-    @property
     def amount(self) -> str:
-        """How many features the chosen estimator needs, in one sentence."""
-        needed = self.chosen.features_needed
-        if not math.isfinite(needed):
-            return f"No number of features gives an error of {self.error:g} here."
+        """How many features the chosen estimator needs, and whether exact attention is the better choice."""
+        needed, keys = self.fewest.features_needed, self.problem.given[1]
         if needed == 0:
             return "Any number of features will do: the predicted error of a row is zero."
-        measured = self.chosen.measured[Coupling.INDEPENDENT].weights
-        if measured > 2 * self.chosen.weights:
-            return (
-                f"Its prediction does not hold here, where the normaliser is noise: {self.chosen.weights:.3g} is "
-                f"predicted and {measured:.3g} measured. Go by what is measured."
-            )
-        if self.chosen.weights > 1:
-            return (
-                f"With {self.features:,} features every estimator is predicted to err by more than the weights; an "
-                f"error of {self.error:g} would take about {needed:,.0f}."
-            )
-        return (
-            f"For an error of {self.error:g} it needs about {needed:,.0f} features with independent projections "
-            "(errors fall as the root of the number)."
+        count = (
+            f"for an error of {self.error:g} {self.fewest.estimator} features would have to be about {needed:,.0f}"
+            if math.isfinite(needed)
+            else f"no number of features gives an error of {self.error:g}"
         )
+        if self.exact_is_cheaper:
+            return f"Use exact attention: {count}, and there are {keys:,} keys."
+        if self.error > REACH or not self.fewest.trusted:
+            count += f", roughly: predictions are to be trusted up to {REACH:g}"
+        return f"{count[0].upper()}{count[1:]} (independent projections; errors fall as the root of the number)."
 
 
 def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws: int = 16, seed: int = 0) -> Advice:
     """Predict and measure the error of every estimator at one number of features, and choose one.
 
-    The choice is by the predicted error of the weights, which does not depend on luck; where that says nothing
-    (one key, or no finite prediction) by that of the kernel values. The coupling is the best one measured.
+    The choice is by the predicted error of the weights, which does not depend on luck, as long as it is trusted
+    and no other features are measured to be better by more than `SURE` standard errors; else by the least error
+    measured. Where no weights differ (one key) it is by the error of the kernel values. The coupling is the best
+    one measured.
 
     Args:
         problem: from `pose`.
@@ -155,7 +177,10 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
                 for coupling, drawn in projections.items()
             }
             lines.append(_line(estimator, problem, measured, m, error))
-    chosen = min(lines, key=lambda line: (line.weights, line.kernel))
+    predicted = min(lines, key=lambda line: (line.weights, line.kernel))
+    measured = min(lines, key=lambda line: _least(line).weights)
+    by_measurement = not predicted.trusted or _is_better(_least(measured), _least(predicted))
+    chosen = measured if by_measurement else predicted
     coupling = min(COUPLINGS, key=lambda name: (chosen.measured[name].weights, chosen.measured[name].kernel))
     return Advice(
         problem=problem,
@@ -165,7 +190,18 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
         lines=tuple(lines),
         chosen=chosen,
         coupling=coupling,
+        by_measurement=by_measurement,
     )
+
+
+def _least(line: Line) -> Measured:
+    """Of the couplings."""
+    return min((line.measured[name] for name in COUPLINGS), key=lambda found: (found.weights, found.kernel))
+
+
+def _is_better(first: Measured, second: Measured) -> bool:
+    noise = math.hypot(first.weights_deviation, second.weights_deviation)
+    return first.weights < second.weights - SURE * noise
 
 
 def _line(
@@ -210,6 +246,7 @@ def as_json(advice: Advice) -> dict[str, Any]:
                 "kernel_predicted": plain(line.kernel),
                 "kernel_predicted_orthogonal": line.kernel_orthogonal,
                 "weights_predicted": plain(line.weights),
+                "trusted": line.trusted,
                 "measured": {
                     coupling: {
                         "kernel": plain(found.kernel),
@@ -225,12 +262,14 @@ def as_json(advice: Advice) -> dict[str, Any]:
             for line in advice.lines
         ],
         "error": advice.error,
-        "least_measured": dict(zip(("estimator", "coupling", "weights"), advice.luckiest, strict=True)),
         "choice": {
+            "exact_attention": advice.exact_is_cheaper,
+            "by_measurement": advice.by_measurement,
             "estimator": advice.chosen.estimator,
             "coupling": advice.coupling,
             "features_needed": plain(advice.chosen.features_needed),
             "reason": advice.reason,
+            "amount": advice.amount,
         },
     }
 

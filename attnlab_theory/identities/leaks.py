@@ -36,6 +36,8 @@ class Leaks:
     """Largest movement of output t over all replacements of input s; infinite if it became NaN or infinite."""
     together: Float[np.ndarray, " t"]
     """Largest movement of output t when all inputs after it were replaced at once."""
+    within: float
+    """The largest entry, in size, of all inputs that were tried: nothing is said of larger ones."""
 
     @property
     def moved(self) -> Bool[np.ndarray, "t s"]:
@@ -84,16 +86,19 @@ def leaks(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Leaks:
     call, before = _adapted(mixer, x)
     _refuse_another(call(x), before)
     largest, together = np.zeros((length, length)), np.zeros(length)
+    within = float(np.max(np.abs(x)))
     for s in range(length):
         for replaced in replacements(x, s, s + 1):
+            within = max(within, float(np.max(np.abs(replaced))))
             largest[:, s] = np.maximum(largest[:, s], _movement(call(replaced), before))
     for first in range(1, length):
         for replaced in replacements(x, first, length):
+            within = max(within, float(np.max(np.abs(replaced))))
             moved = _movement(call(replaced), before)[:first]
             together[:first] = np.maximum(together[:first], moved)
     # Again: who counts calls, or changes with time, does not always do so from the first call on.
     _refuse_another(call(x), before)
-    return Leaks(largest=largest, together=together)
+    return Leaks(largest=largest, together=together, within=within)
 
 
 def replacements(x: Float[np.ndarray, "t d"], start: int, stop: int) -> list[Float[np.ndarray, "t d"]]:
@@ -134,7 +139,10 @@ def picture(found: Leaks) -> str:
     lines.append("▒ moves with the present or the past   █ moves with the future   · does not move")
     output, movement = found.worst
     if found.causal:
-        lines.append("No leak: no output moved with a later input, bit for bit.")
+        lines.append(
+            f"No leak at length {length}, values within ±{found.within:.3g}: no output moved with a later input, "
+            "bit for bit. Other lengths and larger values were not tried."
+        )
     else:
         count = int((found.leaks.any(axis=1) | (found.together > 0)).sum())
         lines.append(
@@ -153,6 +161,7 @@ def as_json(found: Leaks) -> dict[str, Any]:
     return {
         "causal": found.causal,
         "length": found.moved.shape[0],
+        "within": found.within,
         "leaks": [[int(t), int(s)] for t, s in np.argwhere(found.leaks)],
         "moved": found.moved.tolist(),
         "largest": [[plain(x) for x in row] for row in found.largest],

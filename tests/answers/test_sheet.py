@@ -15,7 +15,7 @@ from rich.console import Console
 from attnlab_theory import interrupts
 from attnlab_theory.answers import sheet
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
-from attnlab_theory.cli import main
+from attnlab_theory.cli import library, main
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.identities import IDENTITIES
 from attnlab_theory.labs.knowledge.findings import measure, verdicts
@@ -140,7 +140,7 @@ def test_without_a_judge_claims_are_open_and_identities_judged():
     assert answer.status == "open"
     assert "not judged" in text_of([answer])
     (answer,) = sheet.answered(sheet.chosen("blog/two"))
-    assert "…" in answer.answer
+    assert "(not measured; attnlab answers measures it)" in answer.answer
 
 
 def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
@@ -163,16 +163,22 @@ def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsy
 def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
     (answer,) = sheet.answered(sheet.chosen("practical4/3c"), pretended)
     assert answer.status == "open"
-    assert "…" in answer.answer
+    assert "(not measured; attnlab knowledge run measures it)" in answer.answer
     assert "not judged  (attnlab knowledge run judges it)" in text_of([answer])
 
 
 def test_where_a_variant_was_not_trained_what_is_quoted_of_it_is_open():
     (answer,) = sheet.answered(sheet.chosen("practical4/3f"), pretended, recorded=trained("none", "rope"))
     assert answer.status == "open"
-    assert "…" in answer.answer
+    assert "(not measured; attnlab knowledge run with more --variants measures it)" in answer.answer
     assert "attnlab knowledge run with more --variants judges the rest" in " ".join(text_of([answer]).split())
     assert sheet.exit_code([answer]) == 0
+
+
+def test_no_answer_prints_a_hole():
+    for recorded in (None, trained()):
+        for answer in sheet.answered(sheet.chosen(), recorded=recorded):
+            assert "…" not in answer.answer
 
 
 def test_a_setting_is_found_by_its_fields_alone():
@@ -186,6 +192,7 @@ def test_a_setting_is_found_by_its_fields_alone():
 
 def test_a_training_run_is_read_from_the_folder_that_is_named(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(library, "trained", lambda: tmp_path / "nowhere")
     assert main(["answers", "practical4/3c", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["status"] == "open"
     folder = tmp_path / "run"

@@ -46,7 +46,14 @@ def test_json_is_one_value_and_the_same_for_the_same_seed(capsys, files):
 def test_the_table_says_scale_sample_and_choice(capsys, files):
     code, out, _ = run(capsys, files, "--features", "16")
     assert code == 0
-    for said in ("scale 0.5", "random 32 queries", "192 pairs", "Choose ", "for an error of 0.05"):
+    for said in (
+        "scale 0.5",
+        "random 32 queries",
+        "192 pairs",
+        "Choose ",
+        "for an error of 0.05",
+        "Use exact attention",
+    ):
         assert said.lower() in out.lower()
     table = out.split("\n\n")[1].splitlines()
     assert max(map(len, table)) <= 80

@@ -144,7 +144,11 @@ def test_picture_and_json_say_the_same():
     assert "Leak: 4 of 5 outputs move with the future" in text
     assert data["causal"] is False
     assert data["worst"]["output"] == found.worst[0]
-    assert "No leak" in picture(leaks(causal_in_jax, X))
+    found = leaks(causal_in_jax, X)
+    assert f"No leak at length {len(X)}, values within ±{found.within:.3g}: " in picture(found)
+    # Noise of norm 1e4 is among the replacements.
+    assert 1e4 < found.within < 1e5
+    assert as_json(found)["within"] == found.within
 
 
 def test_movement_to_infinity_is_null_in_json():

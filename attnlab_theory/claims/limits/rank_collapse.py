@@ -25,8 +25,8 @@ EPS = float(np.finfo(np.float64).eps)
 class Maps(NamedTuple):
     """What a layer sees of its tokens: scores x_i^T A x_j, values V x_j. Each of the two is [d, d]."""
 
-    form: Array
-    values: Array
+    form: Array | np.ndarray
+    values: Array | np.ndarray
 
 
 @jax.jit
@@ -287,7 +287,7 @@ def residual_layer(
     grown = jnp.expm1(residuals @ maps.form @ residuals.T)
     mean = (grown @ weights)[:, None]
     moved = weights[None, :] * (grown - mean) / (1 + mean)
-    return maps.values @ (centre + weights @ residuals), moved @ residuals @ maps.values.T
+    return jnp.asarray(maps.values) @ (centre + weights @ residuals), moved @ residuals @ maps.values.T
 
 
 SMALL = -30.0
