@@ -198,12 +198,12 @@ def test_predictions_within_reach_are_within_a_fifth(regime, scale):
 
 
 def test_what_is_measured_to_be_better_is_chosen(monkeypatch):
-    """A prediction that is wrong by a hundred does not choose."""
+    """A prediction that is ten thousand times too low does not choose."""
     right = errors.predicted
 
     def wrong(estimator, problem):
         found = right(estimator, problem)
-        factor = 1e-2 if estimator.name == "positive" else 1.0
+        factor = 1e-4 if estimator.name == "positive" else 1.0
         return dataclasses.replace(found, weights=factor**2 * found.weights)
 
     monkeypatch.setattr(errors, "predicted", wrong)
