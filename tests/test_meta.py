@@ -153,8 +153,8 @@ def test_the_rates_hold_over_keys_too():
     assert judged[wrong].count(Verdict.SUPPORTED) <= ALLOWED
 
 
-# At the error rates of the lab nothing can be simulated. Where the draws take two values the chance of every count is
-# known, and so is that of an interval that misses; elsewhere the draws are tilted towards a miss.
+# At the error rates of the lab nothing can be simulated. Where the draws take two values the chance of every count
+# is known, and so is that of an interval that misses; elsewhere the draws are tilted towards a miss.
 
 RATES = (1e-4, 1e-6, 1e-9, 1e-12)
 COVERED = {"exact", "proportion", "bounded", "known_variance", "paired"}

@@ -116,17 +116,6 @@ WITHOUT_A_RIVAL = {
     "capacity-grows-exponentially-with-the-width": TO_COME,
     # sparse
     # ---
-    "sketched-product": TO_COME,
-    "sketched-matrix": TO_COME,
-    "best-rank": TO_COME,
-    "spectrum-tail": TO_COME,
-    "window-layers": TO_COME,
-    "global-layers": TO_COME,
-    "random-layers": TO_COME,
-    "window-heard": TO_COME,
-    "random-heard": TO_COME,
-    "furthest-by-one-sparse-layer": TO_COME,
-    "furthest-by-one-dense-layer": TO_COME,
     "recall-by-attention": TO_COME,
     "recall-by-even-weights": TO_COME,
     "recall-by-synthesizers": TO_COME,

@@ -9,9 +9,9 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, bigbird_attention, bigbird_links, bigbird_mask
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
-from attnlab_theory.stats import Interval, bounded, normal
+from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.sparse import bigbird as theory
 
 
@@ -75,6 +75,11 @@ WINDOW_ALONE = exact_claim(
         BlockGraph(blocks=blocks, window=window, global_blocks=0, random_blocks=0)
         for blocks, window in (*((blocks, 3) for blocks in BLOCKS), (32, 5), (64, 9))
     ),
+    rival=Rival[BlockGraph](
+        statement=r"It takes $\lceil (n-1)/(w-1) \rceil$ layers.",
+        source="a window that moves by all of its neighbours, not by those on one side",
+        predict=lambda s: Interval.point(float(theory.window_layers(s.blocks, 2 * s.window - 1))),
+    ),
 )
 
 ONE_GLOBAL = exact_claim(
@@ -87,27 +92,31 @@ ONE_GLOBAL = exact_claim(
     draw=_layers,
     rounding=WHOLE,
     settings=tuple(BlockGraph(blocks=blocks, window=3, global_blocks=1, random_blocks=0) for blocks in BLOCKS),
+    rival=Rival(
+        statement="It connects them in one layer.",
+        source="the way from the global block left out",
+        predict=Interval.point(1.0),
+    ),
 )
-
-
-def _degree(s: BlockGraph) -> int:
-    return s.window + s.random_blocks
-
 
 RANDOM_LINKS = Claim(
     name="random-layers",
-    statement=r"With $r$ random links a row, $n$ blocks take at least $\log_{w+r} n$ layers, and at most what the "
-    "window takes alone.",
+    statement=r"With a window of 3 and $r$ random links a row, $n$ blocks take at least as many layers as the "
+    "branching law needs to reach $n$ of them.",
     source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 2; Bollobás "
     "and Chung 1988, for logarithmic diameters; practical4/3g.2",
-    hypotheses=HYPOTHESES | {"no global block": lambda s: not s.global_blocks},
-    predict=lambda s: Interval(
-        float(theory.fewest_layers(s.blocks, _degree(s))), float(theory.window_layers(s.blocks, s.window))
-    ),
+    hypotheses=HYPOTHESES
+    | {"no global block": lambda s: not s.global_blocks, "a window of 3": lambda s: s.window == 3},
+    predict=lambda s: Interval.at_least(float(theory.fewest_layers(s.blocks, s.random_blocks))),
     draw=_layers,
-    bound=normal("hundreds of whole numbers that differ by a few"),
+    bound=lambda s: bounded(1.0, float(theory.window_layers(s.blocks, s.window))),
     resolution=0.5,
     settings=tuple(BlockGraph(blocks=blocks, window=3, global_blocks=0, random_blocks=2) for blocks in BLOCKS[1:]),
+    rival=Rival[BlockGraph](
+        statement="They take half as many layers as through the window alone, at least.",
+        source="growth with n in the place of growth with ln n",
+        predict=lambda s: Interval.at_least(theory.window_layers(s.blocks, s.window) / 2),
+    ),
     chunk=32,
 )
 
@@ -157,6 +166,18 @@ def _share_after(key: PRNGKeyArray, graph: BlockGraph, layers: Scalar) -> Float[
     return jnp.mean(heard.astype(jnp.float32))
 
 
+def _share_heard_by_one(key: PRNGKeyArray, s: Depth) -> Float[Array, ""]:
+    """Of the blocks that one of them, drawn uniformly, has heard of: a row of the power in the place of all."""
+    for_links, for_block = jax.random.split(key)
+    sees = bigbird_mask(
+        for_links, s.blocks, block=1, window=s.window, random_blocks=s.random_blocks, global_blocks=0
+    )
+    heard = jax.nn.one_hot(jax.random.randint(for_block, (), 0, s.blocks), s.blocks)[None] > 0
+    for layer in DEPTHS[:3]:
+        heard = jnp.where(layer <= jnp.asarray(s.layers, float), _further(heard, sees), heard)
+    return jnp.mean(heard.astype(jnp.float32))
+
+
 DEPTHS = (1, 2, 3, 4, 5, 6)
 
 AS_DEEP = {f"1 <= layers <= {DEPTHS[-1]}": lambda s: 1 <= s.layers <= DEPTHS[-1]}
@@ -172,21 +193,34 @@ HEARD_BY_WINDOW = exact_claim(
     # A mean of zeros and ones in float32.
     rounding=1e-6,
     settings=tuple(Depth(blocks=64, window=3, random_blocks=0, layers=layers) for layers in DEPTHS),
+    rival=Rival[Depth](
+        statement=r"A share of $(2 l \lfloor w/2 \rfloor + 1)/n$ is connected.",
+        source="the ends of the sequence left out",
+        predict=lambda s: Interval.point((2 * s.layers * (s.window // 2) + 1) / s.blocks),
+    ),
 )
 
 HEARD_BY_LINKS = Claim(
     name="random-heard",
-    statement=r"With $r$ random links a row, at most $(w+r)^l$ blocks have been heard of after $l$ layers.",
+    statement=r"With a window of 3 and $r$ random links a row, the number of blocks just heard of grows by "
+    r"$\lambda = \frac{1}{2}(1+r+\sqrt{(1-r)^2+8r})$ a layer, while few are known.",
     source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020, section 2; "
     "practical4/3g.2",
-    hypotheses=AS_DEEP | {"random links": lambda s: s.random_blocks > 0},
-    predict=lambda s: Interval.at_most(theory.most_heard(s.blocks, s.window + s.random_blocks, s.layers)),
+    hypotheses=AS_DEEP | {"random links": lambda s: s.random_blocks > 0, "a window of 3": lambda s: s.window == 3},
+    predict=lambda s: Interval(*theory.share_heard(s.blocks, s.random_blocks, s.layers)),
     draw=_share_heard,
     bound=bounded(0.0, 1.0),
-    resolution=0.05,
-    # Beyond two layers the bound is one, which no share can break.
-    settings=tuple(Depth(blocks=64, window=3, random_blocks=2, layers=layers) for layers in DEPTHS[:4]),
-    chunk=128,
+    resolution=0.03,
+    settings=tuple(
+        Depth(blocks=64, window=3, random_blocks=links, layers=layers)
+        for links, layers in ((1, 2), (1, 3), (2, 2), (3, 2))
+    ),
+    rival=Rival[Depth](
+        statement=r"$(w+r)^l$ blocks have been heard of after $l$ layers.",
+        source="the bound by degrees: a block would have all its neighbours new to it",
+        predict=lambda s: Interval.point(min(1.0, (s.window + s.random_blocks) ** s.layers / s.blocks)),
+    ),
+    chunk=32,
 )
 
 
@@ -239,8 +273,13 @@ def _visible(s: FurthestTask) -> float:
     )
 
 
+def _own_share(s: FurthestTask) -> float:
+    """What the visible share of pairs gains where a vector and itself are one of them."""
+    return (1 - _visible(s)) / (s.blocks * s.block)
+
+
 LAYOUTS = tuple(
-    FurthestTask(blocks=16, block=2, d=8, window=3, global_blocks=global_blocks, random_blocks=links)
+    FurthestTask(blocks=16, block=1, d=8, window=3, global_blocks=global_blocks, random_blocks=links)
     for global_blocks in (0, 2)
     for links in (0, 2, 4, 8)
 )
@@ -254,8 +293,13 @@ FURTHEST = Claim(
     predict=lambda s: Interval.point(_visible(s)),
     draw=_right_in_one_sparse_layer,
     bound=bounded(0.0, 1.0),
-    resolution=0.03,
+    resolution=lambda s: 0.45 * _own_share(s),
     settings=LAYOUTS,
+    rival=Rival[FurthestTask](
+        statement="It names it in the share of all pairs, a vector and itself included, that the mask shows.",
+        source="the vector itself, which is never the furthest, left in",
+        predict=lambda s: Interval.point(_visible(s) + _own_share(s)),
+    ),
     chunk=128,
 )
 
@@ -267,8 +311,13 @@ FURTHEST_DENSE = Claim(
     predict=Interval(0.999, 1.0),
     draw=_right_in_one_dense_layer,
     bound=bounded(0.0, 1.0),
-    resolution=0.03,
+    resolution=0.01,
     settings=LAYOUTS[:1],
+    rival=Rival(
+        statement="It does no better than a sparse layer with two global blocks and eight random ones.",
+        source="furthest-by-one-sparse-layer, at its best setting",
+        predict=lambda s: Interval.point(_visible(LAYOUTS[-1])),
+    ),
     chunk=128,
 )
 

@@ -23,6 +23,59 @@ def product_error(r: int, product_square: float, matrix_square: float, vector_sq
     return (product_square + matrix_square * vector_square) / r
 
 
+def product_error_variance(
+    r: int, product_square: float, rest_square: float, rest_fourth: float, overlap: float = 0.0
+) -> float:
+    """The variance of |P R^T R w - P w|^2 for a unit vector w.
+
+    With B = P (I - w w^T) the error is P w (s/r - 1) + sqrt(s)/r B xi: s is chi-squared with r degrees of freedom,
+    xi a normal vector that is independent of s. The variance follows from four moments of s and two of |B xi|^2.
+
+    Args:
+        r: rows of the sketch.
+        product_square: |P w|^2.
+        rest_square: |B|^2.
+        rest_fourth: |B B^T|^2.
+        overlap: |B^T P w|^2.
+
+    Source: docs/mathematics/sparse.md#a-sketched-product.
+    """
+    mean = product_error(r, product_square, product_square + rest_square, 1.0)
+    square = (
+        product_square**2 * (12 / r**2 + 48 / r**3)
+        + (4 * overlap + 2 * product_square * rest_square) * (2 + 8 / r) / r**2
+        + (r + 2) / r**3 * (rest_square**2 + 2 * rest_fourth)
+    )
+    return float(square - mean**2)
+
+
+def sharp_product_variance(n: int, beta: float, r: int) -> float:
+    """The same for P = softmax(beta I) and the vector w of equal entries: P w = w, and B has one eigenvalue."""
+    square = sharp_eigenvalue(n, beta) ** 2
+    return product_error_variance(r, 1.0, (n - 1) * square, (n - 1) * square**2)
+
+
+def sharp_matrix_variance(n: int, beta: float, r: int) -> float:
+    """The variance of |P R^T R - P|^2 / |P|^2 for P = softmax(beta I).
+
+    In eigenvectors of P it is a sum over columns of R^T R - I, weighted by squared eigenvalues. Columns have one
+    variance, which is `product_error_variance` of the identity, and one covariance. The covariance follows from the
+    variance of the sum of all columns, tr (R^T R - I)^2, by the moments of a Wishart matrix.
+
+    Source: docs/mathematics/sparse.md#a-sketched-matrix.
+    """
+    of_column = product_error_variance(r, 1.0, n - 1.0, n - 1.0)
+    of_sum = (
+        4 * n * (2 * n**2 + 2 * r**2 + 5 * n * r + 5 * n + 5 * r + 5) / r**3
+        - 16 * n * (n + r + 1) / r**2
+        + 8 * n / r
+    )
+    of_pair = (of_sum - n * of_column) / (n * (n - 1))
+    square = sharp_eigenvalue(n, beta) ** 2
+    total, squares = 1 + (n - 1) * square, 1 + (n - 1) * square**2
+    return (of_column * squares + of_pair * (total**2 - squares)) / total**2
+
+
 def matrix_error(n: int, r: int) -> float:
     """E |P R^T R - P|^2 / |P|^2 = (n + 1) / r: `product_error` summed over the unit vectors w."""
     return (n + 1) / r
@@ -37,13 +90,18 @@ def sharp_matrix_square(n: int, beta: float) -> float:
     return n * (1 + (n - 1) * rest**2) / (1 + (n - 1) * rest) ** 2
 
 
+def sharp_eigenvalue(n: int, beta: float) -> float:
+    """(e^beta - 1) / (e^beta + n - 1), the n - 1 eigenvalues of softmax(beta I) besides 1."""
+    rest = math.exp(-beta)
+    return (1 - rest) / (1 + (n - 1) * rest)
+
+
 def sharp_rank_error(n: int, beta: float, r: int) -> float:
     """The least |P - Q|^2 / |P|^2 over Q of rank r, for the same P.
 
-    P is symmetric with eigenvalues 1, once, and (e^beta - 1) / (e^beta + n - 1), n - 1 times (Eckart and Young).
+    P is symmetric with eigenvalues 1, once, and `sharp_eigenvalue`, n - 1 times (Eckart and Young).
     """
-    rest = math.exp(-beta)
-    small = (1 - rest) / (1 + (n - 1) * rest)
+    small = sharp_eigenvalue(n, beta)
     return (n - r) * small**2 / (1 + (n - 1) * small**2)
 
 

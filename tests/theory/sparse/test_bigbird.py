@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from attnlab_theory.theory.sparse import bigbird
@@ -46,13 +47,29 @@ def test_window_heard_is_that_of_a_walk(layers):
     assert bigbird.window_heard(9, 5, layers) == sum(map(len, heard)) / 81
 
 
-def test_no_graph_of_few_links_is_faster():
-    assert [bigbird.fewest_layers(blocks, 5) for blocks in (5, 6, 25, 26)] == [1, 2, 2, 3]
-    assert bigbird.fewest_layers(1, 1) == 1
-    with pytest.raises(ValueError, match="see 1 block each never hear of the other 7"):
-        bigbird.fewest_layers(8, 1)
-    assert bigbird.most_heard(100, 5, 2) == 0.25
-    assert bigbird.most_heard(100, 5, 3) == 1
+@pytest.mark.parametrize("r", [1, 2, 3])
+def test_the_branching_law_grows_by_its_rate_and_counts_a_tree(r):
+    """Against a walk over an endless row of blocks, whose random links lead to blocks on rows of their own."""
+
+    def reached(layers: int, sides: int) -> int:
+        # A block, what its window opens on so many sides, and its links, each with both sides open.
+        if layers == 0:
+            return 1
+        return 1 + sides * reached(layers - 1, 1) + r * reached(layers - 1, 2)
+
+    counts = [bigbird.most_heard(r, layers) for layers in range(12)]
+    assert counts == [reached(layers, 2) for layers in range(12)]
+    new = np.diff(counts)
+    assert new[-1] / new[-2] == pytest.approx(bigbird.branching_rate(r), rel=1e-4)
+    assert bigbird.branching_rate(r) == pytest.approx(float(np.max(np.linalg.eigvals([[r, r], [2.0, 1.0]]))))
+
+
+def test_bounds_on_what_is_heard_of_close_as_blocks_grow_and_end_at_all():
+    low, high = bigbird.share_heard(10**6, 2, 3)
+    assert high == 69 / 10**6
+    assert high * 0.99 < low < high
+    assert bigbird.share_heard(64, 2, 5) == (0.0, 1.0)
+    assert [bigbird.fewest_layers(blocks, 2) for blocks in (5, 6, 19, 20, 69, 70)] == [1, 2, 2, 3, 3, 4]
 
 
 @pytest.mark.parametrize(("global_blocks", "random_blocks"), [(0, 0), (2, 0), (2, 3), (0, 99)])

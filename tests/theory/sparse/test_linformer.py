@@ -35,6 +35,56 @@ def test_matrix_error_is_the_sum_over_unit_vectors():
     assert linformer.matrix_error(n, r) == pytest.approx((square + n * square) / r / square)
 
 
+def sketches(r: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sketches of two columns at the nodes of Gauss and Hermite's rule, and their weights; exact to degree 11."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(6)
+    entries = np.stack(np.meshgrid(*[nodes] * (2 * r), indexing="ij"), axis=-1).reshape(-1, r, 2)
+    chances = np.stack(np.meshgrid(*[weights / weights.sum()] * (2 * r), indexing="ij"), axis=-1)
+    return entries / math.sqrt(r), np.prod(chances.reshape(-1, 2 * r), axis=1)
+
+
+@pytest.mark.parametrize("r", [1, 2, 3])
+def test_the_variance_of_a_products_error_is_that_of_quadrature(r):
+    p, w = np.array([[0.7, 0.3], [0.1, 0.9]]), np.array([0.6, -0.8])
+    sketch, chances = sketches(r)
+    error = np.sum((np.einsum("ij,krj,kr->ki", p, sketch, sketch @ w) - p @ w) ** 2, axis=1)
+    variance = chances @ error**2 - (chances @ error) ** 2
+    rest = p @ (np.eye(2) - np.outer(w, w))
+    found = linformer.product_error_variance(
+        r,
+        float(np.sum((p @ w) ** 2)),
+        float(np.sum(rest**2)),
+        float(np.sum((rest @ rest.T) ** 2)),
+        float(np.sum((rest.T @ p @ w) ** 2)),
+    )
+    assert found == pytest.approx(variance, rel=1e-9)
+
+
+@pytest.mark.parametrize("r", [1, 2, 3])
+@pytest.mark.parametrize("beta", [0.3, 2.0])
+def test_the_variances_of_sharp_attention_are_those_of_quadrature(r, beta):
+    p, w = sharp(2, beta), np.full(2, math.sqrt(0.5))
+    sketch, chances = sketches(r)
+    product = np.sum((np.einsum("ij,krj,kr->ki", p, sketch, sketch @ w) - p @ w) ** 2, axis=1)
+    matrix = np.sum((p @ np.swapaxes(sketch, 1, 2) @ sketch - p) ** 2, axis=(1, 2)) / np.sum(p**2)
+    for error, found in (
+        (product, linformer.sharp_product_variance(2, beta, r)),
+        (matrix, linformer.sharp_matrix_variance(2, beta, r)),
+    ):
+        assert found == pytest.approx(chances @ error**2 - (chances @ error) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "r"), [(5, 3), (8, 64)])
+def test_the_matrix_variance_is_that_of_draws(n, r):
+    rng = np.random.default_rng(n)
+    p = sharp(n, 1.5)
+    sketch = rng.standard_normal((40_000, r, n)) / math.sqrt(r)
+    error = np.sum((p @ np.swapaxes(sketch, 1, 2) @ sketch - p) ** 2, axis=(1, 2)) / np.sum(p**2)
+    # Six standard errors of a sample variance, by the sample's own fourth moment.
+    deviation = np.std((error - error.mean()) ** 2) / math.sqrt(len(error))
+    assert abs(linformer.sharp_matrix_variance(n, 1.5, r) - error.var()) < 6 * deviation
+
+
 @pytest.mark.parametrize(("n", "beta"), [(4, 0.0), (16, 1.0), (16, 30.0)])
 def test_sharp_attention_is_its_matrix(n, beta):
     p = sharp(n, beta)
