@@ -70,16 +70,6 @@ WITHOUT_A_RIVAL = {
     "two-heads-at-their-best": TO_COME,
     # routing
     # ---
-    "plain-attention-copies-itself": TO_COME,
-    "sum-token-copies-itself": TO_COME,
-    "no-mixture-is-near": TO_COME,
-    "no-query-is-near": TO_COME,
-    "best-mixture": TO_COME,
-    "constructed-error": TO_COME,
-    "constructed-error-bound": TO_COME,
-    "identity-queries-return-nothing": TO_COME,
-    "key-query-value-weights": TO_COME,
-    "key-query-value-outputs": TO_COME,
     "route-certifies": TO_COME,
     "route-errs-less": TO_COME,
     "route-errs-less-than-certified": TO_COME,
