@@ -70,13 +70,6 @@ WITHOUT_A_RIVAL = {
     "two-heads-at-their-best": TO_COME,
     # routing
     # ---
-    "route-certifies": TO_COME,
-    "route-errs-less": TO_COME,
-    "route-errs-less-than-certified": TO_COME,
-    "route-least-norm": TO_COME,
-    "routed-weights": TO_COME,
-    "shared-routes-every-chain": TO_COME,
-    "free-heads-route-cycles": TO_COME,
     # positions
     # ---
     "order-is-lost": TO_COME,

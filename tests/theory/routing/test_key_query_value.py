@@ -111,6 +111,16 @@ def test_least_routing_norm_of_orthogonal_inputs_has_a_closed_form():
     assert found == pytest.approx(closed, rel=linear_algebra_rtol(6, 9, 1.0))
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.4, 0.9])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_least_routing_norm_of_a_cycle_of_alike_inputs_has_a_closed_form(n, correlation):
+    gram = correlation + (1 - correlation) * np.eye(n)
+    found = theory.least_routing_norm(gram, [(i + 1) % n for i in range(n)], 2.0)
+    condition = (1 + (n - 1) * correlation) / (1 - correlation)
+    closed = 2 * np.sqrt(n - 1) / (1 - correlation)
+    assert found == pytest.approx(closed, rel=linear_algebra_rtol(n * (n - 1), n * n, condition))
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_least_routing_norm_agrees_with_a_general_optimiser(seed):
     x = np.random.default_rng(seed).normal(size=(3, 3)) + 0.5
