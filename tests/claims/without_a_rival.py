@@ -72,12 +72,6 @@ WITHOUT_A_RIVAL = {
     # ---
     # positions
     # ---
-    "order-is-lost": TO_COME,
-    "rotary-mean-score": TO_COME,
-    "rotary-doubling-cost": TO_COME,
-    "rotary-envelope": TO_COME,
-    "rotary-envelope-falls": TO_COME,
-    "sinusoidal-product": TO_COME,
     # features
     # ---
     # limits
