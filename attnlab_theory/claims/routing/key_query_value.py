@@ -79,6 +79,10 @@ def _copy_atol(setting: SecondToken | HomeworkRow) -> float:
     return output_atol(setting.beta, theory.self_leak(Middle.A, setting.beta))
 
 
+def _half_of_the_bound(setting: HomeworkRow) -> Interval:
+    return Interval.at_most(theory.constructed_bound(setting.row, setting.beta) / 2)
+
+
 def _without_leak(setting: HeadWeight) -> float:
     """All of the weight on the largest score, the first of equal ones."""
     row = theory.weights(setting.head, setting.beta)[setting.row - 1]
@@ -125,7 +129,7 @@ CONSTRUCTED_BOUND = dataclasses.replace(
     rival=Rival(
         statement="Half of the bound suffices.",
         source="the leak of one of the two other tokens in the place of both",
-        predict=lambda s: Interval.at_most(theory.constructed_bound(s.row, s.beta) / 2),
+        predict=_half_of_the_bound,
     ),
 )
 

@@ -180,6 +180,11 @@ def _scores_one_or_zero(setting: CorrelatedCycle) -> float:
 
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
 
+
+def _a_tenth(setting: RandomRouting) -> Interval:
+    return Interval.at_most(0.1 * setting.tolerance)
+
+
 CERTIFIED = Claim(
     name="route-certifies",
     statement="`route` finds $K, Q, V$ whose weights, as attention computes them, certify the tolerance, no less: "
@@ -211,7 +216,7 @@ MEASURED = dataclasses.replace(
     rival=Rival(
         statement="The tolerance is idle: the largest error is at most a tenth of it.",
         source="a bound by the farthest value, taken for a loose one",
-        predict=lambda s: Interval.at_most(0.1 * s.tolerance),
+        predict=_a_tenth,
     ),
 )
 

@@ -143,14 +143,19 @@ def _mixture_atol(setting: SecondToken) -> float:
     return setting.beta * 32 * D * EPS * (3 * 60 + 1)
 
 
-def _distance_to_span(middle: Middle) -> float:
-    """Of u_b from all linear combinations of the tokens, in units of beta."""
-    (squared,) = np.linalg.lstsq(theory.tokens(middle).T, theory.U_B, rcond=None)[1]
-    return math.sqrt(squared)
+def _distance_to_span(setting: SecondToken) -> Interval:
+    """Of u_b from all linear combinations of the tokens."""
+    (squared,) = np.linalg.lstsq(theory.tokens(setting.middle).T, theory.U_B, rcond=None)[1]
+    return Interval.point(setting.beta * math.sqrt(squared))
 
 
-def _distance_to_mean(middle: Middle) -> float:
-    return float(np.linalg.norm(np.mean(theory.tokens(middle), axis=0) - theory.U_B))
+def _distance_to_mean(setting: SecondToken) -> Interval:
+    mean = np.mean(theory.tokens(setting.middle), axis=0)
+    return Interval.point(setting.beta * float(np.linalg.norm(mean - theory.U_B)))
+
+
+def _leak_to_strangers(setting: SecondToken) -> Interval:
+    return Interval.point(2 / (math.exp(2 * setting.beta**2) + 2))
 
 
 BETAS = (1.0, 1.5, 2.0, 2.5, 3.0)
@@ -187,7 +192,7 @@ SUM_COPY = dataclasses.replace(
     rival=Rival(
         statement=r"The weight elsewhere is $2/(e^{2\beta^2}+2)$.",
         source=r"the score $\beta^2$ of the token that shares a direction, left out",
-        predict=lambda s: Interval.point(2 / (math.exp(2 * s.beta**2) + 2)),
+        predict=_leak_to_strangers,
     ),
 )
 
@@ -205,7 +210,7 @@ NO_MIXTURE = exact_claim(
         statement=r"Mixtures come as near as any combination of the tokens: $\beta/\sqrt3$, and $\beta/2$ after "
         "the addition.",
         source="least squares, with weights that need be neither positive nor of sum one",
-        predict=lambda s: Interval.point(s.beta * _distance_to_span(s.middle)),
+        predict=_distance_to_span,
     ),
     stream=SELF_COPY,
 )
@@ -239,7 +244,7 @@ BEST_MIXTURE = dataclasses.replace(
     rival=Rival(
         statement=r"Looking at all tokens evenly comes as near: $2\beta/3$, or $\beta\sqrt7/3$.",
         source="the query 0 in the place of the best one",
-        predict=lambda s: Interval.point(s.beta * _distance_to_mean(s.middle)),
+        predict=_distance_to_mean,
     ),
 )
 
