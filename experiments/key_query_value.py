@@ -19,9 +19,9 @@ def draw_figure(findings: Findings):
         columns=3,
         size=(12.6, 7.6),
     )
-    beta = findings.of("key-query-value-weights")[0].setting["beta"]
+    beta = three_tokens.SEEN_BETA
     for ax, (head, label) in zip(axes[:2], HEADS.items(), strict=True):
-        cells = findings.of("key-query-value-weights", head=head)
+        cells = findings.of("key-query-value-weights", head=head, beta=beta)
         style.draw_cells(ax, cells, row="row", column="column")
         ax.set(xlabel="looks at token", ylabel="token")
         ax.set_title(rf"weights, {label}, $\beta = {beta:g}$")
@@ -30,26 +30,27 @@ def draw_figure(findings: Findings):
     for series, middle in enumerate(("a", "a+d")):
         chosen = findings.of("no-mixture-is-near", middle=middle)
         name = {"a": "$x_2 = u_a$", "a+d": "$x_2 = u_a + u_d$"}[middle]
-        style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, bound for all mixtures")
-        style.draw_measured(apart, chosen, "beta", series=series, label=f"{name}, plain attention")
+        style.draw_predicted(apart, chosen, "beta", series=series, label=f"{name}, certified for all mixtures")
+        best = findings.of("best-mixture", middle=middle)
+        style.draw_measured(apart, best, "beta", series=series, label=f"{name}, best query")
     built = findings.of("constructed-error", row=2)
     style.draw_predicted(apart, built, "beta", series=2, label="constructed")
     style.draw_measured(apart, built, "beta", series=2)
     apart.set(xlabel=r"norm of the directions $\beta$", ylabel=r"distance $\|c_2 - u_b\|$")
-    apart.set_title("how far output 2 stays from $u_b$")
-    apart.set_ylim(top=8.5)
+    apart.set_title("how near output 2 can come to $u_b$")
+    apart.set_ylim(top=4.2)
     apart.legend(loc="upper left", fontsize=8)
 
     for ax, row, goal in zip(axes[3:5], (1, 2), ("u_b - u_c", "u_b"), strict=True):
         for series, (head, label) in enumerate(HEADS.items()):
             style.draw_measured(
                 ax,
-                findings.of("key-query-value-outputs", head=head, row=row),
+                findings.of("key-query-value-outputs", head=head, row=row, beta=beta),
                 "direction",
                 series=series,
                 label=label,
             )
-        wanted = findings.of("key-query-value-outputs", head="constructed", row=row)
+        wanted = findings.of("key-query-value-outputs", head="constructed", row=row, beta=beta)
         ax.plot(wanted.values("direction"), wanted.values("wanted"), "k_", markersize=22, label="wanted")
         ax.set(xlabel="direction $u$", ylabel=rf"$c_{row} \cdot u / \beta^2$", ylim=(-1.2, 1.7))
         ax.set_title(f"output {row}: ${goal}$ is wanted")

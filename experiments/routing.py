@@ -18,19 +18,19 @@ def draw_figure(findings: Findings):
     for series, n in enumerate(style.series_of(findings.of("route-certifies"), "n")):
         certified, measured = findings.of("route-certifies", n=n), findings.of("route-errs-less", n=n)
         if series == 0:
-            style.draw_predicted(errors, certified, "tolerance", label="tolerance, not to be exceeded", series=4)
+            style.draw_predicted(errors, certified, "tolerance", label="tolerance", series=4)
         style.draw_measured(errors, certified, "tolerance", label=f"certified, n = {n}", series=2 * series)
         style.draw_measured(errors, measured, "tolerance", label=f"measured, n = {n}", series=2 * series + 1)
     errors.set(xscale="log", yscale="log", xlabel="tolerance asked for", ylabel="largest error of a routed output")
     errors.set_title("certificates are used up, and hold")
     errors.legend()
 
-    routed = findings.of("routed-weights")
+    routed = findings.of("routed-weights", n=5)
     style.draw_cells(cells, routed, row="row", column="column", digits=3)
     cells.set(xlabel="looks at input", ylabel="input")
     cells.set_title(f"a cycle of five, tolerance {routed[0].setting['tolerance']:g}: weights measured")
 
-    least = findings.of("route-least-norm")
+    least = findings.of("route-least-norm", n=3)
     style.draw_predicted(price, least, "correlation", label="every active set tried")
     style.draw_measured(price, least, "correlation", label="found by route")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")

@@ -70,31 +70,8 @@ WITHOUT_A_RIVAL = {
     "two-heads-at-their-best": TO_COME,
     # routing
     # ---
-    "plain-attention-copies-itself": TO_COME,
-    "sum-token-copies-itself": TO_COME,
-    "no-mixture-is-near": TO_COME,
-    "no-query-is-near": TO_COME,
-    "best-mixture": TO_COME,
-    "constructed-error": TO_COME,
-    "constructed-error-bound": TO_COME,
-    "identity-queries-return-nothing": TO_COME,
-    "key-query-value-weights": TO_COME,
-    "key-query-value-outputs": TO_COME,
-    "route-certifies": TO_COME,
-    "route-errs-less": TO_COME,
-    "route-errs-less-than-certified": TO_COME,
-    "route-least-norm": TO_COME,
-    "routed-weights": TO_COME,
-    "shared-routes-every-chain": TO_COME,
-    "free-heads-route-cycles": TO_COME,
     # positions
     # ---
-    "order-is-lost": TO_COME,
-    "rotary-mean-score": TO_COME,
-    "rotary-doubling-cost": TO_COME,
-    "rotary-envelope": TO_COME,
-    "rotary-envelope-falls": TO_COME,
-    "sinusoidal-product": TO_COME,
     # features
     # ---
     # limits

@@ -1,6 +1,7 @@
 """What rotary and sinusoidal scores know of distance (docs/mathematics/positions.md)."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +10,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import rotary, sinusoidal
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict, foil
+from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Bound, Interval, bounded, exact
 from attnlab_theory.theory.positions import rotary as theory
 
 EPS = float(np.finfo(np.float32).eps)
+EPS64 = float(np.finfo(np.float64).eps)
 
 BASE = 10000.0
 
@@ -72,11 +74,17 @@ ROTARY_MEAN = Claim(
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=lambda key, s: _score(_unit(key, s.d), s.start, s.distance),
     bound=_between(1.0),
-    resolution=0.03,
+    resolution=0.012,
     settings=tuple(
         TwoPositions(d=64, start=start, distance=float(distance))
         for start in (0.0, 500.0)
         for distance in DISTANCES
+    ),
+    rival=Rival(
+        statement=r"It is that mean with the frequencies $b^{-j/d}$.",
+        source="the exponent $j/d$ of a coordinate in the place of $2j/d$, that of a pair",
+        # Those of the root of the base: b^(-j/d) is (b^(1/2))^(-2j/d).
+        predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE**0.5)),
     ),
     stream="unit-vectors",
 )
@@ -108,20 +116,27 @@ def _loss_by_doubling(key: PRNGKeyArray, setting: Doubling) -> Float[Array, ""]:
 
 DOUBLING = Claim(
     name="rotary-doubling-cost",
-    statement=r"Doubling the distance costs the mean rotary score $\ln 2 / \ln b$ (within 0.02, for "
-    r"$4 \le \delta \le b/32$, $d \ge 128$).",
+    statement=r"Doubling the distance costs the mean rotary score $\ln 2 / \ln b$ (within 0.01, for "
+    r"$4 \le \delta \le b/32$, $b \ge 500$, $d \ge 128$).",
     source="mathematics/positions.md#the-price-of-doubling-the-distance, in the limit of many frequencies",
     hypotheses={
         "d >= 128": lambda s: s.d >= 128,
+        "base >= 500": lambda s: s.base >= 500,
         "4 <= nearest <= base / 32": lambda s: 4 <= s.nearest <= s.base / 32,
     },
-    predict=lambda s: Interval.around(theory.doubling_law(s.base), 0.02),
+    predict=lambda s: Interval.around(theory.doubling_law(s.base), 0.01),
     draw=_loss_by_doubling,
     bound=_between(2.0),
-    resolution=0.02,
+    resolution=0.006,
     settings=(
         *(Doubling(d=128, nearest=nearest, base=10000.0) for nearest in (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)),
         *(Doubling(d=128, nearest=nearest, base=500.0) for nearest in (4.0, 8.0, 15.0)),
+        *(Doubling(d=128, nearest=nearest, base=500_000.0) for nearest in (4.0, 64.0, 1024.0)),
+    ),
+    rival=Rival(
+        statement=r"It costs $1/\ln b$.",
+        source=r"the price of a distance that grows $e$-fold, in the place of twofold: $\ln 2$ left out",
+        predict=lambda s: Interval.point(1 / math.log(s.base)),
     ),
 )
 
@@ -147,6 +162,8 @@ def _envelope(setting: Octave, later: int = 0) -> Float[Array, ""]:
     return jnp.max(_even_scores(setting.d)[2**octave : 2 ** (octave + 1)])
 
 
+WIDTHS = (2, 128)
+
 ENVELOPE = Claim(
     name="rotary-envelope",
     statement=r"A unit vector with pairs of equal length meets the mean score; its largest score at a distance in "
@@ -157,12 +174,17 @@ ENVELOPE = Claim(
     draw=lambda key, s: _envelope(s),
     bound=lambda s: exact(_octave_rounding(s)),
     resolution=lambda s: 2.5 * _octave_rounding(s),
-    settings=tuple(Octave(d=d, octave=octave) for d in (2, 128) for octave in range(OCTAVES)),
+    settings=tuple(Octave(d=d, octave=octave) for d in WIDTHS for octave in range(OCTAVES)),
+    rival=Rival(
+        statement="The width does not matter: at width 2 it is as at 128, and at 128 as at 2.",
+        source="the decay at one width, read as that of all",
+        predict=lambda s: Interval.point(theory.envelope(sum(WIDTHS) - s.d, s.octave, BASE)),
+    ),
 )
 
 ENVELOPE_FALLS = Claim(
     name="rotary-envelope-falls",
-    statement=r"At $d = 128$ the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
+    statement=r"From $d = 128$ on the largest mean score at a distance in $[2^j, 2^{j+1})$ falls with $j$.",
     source="mathematics/positions.md#the-envelope-of-the-mean-score; Su et al. 2021, section 3.4.3",
     hypotheses={
         "d >= 128": lambda s: s.d >= 128,
@@ -172,7 +194,12 @@ ENVELOPE_FALLS = Claim(
     draw=lambda key, s: _envelope(s) - _envelope(s, later=1),
     bound=lambda s: exact(3 * _octave_rounding(s)),
     resolution=lambda s: 8 * _octave_rounding(s),
-    settings=tuple(Octave(d=128, octave=octave) for octave in range(OCTAVES - 1)),
+    settings=tuple(Octave(d=d, octave=octave) for d in (128, 256) for octave in range(OCTAVES - 1)),
+    rival=Rival(
+        statement="It stays, or rises again.",
+        source="a sum of cosines comes near to one again and again, as at width 2",
+        predict=Interval.at_most(0.0),
+    ),
 )
 
 ENVELOPE_FALLS_ANYWHERE = foil(
@@ -187,28 +214,39 @@ ENVELOPE_FALLS_ANYWHERE = foil(
 
 def _wave_rounding(setting: TwoPositions) -> float:
     """Sines and cosines are as good as their angles; a mean of products of two of them."""
-    return 2 * EPS * ((np.log(BASE) / 2 + 5) * (setting.start + setting.distance) + setting.d)
+    return 2 * EPS64 * ((np.log(BASE) / 2 + 5) * (setting.start + setting.distance) + setting.d)
 
 
-def _wave_product(key: PRNGKeyArray, setting: TwoPositions) -> Float[Array, ""]:
+def _wave_product(key: PRNGKeyArray, setting: TwoPositions) -> float:
     del key  # nothing here is random
-    here, there = sinusoidal(jnp.array([setting.start, setting.start + setting.distance]), setting.d, base=BASE)
-    return 2 * jnp.sum(here * there) / setting.d
+    with jax.enable_x64(True):
+        positions = jnp.array([setting.start, setting.start + setting.distance], jnp.float64)
+        here, there = sinusoidal(positions, setting.d, base=BASE)
+        return float(2 * jnp.sum(here * there) / setting.d)
 
 
-SINUSOIDS = Claim(
+def _down_to_the_base(setting: TwoPositions) -> float:
+    """The mean cosine over d/2 frequencies from 1 to 1/b, both included."""
+    return float(np.mean(np.cos(setting.distance * np.geomspace(1, 1 / BASE, setting.d // 2))))
+
+
+SINUSOIDS = exact_claim(
     name="sinusoidal-product",
     statement=r"$PE(t) \cdot PE(t + \delta) = \sum_j \cos(\delta \theta_j)$: it depends on the distance only.",
     source="mathematics/positions.md#products-of-sinusoids; Vaswani et al. 2017, section 3.5; blog/sinusoidal",
     hypotheses=EVEN,
     predict=lambda s: Interval.point(theory.mean_score(s.d, s.distance, BASE)),
     draw=_wave_product,
-    bound=lambda s: exact(_wave_rounding(s)),
-    resolution=lambda s: 2.5 * _wave_rounding(s),
+    rounding=_wave_rounding,
     settings=tuple(
         TwoPositions(d=64, start=start, distance=float(distance))
         for start in (0.0, 40.0, 400.0)
-        for distance in range(0, 41, 2)
+        for distance in range(2, 41, 2)
+    ),
+    rival=Rival(
+        statement=r"The frequencies $\theta_j$ reach $1/b$: they are $b^{-2j/(d-2)}$.",
+        source="tensor2tensor, the code of Vaswani et al. 2017, which divides by the number of pairs less one",
+        predict=lambda s: Interval.point(_down_to_the_base(s)),
     ),
 )
 

@@ -1,11 +1,12 @@
 """What keys, queries and values can do that plain self-attention cannot (docs/mathematics/routing.md)."""
 
 import dataclasses
+import math
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+import numpy as np
+from jaxtyping import PRNGKeyArray
 
-from attnlab_theory.claims.claim import exact_claim, foil
+from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.routing.three_tokens import (
     BETAS,
     NEAR,
@@ -14,8 +15,8 @@ from attnlab_theory.claims.routing.three_tokens import (
     SELF_COPY,
     SecondToken,
     attended,
-    leak_rtol,
     output_atol,
+    returned,
 )
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval
@@ -23,15 +24,15 @@ from attnlab_theory.theory.routing import key_query_value as theory
 from attnlab_theory.theory.routing.key_query_value import Direction, Head, Middle
 
 
-class ConstructedRow(Setting):
-    """Output `row` (1 or 2, as the homework counts) of the constructed head."""
+class HomeworkRow(Setting):
+    """Output `row` (1 or 2, as the homework counts)."""
 
     row: int
     beta: float
 
 
 class HeadWeight(Setting):
-    """One cell of the heat map of a head's weights; tokens count from 1."""
+    """How far output `row` of a head moves with the value of token `column`; tokens count from 1."""
 
     head: Head
     row: int
@@ -49,34 +50,57 @@ class OutputCoordinate(Setting):
     beta: float
 
 
-def _constructed_error(key: PRNGKeyArray, setting: ConstructedRow) -> Float[Array, ""]:
-    found = attended(key, setting.beta, middle=Middle.A, head=Head.CONSTRUCTED)
+def _error(key: PRNGKeyArray, setting: HomeworkRow, head: Head) -> float:
+    found = attended(key, setting.beta, middle=Middle.A, head=head)
     wanted = {1: found.u[1] - found.u[2], 2: found.u[1]}[setting.row]
-    return jnp.linalg.norm(found.outputs[setting.row - 1] - wanted)
+    return float(np.linalg.norm(found.outputs[setting.row - 1] - wanted))
 
 
-def _identity_output(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
-    return jnp.linalg.norm(attended(key, setting.beta, middle=Middle.A, head=Head.VALUES).outputs[1])
+def _identity_output(key: PRNGKeyArray, setting: SecondToken) -> float:
+    return float(np.linalg.norm(attended(key, setting.beta, middle=Middle.A, head=Head.VALUES).outputs[1]))
 
 
-def _identity_miss(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
-    found = attended(key, setting.beta, middle=Middle.A, head=Head.VALUES)
-    return jnp.linalg.norm(found.outputs[1] - found.u[1])
-
-
-def _weight(key: PRNGKeyArray, setting: HeadWeight) -> Float[Array, ""]:
-    weights = attended(key, setting.beta, middle=Middle.A, head=setting.head).weights
-    return weights[setting.row - 1, setting.column - 1]
-
-
-def _coordinate(key: PRNGKeyArray, setting: OutputCoordinate) -> Float[Array, ""]:
+def _influence(key: PRNGKeyArray, setting: HeadWeight) -> float:
+    """Of moving one value by a unit, on one output."""
     found = attended(key, setting.beta, middle=Middle.A, head=setting.head)
-    return found.outputs[setting.row - 1] @ found.u[theory.DIRECTIONS.index(setting.direction)] / setting.beta**2
+    moved = found.values.copy()
+    moved[setting.column - 1, 0] += 1.0
+    change = returned(found.queries, found.x, moved) - found.outputs
+    return float(np.linalg.norm(change[setting.row - 1]))
 
 
-def _copy_atol(setting: SecondToken | ConstructedRow) -> float:
+def _coordinate(key: PRNGKeyArray, setting: OutputCoordinate) -> float:
+    found = attended(key, setting.beta, middle=Middle.A, head=setting.head)
+    direction = found.u[theory.DIRECTIONS.index(setting.direction)]
+    return float(found.outputs[setting.row - 1] @ direction) / setting.beta**2
+
+
+def _copy_atol(setting: SecondToken | HomeworkRow) -> float:
     return output_atol(setting.beta, theory.self_leak(Middle.A, setting.beta))
 
+
+def _half_of_the_bound(setting: HomeworkRow) -> Interval:
+    return Interval.at_most(theory.constructed_bound(setting.row, setting.beta) / 2)
+
+
+def _without_leak(setting: HeadWeight) -> float:
+    """All of the weight on the largest score, the first of equal ones."""
+    row = theory.weights(setting.head, setting.beta)[setting.row - 1]
+    return float(setting.column - 1 == row.argmax())
+
+
+def _crude(setting: OutputCoordinate) -> float:
+    """Without the leak what a head hands on is whole; where nothing is left, the token's own part instead."""
+    i = theory.DIRECTIONS.index(setting.direction)
+    if theory.outputs(setting.head, setting.beta)[setting.row - 1, i] == 0:
+        weights = theory.weights(setting.head, setting.beta)[setting.row - 1]
+        return float(weights @ theory.tokens(Middle.A)[:, i])
+    return float(
+        setting.wanted if setting.head is Head.CONSTRUCTED else theory.tokens(Middle.A)[setting.row - 1, i]
+    )
+
+
+SEEN_BETAS = (1.0, SEEN_BETA, 3.0)
 
 CONSTRUCTED_ERROR = exact_claim(
     name="constructed-error",
@@ -85,9 +109,14 @@ CONSTRUCTED_ERROR = exact_claim(
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.constructed_error(s.row, s.beta)),
-    draw=_constructed_error,
+    draw=lambda key, s: _error(key, s, Head.CONSTRUCTED),
     rounding=_copy_atol,
-    settings=tuple(ConstructedRow(row=row, beta=beta) for row in (1, 2) for beta in BETAS),
+    settings=tuple(HomeworkRow(row=row, beta=beta) for row in (1, 2) for beta in BETAS),
+    rival=Rival(
+        statement="The errors are what the copy bound allows: the leak times the farthest value.",
+        source="the bound taken for the error, as if all that leaks came from the farthest value",
+        predict=lambda s: Interval.point(theory.constructed_bound(s.row, s.beta)),
+    ),
     stream=SELF_COPY,
 )
 
@@ -97,43 +126,75 @@ CONSTRUCTED_BOUND = dataclasses.replace(
     statement=r"The margin $\beta^2$ alone certifies that error: leak times the farthest value.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.2",
     predict=lambda s: Interval.at_most(theory.constructed_bound(s.row, s.beta)),
+    rival=Rival(
+        statement="Half of the bound suffices.",
+        source="the leak of one of the two other tokens in the place of both",
+        predict=_half_of_the_bound,
+    ),
 )
 
 IDENTITY_OUTPUT = exact_claim(
     name="identity-queries-return-nothing",
     statement=r"With the same $V$ but $Q=K=I$, $c_2 \approx Vx_2 = 0$: only the leak is left.",
-    source="mathematics/routing.md#values-alone-are-not-enough; practical4/2e.2",
+    source="mathematics/routing.md#values-alone-are-enough-if-they-are-others; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.identity_output(s.beta)),
     draw=_identity_output,
     rounding=_copy_atol,
     settings=tuple(SecondToken(middle=Middle.A, beta=beta) for beta in BETAS),
+    rival=Rival(statement="$c_2 = Vx_2 = 0$.", source="the leak left out", predict=Interval.point(0.0)),
     stream=SELF_COPY,
 )
 
-IDENTITY_FOIL = foil(
-    IDENTITY_OUTPUT,
-    name="values-alone-suffice",
-    statement=r"The right $V$ is enough: with $Q=K=I$, $c_2 \approx u_b$ (within a tenth of its norm).",
-    source="mathematics/routing.md#values-alone-are-not-enough; practical4/2e.2, answered with V alone",
-    predict=lambda s: Interval.at_most(NEAR * s.beta),
-    draw=_identity_miss,
+OTHER_VALUES = exact_claim(
+    name="other-values-need-no-queries",
+    statement=r"With $Q=K=I$ and $V=((u_b-u_c)u_d^T+u_bu_a^T)/\beta^2$ a token's value is what is wanted of it: "
+    r"$c_2$ misses $u_b$ by $\beta\sqrt2/(e^{\beta^2}+2)$, no more than under the constructed head.",
+    source="mathematics/routing.md#values-alone-are-enough-if-they-are-others; practical4/2e.2",
+    hypotheses=POSITIVE,
+    predict=lambda s: Interval.point(theory.other_values_error(s.row, s.beta)),
+    draw=lambda key, s: _error(key, s, Head.OTHER_VALUES),
+    rounding=_copy_atol,
+    settings=CONSTRUCTED_ERROR.settings,
+    rival=Rival(
+        statement=r"Either output misses by $\sqrt2\beta e^{-\beta^2}$.",
+        source="the other tokens left out of the normaliser",
+        predict=lambda s: Interval.point(math.sqrt(2) * s.beta * math.exp(-(s.beta**2))),
+    ),
+    stream=SELF_COPY,
+)
+
+QUERIES_ARE_NEEDED = foil(
+    OTHER_VALUES,
+    name="no-values-do-without-queries",
+    statement=r"With $Q=K=I$ no $V$ solves the homework: $c_1$ and $c_2$ miss by a tenth of $\beta$ or more.",
+    source="mathematics/routing.md#values-alone-are-enough-if-they-are-others; practical4/2e.2, answered with: "
+    "values alone are not enough, queries must say who reads whom",
+    predict=lambda s: Interval.at_least(NEAR * s.beta),
+    settings=tuple(HomeworkRow(row=row, beta=beta) for row in (1, 2) for beta in (2.0, 2.5, 3.0)),
 )
 
 WEIGHTS = exact_claim(
     name="key-query-value-weights",
-    statement=r"$x_2$ attends to itself with $Q=K=I$, and to $x_1$ with the constructed $Q$, whose scores are 0 or "
-    r"$\beta^2$.",
+    statement=r"$x_2$ reads itself with $Q=K=I$, and $x_1$ with the constructed $Q$: outputs move with values as "
+    r"the scores $0$, $\beta^2$ and $2\beta^2$ say.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.weights(s.head, s.beta)[s.row - 1, s.column - 1]),
-    draw=_weight,
-    rounding=lambda s: leak_rtol(s.beta),
+    draw=_influence,
+    # A change of an output by at most one.
+    rounding=lambda s: output_atol(s.beta, 1.0),
     settings=tuple(
-        HeadWeight(head=head, row=row, column=column, beta=SEEN_BETA)
+        HeadWeight(head=head, row=row, column=column, beta=beta)
         for head in (Head.PLAIN, Head.CONSTRUCTED)
         for row in (1, 2, 3)
         for column in (1, 2, 3)
+        for beta in SEEN_BETAS
+    ),
+    rival=Rival(
+        statement="A row reads the token with its largest score and no other, the first one if they tie.",
+        source="hard attention, the limit of large scores",
+        predict=lambda s: Interval.point(_without_leak(s)),
     ),
     stream=SELF_COPY,
 )
@@ -154,13 +215,27 @@ OUTPUTS = exact_claim(
             row=row,
             direction=direction,
             wanted=float(theory.wanted_outputs()[row - 1, i]),
-            beta=SEEN_BETA,
+            beta=beta,
         )
         for head in (Head.PLAIN, Head.CONSTRUCTED)
         for row in (1, 2)
         for i, direction in enumerate(theory.DIRECTIONS)
+        for beta in SEEN_BETAS
+    ),
+    rival=Rival(
+        statement="They do so without a leak; and what is read is handed on along $u_a$ and $u_d$ too.",
+        source="the leak left out; and $V = I$ in the place of $V$ where it leaves nothing",
+        predict=lambda s: Interval.point(_crude(s)),
     ),
     stream=SELF_COPY,
 )
 
-CLAIMS = (CONSTRUCTED_ERROR, CONSTRUCTED_BOUND, IDENTITY_OUTPUT, IDENTITY_FOIL, WEIGHTS, OUTPUTS)
+CLAIMS = (
+    CONSTRUCTED_ERROR,
+    CONSTRUCTED_BOUND,
+    IDENTITY_OUTPUT,
+    OTHER_VALUES,
+    QUERIES_ARE_NEEDED,
+    WEIGHTS,
+    OUTPUTS,
+)

@@ -1,20 +1,20 @@
 """Matrices K, Q, V for a wanted routing (docs/mathematics/routing.md)."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from attnlab_theory.attention import attention
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.attention import attention, attention_weights
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.construct.routing import Routing, route
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval, exact
 from attnlab_theory.theory.routing import key_query_value as theory
-from attnlab_theory.theory.selecting import copying
 
 WIDTH = 4
 """How much wider than their number the inputs are."""
@@ -71,16 +71,21 @@ class Asked:
 
 
 def certificate(asked: Asked, found: Routing) -> float:
-    """What the copy bound promises of K, Q and V by their own scores and values, whatever `route` says of them."""
-    scores = (asked.inputs @ found.q.T) @ (asked.inputs @ found.k.T).T
+    """What attention's own weights promise, whatever `route` says of its margins.
+
+    If all other inputs had the weight of the second, that much would leak, at worst from the farthest value.
+    """
+    with jax.enable_x64(True):
+        q, k = (jnp.asarray(asked.inputs @ matrix.T) for matrix in (found.q, found.k))
+        weights = np.asarray(attention_weights(q, k, scale=1.0))
     values = asked.inputs @ found.v.T
-    promised = []
+    leak = furthest = off = 0.0
     for i, goal in asked.routed:
-        margin = scores[i, goal] - np.max(np.delete(scores[i], goal))
-        furthest = np.max(np.linalg.norm(values - values[goal], axis=1))
-        off = np.linalg.norm(values[goal] - asked.wanted[i])
-        promised.append(copying.leak_bound(len(scores), margin) * furthest + off)
-    return float(max(promised))
+        others = (len(weights) - 1) * np.max(np.delete(weights[i], goal), initial=0.0)
+        leak = max(leak, others / (weights[i, goal] + others))
+        furthest = max(furthest, np.max(np.linalg.norm(values - values[goal], axis=1)))
+        off = max(off, np.linalg.norm(values[goal] - asked.wanted[i]))
+    return float(leak * furthest + off)
 
 
 def missed(asked: Asked, found: Routing) -> float:
@@ -103,7 +108,7 @@ def _routed(key: PRNGKeyArray, setting: RandomRouting) -> tuple[Asked, Routing]:
 
 def _share_of_certificate(key: PRNGKeyArray, setting: RandomRouting) -> float:
     asked, found = _routed(key, setting)
-    return missed(asked, found) / certificate(asked, found)
+    return missed(asked, found) / found.certified
 
 
 def _frame(key: PRNGKeyArray, n: int, d: int) -> Float[np.ndarray, "n d"]:
@@ -139,6 +144,7 @@ def _correlated_norm(key: PRNGKeyArray, setting: CorrelatedCycle) -> float:
     return _norm_per_margin(np.linalg.cholesky(_gram(setting)) @ frame, [*_cycle(setting.n)])
 
 
+@functools.cache
 def _least(setting: CorrelatedCycle) -> float:
     return theory.least_routing_norm(_gram(setting), _cycle(setting.n), 1.0)
 
@@ -161,26 +167,41 @@ def _cell(key: PRNGKeyArray, setting: RoutedWeight) -> float:
     return float(found.weights[setting.row - 1, setting.column - 1])
 
 
-def _predicted_cell(setting: RoutedWeight) -> float:
-    # Orthonormal values lie sqrt(2) apart, and orthonormal inputs tie all scores but the wanted ones.
-    margin = copying.strength_needed(setting.n, setting.tolerance / np.sqrt(2))
-    leak = copying.leak_bound(setting.n, margin)
+def _cell_of_leak(setting: RoutedWeight, leak: float) -> float:
+    # Orthonormal inputs tie all scores but the wanted ones.
     return 1 - leak if setting.column - 1 == _cycle(setting.n)[setting.row - 1] else leak / (setting.n - 1)
+
+
+def _scores_one_or_zero(setting: CorrelatedCycle) -> float:
+    """||W|| whose scores are 1 where they are wanted and 0 elsewhere."""
+    inverse = np.linalg.inv(np.linalg.cholesky(_gram(setting)))
+    return float(np.linalg.norm(inverse @ np.eye(setting.n)[_cycle(setting.n)] @ inverse.T))
 
 
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
 
+
+def _a_tenth(setting: RandomRouting) -> Interval:
+    return Interval.at_most(0.1 * setting.tolerance)
+
+
 CERTIFIED = Claim(
     name="route-certifies",
-    statement=r"`route` finds $K, Q, V$ whose own margins and values keep the copy bound within the tolerance.",
+    statement="`route` finds $K, Q, V$ whose weights, as attention computes them, certify the tolerance, no less: "
+    "if all others weighed as much as the second, this would leak from the farthest value.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; Lawson and Hanson 1974, chapter 23; "
     "practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
-    predict=lambda s: Interval.at_most(s.tolerance),
+    predict=lambda s: Interval.point(s.tolerance),
     draw=lambda key, s: certificate(*_routed(key, s)),
     bound=lambda s: exact(ROUNDING * s.tolerance + MISSED_ROUNDING),
     resolution=lambda s: 0.01 * s.tolerance,
     settings=tuple(RandomRouting(n=n, tolerance=tolerance) for n in (4, 8) for tolerance in TOLERANCES),
+    rival=Rival(
+        statement="They certify $n/(n-1)$ times the tolerance.",
+        source="all $n$ inputs leak, in the place of the $n - 1$ that are not wanted",
+        predict=lambda s: Interval.point(s.tolerance * s.n / (s.n - 1)),
+    ),
     stream="route",
 )
 
@@ -189,20 +210,31 @@ MEASURED = dataclasses.replace(
     name="route-errs-less",
     statement="Attention with the matrices of `route` misses no wanted output by more than the tolerance.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
+    predict=lambda s: Interval.at_most(s.tolerance),
     draw=lambda key, s: missed(*_routed(key, s)),
     bound=exact(MISSED_ROUNDING),
+    rival=Rival(
+        statement="The tolerance is idle: the largest error is at most a tenth of it.",
+        source="a bound by the farthest value, taken for a loose one",
+        predict=_a_tenth,
+    ),
 )
 
 CERTIFICATE_HOLDS = dataclasses.replace(
     CERTIFIED,
     name="route-errs-less-than-certified",
-    statement="Attention with the matrices of `route` misses no wanted output by more than their copy bound.",
+    statement="Attention with the matrices of `route` misses no wanted output by more than `route` certifies.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
     predict=Interval.at_most(1.0),
     draw=_share_of_certificate,
     bound=lambda s: exact(ROUNDING + MISSED_ROUNDING / s.tolerance),
     resolution=0.01,
     settings=tuple(RandomRouting(n=n, tolerance=tolerance) for n in (4, 8) for tolerance in (1e-1, 1e-4, 1e-8)),
+    rival=Rival(
+        statement="The certificate is idle: the largest error is at most a tenth of it.",
+        source="a bound by the farthest value, taken for a loose one",
+        predict=Interval.at_most(0.1),
+    ),
 )
 
 LEAST_NORM = exact_claim(
@@ -214,7 +246,15 @@ LEAST_NORM = exact_claim(
     predict=lambda s: Interval.point(_least(s)),
     draw=_correlated_norm,
     rounding=lambda s: ROUNDING * _least(s),
-    settings=tuple(CorrelatedCycle(n=3, correlation=correlation) for correlation in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)),
+    settings=(
+        *(CorrelatedCycle(n=3, correlation=correlation) for correlation in (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)),
+        *(CorrelatedCycle(n=n, correlation=correlation) for n in (2, 4) for correlation in (0.0, 0.6)),
+    ),
+    rival=Rival(
+        statement="It is the one whose scores are 1 where they are wanted and 0 elsewhere, times the margin.",
+        source="linear algebra alone: a matrix of scores that does it, in the place of the best",
+        predict=lambda s: Interval.point(_scores_one_or_zero(s)),
+    ),
 )
 
 TOKENS_LEAST_NORM = exact_claim(
@@ -242,11 +282,22 @@ CELLS = exact_claim(
     statement="Orthogonal inputs sent in a cycle: the least W ties every score but the wanted one.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
-    predict=lambda s: Interval.point(_predicted_cell(s)),
+    # Orthonormal values lie sqrt(2) apart.
+    predict=lambda s: Interval.point(_cell_of_leak(s, s.tolerance / np.sqrt(2))),
     draw=_cell,
     rounding=ROUNDING,
-    settings=tuple(
-        RoutedWeight(n=5, row=row, column=column, tolerance=0.2) for row in range(1, 6) for column in range(1, 6)
+    settings=(
+        *(
+            RoutedWeight(n=5, row=row, column=column, tolerance=0.2)
+            for row in range(1, 6)
+            for column in range(1, 6)
+        ),
+        *(RoutedWeight(n=n, row=1, column=column, tolerance=1e-3) for n in (3, 8) for column in (1, 2, n)),
+    ),
+    rival=Rival(
+        statement="The leak is the tolerance itself.",
+        source=r"the distance $\sqrt2$ between two values left out",
+        predict=lambda s: Interval.point(_cell_of_leak(s, s.tolerance)),
     ),
 )
 

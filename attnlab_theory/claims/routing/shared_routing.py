@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
-from attnlab_theory.claims.claim import Claim, foil
-from attnlab_theory.claims.routing.routing import MISSED_ROUNDING, Asked, missed, tokens
+from attnlab_theory.claims.claim import Claim, Rival, foil
+from attnlab_theory.claims.routing.routing import MISSED_ROUNDING, ROUNDING, Asked, certificate, tokens
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct.routing import shared_route
 from attnlab_theory.sampling import orthonormal
@@ -79,10 +79,10 @@ def _gaussian(key: PRNGKeyArray, goals: list[int]) -> Asked:
     return Asked(inputs, [*goals], values[goals])
 
 
-def _shared_error(key: PRNGKeyArray, setting: SharedRouting) -> float:
+def _shared_certificate(key: PRNGKeyArray, setting: SharedRouting) -> float:
     asked = _asked(key, setting)
     found = shared_route(asked.inputs, asked.routes, asked.wanted, tolerance=setting.tolerance)
-    return missed(asked, dataclasses.replace(found, q=found.k))
+    return certificate(asked, dataclasses.replace(found, q=found.k))
 
 
 def _routes_the_cycle(key: PRNGKeyArray, setting: RandomMatrix) -> Float[Array, ""]:
@@ -111,16 +111,24 @@ ACYCLIC = tuple(routes for routes in itertools.product(range(3), repeat=3) if _e
 SHARED = Claim(
     name="shared-routes-every-chain",
     statement=r"$Q = K$ routes three independent inputs, the homework's among them, if no cycle is longer than an "
-    r"input attending to itself.",
+    r"input attending to itself: attention's weights certify the tolerance.",
     source="mathematics/routing.md#shared-keys-and-queries-route-every-chain; practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
-    predict=lambda s: Interval.at_most(s.tolerance),
-    draw=_shared_error,
-    bound=exact(MISSED_ROUNDING),
+    predict=lambda s: Interval.point(s.tolerance),
+    draw=_shared_certificate,
+    bound=lambda s: exact(ROUNDING * s.tolerance + MISSED_ROUNDING),
     resolution=lambda s: 0.01 * s.tolerance,
     settings=(
         *(SharedRouting(inputs=ThreeInputs.GAUSSIAN, routes=routes, tolerance=1e-3) for routes in ACYCLIC),
-        SharedRouting(inputs=ThreeInputs.TOKENS, routes=HOMEWORK, tolerance=1e-3),
+        *(
+            SharedRouting(inputs=ThreeInputs.TOKENS, routes=HOMEWORK, tolerance=tolerance)
+            for tolerance in (1e-1, 1e-3, 1e-6)
+        ),
+    ),
+    rival=Rival(
+        statement="The weights certify half as much again.",
+        source="all three inputs leak, in the place of the two that are not wanted",
+        predict=lambda s: Interval.point(1.5 * s.tolerance),
     ),
 )
 
@@ -137,6 +145,11 @@ FREE_CYCLES = Claim(
     bound=proportion(),
     resolution=lambda s: 0.3 * theory.random_cycle_share(s.length),
     settings=(RandomMatrix(kind=Matrices.FREE, length=3), RandomMatrix(kind=Matrices.FREE, length=2)),
+    rival=Rival(
+        statement="It does with probability $1/8$ and $1/4$.",
+        source="each input reads one of the two others, itself left out",
+        predict=lambda s: Interval.point(2.0**-s.length),
+    ),
     stream="cycles",
 )
 

@@ -2,14 +2,16 @@
 
 import dataclasses
 import functools
+import math
 from typing import NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
-from attnlab_theory.claims.claim import exact_claim, foil
+from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
@@ -19,7 +21,7 @@ from attnlab_theory.theory.routing.key_query_value import Head, Middle
 D = 8
 """Width of the tokens; the four directions are random in it."""
 
-EPS = float(jnp.finfo(jnp.float32).eps)
+EPS = float(np.finfo(np.float64).eps)
 
 NEAR = 0.1
 """An output is called near the wanted vector if it is off by less than this share of its norm."""
@@ -33,7 +35,7 @@ class SecondToken(Setting):
 
 
 def leak_rtol(beta: float) -> float:
-    """Relative rounding of a weight in float32.
+    """Relative rounding of a weight in float64.
 
     Four Householder columns of length D err by 8 D eps (Higham 2002, theorem 19.4), inner products of
     length D by D eps each, and Q carries two more of them: 16 D eps relative to scores of 2 beta^2. A
@@ -50,26 +52,39 @@ def output_atol(beta: float, leak: float) -> float:
 class Attended(NamedTuple):
     """The four directions, the tokens made of them, and what one head does with the tokens."""
 
-    u: Float[Array, "4 d"]
-    x: Float[Array, "t d"]
-    weights: Float[Array, "t s"]
-    outputs: Float[Array, "t v"]
+    u: Float[np.ndarray, "4 d"]
+    x: Float[np.ndarray, "t d"]
+    queries: Float[np.ndarray, "t d"]
+    values: Float[np.ndarray, "t d"]
+    weights: Float[np.ndarray, "t s"]
+    outputs: Float[np.ndarray, "t v"]
+
+
+def attended(key: PRNGKeyArray, beta: float, *, middle: Middle, head: Head) -> Attended:
+    """One head over the three tokens, in float64: at beta = 3 all but a 4000th of the weight is in one place."""
+    with jax.enable_x64(True):
+        return Attended(*map(np.asarray, _attended(key, jnp.float64(beta), middle=middle, head=head)))
+
+
+def returned(queries: np.ndarray, keys: np.ndarray, values: np.ndarray) -> Float[np.ndarray, "t v"]:
+    """What attention returns in float64, at scale 1."""
+    with jax.enable_x64(True):
+        return np.asarray(attention(jnp.asarray(queries), jnp.asarray(keys), jnp.asarray(values), scale=1.0))
 
 
 @functools.partial(jax.jit, static_argnames=("middle", "head"))
-def attended(key: PRNGKeyArray, beta: float | Float[Array, ""], *, middle: Middle, head: Head) -> Attended:
-    """One head over the three tokens."""
+def _attended(key: PRNGKeyArray, beta: Float[Array, ""], *, middle: Middle, head: Head) -> tuple[Array, ...]:
     u = beta * orthonormal(key, 4, D)
     u_a, u_b, u_c, u_d = u
     second = {Middle.A: u_a, Middle.A_AND_D: u_a + u_d, Middle.A_AND_C: u_a + u_c}[middle]
     x = jnp.stack([u_d + u_b, second, u_c + u_b])
     q, v = _matrices(head, u, beta)
-    queries = x @ q.T
-    weights, outputs = attention_weights(queries, x, scale=1.0), attention(queries, x, x @ v.T, scale=1.0)
-    return Attended(u, x, weights, outputs)
+    queries, values = x @ q.T, x @ v.T
+    weights, outputs = attention_weights(queries, x, scale=1.0), attention(queries, x, values, scale=1.0)
+    return u, x, queries, values, weights, outputs
 
 
-def _matrices(head: Head, u: Float[Array, "4 d"], beta: float | Float[Array, ""]) -> tuple[Array, Array]:
+def _matrices(head: Head, u: Float[Array, "4 d"], beta: Float[Array, ""]) -> tuple[Array, Array]:
     """Q and V; K is the identity in every head."""
     u_a, u_b, u_c, u_d = u
     identity = jnp.eye(D, dtype=u.dtype)
@@ -79,51 +94,68 @@ def _matrices(head: Head, u: Float[Array, "4 d"], beta: float | Float[Array, ""]
             return identity, identity
         case Head.VALUES:
             return identity, values
+        case Head.OTHER_VALUES:
+            return identity, (jnp.outer(u_b - u_c, u_d) + jnp.outer(u_b, u_a)) / beta**2
         case Head.CONSTRUCTED:
             return (jnp.outer(u_d, u_a) + jnp.outer(u_c, u_d)) / beta**2, values
         case _:
             assert_never(head)
 
 
-def _leak(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
+def _leak(key: PRNGKeyArray, setting: SecondToken) -> float:
     weights = attended(key, setting.beta, middle=setting.middle, head=Head.PLAIN).weights
     # Not 1 - weight: beyond beta = 4 that difference is rounding alone.
-    return weights[1, 0] + weights[1, 2]
+    return float(weights[1, 0] + weights[1, 2])
 
 
-def _distance(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
+def _separation(key: PRNGKeyArray, setting: SecondToken) -> float:
+    """How far behind u_b the foremost value is, seen from the best mixture towards u_b."""
     found = attended(key, setting.beta, middle=setting.middle, head=Head.PLAIN)
-    return jnp.linalg.norm(found.outputs[1] - found.u[1])
+    values, wanted = found.values, found.u[1]
+    towards = wanted - theory.nearest_mixture(setting.middle)[0] @ values
+    return float(np.min((wanted - values) @ towards) / np.linalg.norm(towards))
 
 
-@functools.partial(jax.jit, static_argnames="middle")
-def _nearest(
-    key: PRNGKeyArray, beta: float | Float[Array, ""], logits: Float[Array, "t s"], *, middle: Middle
-) -> Float[Array, ""]:
+def _nearest(key: PRNGKeyArray, setting: SecondToken, logits: Float[np.ndarray, "t s"]) -> float:
     """Least distance from u_b of attention's outputs for queries that give the tokens these scores."""
-    u, x, _, _ = attended(key, beta, middle=middle, head=Head.PLAIN)
+    found = attended(key, setting.beta, middle=setting.middle, head=Head.PLAIN)
     # The tokens are independent: x^+ makes a query for any scores.
-    queries = logits @ jnp.linalg.pinv(x).T
-    return jnp.min(jnp.linalg.norm(attention(queries, x, x, scale=1.0) - u[1:2], axis=1))
+    outputs = returned(logits @ np.linalg.pinv(found.x).T, found.x, found.values)
+    return float(np.min(np.linalg.norm(outputs - found.u[1], axis=1)))
 
 
-def _best_mixture_distance(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
+NONE = -60.0
+"""The score of a token whose share is 0, beside scores about 0: float64 does not see e^-60."""
+
+
+def _best_mixture_distance(key: PRNGKeyArray, setting: SecondToken) -> float:
     mixture, _ = theory.nearest_mixture(setting.middle)
-    # A share of zero is approached, by e^-30.
-    return _nearest(
-        key, setting.beta, jnp.log(jnp.asarray([mixture], float) + jnp.exp(-30.0)), middle=setting.middle
-    )
+    return _nearest(key, setting, np.log(mixture, out=np.full((1, 3), NONE), where=mixture[None] > 0))
 
 
-def _random_mixture_distance(key: PRNGKeyArray, setting: SecondToken) -> Float[Array, ""]:
+def _random_mixture_distance(key: PRNGKeyArray, setting: SecondToken) -> float:
     frame, mixtures = jax.random.split(key)
-    logits = jnp.log(jax.random.exponential(mixtures, (4096, 3)))
-    return _nearest(frame, setting.beta, logits, middle=setting.middle)
+    return _nearest(frame, setting, np.log(np.asarray(jax.random.exponential(mixtures, (4096, 3)), dtype=float)))
 
 
 def _mixture_atol(setting: SecondToken) -> float:
-    """Scores reach 30; the pseudo-inverse of tokens whose condition is below 3 errs by 3 * 32 D eps relative."""
-    return setting.beta * 32 * D * EPS * (3 * 30 + 1)
+    """Scores reach 60; the pseudo-inverse of tokens whose condition is below 3 errs by 3 * 32 D eps relative."""
+    return setting.beta * 32 * D * EPS * (3 * 60 + 1)
+
+
+def _distance_to_span(setting: SecondToken) -> Interval:
+    """Of u_b from all linear combinations of the tokens."""
+    (squared,) = np.linalg.lstsq(theory.tokens(setting.middle).T, theory.U_B, rcond=None)[1]
+    return Interval.point(setting.beta * math.sqrt(squared))
+
+
+def _distance_to_mean(setting: SecondToken) -> Interval:
+    mean = np.mean(theory.tokens(setting.middle), axis=0)
+    return Interval.point(setting.beta * float(np.linalg.norm(mean - theory.U_B)))
+
+
+def _leak_to_strangers(setting: SecondToken) -> Interval:
+    return Interval.point(2 / (math.exp(2 * setting.beta**2) + 2))
 
 
 BETAS = (1.0, 1.5, 2.0, 2.5, 3.0)
@@ -142,6 +174,11 @@ SELF_COPY = exact_claim(
     draw=_leak,
     rounding=lambda s: theory.self_leak(s.middle, s.beta) * leak_rtol(s.beta),
     settings=tuple(SecondToken(middle=Middle.A, beta=beta) for beta in BETAS),
+    rival=Rival(
+        statement=r"It is $2e^{-\beta^2}$.",
+        source="the two other tokens left out of the normaliser",
+        predict=lambda s: Interval.point(2 * math.exp(-(s.beta**2))),
+    ),
     stream="key-query-value",
 )
 
@@ -152,20 +189,29 @@ SUM_COPY = dataclasses.replace(
     r"other: $c_2 \approx x_2$ still.",
     source="mathematics/routing.md#a-token-copies-itself; practical4/2e.1",
     settings=tuple(SecondToken(middle=middle, beta=beta) for middle in SUMS for beta in BETAS),
+    rival=Rival(
+        statement=r"The weight elsewhere is $2/(e^{2\beta^2}+2)$.",
+        source=r"the score $\beta^2$ of the token that shares a direction, left out",
+        predict=_leak_to_strangers,
+    ),
 )
 
 NO_MIXTURE = exact_claim(
     name="no-mixture-is-near",
-    statement=r"Every mixture of the tokens is at least $\beta\sqrt{0.4}$ from $u_b$, and $\beta/\sqrt2$ once "
-    r"$u_d$ or $u_c$ is added to $x_2$; so $c_2$ is.",
+    statement=r"Along one direction every token is $\beta\sqrt{0.4}$ behind $u_b$ or more, and $\beta/\sqrt2$ once "
+    r"$u_d$ or $u_c$ is added to $x_2$; so every mixture of them is, and $c_2$ too.",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     hypotheses=POSITIVE,
-    predict=lambda s: Interval.at_least(
-        s.beta * theory.least_distance(s.middle, theory.nearest_mixture(s.middle)[0])
-    ),
-    draw=_distance,
+    predict=lambda s: Interval.point(s.beta * theory.nearest_mixture(s.middle)[1]),
+    draw=_separation,
     rounding=lambda s: output_atol(s.beta, 1.0),
     settings=tuple(SecondToken(middle=middle, beta=beta) for middle in theory.MIDDLES for beta in BETAS),
+    rival=Rival(
+        statement=r"Mixtures come as near as any combination of the tokens: $\beta/\sqrt3$, and $\beta/2$ after "
+        "the addition.",
+        source="least squares, with weights that need be neither positive nor of sum one",
+        predict=_distance_to_span,
+    ),
     stream=SELF_COPY,
 )
 
@@ -175,10 +221,15 @@ RANDOM_MIXTURES = exact_claim(
     r"$\beta\sqrt{0.4}$ (with $u_d$ or $u_c$ added: $\beta/\sqrt2$).",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     hypotheses=POSITIVE,
-    predict=NO_MIXTURE.predict,
+    predict=lambda s: Interval.at_least(s.beta * theory.nearest_mixture(s.middle)[1]),
     draw=_random_mixture_distance,
     rounding=_mixture_atol,
-    settings=tuple(SecondToken(middle=middle, beta=SEEN_BETA) for middle in theory.MIDDLES),
+    settings=tuple(SecondToken(middle=middle, beta=beta) for middle in theory.MIDDLES for beta in BETAS),
+    rival=Rival(
+        statement="The bound is idle: none of them comes within a twentieth of it.",
+        source="the bound, taken for a loose one",
+        predict=lambda s: Interval.at_least(1.05 * s.beta * theory.nearest_mixture(s.middle)[1]),
+    ),
     stream=SELF_COPY,
 )
 
@@ -188,16 +239,21 @@ BEST_MIXTURE = dataclasses.replace(
     statement=r"The query with weights $(.4,.2,.4)$ (with $u_d$ or $u_c$ added: $(\frac12,0,\frac12)$) comes as "
     r"near to $u_b$ as any: $\beta\sqrt{0.4}$, or $\beta/\sqrt2$.",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
-    predict=lambda s: Interval.point(s.beta * theory.nearest_mixture(s.middle)[1]),
+    predict=NO_MIXTURE.predict,
     draw=_best_mixture_distance,
+    rival=Rival(
+        statement=r"Looking at all tokens evenly comes as near: $2\beta/3$, or $\beta\sqrt7/3$.",
+        source="the query 0 in the place of the best one",
+        predict=_distance_to_mean,
+    ),
 )
 
 ADDING_HELPS = foil(
     NO_MIXTURE,
     name="adding-u_d-or-u_c-helps",
-    statement=r"Adding $u_d$ or $u_c$ to $x_2$ makes $c_2 \approx u_b$ (within a tenth of its norm).",
+    statement=r"Adding $u_d$ or $u_c$ to $x_2$ lets $c_2$ come nearer to $u_b$ than $\beta\sqrt{0.4}$.",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1, answered with yes",
-    predict=lambda s: Interval.at_most(NEAR * s.beta),
+    predict=lambda s: Interval.at_most(s.beta * theory.nearest_mixture(Middle.A)[1]),
     settings=tuple(SecondToken(middle=middle, beta=beta) for middle in SUMS for beta in BETAS),
 )
 

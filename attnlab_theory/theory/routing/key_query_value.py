@@ -7,6 +7,7 @@ import enum
 import itertools
 import math
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 import scipy.special
@@ -33,10 +34,15 @@ class Middle(enum.StrEnum):
 
 
 class Head(enum.StrEnum):
-    """Q = K = V = I; the same with V = u_b u_b^T - u_c u_c^T; or that V with Q = u_d u_a^T + u_c u_d^T as well."""
+    """What a head has in the place of the identity, divided by beta^2.
+
+    `PLAIN`: Q = K = V = I. `VALUES`: V = u_b u_b^T - u_c u_c^T. `OTHER_VALUES`: V = (u_b - u_c) u_d^T + u_b u_a^T.
+    `CONSTRUCTED`: the V of `VALUES`, and Q = u_d u_a^T + u_c u_d^T.
+    """
 
     PLAIN = "plain"
     VALUES = "values"
+    OTHER_VALUES = "other values"
     CONSTRUCTED = "constructed"
 
 
@@ -57,24 +63,39 @@ def tokens(middle: Middle) -> np.ndarray:
     return np.array([(0, 1, 0, 1), MIDDLES[middle], (0, 1, 1, 0)], dtype=np.float64)
 
 
+ALIKE = ((2, 0, 1), (0, 1, 0), (1, 0, 2))
+"""Scores of the three tokens with themselves: x_1 and x_3 have the length sqrt(2) and share u_b."""
+
+ROUTED = ((0, 0, 1), (1, 0, 0), (0, 0, 0))
+"""Scores of the constructed Q: x_1 asks for u_c, x_2 for u_d, x_3 for nothing."""
+
+
 def weights(head: Head, beta: float) -> np.ndarray:
     """Attention weights of the three tokens with the middle one u_a, at scale 1.
 
+    The exponential of beta^2 to the power of a score, over the sum of its row.
+
     Args:
-        head: if constructed, the query of token 1 is u_c, that of token 2 is u_d and that of token 3 is 0.
         beta: the norm of every u.
 
-    Source: docs/mathematics/routing.md.
+    Source: docs/mathematics/routing.md#matrices-that-solve-the-homework.
     """
-    x = tokens(Middle.A)
-    constructed = np.array([(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)])
-    queries = {Head.PLAIN: x, Head.VALUES: x, Head.CONSTRUCTED: constructed}[head]
-    return scipy.special.softmax(beta**2 * (queries @ x.T), axis=1)
+    scores = np.array(ROUTED if Head(head) is Head.CONSTRUCTED else ALIKE)
+    return scipy.special.softmax(beta**2 * scores, axis=1)
 
 
 def outputs(head: Head, beta: float) -> np.ndarray:
-    """What attention returns, in units of beta over `DIRECTIONS`: V = I if plain, else u_b u_b^T - u_c u_c^T."""
-    values = tokens(Middle.A) * (np.ones(4) if Head(head) is Head.PLAIN else np.array([0, 1, -1, 0]))
+    """What attention returns, in units of beta over `DIRECTIONS`."""
+    x = tokens(Middle.A)
+    match Head(head):
+        case Head.PLAIN:
+            values = x
+        case Head.VALUES | Head.CONSTRUCTED:
+            values = x * np.array([0, 1, -1, 0])
+        case Head.OTHER_VALUES:
+            values = np.vstack([wanted_outputs(), np.zeros(4)])
+        case other:
+            assert_never(other)
     return weights(head, beta) @ values
 
 
@@ -99,27 +120,11 @@ def self_leak(middle: Middle, beta: float) -> float:
 def nearest_mixture(middle: Middle) -> tuple[np.ndarray, float]:
     """The weights of the mixture of tokens closest to u_b, and its distance in units of beta.
 
-    Source: docs/mathematics/routing.md; `least_distance` certifies both.
+    Source: docs/mathematics/routing.md#no-mixture-comes-near, where a separating direction certifies both.
     """
     if Middle(middle) is Middle.A:
         return np.array([0.4, 0.2, 0.4]), math.sqrt(0.4)
     return np.array([0.5, 0.0, 0.5]), math.sqrt(0.5)
-
-
-def least_distance(middle: Middle, mixture: ArrayLike) -> float:
-    """A distance from u_b, in units of beta, below which no mixture of the tokens comes: a certificate.
-
-    f(t) = ||sum_j t_j x_j - u_b||^2 is convex, so f(t') >= f(t) + grad f(t) . (t' - t) for every t', and
-    over the simplex the right side is least at a corner. At the best mixture the bound is attained.
-
-    Args:
-        middle: which token stands in the middle.
-        mixture: any three weights t; the best ones give the best bound.
-    """
-    t, x = np.asarray(mixture, dtype=np.float64), tokens(middle)
-    miss = t @ x - U_B
-    slopes = 2 * x @ miss
-    return math.sqrt(max(0.0, float(miss @ miss + np.min(slopes) - slopes @ t)))
 
 
 def constructed_error(row: int, beta: float) -> float:
@@ -151,6 +156,20 @@ def identity_output(beta: float) -> float:
     Source: docs/mathematics/routing.md.
     """
     return self_leak(Middle.A, beta) / 2 * beta * math.sqrt(5)
+
+
+def other_values_error(row: int, beta: float) -> float:
+    """Distance of output 1 or 2 from the wanted one under Q = K = I, with each token's own wanted output as value.
+
+    Args:
+        row: 1 or 2, as the homework numbers the tokens.
+        beta: the norm of every u.
+
+    Source: docs/mathematics/routing.md#values-alone-are-enough-if-they-are-others.
+    """
+    e = math.exp(beta**2)
+    # In the directions u_b and u_c: what c_1 misses is (-e, e + 1) over its normaliser.
+    return beta * {1: math.hypot(e, e + 1) / (e**2 + e + 1), 2: math.sqrt(2) / (e + 2)}[row]
 
 
 def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: float) -> float:

@@ -56,6 +56,14 @@ def test_doubling_cost_is_the_mean_over_an_octave(nearest):
     assert abs(theory.doubling_cost(16, nearest, 500.0) - total / nearest) <= error / nearest + host_sum_atol(16)
 
 
+@pytest.mark.parametrize("base", [500.0, 1e4, 5e5, 1e7])
+@pytest.mark.parametrize("d", [128, 256, 2**12])
+def test_doubling_cost_is_within_a_hundredth_of_the_law(d, base):
+    """Where the claim is made: distances from 4 to base / 32, widths from 128 on."""
+    costs = np.array([theory.doubling_cost(d, nearest, base) for nearest in np.geomspace(4, base / 32, 100)])
+    assert np.max(np.abs(costs - theory.doubling_law(base))) < 0.01
+
+
 @pytest.mark.parametrize("base", [500.0, 10000.0])
 def test_doubling_cost_approaches_the_law(base):
     """At the geometric mean of 1 and base, nearly all frequencies are on one side or the other."""

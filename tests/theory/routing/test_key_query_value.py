@@ -28,14 +28,27 @@ def test_tied_scores_leak_two_thirds():
     assert theory.self_leak(theory.Middle.A, 0.0) == theory.self_leak(theory.Middle.A_AND_D, 0.0) == 2 / 3
 
 
+@pytest.mark.parametrize("head", theory.Head)
 @pytest.mark.parametrize("beta", BETAS)
-def test_weights_of_the_plain_head_are_those_of_the_tokens_themselves(beta):
-    assert 1 - theory.weights(theory.Head.PLAIN, beta)[1, 1] == pytest.approx(
-        theory.self_leak(theory.Middle.A, beta), abs=rtol(beta)
-    )
-    assert theory.weights(theory.Head.PLAIN, beta)[0, 0] == pytest.approx(
-        theory.weights(theory.Head.PLAIN, beta)[2, 2], rel=rtol(beta)
-    )
+def test_weights_are_those_of_queries_and_tokens(head, beta):
+    x = theory.tokens(theory.Middle.A)
+    u = np.eye(4)
+    q = np.outer(u[3], u[0]) + np.outer(u[2], u[3]) if head is theory.Head.CONSTRUCTED else np.eye(4)
+    unnormalised = np.exp(beta**2 * (x @ q.T @ x.T))
+    wanted = unnormalised / unnormalised.sum(axis=1, keepdims=True)
+    assert theory.weights(head, beta) == pytest.approx(wanted, rel=rtol(beta))
+
+
+@pytest.mark.parametrize("head", theory.Head)
+def test_outputs_are_those_of_the_matrices_of_values(head):
+    u = np.eye(4)
+    homework = np.outer(u[1], u[1]) - np.outer(u[2], u[2])
+    v = {
+        theory.Head.PLAIN: np.eye(4),
+        theory.Head.OTHER_VALUES: np.outer(u[1] - u[2], u[3]) + np.outer(u[1], u[0]),
+    }.get(head, homework)
+    wanted = theory.weights(head, 2.0) @ (theory.tokens(theory.Middle.A) @ v.T)
+    assert theory.outputs(head, 2.0) == pytest.approx(wanted, abs=rtol(2.0))
 
 
 @pytest.mark.parametrize("middle", theory.MIDDLES)
@@ -53,12 +66,11 @@ def test_nearest_mixture_is_certified_in_exact_fractions(middle):
 
 
 @pytest.mark.parametrize("middle", theory.MIDDLES)
-def test_certificate_is_attained_at_the_best_mixture_and_valid_at_all(middle):
+def test_no_mixture_comes_nearer_than_the_nearest(middle):
     t, distance = theory.nearest_mixture(middle)
     rounding = linear_algebra_rtol(3, 4, 1.0)
-    assert theory.least_distance(middle, t) == pytest.approx(distance, rel=rounding)
+    assert np.linalg.norm(t @ theory.tokens(middle) - theory.U_B) == pytest.approx(distance, rel=rounding)
     for other in np.random.default_rng(0).dirichlet(np.ones(3), 200):
-        assert theory.least_distance(middle, other) <= distance * (1 + rounding)
         assert np.linalg.norm(other @ theory.tokens(middle) - theory.U_B) >= distance * (1 - rounding)
 
 
@@ -75,6 +87,16 @@ def test_constructed_error_is_that_of_the_outputs_and_below_the_copy_bound(row, 
     assert theory.constructed_error(row, beta) < theory.constructed_bound(row, beta)
 
 
+@pytest.mark.parametrize("row", [1, 2])
+@pytest.mark.parametrize("beta", BETAS)
+def test_other_values_miss_by_what_leaks(row, beta):
+    miss = theory.outputs(theory.Head.OTHER_VALUES, beta)[row - 1] - theory.wanted_outputs()[row - 1]
+    found = beta * np.linalg.norm(miss)
+    assert theory.other_values_error(row, beta) == pytest.approx(
+        found, rel=2 * rtol(beta), abs=2 * beta * rtol(beta)
+    )
+
+
 @pytest.mark.parametrize("beta", BETAS)
 def test_identity_queries_return_the_leak_of_the_two_others(beta):
     values = theory.tokens(theory.Middle.A) * np.array([0, 1, -1, 0])
@@ -87,6 +109,16 @@ def test_least_routing_norm_of_orthogonal_inputs_has_a_closed_form():
     # Columns decouple: margin * (e_goal - 1/n) over the squared length, for each of two routed rows.
     closed = 5 / 2**2 * np.sqrt(2 * (1 - 1 / 3))
     assert found == pytest.approx(closed, rel=linear_algebra_rtol(6, 9, 1.0))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.4, 0.9])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_least_routing_norm_of_a_cycle_of_alike_inputs_has_a_closed_form(n, correlation):
+    gram = correlation + (1 - correlation) * np.eye(n)
+    found = theory.least_routing_norm(gram, [(i + 1) % n for i in range(n)], 2.0)
+    condition = (1 + (n - 1) * correlation) / (1 - correlation)
+    closed = 2 * np.sqrt(n - 1) / (1 - correlation)
+    assert found == pytest.approx(closed, rel=linear_algebra_rtol(n * (n - 1), n * n, condition))
 
 
 @pytest.mark.parametrize("seed", range(6))
