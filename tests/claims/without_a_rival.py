@@ -76,9 +76,6 @@ WITHOUT_A_RIVAL = {
     # ---
     # limits
     # ---
-    "linear-recurrence-gradient": TO_COME,
-    "tanh-recurrence-gradient": TO_COME,
-    "attention-gradient-at-any-distance": TO_COME,
     "width-n-minus-1-reaches-any-weights": TO_COME,
     "least-error-of-a-narrow-head": TO_COME,
     "log-weights-have-the-rank-of-the-width": TO_COME,

@@ -8,10 +8,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
-from attnlab_theory.stats import Interval, bounded, normal
+from attnlab_theory.stats import Interval, bounded, known_variance
 from attnlab_theory.theory.limits import gradients_at_distance as theory
 
 EPS = float(np.finfo(np.float32).eps)
@@ -54,6 +54,11 @@ LINEAR = exact_claim(
     settings=tuple(
         LinearRecurrence(d=16, gain=gain, distance=distance) for gain in (0.8, 1.1) for distance in DISTANCES
     ),
+    rival=Rival[LinearRecurrence](
+        statement=r"It is $\rho^{\delta-1}$.",
+        source="a step miscounted: from state to state there are as many as positions apart",
+        predict=lambda s: Interval.point(theory.linear_norm(s.gain, s.distance - 1)),
+    ),
 )
 
 WARM_UP, LONGEST = 12, 8
@@ -94,6 +99,23 @@ def _settled(setting: TanhRecurrence) -> float:
     return theory.squared_rate(setting.gain, setting.drive) ** setting.distance
 
 
+def _of_the_mean_slope(setting: TanhRecurrence) -> float:
+    return theory.rate_of_the_mean_slope(setting.gain, setting.drive) ** setting.distance
+
+
+def _band(setting: TanhRecurrence) -> float:
+    return _settled(setting) * (2 * setting.distance / setting.d + 0.02)
+
+
+MARGIN = 2.0
+"""Of the assumed variance over that of independent steps; the judge compares it with the draws'."""
+
+
+def _assumed_variance(setting: TanhRecurrence) -> float:
+    relative = theory.relative_variance(setting.gain, setting.drive, setting.d, setting.distance)
+    return MARGIN * relative * _settled(setting) ** 2
+
+
 RATE = Claim(
     name="tanh-recurrence-gradient",
     statement=r"In a wide tanh layer the mean squared gradient over $\delta$ steps is $\chi^\delta$, $\chi = g^2 "
@@ -101,14 +123,19 @@ RATE = Claim(
     source="mathematics/limits.md#gradients-through-a-recurrent-layer; Poole et al. 2016; Pascanu et al. 2013; "
     "ann-hw3/5.1",
     hypotheses={f"0 <= distance <= {LONGEST}": lambda s: 0 <= s.distance <= LONGEST},
-    predict=lambda s: Interval.around(_settled(s), _settled(s) * (2 * s.distance / s.d + 0.02)),
+    predict=lambda s: Interval.around(_settled(s), _band(s)),
     draw=_squared_norm,
-    bound=normal("products of many independent factors, their logarithm's deviation below one"),
-    resolution=lambda s: 0.5 * _settled(s),
+    bound=lambda s: known_variance(_assumed_variance(s)),
+    resolution=lambda s: 0.45 * (_settled(s) - _band(s) - _of_the_mean_slope(s)),
     settings=tuple(
         TanhRecurrence(d=128, gain=gain, drive=drive, distance=distance)
         for gain, drive in ((0.9, 0.5), (1.5, 1.0), (2.0, 0.2))
         for distance in (1, 2, 4, 8)
+    ),
+    rival=Rival[TanhRecurrence](
+        statement=r"It is $\chi^\delta$ with $\chi = g^2 \mathbb{E}[\tanh'(\sqrt{q}z)]^2$.",
+        source="the mean slope's square in the place of the mean squared slope",
+        predict=lambda s: Interval.point(_of_the_mean_slope(s)),
     ),
     stream="tanh-recurrence",
     chunk=32,
@@ -152,7 +179,12 @@ ATTENTION = Claim(
     draw=_gradient_in_a_value,
     bound=bounded(0.0, 1.0),
     resolution=lambda s: 0.2 * theory.attention_norm(s.n),
-    settings=tuple(LookingBack(n=32, d=16, distance=distance) for distance in DISTANCES),
+    settings=tuple(LookingBack(n=32, d=16, distance=distance) for distance in (1, 2, 4, 16, 31)),
+    rival=Rival[LookingBack](
+        statement=r"It falls by $\rho = 0.8$ a step, as a recurrent layer's, with weights that add up to one.",
+        source="recurrence's law asked of attention; ann-hw3/5.1",
+        predict=lambda s: Interval.point(0.8**s.distance * (1 - 0.8) / (1 - 0.8**s.n)),
+    ),
     stream="attention-gradient",
     chunk=256,
 )

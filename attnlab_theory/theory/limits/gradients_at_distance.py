@@ -39,6 +39,23 @@ def squared_rate(gain: float, drive: float) -> float:
     return gain**2 * _normal_mean(lambda x: (1 - np.tanh(x) ** 2) ** 2, math.sqrt(q))
 
 
+def rate_of_the_mean_slope(gain: float, drive: float) -> float:
+    """gain^2 E[tanh'(sqrt(q) z)]^2: the same with the square outside, which leaves out that slopes vary."""
+    q = settled_variance(gain, drive)
+    return gain**2 * _normal_mean(lambda x: 1 - np.tanh(x) ** 2, math.sqrt(q)) ** 2
+
+
+def relative_variance(gain: float, drive: float, d: int, distance: int) -> float:
+    """The variance of the squared gradient of one change over the square of its mean, were all steps independent.
+
+    One step of width d has (3 E[tanh'^4] / E[tanh'^2]^2 - 1) / d: a mean of d terms tanh'^2 times the square of a
+    normal. Steps of one layer are not independent, since they share its matrix: the true variance is somewhat larger.
+    """
+    q = settled_variance(gain, drive)
+    second, fourth = (_normal_mean(lambda x, p=p: (1 - np.tanh(x) ** 2) ** p, math.sqrt(q)) for p in (2, 4))
+    return (1 + (3 * fourth / second**2 - 1) / d) ** distance - 1
+
+
 def linear_norm(gain: float, distance: int) -> float:
     """Norm of the Jacobian without tanh and with gain times an orthogonal matrix: gain^distance."""
     return gain**distance

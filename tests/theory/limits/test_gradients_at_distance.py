@@ -55,3 +55,25 @@ def test_inputs_calm_a_chaotic_layer():
 
 def test_an_orthogonal_matrix_hands_everything_on():
     assert gradients_at_distance.linear_norm(1.0, 1000) == 1
+
+
+@pytest.mark.parametrize(("gain", "drive"), [(0.9, 0.5), (2.0, 0.2)])
+def test_the_mean_slope_gives_less_than_the_squared_one_and_both_are_means_over_units(gain, drive):
+    rng = np.random.default_rng(0)
+    q = gradients_at_distance.settled_variance(gain, drive)
+    slopes = 1 - np.tanh(np.sqrt(q) * rng.standard_normal(400_000)) ** 2
+    found = gradients_at_distance.rate_of_the_mean_slope(gain, drive)
+    assert found < gradients_at_distance.squared_rate(gain, drive)
+    assert found == pytest.approx(gain**2 * np.mean(slopes) ** 2, rel=1e-2)
+
+
+def test_the_relative_variance_of_one_step_is_that_of_draws():
+    gain, drive, d = 0.9, 0.5, 16
+    rng = np.random.default_rng(1)
+    q = gradients_at_distance.settled_variance(gain, drive)
+    slopes = 1 - np.tanh(np.sqrt(q) * rng.standard_normal((200_000, d))) ** 2
+    squares = np.mean((slopes * rng.standard_normal(slopes.shape)) ** 2, axis=1)
+    relative = np.var(squares) / np.mean(squares) ** 2
+    assert gradients_at_distance.relative_variance(gain, drive, d, 1) == pytest.approx(relative, rel=2e-2)
+    steps = [1 + gradients_at_distance.relative_variance(gain, drive, d, distance) for distance in (1, 3)]
+    assert steps[1] == pytest.approx(steps[0] ** 3)
