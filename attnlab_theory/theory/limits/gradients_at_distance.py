@@ -49,7 +49,7 @@ def relative_variance(gain: float, drive: float, d: int, distance: int) -> float
     """The variance of the squared gradient of one change over the square of its mean, were all steps independent.
 
     One step of width d has (3 E[tanh'^4] / E[tanh'^2]^2 - 1) / d: a mean of d terms tanh'^2 times the square of a
-    normal. Steps of one layer are not independent, since they share its matrix: the true variance is somewhat larger.
+    normal. Steps of one layer share its matrix and are not independent: the true variance is somewhat larger.
     """
     q = settled_variance(gain, drive)
     second, fourth = (_normal_mean(lambda x, p=p: (1 - np.tanh(x) ** 2) ** p, math.sqrt(q)) for p in (2, 4))
