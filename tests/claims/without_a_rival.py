@@ -5,15 +5,6 @@ TO_COME = "a rival has not been written yet: issue 18 names the rule"
 WITHOUT_A_RIVAL = {
     # selecting
     # ---
-    "copy-weight": TO_COME,
-    "copy-strength": TO_COME,
-    "leak-bound": TO_COME,
-    "leak-bound-never-broken": TO_COME,
-    "copy-error": TO_COME,
-    "copy-error-is-tight": TO_COME,
-    "average-share": TO_COME,
-    "average-error": TO_COME,
-    "average-error-points-at-the-others": TO_COME,
     "faces-can-be-averaged": TO_COME,
     "other-sets-fall-short": TO_COME,
     "only-faces-get-a-query": TO_COME,
