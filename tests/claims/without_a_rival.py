@@ -5,14 +5,6 @@ TO_COME = "a rival has not been written yet: issue 18 names the rule"
 WITHOUT_A_RIVAL = {
     # selecting
     # ---
-    "faces-can-be-averaged": TO_COME,
-    "other-sets-fall-short": TO_COME,
-    "only-faces-get-a-query": TO_COME,
-    "no-query-lifts-a-mixture-over-its-cap": TO_COME,
-    "best-query-reaches-the-mixture-cap": TO_COME,
-    "independent-keys-reach-any-weights": TO_COME,
-    "least-divergence-is-the-entropy-that-is-lacking": TO_COME,
-    "weights-in-the-range-of-the-keys-are-met": TO_COME,
     "share-of-selectable-sets": TO_COME,
     "every-pair-of-a-cyclic-polytope": TO_COME,
     "weights-of-the-four-keys": TO_COME,
