@@ -13,14 +13,6 @@ WITHOUT_A_RIVAL = {
     "equal-scores-average-the-first-two": TO_COME,
     "scaled-keys-copy-every-value": TO_COME,
     "the-right-queries-lead-by-most": TO_COME,
-    "orthogonal-extraction": TO_COME,
-    "oblique-extraction": TO_COME,
-    "extraction-gain": TO_COME,
-    "extraction-noise": TO_COME,
-    "projector-noise": TO_COME,
-    "projector-error": TO_COME,
-    "subspaces-that-meet": TO_COME,
-    "no-matrix-where-subspaces-meet": TO_COME,
     # noisy_keys
     # ---
     "small-noise-error": TO_COME,

@@ -166,7 +166,7 @@ FACES_ONLY = Claim(
     draw=_answered,
     bound=exact(0.0),
     # A count.
-    resolution=0.5,
+    resolution=0.25,
     settings=tuple(SubsetSize(size=size) for size in (1, 2, 3, len(KEYS))),
     rival=Rival(
         statement="Any keys on the boundary of the hull get a query.",
