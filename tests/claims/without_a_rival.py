@@ -5,8 +5,6 @@ TO_COME = "a rival has not been written yet: issue 18 names the rule"
 WITHOUT_A_RIVAL = {
     # selecting
     # ---
-    "share-of-selectable-sets": TO_COME,
-    "every-pair-of-a-cyclic-polytope": TO_COME,
     "weights-of-the-four-keys": TO_COME,
     "scaled-down-mean-averages-all-four": TO_COME,
     "zero-query-averages-all-four": TO_COME,
