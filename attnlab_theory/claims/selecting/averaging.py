@@ -1,12 +1,14 @@
 """Averaging a set of values with one query (docs/mathematics/selecting.md)."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
-from attnlab_theory.claims.claim import Verdict, exact_claim
+from attnlab_theory.claims.claim import Rival, Verdict, exact_claim
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
@@ -50,6 +52,15 @@ def _least_share(key: PRNGKeyArray, setting: Averaging) -> Float[Array, ""]:
     return jnp.min(weights[: setting.size])
 
 
+def of_the_mean(formula: Callable[[int, int, float], float]) -> Rival[Averaging]:
+    """What the formula says of the mean of the keys, which is 1/|S| of their sum."""
+    return Rival(
+        statement=r"The mean of the wanted keys, times $\beta$, does the same as their sum.",
+        source="uw/1.3.2, as submitted, read for orthonormal keys",
+        predict=lambda s: Interval.point(formula(s.n, s.size, s.beta / s.size)),
+    )
+
+
 STRENGTHS = tuple(float(beta) for beta in range(1, 13))
 
 AVERAGE_SHARE = exact_claim(
@@ -62,6 +73,7 @@ AVERAGE_SHARE = exact_claim(
     draw=_least_share,
     rounding=lambda s: theory.share(s.n, s.size, s.beta) * _rounding(s),
     settings=tuple(Averaging(n=16, size=size, d=64, beta=beta) for size in (2, 3, 5) for beta in STRENGTHS[::2]),
+    rival=of_the_mean(theory.share),
 )
 
 
@@ -108,6 +120,7 @@ AVERAGE_ERROR = exact_claim(
         *(Averaging(n=n, size=2, d=64, beta=beta) for n in (4, 16, 64) for beta in SOME),
         *(Averaging(n=16, size=size, d=64, beta=beta) for size in (3, 5) for beta in SOME),
     ),
+    rival=of_the_mean(theory.error_coefficient),
 )
 
 AVERAGE_DIRECTION = exact_claim(
@@ -118,7 +131,12 @@ AVERAGE_DIRECTION = exact_claim(
     predict=Interval.point(0.0),
     draw=_sideways,
     rounding=_error_rounding,
-    settings=tuple(Averaging(n=16, size=size, d=64, beta=beta) for size in (2, 5) for beta in (1.0, 4.0, 8.0)),
+    settings=tuple(Averaging(n=16, size=size, d=64, beta=beta) for size in (2, 5) for beta in (1.0, 2.0, 3.0)),
+    rival=Rival(
+        statement="A tenth of the error goes sideways.",
+        source="the smallest angle that would matter, six degrees",
+        predict=lambda s: Interval.at_least(0.1 * theory.error_coefficient(s.n, s.size, s.beta)),
+    ),
 )
 
 UNSCALED_MEAN = exact_claim(

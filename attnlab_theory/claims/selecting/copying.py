@@ -1,5 +1,7 @@
 """Copying one value out of many (docs/mathematics/selecting.md)."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval, bounded, proportion
@@ -34,7 +36,7 @@ class Accuracy(Setting):
 
 
 class Lead(Setting):
-    """Any n keys of width d, a random query, and a first key that leads by `gap`."""
+    """Any n keys of width d, a random query of any length, and a first key that leads by `gap`."""
 
     n: int
     d: int
@@ -76,6 +78,11 @@ COPY_WEIGHT = exact_claim(
     draw=_weight_lost,
     rounding=_leak_rounding,
     settings=tuple(Copying(n=n, d=64, beta=beta) for n in (4, 16, 64) for beta in STRENGTHS),
+    rival=Rival(
+        statement=r"The weight off $k_j$ is $n/(e^\beta + n)$.",
+        source="the wanted key counted among the others",
+        predict=lambda s: Interval.point(theory.leak_bound(s.n + 1, s.beta)),
+    ),
 )
 
 
@@ -109,14 +116,24 @@ COPY_STRENGTH = exact_claim(
     draw=_strength_found,
     rounding=_strength_rounding,
     settings=tuple(Accuracy(n=n, d=64, leak=leak) for leak in (0.1, 0.01, 0.001) for n in (2, 4, 8, 16, 32, 64)),
+    rival=Rival(
+        statement=r"The least strength is $\ln((n-1)/\epsilon)$.",
+        source=r"the leak taken for its odds: $1 - \epsilon$ left out",
+        predict=lambda s: Interval.point(math.log((s.n - 1) / s.leak)),
+    ),
 )
 
 
 def _led(key: PRNGKeyArray, n: int, d: int, gap: Scalar) -> tuple[Float[Array, "1 d"], Float[Array, "n d"]]:
-    """A random query and random keys, the first moved along the query until it leads by `gap`."""
-    for_keys, for_query = jax.random.split(key)
+    """A random query and random keys, the first moved along the query until it leads by `gap`.
+
+    The length of the query spans orders of magnitude: under a short one the other keys all but tie, and the bound
+    is all but met.
+    """
+    for_keys, for_query, for_length = jax.random.split(key, 3)
     keys = jax.random.normal(for_keys, (n, d))
     q = jax.random.normal(for_query, (1, d)) / jnp.sqrt(jnp.asarray(d, keys.dtype))
+    q = q * jnp.exp(-3 * jnp.abs(jax.random.normal(for_length)))
     scores = jnp.einsum("td,sd->ts", q, keys)[0]
     missing = jnp.max(scores[1:]) + jnp.asarray(gap, keys.dtype) - scores[0]
     return q, keys.at[0].add(missing * q[0] / jnp.sum(q * q))
@@ -128,7 +145,12 @@ def _leak_when_led(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
 
 
 def _bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
-    x = (setting.n - 1) * jnp.exp(-jnp.asarray(setting.gap))
+    return broken_with(setting.n - 1, key, setting)
+
+
+def broken_with(others: int, key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
+    """Whether a random problem breaks the leak bound for so many other keys."""
+    x = others * jnp.exp(-jnp.asarray(setting.gap))
     # The gap is met to the rounding of scores that stay below 32, with room to spare.
     return jnp.where(_leak_when_led(key, setting) > x / (1 + x) * (1 + 512 * EPS), 1.0, 0.0)
 
@@ -145,8 +167,13 @@ LEAK_BOUND = Claim(
     predict=lambda s: Interval.at_most(theory.leak_bound(s.n, s.gap)),
     draw=_leak_when_led,
     bound=bounded(0.0, 1.0),
-    resolution=0.01,
+    resolution=lambda s: 0.2 * theory.leak_bound(s.n, s.gap),
     settings=LEADS,
+    rival=Rival(
+        statement=r"It loses at most $e^{-\Delta}/(1+e^{-\Delta})$.",
+        source="the runner-up alone, as if there were two keys",
+        predict=lambda s: Interval.at_most(theory.leak_bound(2, s.gap)),
+    ),
     stream="copying-leads",
 )
 
@@ -160,12 +187,21 @@ LEAK_NEVER = Claim(
     bound=proportion(),
     resolution=2e-3,
     settings=LEADS,
+    rival=Rival(
+        statement="One problem in ten breaks it.",
+        source="as many as break the bound with $n - 2$ others in the place of $n - 1$, and more",
+        predict=Interval.at_least(0.1),
+    ),
     stream=LEAK_BOUND,
 )
 
 
 def _error_bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
-    """Whether the output is further from the wanted value than its bound allows.
+    return further_than(1.0, key, setting)
+
+
+def further_than(share: float, key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
+    """Whether the output is further from the wanted value than this share of its bound.
 
     The other values lie around one point; how far it is from the wanted value, and how far they are from it,
     spans orders of magnitude. Where they all but agree, all but nothing is left of the bound.
@@ -180,7 +216,7 @@ def _error_bound_broken(key: PRNGKeyArray, setting: Lead) -> Float[Array, ""]:
     error = jnp.linalg.norm(attention(q, keys, values, scale=1.0)[0] - values[0])
     # Weights and values are those of the operator itself; sums of n and of d terms are rounded on either side.
     rounding = 4 * (setting.n + setting.d) * EPS * jnp.max(jnp.linalg.norm(values, axis=1))
-    return jnp.where(error > lost * furthest + rounding, 1.0, 0.0)
+    return jnp.where(error > share * lost * furthest + rounding, 1.0, 0.0)
 
 
 COPY_ERROR = Claim(
@@ -193,8 +229,12 @@ COPY_ERROR = Claim(
     draw=_error_bound_broken,
     bound=proportion(),
     resolution=2e-3,
-    # One gap: it scales error and bound alike.
-    settings=(Lead(n=16, d=8, gap=1.0),),
+    settings=(Lead(n=4, d=2, gap=1.0), *(Lead(n=16, d=8, gap=gap) for gap in (0.5, 1.0, 4.0))),
+    rival=Rival(
+        statement="One problem in ten breaks it.",
+        source="as many as break a bound that is one per cent lower, and more",
+        predict=Interval.at_least(0.1),
+    ),
 )
 
 
@@ -219,7 +259,12 @@ COPY_ERROR_TIGHT = exact_claim(
     predict=Interval.point(1.0),
     draw=_share_of_error_with_equal_rivals,
     rounding=_tight_rounding,
-    settings=tuple(Copying(n=16, d=64, beta=beta) for beta in (1.0, 2.0, 4.0, 6.0)),
+    settings=tuple(Copying(n=n, d=64, beta=beta) for n in (4, 16) for beta in (1.0, 2.0, 4.0, 6.0)),
+    rival=Rival(
+        statement="The weights that leak add up like independent errors: the root of their squares.",
+        source=r"the norm $\bigl(\sum_{i\ne j} \alpha_i^2\bigr)^{1/2}$ in the place of $\sum_{i\ne j} \alpha_i$",
+        predict=lambda s: Interval.point((s.n - 1) ** -0.5),
+    ),
 )
 
 FIXED_STRENGTH = foil(

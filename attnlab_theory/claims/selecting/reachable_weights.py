@@ -1,12 +1,15 @@
 """Which weights a query can reach (docs/mathematics/selecting.md, docs/mathematics/limits.md)."""
 
+import math
+
 import jax
 import numpy as np
 import scipy.special
+import scipy.stats
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Verdict, exact_claim
+from attnlab_theory.claims.claim import Rival, Verdict, exact_claim
 from attnlab_theory.claims.selecting.selection import EPS, KEYS, ROUNDING, measured_weights
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.construct import query_for_weights
@@ -34,6 +37,18 @@ def _furthest_weight(key: PRNGKeyArray, setting: ReachableWeights) -> Scalar:
     return float(np.max(errors))
 
 
+MISSED = 0.01
+"""A weight that is off by more does not count as reached."""
+
+
+def _misses(statement: str) -> Rival:
+    return Rival(
+        statement=statement,
+        source="the smallest error that would matter: what one dimension too few leaves, and more",
+        predict=Interval.at_least(MISSED),
+    )
+
+
 # n - 1 independent differences of normal keys can be solved for with queries shorter than 64 or so; the
 # scores, sums of d products in float32, are good to (d + 2) eps times that.
 def _reach_rounding(setting: ReachableWeights) -> float:
@@ -50,6 +65,7 @@ EXACT_WEIGHTS = exact_claim(
     draw=_furthest_weight,
     rounding=_reach_rounding,
     settings=tuple(ReachableWeights(n=n, d=d, trial=trial) for n, d in ((4, 3), (6, 16)) for trial in range(2)),
+    rival=_misses("Some weights are missed by one per cent."),
 )
 
 ONE_WIDTH_LESS = exact_claim(
@@ -58,7 +74,7 @@ ONE_WIDTH_LESS = exact_claim(
     source="mathematics/selecting.md#given-weights, with one dimension too few; Barndorff-Nielsen 1978, section "
     "9.3; Bhojanapalli et al. 2020, for the width that is needed",
     hypotheses={"n = d + 2": lambda s: s.n == s.d + 2},
-    predict=Interval.at_most(0.01),
+    predict=Interval.at_most(MISSED),
     draw=_furthest_weight,
     rounding=_reach_rounding,
     settings=tuple(ReachableWeights(n=n, d=n - 2, trial=trial) for n in (4, 6) for trial in range(2)),
@@ -95,6 +111,11 @@ BEST_WEIGHTS = exact_claim(
     draw=_divergence,
     rounding=ROUNDING,
     settings=tuple(GrowingPower(power=power) for power in (-4.0, -2.0, -1.0, 1.0, 2.0, 4.0)),
+    rival=Rival(
+        statement=r"It is $\ln n$ minus the entropy of $p$.",
+        source="the most entropy of any weights: the condition on the mean key left out",
+        predict=lambda s: Interval.point(math.log(len(KEYS)) - scipy.stats.entropy(s.wanted)),
+    ),
 )
 
 
@@ -132,6 +153,7 @@ GIVEN_WEIGHTS = exact_claim(
         GivenWeights(x=-3.0, y=0.5),
         GivenWeights(x=0.2, y=4.0),
     ),
+    rival=_misses("More keys than $d + 1$ miss them by one per cent."),
 )
 
 CLAIMS = (EXACT_WEIGHTS, ONE_WIDTH_LESS, BEST_WEIGHTS, GIVEN_WEIGHTS)

@@ -9,14 +9,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict, foil
+from attnlab_theory.claims.claim import Claim, Rival, Verdict, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct import query_for_subset
 from attnlab_theory.construct.leads import query_for_first
 from attnlab_theory.stats import Interval, exact, proportion
 from attnlab_theory.theory.selecting import selectable_pairs as theory
 
-MOST_KEYS, MOST_DIMENSIONS = 32, 12
+MOST_KEYS, MOST_DIMENSIONS = 32, 8
 
 
 class NormalKeys(Setting):
@@ -49,7 +49,6 @@ def _is_selected(key: PRNGKeyArray, setting: NormalKeys) -> Float[Array, ""]:
     return jnp.where(jnp.min(weights[: setting.size]) > 0.9 / setting.size, 1.0, 0.0)
 
 
-DIMENSIONS = (2, 3, 4, 6, 8, 12)
 ROOM = {
     f"d <= {MOST_DIMENSIONS}": lambda s: s.d <= MOST_DIMENSIONS,
     f"size < n <= {MOST_KEYS}": lambda s: s.size < s.n <= MOST_KEYS,
@@ -58,6 +57,12 @@ ROOM = {
 
 def _share(setting: NormalKeys) -> float:
     return theory.share_of_faces(setting.n, setting.d, setting.size)
+
+
+def _share_instead(setting: NormalKeys) -> Interval:
+    if setting.size == 1:
+        return Interval.point(theory.share_that_lead_themselves(setting.n, setting.d))
+    return Interval.at_least(theory.least_share_of_corner_pairs(setting.n, setting.d))
 
 
 SHARE_SELECTABLE = Claim(
@@ -71,11 +76,19 @@ SHARE_SELECTABLE = Claim(
     predict=lambda s: Interval.point(_share(s)),
     draw=_is_selected,
     bound=proportion(),
-    # Where a set that cannot be selected is hardly ever drawn, as many draws resolve eight times more.
-    resolution=lambda s: 0.02 if _share(s) > 0.9999 else 0.16,
+    # A share of the standard deviation of a draw: as many draws for every share.
+    resolution=lambda s: 0.115 * (_share(s) * (1 - _share(s))) ** 0.5,
+    # Dimensions in which some sets can be selected and some cannot.
     settings=(
-        *(NormalKeys(size=1, n=16, d=d) for d in DIMENSIONS),
-        *(NormalKeys(size=2, n=n, d=d) for n in (8, 16, 32) for d in DIMENSIONS),
+        *(NormalKeys(size=1, n=16, d=d) for d in (2, 3, 4, 6)),
+        *(NormalKeys(size=2, n=8, d=d) for d in (2, 3, 4)),
+        *(NormalKeys(size=2, n=16, d=d) for d in (2, 3, 4, 6)),
+        *(NormalKeys(size=2, n=32, d=d) for d in (2, 3, 4, 6, 8)),
+    ),
+    rival=Rival(
+        statement="A key is copied by its own query or by none; two keys can be averaged if each can be copied.",
+        source="uw/1.2.1, for any keys; practical4/2b, corners taken for edges",
+        predict=_share_instead,
     ),
     stream="normal-keys",
     chunk=64,
@@ -107,7 +120,7 @@ ANY_PAIR = Claim(
     draw=_is_selected,
     bound=proportion(),
     resolution=0.16,
-    settings=tuple(NormalKeys(size=2, n=n, d=d) for n in (8, 16) for d in DIMENSIONS[:2]),
+    settings=tuple(NormalKeys(size=2, n=n, d=d) for n in (8, 16) for d in (2, 3)),
     expect=Verdict.REFUTED,
     stream=SHARE_SELECTABLE,
     chunk=64,
@@ -165,6 +178,11 @@ NEIGHBOURLY = Claim(
     bound=exact(1e-6),
     resolution=4e-6,
     settings=(KeysOnCurve(n=9, d=2), KeysOnCurve(n=7, d=4), KeysOnCurve(n=9, d=4), KeysOnCurve(n=9, d=6)),
+    rival=Rival(
+        statement="As many pairs as of normal keys.",
+        source="Baryshnikov and Vitale 1994, their points in the place of these",
+        predict=lambda s: Interval.point(theory.share_of_faces(s.n, s.d, 2)),
+    ),
 )
 
 CLAIMS = (SHARE_SELECTABLE, AS_FIRST_TABLED, ANY_PAIR, ALWAYS_SOME_PAIR, NEIGHBOURLY)

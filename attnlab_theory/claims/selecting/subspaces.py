@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict, exact_claim
+from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.construct.subspaces import extractor, intersection_dimension
 from attnlab_theory.sampling import principal_frames, subspace_pair
@@ -29,7 +29,7 @@ class TwoSubspaces(Setting):
 
 
 class NoisySum(Setting):
-    """As `Pair`, with noise of standard deviation `noise` in every coordinate of the sum.
+    """As `TwoSubspaces`, with noise of standard deviation `noise` in every coordinate of the sum.
 
     The matrix is blend times the exact extractor plus (1 - blend) times A A^T.
     """
@@ -43,7 +43,7 @@ class NoisySum(Setting):
 
 
 class MeetingSubspaces(Setting):
-    """Subspaces of m and n dimensions in width d that have `common` dimensions in common."""
+    """Subspaces of m and n dimensions in width d with `common` dimensions in common, and all others NEAR."""
 
     d: int
     m: int
@@ -54,7 +54,9 @@ class MeetingSubspaces(Setting):
 ANGLES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2)
 PAIRS = tuple(TwoSubspaces(d=12, m=3, n=4, angle=angle) for angle in ANGLES)
 ORTHOGONAL = tuple(TwoSubspaces(d=d, m=m, n=n, angle=np.pi / 2) for d, m, n in ((12, 3, 4), (64, 30, 34)))
-MEETINGS = tuple(MeetingSubspaces(d=12, m=3, n=4, common=common) for common in range(4))
+NEAR = 0.05
+"""Radians between what subspaces that meet do not have in common: small, but no zero."""
+MEETINGS = tuple(MeetingSubspaces(d=12, m=4, n=5, common=common) for common in range(4))
 NOISE_DRAWS = 64
 """Noise vectors per draw: the subspaces are what is expensive."""
 
@@ -141,7 +143,7 @@ def _cost(setting: NoisySum) -> tuple[float, float]:
 
 
 def _meeting(key: PRNGKeyArray, setting: MeetingSubspaces, sampled: Callable) -> tuple[Array, Array]:
-    angles = np.r_[np.zeros(setting.common), np.ones(min(setting.m, setting.n) - setting.common)]
+    angles = np.r_[np.zeros(setting.common), np.full(min(setting.m, setting.n) - setting.common, NEAR)]
     return sampled(key, d=setting.d, m=setting.m, n=setting.n, angles=jnp.asarray(angles, float))
 
 
@@ -177,6 +179,11 @@ PROJECTOR = exact_claim(
     draw=_projector_residual,
     rounding=_rounding,
     settings=ORTHOGONAL,
+    rival=Rival(
+        statement="Of $B$ gets through what does at six degrees off a right angle.",
+        source="the smallest error that would matter: a tenth of one vector",
+        predict=Interval.at_least(0.1),
+    ),
 )
 
 EXTRACTOR = exact_claim(
@@ -188,6 +195,11 @@ EXTRACTOR = exact_claim(
     draw=_extractor_residual,
     rounding=lambda s: _rounding(s, _gain(s)),
     settings=PAIRS,
+    rival=Rival(
+        statement="As much of $B$ gets through as through $AA^T$.",
+        source="cs224n/1b.i, the projector without its condition",
+        predict=lambda s: Interval.point(s.n**0.5 * theory.projector_error(_angles(s), s.n)),
+    ),
 )
 
 EXTRACTOR_GAIN = exact_claim(
@@ -199,6 +211,11 @@ EXTRACTOR_GAIN = exact_claim(
     draw=_extractor_gain,
     rounding=lambda s: _rounding(s, _gain(s)),
     settings=PAIRS,
+    rival=Rival(
+        statement=r"Its norm is that of $[A\,B]^+$: $1/\sqrt{1 - \cos\theta_{\min}}$.",
+        source="the rows of the pseudo-inverse that belong to $B$ kept",
+        predict=lambda s: Interval.point(1 / np.sqrt(1 - np.cos(s.angle))),
+    ),
 )
 
 NOISES = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -211,8 +228,13 @@ EXTRACTOR_NOISE = Claim(
     predict=lambda s: Interval.point(_cost(s)[0]),
     draw=_squared_error,
     bound=lambda s: known_variance(_cost(s)[1]),
-    resolution=lambda s: 0.06 * _cost(s)[0],
+    resolution=lambda s: 0.05 * _cost(s)[0],
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=1.0) for noise in NOISES),
+    rival=Rival(
+        statement=r"It costs $s^2 \|M\|_2^2$.",
+        source="the smallest angle alone",
+        predict=lambda s: Interval.point(s.noise**2 * theory.extractor_norm(_angles(s)) ** 2),
+    ),
     stream="noisy-extraction",
     chunk=128,
 )
@@ -224,6 +246,11 @@ PROJECTOR_NOISE = dataclasses.replace(
     r"less than the exact extractor once $s$ is large.",
     source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=0.0) for noise in NOISES),
+    rival=Rival(
+        statement=r"It costs $s^2 m$.",
+        source="the bias left out",
+        predict=lambda s: Interval.point(s.noise**2 * s.m),
+    ),
 )
 
 PROJECTOR_ERROR = exact_claim(
@@ -234,6 +261,11 @@ PROJECTOR_ERROR = exact_claim(
     draw=_projector_error,
     rounding=_rounding,
     settings=PAIRS,
+    rival=Rival(
+        statement=r"$v_b$ lies along the $m$ principal vectors alone: $(\sum_i \cos^2\theta_i/m)^{1/2}$.",
+        source="the part of $B$ beyond the principal vectors left out",
+        predict=lambda s: Interval.point(theory.projector_error(_angles(s), s.m)),
+    ),
 )
 
 PROJECTOR_FOIL = exact_claim(
@@ -259,6 +291,11 @@ COMMON_DIMENSION = Claim(
     bound=exact(0.0),
     resolution=0.25,
     settings=MEETINGS,
+    rival=Rival(
+        statement="Directions three degrees apart are common ones.",
+        source="a tolerance that is too wide",
+        predict=lambda s: Interval.point(float(min(s.m, s.n))),
+    ),
 )
 
 COMMON_VECTOR = exact_claim(
@@ -270,6 +307,11 @@ COMMON_VECTOR = exact_claim(
     draw=_best_error_on_common_vector,
     rounding=_rounding,
     settings=tuple(s for s in MEETINGS if s.common),
+    rival=Rival(
+        statement=r"Every matrix errs by at least $1/\sqrt2$.",
+        source="the two errors taken for the legs of a right angle, not for parts of one line",
+        predict=Interval.at_least(0.5**0.5),
+    ),
 )
 
 CLAIMS = (

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.integrate
 import scipy.optimize
 import scipy.special
+import scipy.stats
 
 
 def share_of_faces(n: int, d: int, size: int) -> float:
@@ -31,6 +32,32 @@ def share_of_faces(n: int, d: int, size: int) -> float:
     for m in range(d, size - 1, -2):
         total += math.comb(n - size, m - size) * orthant(m - size, -1 / m) * orthant(n - m, 1 / m)
     return 2 * total
+
+
+def share_that_lead_themselves(n: int, d: int) -> float:
+    """Probability that the first of n standard normal keys in d dimensions has the highest score under q = itself.
+
+    Given its length r, the others score r times independent standard normals, and it scores r^2: E Phi(r)^(n - 1).
+
+    Source: docs/mathematics/selecting.md#how-often-random-keys-can-be-averaged.
+    """
+
+    def at(r: float) -> float:
+        return math.exp((n - 1) * float(scipy.special.log_ndtr(r))) * float(scipy.stats.chi.pdf(r, d))
+
+    integral, _ = scipy.integrate.quad(at, 0, math.sqrt(d) + 12, epsabs=1e-12, limit=200)
+    return integral
+
+
+def least_share_of_corner_pairs(n: int, d: int) -> float:
+    """At least so many of the pairs of n standard normal points in d dimensions are two corners of their hull.
+
+    Of C corners C (C - 1) of n (n - 1) ordered pairs are; its mean is least, given that of C, where C is constant.
+
+    Source: docs/mathematics/selecting.md#how-often-random-keys-can-be-averaged.
+    """
+    corners = n * share_of_faces(n, d, 1)
+    return corners * (corners - 1) / (n * (n - 1))
 
 
 @functools.cache

@@ -7,7 +7,12 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
-from attnlab_theory.theory.selecting.selectable_pairs import orthant, share_of_faces
+from attnlab_theory.theory.selecting.selectable_pairs import (
+    least_share_of_corner_pairs,
+    orthant,
+    share_of_faces,
+    share_that_lead_themselves,
+)
 from tests.tolerances import face_count_atol
 
 
@@ -100,3 +105,35 @@ def test_every_subset_is_a_face_once_there_is_room(size):
     assert share_of_faces(6, 9, size) == 1
     shares = [share_of_faces(12, d, size) for d in range(size, 12)]
     assert shares == sorted(shares)
+
+
+def test_of_two_numbers_three_quarters_lead_under_their_own_query():
+    # E Phi(|z|) for a normal z: Phi(|z|) is uniform between a half and one.
+    assert share_that_lead_themselves(2, 1) == pytest.approx(3 / 4, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 2), (16, 3), (9, 6)])
+def test_a_key_that_leads_itself_is_a_corner(n, d):
+    draws = np.random.default_rng(0).normal(size=(20_000, n, d))
+    scores = np.einsum("rd,rnd->rn", draws[:, 0], draws)
+    share = np.mean(np.argmax(scores, axis=1) == 0)
+    # Five standard deviations, and no draw is repeated: the seed is fixed.
+    assert share_that_lead_themselves(n, d) == pytest.approx(share, abs=5 * 0.5 / 20_000**0.5)
+    assert share_that_lead_themselves(n, d) < share_of_faces(n, d, 1)
+
+
+def test_all_corners_make_all_pairs():
+    assert least_share_of_corner_pairs(6, 5) == 1
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 2), (16, 2), (16, 4)])
+def test_edges_join_corners(n, d):
+    assert share_of_faces(n, d, 2) < least_share_of_corner_pairs(n, d)
+
+
+def test_three_corners_of_four_points_in_the_plane_make_half_of_the_pairs():
+    # In the plane four points have three or four corners: C = 4 - X, and a mean of C (C - 1) in closed form.
+    inside = 1 - share_of_faces(4, 2, 1)
+    exact = (4 * inside * 6 + (1 - 4 * inside) * 12) / 12
+    assert least_share_of_corner_pairs(4, 2) == pytest.approx(exact, abs=0.25 / 12)
+    assert least_share_of_corner_pairs(4, 2) <= exact
