@@ -63,8 +63,4 @@ WITHOUT_A_RIVAL = {
     "capacity-grows-exponentially-with-the-width": TO_COME,
     # sparse
     # ---
-    "recall-by-attention": TO_COME,
-    "recall-by-even-weights": TO_COME,
-    "recall-by-synthesizers": TO_COME,
-    "synthesizers-compare-no-tokens": TO_COME,
 }

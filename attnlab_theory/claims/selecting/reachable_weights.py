@@ -114,7 +114,7 @@ BEST_WEIGHTS = exact_claim(
     rival=Rival(
         statement=r"It is $\ln n$ minus the entropy of $p$.",
         source="the most entropy of any weights: the condition on the mean key left out",
-        predict=lambda s: Interval.point(math.log(len(KEYS)) - scipy.stats.entropy(s.wanted)),
+        predict=lambda s: Interval.point(math.log(len(KEYS)) - float(scipy.stats.entropy(s.wanted))),
     ),
 )
 

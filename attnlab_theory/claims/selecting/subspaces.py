@@ -246,7 +246,7 @@ PROJECTOR_NOISE = dataclasses.replace(
     r"less than the exact extractor once $s$ is large.",
     source="mathematics/selecting.md#the-orthogonal-projector-without-orthogonality; cs224n/1b.i",
     settings=tuple(NoisySum(d=12, m=3, n=4, angle=0.2, noise=noise, blend=0.0) for noise in NOISES),
-    rival=Rival(
+    rival=Rival[NoisySum](
         statement=r"It costs $s^2 m$.",
         source="the bias left out",
         predict=lambda s: Interval.point(s.noise**2 * s.m),

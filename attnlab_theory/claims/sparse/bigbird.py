@@ -58,7 +58,7 @@ def _layers(key: PRNGKeyArray, s: BlockGraph) -> Float[Array, ""]:
 HYPOTHESES = {"a window of neighbours": lambda s: s.window >= 3}
 BLOCKS = (8, 16, 32, 64, 128)
 
-WHOLE = 0.25
+WHOLE = 0.1
 """A measured interval of this radius holds one whole number."""
 
 WINDOW_ALONE = exact_claim(

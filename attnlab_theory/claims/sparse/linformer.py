@@ -81,6 +81,7 @@ ONE_TERM = foil(
     source="mathematics/sparse.md#a-sketched-product; Isserlis 1918, without the fourth moment's first term; "
     "practical4/3g.1",
     predict=lambda s: Interval.point(theory.sharp_matrix_square(s.n, s.beta) / s.r),
+    stream=SKETCHED_PRODUCT,
 )
 
 

@@ -18,7 +18,7 @@ from attnlab_theory.attention import (
 )
 from attnlab_theory.attention.softmax import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, exact_claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded
 from attnlab_theory.theory.sparse import synthesizers as theory
@@ -127,6 +127,11 @@ RECALL_BY_ATTENTION = Claim(
     bound=bounded(0.0, 1.0),
     resolution=0.02,
     settings=tuple(Lookup(kind=Weighting.ATTENTION, n=n, strength=8.0) for n in PLACES),
+    rival=Rival[Lookup](
+        statement="It recalls as well as even weights do.",
+        source="recall-by-even-weights",
+        predict=lambda s: Interval.point(theory.blind_accuracy(s.n)),
+    ),
 )
 
 RECALL_BY_MAJORITY = Claim(
@@ -138,13 +143,18 @@ RECALL_BY_MAJORITY = Claim(
     predict=lambda s: Interval.point(theory.blind_accuracy(s.n)),
     draw=_looked_up,
     bound=bounded(0.0, 1.0),
-    resolution=0.03,
+    resolution=0.02,
     settings=tuple(Lookup(kind=Weighting.EVEN, n=n, strength=0.0) for n in PLACES),
+    rival=Rival[Lookup](
+        statement=r"With chance $\frac{1}{2} + \frac{1}{2n}$.",
+        source="all weight on one place: right there, and else a coin",
+        predict=lambda s: Interval.point(theory.single_accuracy(s.n)),
+    ),
 )
 
 RECALL_BY_SYNTHESIZERS = Claim(
     name="recall-by-synthesizers",
-    statement="No synthesizer, random or dense, recalls better than even weights do.",
+    statement="Where values carry signs alone, no synthesizer, random or dense, recalls better than even weights do.",
     source="mathematics/sparse.md#recalling-a-sign; O'Donnell 2014, theorem 2.33; Tay et al. 2021; cs224n/2",
     hypotheses=IN_PLACES | BLIND_TO_CONTENT,
     predict=lambda s: Interval.at_most(theory.blind_accuracy(s.n)),
@@ -157,6 +167,31 @@ RECALL_BY_SYNTHESIZERS = Claim(
         for n in PLACES[::2]
         for strength in (2.0, 8.0)
     ),
+    rival=Rival(
+        statement="A synthesizer recalls no better than a coin.",
+        source="the chance that the place asked for is the one that decides, left out",
+        predict=Interval.at_most(0.5),
+    ),
+)
+
+
+def _kept_in_values(key: PRNGKeyArray, s: Lookup) -> Float[Array, ""]:
+    """Whether even weights over values sign * key recall: the key that is asked for reads the output."""
+    keys, signs = _memory(key, s.n)
+    kept = jnp.arange(float(MOST_PLACES)) < s.n
+    wanted = jnp.where(kept, keys[:, 0], 0) @ signs[:, 0]
+    logits, others = jnp.zeros((MOST_PLACES, MOST_PLACES)), jnp.broadcast_to(kept, (MOST_PLACES, MOST_PLACES))
+    output = synthesizer_attention(logits, signs * keys, others)[-1]
+    return (jnp.sign(output[0]) == wanted).astype(jnp.float32)
+
+
+RECALL_FROM_VALUES = foil(
+    RECALL_BY_MAJORITY,
+    name="no-synthesizer-recalls",
+    statement="No synthesizer recalls better than even weights do, whatever its values carry.",
+    source="mathematics/sparse.md#recalling-a-sign, without the condition on the values; Tay et al. 2021",
+    predict=lambda s: Interval.at_most(theory.blind_accuracy(s.n)),
+    draw=_kept_in_values,
 )
 
 RECALL_FOIL = foil(
@@ -228,6 +263,11 @@ BLIND = exact_claim(
         Intervention(kind=Weighting.RANDOM, n=8, replaced=Replaced.ITSELF),
         Intervention(kind=Weighting.DENSE, n=8, replaced=Replaced.THE_OTHERS),
     ),
+    rival=Rival(
+        statement="A thousandth of the weight moves.",
+        source="the smallest movement that would matter: what float32 cannot have made",
+        predict=Interval.at_least(1e-3),
+    ),
 )
 
 BLIND_FOIL = foil(
@@ -243,4 +283,12 @@ BLIND_FOIL = foil(
     ),
 )
 
-CLAIMS = (RECALL_BY_ATTENTION, RECALL_BY_MAJORITY, RECALL_BY_SYNTHESIZERS, RECALL_FOIL, BLIND, BLIND_FOIL)
+CLAIMS = (
+    RECALL_BY_ATTENTION,
+    RECALL_BY_MAJORITY,
+    RECALL_BY_SYNTHESIZERS,
+    RECALL_FOIL,
+    RECALL_FROM_VALUES,
+    BLIND,
+    BLIND_FOIL,
+)
