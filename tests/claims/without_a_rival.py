@@ -5,12 +5,6 @@ TO_COME = "a rival has not been written yet: issue 18 names the rule"
 WITHOUT_A_RIVAL = {
     # selecting
     # ---
-    "weights-of-the-four-keys": TO_COME,
-    "scaled-down-mean-averages-all-four": TO_COME,
-    "zero-query-averages-all-four": TO_COME,
-    "equal-scores-average-the-first-two": TO_COME,
-    "scaled-keys-copy-every-value": TO_COME,
-    "the-right-queries-lead-by-most": TO_COME,
     # noisy_keys
     # ---
     "small-noise-error": TO_COME,

@@ -1,6 +1,7 @@
 """The four keys of a homework, and what the answers submitted for them do (docs/mathematics/selecting.md)."""
 
 import enum
+import functools
 import math
 
 import jax
@@ -10,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, Verdict, exact_claim
+from attnlab_theory.claims.claim import Claim, Rival, Verdict, exact_claim
 from attnlab_theory.claims.selecting.four_answers import (
     EPS,
     KEYS,
@@ -70,13 +71,19 @@ def _weight(key: PRNGKeyArray, setting: AnsweredWeight) -> Scalar:
 STRENGTHS = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
 DRAWN = (Answer.MEAN_OF_ALL, Answer.MEAN_OF_TWO, Answer.MARGIN, Answer.FOUR_DIGITS)
 
+
+@functools.cache
+def _grown(answer: Answer) -> dict[float, np.ndarray]:
+    return dict(zip(STRENGTHS, theory.grown_weights(KEYS, predicted_direction(answer), STRENGTHS), strict=True))
+
+
 WEIGHTS = exact_claim(
     name="weights-of-the-four-keys",
-    statement=r"The weights of the four keys under each answer at strength $S$ are $\mathrm{softmax}(S K x)$.",
+    statement=r"As the strength $S$ grows from 0, each weight of the four keys grows at the rate by which its "
+    r"score is above the mean score: $d\alpha_i/dS = \alpha_i\,(z_i - \sum_j \alpha_j z_j)$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
-    predict=lambda s: Interval.point(
-        float(theory.weights(KEYS, s.strength * predicted_direction(s.answer))[s.key])
-    ),
+    hypotheses={"a strength of the figure": lambda s: s.strength in STRENGTHS},
+    predict=lambda s: Interval.around(float(_grown(s.answer)[s.strength][s.key]), theory.GROWN),
     draw=_weight,
     rounding=lambda s: rounding(s.strength),
     settings=tuple(
@@ -84,6 +91,35 @@ WEIGHTS = exact_claim(
         for a in DRAWN
         for strength in STRENGTHS
         for key in range(4)
+    ),
+    rival=Rival(
+        statement="Each of the four keys keeps a quarter.",
+        source="uw/1.3.1, as submitted, of any query",
+        predict=Interval.point(0.25),
+    ),
+)
+
+
+def _share_of_second(key: PRNGKeyArray, setting: AnsweredStrength) -> Scalar:
+    del key
+    first, second = weights(direction(setting.answer), setting.strength)[:2]
+    return float(second / (first + second))
+
+
+LONGER_WINS = exact_claim(
+    name="the-longer-of-two-keys-wins",
+    statement=r"Under $q = S (k_1 + k_2)/2$ the two keys split their weight by their lengths alone: $k_2$ gets the "
+    r"share $1/(1 + e^{-S (\|k_2\|^2 - \|k_1\|^2)/2})$ of it.",
+    source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.2",
+    hypotheses={"the mean of the two": lambda s: s.answer == Answer.MEAN_OF_TWO},
+    predict=lambda s: Interval.point(theory.share_of_the_longer(KEYS, s.strength)),
+    draw=_share_of_second,
+    rounding=lambda s: rounding(s.strength),
+    settings=tuple(AnsweredStrength(answer=Answer.MEAN_OF_TWO, strength=strength) for strength in STRENGTHS),
+    rival=Rival(
+        statement="They get the same, for both have length one.",
+        source="uw/1.3.2, as submitted: the keys as they were meant, not as they are printed",
+        predict=Interval.point(0.5),
     ),
 )
 
@@ -127,6 +163,11 @@ SCALED_DOWN = exact_claim(
     settings=tuple(
         AnsweredStrength(answer=Answer.MEAN_OF_ALL, strength=strength) for strength in (1e-1, 1e-2, 1e-3)
     ),
+    rival=Rival(
+        statement=r"They are within $(e^{r/2} - 1)/4$.",
+        source="no score further than $r/2$ from the mean score: true of the middle of the scores only",
+        predict=lambda s: Interval.at_most(theory.even_bound(KEYS, s.strength * direction(s.answer) / 2)),
+    ),
 )
 
 ZERO = exact_claim(
@@ -136,7 +177,12 @@ ZERO = exact_claim(
     predict=Interval.point(0.0),
     draw=_off(ALL),
     rounding=_answer_rounding,
-    settings=(AnsweredStrength(answer=Answer.ZERO, strength=1.0),),
+    settings=tuple(AnsweredStrength(answer=Answer.ZERO, strength=strength) for strength in (1.0, 1e5)),
+    rival=Rival(
+        statement="It comes no nearer than the mean of the keys does at a thousandth of its length.",
+        source="uw/1.3.1, as submitted: a query scaled down is all there is",
+        predict=Interval.at_least(theory.furthest_from_even(KEYS, 1e-3 * direction(Answer.MEAN_OF_ALL), ALL)),
+    ),
 )
 
 MEAN_OF_TWO = exact_claim(
@@ -155,10 +201,10 @@ MEAN_OF_TWO = exact_claim(
 
 EQUAL_SCORES = exact_claim(
     name="equal-scores-average-the-first-two",
-    statement=r"A query with $k_1 \cdot x = k_2 \cdot x$ above the rest averages the two; the error is at most "
-    r"$e^{-S m}/(1 + e^{-S m})$ for a margin $m$.",
+    statement=r"A query with $k_1 \cdot x = k_2 \cdot x$ above the rest averages the two; no weight is off by more "
+    r"than $e^{-S m}/(2 + e^{-S m})$ for a margin $m$.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2",
-    # Two rivals for two places: the leak bound of a copy with ratio 1. Rounding comes on top where it vanishes.
+    # Rounding comes on top where the bound vanishes.
     predict=lambda s: Interval.at_most(_equal_bound(s) + 2 * rounding(s.strength)),
     draw=_off(PAIR),
     rounding=_answer_rounding,
@@ -166,6 +212,13 @@ EQUAL_SCORES = exact_claim(
         AnsweredStrength(answer=answer, strength=strength)
         for answer in (Answer.MARGIN, Answer.MAXIMUM_NORM)
         for strength in (3.0, 10.0, 1e3, 1e5)
+    ),
+    rival=Rival(
+        statement="It errs as it does when written with four digits.",
+        source="uw/1.3.2, the right answer as it is written down",
+        predict=lambda s: Interval.point(
+            theory.furthest_from_even(KEYS, s.strength * np.round(predicted_direction(s.answer), 4), PAIR)
+        ),
     ),
 )
 
@@ -183,8 +236,7 @@ FOUR_DIGITS = exact_claim(
 
 
 def _equal_bound(setting: AnsweredStrength) -> float:
-    lead = setting.strength * theory.margin(KEYS, predicted_direction(setting.answer), PAIR)
-    return math.exp(-lead) / (1 + math.exp(-lead))
+    return theory.pair_bound(setting.strength * theory.margin(KEYS, predicted_direction(setting.answer), PAIR))
 
 
 def _shortened(setting: ShortenedQuery) -> np.ndarray:
@@ -209,16 +261,19 @@ SCALED_KEYS = exact_claim(
     r"leaks at most $3 e^{-S \Delta_i}/(1 + 3 e^{-S \Delta_i})$.",
     source="mathematics/selecting.md#copying-with-the-four-keys-of-a-homework; uw/1.2.1; uw/1.2.2",
     hypotheses={"the diagonal dominates the row": lambda s: _lead(s) > 0},
-    # Rounding comes on top of the bound where it vanishes.
-    predict=lambda s: Interval.at_most(
-        copying.leak_bound(len(KEYS), s.strength * _lead(s)) + 2 * rounding(s.strength)
-    ),
+    predict=lambda s: Interval.at_most(copying.leak_bound(len(KEYS), s.strength * _lead(s))),
     draw=lambda key, s: _leak(KEYS, s),
     rounding=lambda s: rounding(s.strength),
     settings=tuple(
         AnsweredWeight(answer=Answer.ITSELF, strength=strength, key=key)
-        for strength in (1.0, 10.0, 30.0, 1e5)
+        # Where the bound is far above the rounding of a weight.
+        for strength in (1.0, 3.0, 10.0, 20.0)
         for key in range(4)
+    ),
+    rival=Rival(
+        statement=r"Row $i$ leaks at most $e^{-S \Delta_i}/(1 + e^{-S \Delta_i})$.",
+        source="the runner-up alone, as if there were two keys",
+        predict=lambda s: Interval.at_most(copying.leak_bound(2, s.strength * _lead(s))),
     ),
 )
 
@@ -247,9 +302,17 @@ def _margin(key: PRNGKeyArray, setting: MaximalNorm) -> Scalar:
     return float(np.min(scores[:2]) - np.max(scores[2:]))
 
 
+def _order(norm: Norm) -> float:
+    return {Norm.EUCLIDEAN: 2.0, Norm.MAXIMUM: math.inf}[norm]
+
+
 def _largest_margin(setting: MaximalNorm) -> float:
-    order = {Norm.EUCLIDEAN: 2.0, Norm.MAXIMUM: math.inf}[setting.norm]
-    return theory.margin(KEYS, theory.pair_query(KEYS, order), PAIR)
+    return theory.margin(KEYS, theory.pair_query(KEYS, _order(setting.norm)), PAIR)
+
+
+def _margin_of_the_mean(setting: MaximalNorm) -> float:
+    mean = direction(Answer.MEAN_OF_TWO)
+    return theory.margin(KEYS, mean / np.linalg.norm(mean, ord=_order(setting.norm)), PAIR)
 
 
 MARGINS = Claim(
@@ -262,10 +325,16 @@ MARGINS = Claim(
     bound=exact(64 * EPS),
     resolution=256 * EPS,
     settings=(MaximalNorm(norm=Norm.EUCLIDEAN), MaximalNorm(norm=Norm.MAXIMUM)),
+    rival=Rival(
+        statement="They lead by as much as the mean of the two keys does at the same length.",
+        source="uw/1.3.2, as submitted",
+        predict=lambda s: Interval.point(_margin_of_the_mean(s)),
+    ),
 )
 
 CLAIMS = (
     WEIGHTS,
+    LONGER_WINS,
     MEAN_OF_ALL,
     SCALED_DOWN,
     ZERO,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.integrate
 import scipy.optimize
 import scipy.special
 
@@ -11,6 +12,66 @@ import scipy.special
 def weights(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
     """softmax(keys query), in float64."""
     return scipy.special.softmax(keys @ query)
+
+
+def grown_weights(keys: np.ndarray, direction: np.ndarray, strengths: Sequence[float]) -> np.ndarray:
+    """The weights at every strength, grown from even ones at strength 0; no exponential is taken.
+
+    A weight grows at the rate by which its score z_i = k_i . x is above the mean score under the weights:
+    d alpha_i / dS = alpha_i (z_i - sum_j alpha_j z_j). Exact to GROWN.
+
+    Args:
+        direction: the query x at strength 1.
+        strengths: rising, and positive.
+
+    Returns:
+        A row of weights for every strength.
+
+    Raises:
+        ArithmeticError: if the equation could not be solved.
+
+    Source: docs/mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework.
+    """
+    scores = keys @ direction
+    solved = scipy.integrate.solve_ivp(
+        lambda _, weights: weights * (scores - weights @ scores),
+        (0.0, strengths[-1]),
+        np.full(len(keys), 1 / len(keys)),
+        method="LSODA",
+        t_eval=strengths,
+        rtol=1e-11,
+        atol=1e-13,
+    )
+    if not (solved.success and np.all(np.isfinite(solved.y))):
+        raise ArithmeticError(f"the weights did not grow to strength {strengths[-1]:g}: {solved.message}")
+    return solved.y.T
+
+
+GROWN = 1e-9
+"""How far grown weights may be off: a hundred times what is asked of a step, which falls where weights settle."""
+
+
+def share_of_the_longer(keys: np.ndarray, strength: float) -> float:
+    """What the second of two keys gets of the weight of both, under `strength` times their mean.
+
+    (k_2 - k_1) . (k_1 + k_2) / 2 = (|k_2|^2 - |k_1|^2) / 2: their lengths are all that matters.
+
+    Source: docs/mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework.
+    """
+    first, second = (float(np.sum(key**2)) for key in keys[:2])
+    return float(scipy.special.expit(strength * (second - first) / 2))
+
+
+def pair_bound(margin: float) -> float:
+    """How far a weight can be from equal shares of two keys that tie and lead all others of four by `margin`.
+
+    With a and b the other two, relative to the two, neither above x = e^-margin, the wanted weights 1 / (2 + a + b)
+    are short by (a + b) / 2 of themselves, and the others are a and b times as large: at most x / (2 + x).
+
+    Source: docs/mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework.
+    """
+    x = math.exp(-margin)
+    return x / (2 + x)
 
 
 def furthest_from_even(keys: np.ndarray, query: np.ndarray, wanted: Sequence[int]) -> float:

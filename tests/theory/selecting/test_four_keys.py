@@ -55,3 +55,35 @@ def test_the_even_bound_holds_and_is_reached():
     small = np.array([1e-4])
     reached = four_keys.furthest_from_even(keys, small, range(100)) / four_keys.even_bound(keys, small)
     assert reached == pytest.approx(0.99, abs=1e-4 + simplex_search_atol(1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_grow_into_the_softmax(seed):
+    rng = np.random.default_rng(seed)
+    keys, query = rng.normal(size=(4, 3)), rng.normal(size=3)
+    grown = four_keys.grown_weights(keys, query, (0.5, 2.0, 30.0, 1e4))
+    expected = [four_keys.weights(keys, strength * query) for strength in (0.5, 2.0, 30.0, 1e4)]
+    assert grown == pytest.approx(np.array(expected), abs=four_keys.GROWN)
+
+
+def test_weights_that_cannot_be_grown_are_refused():
+    with pytest.raises(ArithmeticError, match="did not grow to strength 1"):
+        four_keys.grown_weights(np.full((2, 1), np.nan), np.ones(1), (1.0,))
+
+
+def test_the_longer_key_gets_its_share_from_lengths_alone():
+    two = KEYS[:2]
+    expected = four_keys.weights(two, 1e3 * np.mean(two, axis=0))[1]
+    assert four_keys.share_of_the_longer(KEYS, 1e3) == pytest.approx(expected, rel=1e-9)
+    assert four_keys.share_of_the_longer(np.array([[3.0, 4.0], [0.0, 5.0]]), 1e3) == 0.5
+
+
+def test_the_pair_bound_is_the_most_that_two_others_can_do():
+    x = math.exp(-0.7)
+
+    def off(a, b):
+        weights = np.array([1, 1, a, b]) / (2 + a + b)
+        return np.max(np.abs(weights - [0.5, 0.5, 0, 0]))
+
+    tried = [off(a, b) for a in np.linspace(0, x, 41) for b in np.linspace(0, x, 41)]
+    assert max(tried) == pytest.approx(four_keys.pair_bound(0.7), rel=8 * np.finfo(float).eps)
