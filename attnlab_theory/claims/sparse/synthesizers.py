@@ -154,7 +154,7 @@ RECALL_BY_MAJORITY = Claim(
 
 RECALL_BY_SYNTHESIZERS = Claim(
     name="recall-by-synthesizers",
-    statement="Where values carry signs alone, no synthesizer, random or dense, recalls better than even weights do.",
+    statement="Where values carry signs alone, no synthesizer recalls better than even weights do.",
     source="mathematics/sparse.md#recalling-a-sign; O'Donnell 2014, theorem 2.33; Tay et al. 2021; cs224n/2",
     hypotheses=IN_PLACES | BLIND_TO_CONTENT,
     predict=lambda s: Interval.at_most(theory.blind_accuracy(s.n)),
