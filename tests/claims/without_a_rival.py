@@ -14,11 +14,8 @@ WITHOUT_A_RIVAL = {
     "one-head-is-fair-on-average": TO_COME,
     "one-head-share-variance": TO_COME,
     "one-head-variance": TO_COME,
-    "two-heads-error": TO_COME,
-    "two-heads-err-ten-times-less": TO_COME,
     "two-heads-error-when-heard": TO_COME,
     "head-loses-its-key": TO_COME,
-    "stretched-key-points-away": TO_COME,
     "head-2-is-untouched": TO_COME,
     "identical-heads-keep-the-variance": TO_COME,
     "where-the-output-lands": TO_COME,
@@ -41,20 +38,6 @@ WITHOUT_A_RIVAL = {
     # ---
     # features
     # ---
-    # limits
-    # ---
-    "width-n-minus-1-reaches-any-weights": TO_COME,
-    "least-error-of-a-narrow-head": TO_COME,
-    "log-weights-have-the-rank-of-the-width": TO_COME,
-    "width-two-picks-any-of-n-tokens": TO_COME,
-    "dot-product-attention-is-not-lipschitz": TO_COME,
-    "attention-by-distances-is-lipschitz": TO_COME,
-    "attention-by-distances-is-lipschitz-anywhere": TO_COME,
-    "attention-is-a-step-down-the-hopfield-energy": TO_COME,
-    "an-attention-step-never-raises-the-energy": TO_COME,
-    "retrieval-error-below-the-copy-bound": TO_COME,
-    "interference-of-random-patterns": TO_COME,
-    "capacity-grows-exponentially-with-the-width": TO_COME,
     # sparse
     # ---
 }

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import exact_claim, foil
+from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import Interval
 from attnlab_theory.theory.limits import lipschitz as theory
@@ -81,6 +81,11 @@ DOT_PRODUCT = exact_claim(
     draw=_slope_at_zero,
     rounding=_slope_rounding,
     settings=AROUND_ZERO,
+    rival=Rival[TokensAroundZero](
+        statement=r"It is $c^2(n - 1)/n$.",
+        source="the token's own weight left out",
+        predict=lambda s: Interval.point(theory.dot_product_slope(s.n, s.size, 1.0) - 1 / s.n),
+    ),
 )
 
 CONSTANT = foil(
@@ -91,6 +96,13 @@ CONSTANT = foil(
     "add up to one",
     predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
     settings=AROUND_ZERO[-3:],
+)
+
+
+NO_STEEPER_THAN_ONE = Rival(
+    statement="The slope is at most one.",
+    source="weights that add up to one, their own movement left out",
+    predict=Interval.at_most(1.0),
 )
 
 
@@ -109,7 +121,9 @@ DISTANCE = exact_claim(
     predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
     draw=_steepest,
     rounding=_slope_rounding,
-    settings=AROUND_ZERO,
+    # Tokens further apart see themselves alone: the slope is one.
+    settings=AROUND_ZERO[:5],
+    rival=NO_STEEPER_THAN_ONE,
 )
 
 
@@ -142,8 +156,9 @@ ANYWHERE = exact_claim(
     draw=_steepest_in_cloud,
     rounding=_cloud_rounding,
     settings=tuple(
-        CloudOfTokens(n=16, d=3, size=size, trial=trial) for size in (0.1, 0.5, 1.0, 2.0, 8.0) for trial in range(2)
+        CloudOfTokens(n=16, d=3, size=size, trial=trial) for size in (0.1, 0.5, 1.0, 2.0) for trial in range(2)
     ),
+    rival=NO_STEEPER_THAN_ONE,
 )
 
 CLAIMS = (DOT_PRODUCT, CONSTANT, DISTANCE, ANYWHERE)

@@ -1,5 +1,7 @@
 """What width a head needs for weights that are given in full (docs/mathematics/limits.md)."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import exact_claim, foil
+from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -82,6 +84,11 @@ ANY_WEIGHTS = exact_claim(
     draw=_furthest,
     rounding=lambda s: _rounding(s.n),
     settings=tuple(WantedWeights(n=n, d=n - 1, trial=trial) for n in (4, 16) for trial in range(2)),
+    rival=Rival(
+        statement="Some weight is off by a thousandth at least.",
+        source="the smallest error that would matter; a head of width n - 2 errs by more",
+        predict=Interval.at_least(1e-3),
+    ),
 )
 
 ONE_LESS = foil(
@@ -102,7 +109,12 @@ LEAST_ERROR = exact_claim(
     predict=lambda s: Interval.point(theory.least_error(s.weights, s.d)),
     draw=_distance,
     rounding=lambda s: _rounding(s.n),
-    settings=tuple(WantedWeights(n=16, d=d, trial=0) for d in range(1, 16, 2)),
+    settings=tuple(WantedWeights(n=16, d=d, trial=0) for d in range(1, 15, 2)),
+    rival=Rival[WantedWeights](
+        statement=r"Beyond the $(d + 1)$-th.",
+        source="the normalizers' direction counted as one more dimension of the head",
+        predict=lambda s: Interval.point(theory.least_error(s.weights, s.d + 1)),
+    ),
 )
 
 
@@ -130,6 +142,11 @@ RANK = exact_claim(
     draw=_beyond_width,
     rounding=lambda s: _rounding(s.n),
     settings=tuple(RandomHead(n=16, d=d) for d in (1, 4, 8, 14)),
+    rival=Rival(
+        statement="A further singular value is a thousandth at least.",
+        source="the smallest that would matter; without centring there is one",
+        predict=Interval.at_least(1e-3),
+    ),
 )
 
 
@@ -157,6 +174,11 @@ SHARP = exact_claim(
     draw=_leak,
     rounding=lambda s: _rounding(s.n),
     settings=tuple(KeysOnCircle(n=16, strength=strength) for strength in (64.0, 128.0)),
+    rival=Rival[KeysOnCircle](
+        statement=r"The two neighbours take $2e^{-\Delta}$.",
+        source="the first order: the normalizer's change left out",
+        predict=lambda s: Interval.point(2 * math.exp(-s.strength * (1 - math.cos(2 * math.pi / s.n)))),
+    ),
 )
 
 NEEDS_WIDTH = foil(

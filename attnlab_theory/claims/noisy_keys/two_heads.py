@@ -10,11 +10,12 @@ from typing import assert_never
 
 import jax
 import jax.numpy as jnp
+import scipy.special
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
 from attnlab_theory.axes import Scalar
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys, OneOrTwoHeads
@@ -74,6 +75,11 @@ ERROR = dataclasses.replace(
     predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
     resolution=0.006,
     settings=tuple(OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in one_head.STRENGTHS),
+    rival=Rival[OneOrTwoHeads](
+        statement="They err half as much as one head of the same strength.",
+        source="the mean of two independent copies of one head",
+        predict=lambda s: Interval.point(one_head_theory.one_head_error(s.n, s.beta, s.variance) / 2),
+    ),
 )
 
 TEN_TIMES = dataclasses.replace(
@@ -85,6 +91,11 @@ TEN_TIMES = dataclasses.replace(
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4)
         for beta in (12.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0)
+    ),
+    rival=Rival[OneOrTwoHeads](
+        statement="They err at least 25 times less.",
+        source="the limit of strong queries without noise, 23.7, rounded up",
+        predict=lambda s: Interval.at_most(one_head_theory.one_head_error(s.n, s.beta, s.variance) / 25),
     ),
 )
 
@@ -174,6 +185,11 @@ POINTS_AWAY = dataclasses.replace(
     predict=Interval.point(theory.ignored_key_probability(0.0)),
     settings=tuple(
         StarvedHead(n=16, d=16, beta=beta, share=1 / 16) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
+    ),
+    rival=Rival(
+        statement=r"With the chance $\Phi(-1)$ = 16 %.",
+        source="a length of variance one in the place of one half",
+        predict=Interval.point(float(scipy.special.ndtr(-1.0))),
     ),
 )
 
