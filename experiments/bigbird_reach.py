@@ -50,7 +50,7 @@ def draw_figure(findings: Findings):
     heard.plot(linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: $(w+r)^l$")
     heard.set(xlabel="layers", ylabel="blocks heard of")
     heard.set_title("Reach of so many layers")
-    heard.legend(loc="upper right")
+    heard.legend(loc="center right")
 
     furthest = findings.of("furthest-by-one-sparse-layer")
     for series, number in enumerate(style.series_of(furthest, "global_blocks")):

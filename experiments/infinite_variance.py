@@ -19,7 +19,8 @@ def draw_figure(findings: Findings):
         style.draw_predicted(ax, curve, "m", series=series, label="infinite variance")
         style.draw_measured(ax, curve, "m", series=series)
         rivals = [f.rival.predicted.low for f in curve if f.rival is not None]
-        ax.plot(curve.values("m"), rivals, color=style.REFUTED, linestyle=(0, (4, 3)), label=r"as $m^{-1/2}$")
+        label = r"refuted: as $m^{-1/2}$"
+        ax.plot(curve.values("m"), rivals, color=style.REFUTED, linestyle=(0, (4, 3)), label=label)
         ax.set(xscale="log", xlabel="projections $m$", ylim=(0, 1.05), title=f"$A = {a:g}$")
         ax.set_xticks(curve.values("m"), [str(m) for m in curve.values("m")])
         ax.minorticks_off()

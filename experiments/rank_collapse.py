@@ -13,7 +13,7 @@ def draw_figure(findings: Findings):
         "Every layer of pure self-attention cubes small distances between tokens; a skip connection keeps them",
         columns=3,
     )
-    pairs = findings.of("two-tokens-collapse", skip=False)
+    pairs = findings.of("two-tokens-collapse", skip=False, strength=1.0)
     for series, diameter in enumerate(style.series_of(pairs, "diameter")):
         chosen = pairs.of("two-tokens-collapse", diameter=diameter)
         style.draw_predicted(pure, chosen, "layers", series=series, label=f"two tokens, $D = {diameter:g}$")
