@@ -100,6 +100,23 @@ ONE_LESS = foil(
     settings=tuple(WantedWeights(n=n, d=n - 2, trial=trial) for n in (4, 16) for trial in range(2)),
 )
 
+NARROW = exact_claim(
+    name="no-narrow-head-comes-near",
+    statement=r"Every head of width $n - 2$ misses some weight by $P_{\min}\sigma/(n + \sigma)$ at least, with the "
+    r"$(n - 1)$-th singular value $\sigma$ of the row-centred $\log P$.",
+    source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
+    hypotheses={"d = n - 2": lambda s: s.d == s.n - 2},
+    predict=lambda s: Interval.at_least(theory.error_at_least(s.weights, s.d)),
+    draw=_furthest,
+    rounding=lambda s: _rounding(s.n),
+    settings=tuple(WantedWeights(n=n, d=n - 2, trial=trial) for n in (4, 16) for trial in range(4)),
+    rival=Rival(
+        statement="The best head of width $n - 2$ meets all weights.",
+        source="one width less than the theorem's",
+        predict=Interval.point(0.0),
+    ),
+)
+
 LEAST_ERROR = exact_claim(
     name="least-error-of-a-narrow-head",
     statement=r"The best head of width $d$ misses the row-centred $\log P$ by the root of the sum of its squared "
@@ -190,4 +207,4 @@ NEEDS_WIDTH = foil(
     predict=Interval.at_least(0.1),
 )
 
-CLAIMS = (ANY_WEIGHTS, ONE_LESS, LEAST_ERROR, RANK, SHARP, NEEDS_WIDTH)
+CLAIMS = (ANY_WEIGHTS, ONE_LESS, NARROW, LEAST_ERROR, RANK, SHARP, NEEDS_WIDTH)

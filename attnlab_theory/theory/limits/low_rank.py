@@ -33,6 +33,22 @@ def least_error(weights: np.ndarray, d: int) -> float:
     return float(np.sqrt(np.sum(left**2)))
 
 
+def error_at_least(weights: np.ndarray, d: int) -> float:
+    """No head of width d brings all weights nearer than this: P_min s / (n + s), s the (d + 1)-th singular value.
+
+    If all weights were within e < P_min, their logarithms would be within e / (P_min - e), and the centred matrices
+    within n times that in spectral norm. But they are s apart at least (Eckart and Young). Solved for e.
+
+    Args:
+        weights: [n n], positive, rows that add up to one.
+        d: less than n.
+
+    Source: docs/mathematics/limits.md#which-weights-a-narrow-head-can-have.
+    """
+    beyond = float(np.linalg.svd(centred_logarithm(weights), compute_uv=False)[d])
+    return float(np.min(weights)) * beyond / (len(weights) + beyond)
+
+
 def circle_leak(n: int, strength: float) -> float:
     """What a query along one of n keys spread over a circle gives to the others, scores being up to `strength`."""
     gaps = strength * (1 - np.cos(2 * np.pi * np.arange(1, n) / n))

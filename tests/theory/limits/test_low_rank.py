@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.special
 
 from attnlab_theory.theory.limits import low_rank
@@ -36,3 +37,26 @@ def test_the_leak_on_a_circle_is_a_softmax():
     weights = scipy.special.softmax(5.0 * np.cos(angles))
     assert low_rank.circle_leak(7, 5.0) == pytest.approx(1 - weights[0], rel=64 * np.finfo(float).eps)
     assert low_rank.circle_leak(7, 0.0) == pytest.approx(6 / 7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_head_that_is_searched_for_beats_the_bound(seed):
+    """Three tokens and a width of one: five numbers, searched by simplex from many starts."""
+    rng = np.random.default_rng(seed)
+    weights = scipy.special.softmax(rng.standard_normal((3, 3)), axis=1)
+
+    def worst(free):
+        scores = np.outer(free[:3], free[3:])
+        return float(np.max(np.abs(scipy.special.softmax(scores, axis=1) - weights)))
+
+    starts = rng.standard_normal((8, 6))
+    found = min(scipy.optimize.minimize(worst, start, method="Nelder-Mead").fun for start in starts)
+    bound = low_rank.error_at_least(weights, 1)
+    assert 0 < bound <= found
+    assert low_rank.error_at_least(weights, 2) < 1e-14
+
+
+def test_the_bound_follows_the_singular_value():
+    weights = np.full((2, 2), 0.5) + np.array([[0.1, -0.1], [-0.2, 0.2]])
+    sigma = np.linalg.svd(low_rank.centred_logarithm(weights), compute_uv=False)[0]
+    assert low_rank.error_at_least(weights, 0) == pytest.approx(0.3 * sigma / (2 + sigma))
