@@ -179,7 +179,9 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
             lines.append(_line(estimator, problem, measured, m, error))
     predicted = min(lines, key=lambda line: (line.weights, line.kernel))
     measured = min(lines, key=lambda line: _least(line).weights)
-    by_measurement = not predicted.trusted or _is_better(_least(measured), _least(predicted))
+    # Predictions are of independent projections: they are compared with those.
+    rivals = (line.measured[Coupling.INDEPENDENT] for line in (measured, predicted))
+    by_measurement = predicted.weights > 0 and (not predicted.trusted or _is_better(*rivals))
     chosen = measured if by_measurement else predicted
     coupling = min(COUPLINGS, key=lambda name: (chosen.measured[name].weights, chosen.measured[name].kernel))
     return Advice(
