@@ -78,7 +78,8 @@ def _is_far_off(key: PRNGKeyArray, setting: HeavyMean) -> Float[Array, ""]:
     w = gaussian_projection(key, setting.projections, 1)
     x = jnp.sqrt(jnp.asarray(setting.sum_square, w.dtype))[None, None] / 2
     products = setting.projections * generalized_exponential_features(x, w, a=jnp.asarray(setting.a))[0] ** 2
-    counted = jnp.where(jnp.arange(setting.projections) < jnp.asarray(setting.m), products, 0)
+    kept = jnp.arange(float(setting.projections)) < jnp.asarray(setting.m, float)
+    counted = jnp.where(kept, products, 0.0)
     found = jnp.sum(counted) / jnp.asarray(setting.m, w.dtype) / jnp.exp(jnp.asarray(setting.sum_square) / 4)
     return jnp.where(jnp.abs(found - 1) > TOLERANCE, 1.0, 0.0)
 
