@@ -14,9 +14,9 @@ def draw_figure(findings: Findings):
         rows=2,
         columns=2,
     )
-    shares = findings.of("one-head-share")
+    shares = findings.of("one-head-share-in-fifths")
     for ax, beta in zip(axes, style.series_of(shares, "beta"), strict=False):
-        bins = shares.of("one-head-share", beta=beta)
+        bins = shares.of("one-head-share-in-fifths", beta=beta)
         middles = [(f.setting["low"] + f.setting["high"]) / 2 for f in bins]
         widths = [f.setting["high"] - f.setting["low"] for f in bins]
         heights = [f.measured.centre / w for f, w in zip(bins, widths, strict=True)]

@@ -17,7 +17,7 @@ import scipy.stats
 
 from attnlab_theory.claims import CLAIMS, Claim, Setting, Traced, Verdict, check, check_rivals
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, paired, proportion
+from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, paired, proportion, same_law
 from tests.tolerances import misses_allowed
 from tests.toys import Coin, coin_claim
 
@@ -157,7 +157,7 @@ def test_the_rates_hold_over_keys_too():
 # is known, and so is that of an interval that misses; elsewhere the draws are tilted towards a miss.
 
 RATES = (1e-4, 1e-6, 1e-9, 1e-12)
-COVERED = {"exact", "proportion", "bounded", "known_variance", "paired"}
+COVERED = {"exact", "proportion", "bounded", "known_variance", "paired", "same_law"}
 
 
 def test_every_bound_that_a_claim_uses_is_tested_here():
@@ -242,6 +242,17 @@ def test_betting_misses_no_more_often_than_it_says(law, towards, error_rate):
             weighted[repetition] = math.exp(float(np.sum(np.log(chances / tilted(tilt))[drawn])))
     # Of one side; the other is the other tilt's.
     assert np.mean(weighted) + 5 * np.std(weighted) / math.sqrt(repetitions) <= error_rate
+
+
+@pytest.mark.parametrize("error_rate", RATES)
+@pytest.mark.parametrize("draws", [50, 2000])
+def test_distances_between_laws_miss_no_more_often_than_they_say(draws, error_rate):
+    """The exact law of the largest error of an empirical distribution function is known: no law has a worse one."""
+    points = np.linspace(0.0, 1.0, 1001)
+    # All points but the last lie below all draws: the distance is 0.999.
+    radius = 0.999 - same_law(points, points).interval(np.ones(draws), error_rate).low
+    assert scipy.stats.kstwo.sf(radius, draws) <= error_rate
+    assert scipy.stats.kstwo.sf(0.9 * radius, draws) > error_rate
 
 
 def test_what_is_computed_once_is_within_its_rounding():

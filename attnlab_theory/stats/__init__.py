@@ -1,7 +1,17 @@
 """Draws to intervals. Knows nothing of attention."""
 
 from attnlab_theory.stats.assumed_variance import VarianceCheck, VarianceState, variance_check
-from attnlab_theory.stats.bounds import Bound, bounded, exact, known_variance, normal, paired, proportion, student
+from attnlab_theory.stats.bounds import (
+    Bound,
+    bounded,
+    exact,
+    known_variance,
+    normal,
+    paired,
+    proportion,
+    same_law,
+    student,
+)
 from attnlab_theory.stats.interval import Interval
 
 __all__ = [
@@ -15,6 +25,7 @@ __all__ = [
     "normal",
     "paired",
     "proportion",
+    "same_law",
     "student",
     "variance_check",
 ]

@@ -143,6 +143,42 @@ def _of_either_sign(draws: np.ndarray, error_rate: float) -> Interval:
     return Interval(gained.low - lost.high, gained.high - lost.low)
 
 
+def same_law(points: ArrayLike, chances: ArrayLike) -> Bound:
+    """Dvoretzky, Kiefer and Wolfowitz: how far the law of the draws is from a given one, over all points at once.
+
+    The interval is for max over the points of |P(draw <= point) - chance|: 0 exactly if the two laws agree there.
+    No property of the draws is assumed.
+
+    Args:
+        points: in increasing order.
+        chances: P(draw <= point) under the given law, one for each point.
+
+    Raises:
+        ValueError: if there are no points, they are out of order, or the chances are not those of a law.
+
+    Source: Massart 1990, corollary 1: the largest error of an empirical distribution function exceeds e with
+    probability at most 2 exp(-2 n e^2).
+    """
+    at, below = real_numbers(points), real_numbers(chances)
+    if at.ndim != 1 or at.shape != below.shape or not at.size:
+        raise ValueError(
+            f"a law needs a row of points and as many chances, not shapes {at.shape} and {below.shape}"
+        )
+    if not np.all(np.diff(at) > 0):
+        raise ValueError("the points of a law must increase")
+    if not (np.all(np.diff(below) >= 0) and below[0] >= 0 and below[-1] <= 1):
+        raise ValueError("the chances of a law must lie in [0, 1] and not fall")
+    interval = functools.partial(_distance_from, points=at, chances=below)
+    return Bound("same_law", f"any law, compared at {at.size} points (Dvoretzky-Kiefer-Wolfowitz)", interval)
+
+
+def _distance_from(draws: np.ndarray, error_rate: float, *, points: np.ndarray, chances: np.ndarray) -> Interval:
+    shares = np.searchsorted(np.sort(draws), points, side="right") / draws.size
+    distance = float(np.max(np.abs(shares - chances)))
+    radius = math.sqrt(math.log(2 / error_rate) / (2 * draws.size))
+    return Interval(max(0.0, distance - radius), min(1.0, distance + radius))
+
+
 def known_variance(variance: float) -> Bound:
     """Catoni's M-estimator: the draws have variance at most `variance`, and any tail at all.
 

@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from attnlab_theory.stats import Bound, bounded, exact, known_variance, normal, paired, proportion, student
+from attnlab_theory.stats import (
+    Bound,
+    bounded,
+    exact,
+    known_variance,
+    normal,
+    paired,
+    proportion,
+    same_law,
+    student,
+)
 from tests.stats import laws
 from tests.stats.laws import Law, beta, coin, gauss, log_normal, uniform
 from tests.tolerances import misses_allowed
@@ -108,6 +118,36 @@ def test_bounded_is_narrow_where_the_variance_is_small(law, error_rate):
     best = best_width(law, n, error_rate) + math.log(1 / error_rate) / n
     for interval in intervals(bounded(0.0, 1.0), law, n, 3, error_rate):
         assert interval.width <= 6 * best
+
+
+@pytest.mark.parametrize("drawn", [uniform(0.0, 1.0), beta(2, 5), coin(0.3)], ids=["uniform", "beta", "coin"])
+@pytest.mark.parametrize("n", [50, 2000])
+def test_the_distance_between_two_laws_is_covered_whether_they_agree_or_not(drawn, n):
+    points = np.linspace(0.05, 0.95, 19)
+    claimed = scipy.stats.beta(2, 5).cdf(points)
+    true = {1 / 12: points, coin(0.3).variance: np.full(19, 0.7)}.get(drawn.variance, claimed)
+    distance = np.max(np.abs(true - claimed))
+    found = intervals(same_law(points, claimed), drawn, n)
+    missed = sum(not i.low <= distance <= i.high for i in found)
+    assert missed <= misses_allowed(REPETITIONS, ERROR_RATE, FALSE_ALARM)
+    assert all(i.width <= 2.01 * math.sqrt(math.log(2 / ERROR_RATE) / (2 * n)) for i in found)
+
+
+@pytest.mark.parametrize(
+    ("points", "chances", "said"),
+    [
+        ([], [], "as many chances"),
+        ([0.1, 0.2], [0.5], "as many chances"),
+        ([0.2, 0.1], [0.1, 0.2], "must increase"),
+        ([0.1, 0.2], [0.5, 0.4], "must lie"),
+        ([0.1, 0.2], [0.5, 1.1], "must lie"),
+        ([0.1, math.nan], [0.5, 0.6], "must increase"),
+        ([0.1, 0.2], [0.5, math.nan], "must lie"),
+    ],
+)
+def test_what_is_no_law_is_refused(points, chances, said):
+    with pytest.raises(ValueError, match=said):
+        same_law(points, chances)
 
 
 def test_known_variance_says_nothing_from_too_few_draws():

@@ -5,14 +5,15 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import OneOrTwoHeads
 from attnlab_theory.claims.setting import Setting, Traced
-from attnlab_theory.stats import Interval, known_variance
+from attnlab_theory.stats import Bound, Interval
 from attnlab_theory.theory.noisy_keys import best_query as theory
 from attnlab_theory.theory.noisy_keys.best_query import Query
+from attnlab_theory.theory.noisy_keys.many_heads import many_heads_error
 from attnlab_theory.theory.noisy_keys.two_heads import two_heads_error
 
 CHUNK = 256
@@ -87,6 +88,15 @@ def _predicted(setting: SingleQuery) -> float:
     return theory.query_error(setting.n, setting.variance, _query(setting))
 
 
+def _tenth(setting: SingleQuery) -> float:
+    return 0.1 * _predicted(setting)
+
+
+def _bound(setting: SingleQuery, resolution: float) -> Bound:
+    variance = theory.query_error_variance(setting.n, setting.variance, _query(setting))
+    return problem.error_bound(resolution, 1.01 * variance + 1e-12)
+
+
 def _two_heads(variance: float) -> float:
     return two_heads_error(16, STRENGTH[variance], variance)
 
@@ -99,9 +109,14 @@ BEST_QUERY = Claim(
     hypotheses={"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0},
     predict=lambda s: Interval.point(_predicted(s)),
     draw=_error,
-    bound=lambda s: known_variance(1.01 * theory.query_error_variance(s.n, s.variance, _query(s)) + 1e-12),
-    resolution=lambda s: 0.1 * _predicted(s),
+    bound=lambda s: _bound(s, _tenth(s)),
+    resolution=_tenth,
     settings=tuple(_single(variance, best) for variance, (best, _) in BEST.items()),
+    rival=Rival[SingleQuery](
+        statement="It is what the query leaves to the other keys: small noise changes nothing.",
+        source="the claim without noise and without a stretch",
+        predict=lambda s: Interval.point(theory.noiseless_error(s.n, _query(s))),
+    ),
     stream="single-queries",
     chunk=CHUNK,
 )
@@ -112,7 +127,15 @@ BEST_FOR_THE_PAIR = dataclasses.replace(
     statement=r"The best query among $x\mu_a + y\mu_b$ is weak, about $2\mu_a + 3\mu_b$ for $n = 16$: it trades "
     "the gamble for weight on the other keys.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
+    # Without noise it errs by a fifth less.
+    resolution=lambda s: 0.8 * _tenth(s),
     settings=tuple(_single(variance, for_pair) for variance, (_, for_pair) in BEST.items()),
+)
+
+AS_GOOD = Rival[SingleQuery](
+    statement="It errs no more than two heads.",
+    source="cs224n/1c.ii, the wish that one head is enough if its query is good",
+    predict=lambda s: Interval.at_most(_two_heads(s.variance)),
 )
 
 PAIR_LOSES = dataclasses.replace(
@@ -122,6 +145,8 @@ PAIR_LOSES = dataclasses.replace(
     r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
+    resolution=lambda s: 0.2 * _two_heads(s.variance),
+    rival=AS_GOOD,
 )
 
 EVERY_QUERY_LOSES = foil(
@@ -149,6 +174,8 @@ LOSES_UNDER_NOISE = dataclasses.replace(
         f"{BROAD_FROM} <= a <= {BROAD_TO}": lambda s: BROAD_FROM <= s.variance <= BROAD_TO,
     },
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
+    resolution=lambda s: 0.2 * _two_heads(s.variance),
+    rival=AS_GOOD,
     settings=tuple(_single(variance, best) for variance, (best, _) in BEST.items() if variance >= BROAD_FROM),
 )
 
@@ -158,7 +185,8 @@ PLANE = dataclasses.replace(
     statement=r"No $x\mu_a + y\mu_b$ on a grid errs less than the best one found, 0.1357 at $a = 10^{-4}$.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(theory.query_error(s.n, s.variance, BEST[s.variance][1])),
-    resolution=0.03,
+    resolution=0.01,
+    rival=AS_GOOD,
     settings=tuple(
         _single(1e-4, Query(x, y, 0.0))
         for x in (-2.0, 0.0, 1.0, 2.0, 3.0, 5.0, 8.0)
@@ -196,6 +224,11 @@ TWO_HEADS = Claim(
     draw=problem.error_of_heads,
     bound=problem.ERROR_BOUND,
     resolution=lambda s: max(0.008, 0.1 * two_heads_error(s.n, s.beta, s.variance)),
+    rival=Rival[OneOrTwoHeads](
+        statement="A strong head loses no key: the error is that of isotropic noise.",
+        source="the claim without the stretch",
+        predict=lambda s: Interval.point(many_heads_error(s.n, s.beta, s.variance, 2, 0)),
+    ),
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=STRENGTH[variance], variance=variance) for variance in BEST
     ),

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores, attention_weights
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import noise_factors, noisy_scores, score_law
-from attnlab_theory.stats import Interval, bounded, known_variance
+from attnlab_theory.stats import Interval, known_variance, paired
 from attnlab_theory.theory.noisy_keys import drawn_scores as theory
 
 
@@ -72,12 +72,18 @@ SAME_LAW = Claim(
     hypotheses=problem.HYPOTHESES,
     predict=Interval.point(0.0),
     draw=functools.partial(_keys_minus_scores, apart=False),
-    bound=bounded(-1.0, 1.0),
-    resolution=0.06,
+    bound=paired(),
+    resolution=lambda s: 0.45 * theory.both_doubt_more(s.n, s.beta, s.threshold),
     settings=tuple(
         WeightThreshold(n=16, d=16, beta=beta, variance=0.01, threshold=x)
         for beta in (4.0, 10.0)
         for x in THRESHOLDS
+    ),
+    rival=Rival[WeightThreshold](
+        statement="Both heads doubt more often with keys than with scores, by what drawing each head's scores by "
+        "themselves loses.",
+        source="the claim without the correlation over heads, and without isotropic noise",
+        predict=lambda s: Interval.point(theory.both_doubt_more(s.n, s.beta, s.threshold)),
     ),
 )
 
@@ -127,6 +133,7 @@ UNCORRELATED = foil(
     statement="Two heads' scores of one key are uncorrelated.",
     source="mathematics/noisy_keys.md#scores-can-stand-for-keys, without the correlation over heads",
     predict=Interval.point(0.0),
+    stream=CORRELATED,
 )
 
 CLAIMS = (SAME_LAW, DRAWN_APART, CORRELATED, UNCORRELATED)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.stats import Interval, bounded
@@ -39,6 +39,10 @@ def _error(key: PRNGKeyArray, setting: HeadPerKey) -> Float[Array, ""]:
 
 def _predicted(setting: HeadPerKey) -> float:
     return theory.many_heads_error(setting.n, setting.beta, setting.variance, setting.heads, setting.stretched)
+
+
+def _of_one_head(setting: HeadPerKey) -> float:
+    return _predicted(dataclasses.replace(setting, heads=1, stretched=1))
 
 
 def _most(setting: HeadPerKey) -> float:
@@ -77,9 +81,13 @@ ERROR = Claim(
     # A fifth of what is predicted, but for sixteen stretched keys: a third.
     resolution=lambda s: max(0.2 * _predicted(s), 0.0009 * _most(s)),
     settings=(
-        _heads(1, stretched=1),
         *(_heads(count, stretched=1) for count in COUNTS),
         *(_heads(count, stretched=count) for count in COUNTS),
+    ),
+    rival=Rival[HeadPerKey](
+        statement="It is $1/H$ of it if one key is stretched, and $1/H^2$ if all are.",
+        source="the two exponents exchanged",
+        predict=lambda s: Interval.point(_of_one_head(s) / s.heads ** (1 if s.stretched == 1 else 2)),
     ),
     chunk=128,
 )
@@ -90,9 +98,9 @@ SQUARE_LAW = foil(
     statement="$H$ heads divide the error by $H^2$ even if every key is stretched.",
     source="mathematics/noisy_keys.md#many-heads-for-many-keys, for one stretched key, carried over to all; "
     "blog/multi",
-    predict=lambda s: Interval.point(_predicted(dataclasses.replace(s, heads=1, stretched=1)) / s.heads**2),
+    predict=lambda s: Interval.point(_of_one_head(s) / s.heads**2),
     # As many settings as the claim it contradicts: both then share one compiled draw.
-    settings=tuple(_heads(count, stretched=count) for count in range(2, 11)),
+    settings=tuple(_heads(count, stretched=count) for count in range(2, 10)),
     stream=ERROR,
 )
 

@@ -11,13 +11,13 @@ import scipy.special
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_weights
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import gaussian_keys
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval, bounded
+from attnlab_theory.stats import Bound, Interval, bounded
 from attnlab_theory.theory.noisy_keys import moments as theory
 
 POWERS = ((1, 0), (2, 0), (1, 1))
@@ -68,6 +68,26 @@ def _stretched_laws(setting: WeightMoment) -> tuple[np.ndarray, np.ndarray]:
     return theory.score_laws(query, np.eye(setting.n), variance=setting.variance, stretch=stretch)
 
 
+def _of_mean_exponentials(laws: tuple[np.ndarray, np.ndarray], setting: WeightMoment) -> float:
+    """The monomial of the weights E[e^{z_i}] / sum_j E[e^{z_j}]."""
+    weights = scipy.special.softmax(laws[0] + laws[1] / 2)
+    return float(weights[0] ** setting.power_a * weights[1] ** setting.power_b)
+
+
+def _range(setting: WeightMoment) -> Bound:
+    """Weights lie in [0, 1], and the product of two is at most a quarter; the rest is rounding."""
+    return bounded(0.0, 0.2501 if setting.power_b else 1.0001)
+
+
+def _stretched_rival(setting: WeightMoment) -> float:
+    return _of_mean_exponentials(_stretched_laws(setting), setting)
+
+
+def _stretched_resolution(setting: WeightMoment) -> float:
+    predicted = _moment(_stretched_laws(setting), setting)
+    return min(0.01, 0.45 * abs(predicted - _stretched_rival(setting)))
+
+
 STRETCHED = Claim(
     name="moments-with-a-stretched-key",
     statement=r"With one key stretched, $\mathbb{E}[\alpha_a] = \int_0^\infty \mathbb{E}[e^{z_a} e^{-t e^{z_a}}] "
@@ -76,12 +96,17 @@ STRETCHED = Claim(
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(_moment(_stretched_laws(s), s)),
     draw=_stretched_moment,
-    bound=bounded(0.0, 1.0001),
-    resolution=lambda s: min(_monomial_resolution(s, _stretched_laws(s)), 0.01),
+    bound=_range,
+    resolution=_stretched_resolution,
     settings=tuple(
         WeightMoment(n=16, d=16, beta=beta, variance=1e-4, power_a=a, power_b=b)
         for a, b in POWERS
         for beta in (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+    ),
+    rival=Rival[WeightMoment](
+        statement=r"They are those of the weights $\mathbb{E}[e^{z_i}]/\sum_j\mathbb{E}[e^{z_j}]$.",
+        source="a ratio's mean, taken for the ratio of the means",
+        predict=lambda s: Interval.point(_stretched_rival(s)),
     ),
     stream=one_head.SHARE_LAW,
     chunk=problem.CHUNK,
@@ -91,11 +116,22 @@ STRETCHED = Claim(
 STRONG = dataclasses.replace(
     STRETCHED,
     name="second-moment-of-a-strong-query",
-    statement=r"At $\beta = 32$ and $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is 0.4824, its "
-    "integral.",
+    statement=r"From $\beta = 32$ on at $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is its "
+    "integral: 0.4824 at 32.",
     source="mathematics/noisy_keys.md#exact-moments-of-the-weights",
-    resolution=0.004,
-    settings=(WeightMoment(n=16, d=16, beta=32.0, variance=0.0, power_a=2, power_b=0),),
+    hypotheses={
+        **problem.HYPOTHESES,
+        "a = 0": lambda s: s.variance == 0,
+        "beta >= 32": lambda s: s.beta >= 32,
+        "E[alpha_a^2]": lambda s: (s.power_a, s.power_b) == (2, 0),
+    },
+    # With its mirror image alpha_a is almost 1 - alpha_a, and the mean of their squares lies in [1/4, 1/2].
+    bound=bounded(0.2499, 0.5001),
+    resolution=lambda s: 0.45 * (_by_gauss_hermite(s) - _moment(_stretched_laws(s), s)),
+    settings=tuple(
+        WeightMoment(n=16, d=16, beta=beta, variance=0.0, power_a=2, power_b=0) for beta in (32.0, 40.0, 48.0, 64.0)
+    ),
+    rival=None,
 )
 
 
@@ -110,10 +146,9 @@ def _by_gauss_hermite(setting: WeightMoment) -> float:
 GAUSS_HERMITE = foil(
     STRONG,
     name="second-moment-by-gauss-hermite",
-    statement=r"At $\beta = 32$ and $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is the 0.4877 "
-    "of Gauss-Hermite quadrature with 200 nodes.",
+    statement=r"From $\beta = 32$ on at $a = 0$, one key of sixteen stretched, $\mathbb{E}[\alpha_a^2]$ is what "
+    "Gauss-Hermite quadrature with 200 nodes gives: 0.4877 at 32.",
     source="mathematics/noisy_keys.md#exact-moments-of-the-weights, as first computed",
-    hypotheses={**problem.HYPOTHESES, "a = 0": lambda s: s.variance == 0},
     predict=lambda s: Interval.point(_by_gauss_hermite(s)),
 )
 
@@ -153,12 +188,20 @@ ANY = Claim(
     hypotheses={"beta > 0": lambda s: s.beta > 0, "variance >= 0": lambda s: s.variance >= 0},
     predict=lambda s: Interval.point(_moment(_any_laws(s), s)),
     draw=_any_moment,
-    bound=bounded(0.0, 1.0001),
-    resolution=lambda s: _monomial_resolution(s, _any_laws(s)),
+    bound=_range,
+    resolution=lambda s: min(
+        _monomial_resolution(s, _any_laws(s)),
+        0.45 * abs(_moment(_any_laws(s), s) - _of_mean_exponentials(_any_laws(s), s)),
+    ),
     settings=tuple(
         WeightMoment(n=6, d=8, beta=beta, variance=1.0, power_a=a, power_b=b)
         for a, b in POWERS
         for beta in (0.5, 1.0, 2.0, 4.0)
+    ),
+    rival=Rival[WeightMoment](
+        statement=r"They are those of the weights $\mathbb{E}[e^{z_i}]/\sum_j\mathbb{E}[e^{z_j}]$.",
+        source="a ratio's mean, taken for the ratio of the means",
+        predict=lambda s: Interval.point(_of_mean_exponentials(_any_laws(s), s)),
     ),
 )
 

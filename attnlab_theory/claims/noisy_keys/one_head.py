@@ -4,16 +4,26 @@ import dataclasses
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import scipy.special
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import OneOrTwoHeads
 from attnlab_theory.claims.setting import Setting, Traced
-from attnlab_theory.stats import Interval, bounded, proportion
+from attnlab_theory.stats import Interval, bounded, proportion, same_law
 from attnlab_theory.theory.noisy_keys import one_head as theory
 
 STRENGTHS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0)
+
+
+class ShareLaw(Setting):
+    """The whole law of the share of v_a in what one head makes of v_a and v_b, without isotropic noise."""
+
+    n: int
+    d: int
+    beta: Traced[float]
 
 
 class ShareBin(Setting):
@@ -30,6 +40,53 @@ def _share(weights: Float[Array, " s"]) -> Float[Array, ""]:
     return weights[0] / (weights[0] + weights[1])
 
 
+def _drawn_share(key: PRNGKeyArray, setting: ShareLaw) -> Float[Array, ""]:
+    means = problem.means_of(setting.n, setting.d)
+    return _share(problem.output(problem.ask_for_both(means, setting.beta), problem.keys_around(key, means, 0.0)))
+
+
+SHARES = scipy.special.expit(np.linspace(-30.0, 6.0, 181))
+"""Where the share's law is compared: above 1 - 1e-7 shares in float32 have no digits left, near 0 they have all."""
+
+
+def _law(beta: float) -> np.ndarray:
+    """P(share <= x) at `SHARES`."""
+    deviation = theory.ratio_deviation(beta, 0.0)
+    return np.array([theory.logit_normal_probability(0.0, x, deviation) for x in SHARES])
+
+
+def _far_from_law(setting: ShareLaw) -> Interval:
+    """How far the share's law would be from the claim's if z_a varied by beta^2, not by half of it."""
+    others = scipy.special.ndtr(scipy.special.logit(SHARES) / setting.beta)
+    return Interval.point(float(np.max(np.abs(others - _law(setting.beta)))))
+
+
+BIN_HYPOTHESES = {
+    "n <= d": lambda s: s.n <= s.d,
+    "beta > 0": lambda s: s.beta > 0,
+}
+
+SHARE_LAW = Claim(
+    name="one-head-share",
+    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal, $\sigma(\beta g/\sqrt{2})$ as "
+    r"$a \to 0$: the largest difference of the two distribution functions is 0.",
+    source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
+    hypotheses=BIN_HYPOTHESES,
+    predict=Interval.point(0.0),
+    draw=_drawn_share,
+    bound=lambda s: same_law(SHARES, _law(s.beta)),
+    resolution=0.025,
+    settings=tuple(ShareLaw(n=16, d=16, beta=beta) for beta in (1.0, 4.0, 30.0)),
+    rival=Rival[ShareLaw](
+        statement=r"The share is $\sigma(\beta g)$.",
+        source="the claim with a stretch of variance 1",
+        predict=_far_from_law,
+    ),
+    stream="stretched-key",
+    chunk=problem.CHUNK,
+)
+
+
 def _in_bin(key: PRNGKeyArray, setting: ShareBin) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     keys = problem.keys_around(key, means, 0.0)
@@ -39,28 +96,29 @@ def _in_bin(key: PRNGKeyArray, setting: ShareBin) -> Float[Array, ""]:
     return jnp.where(inside, 1.0, 0.0)
 
 
-SHARE_LAW = Claim(
-    name="one-head-share",
-    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal, $\sigma(\beta g/\sqrt{2})$ as $a \to 0$: "
-    r"two humps beyond $\beta = 2$, and a coin flip in the end.",
+SHARE_BINS = Claim(
+    name="one-head-share-in-fifths",
+    statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ has two humps beyond $\beta = 2$ and is a coin flip in "
+    r"the end: each fifth of $[0, 1]$ is as likely as under $\sigma(\beta g/\sqrt{2})$.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses={
-        "n <= d": lambda s: s.n <= s.d,
-        "beta > 0": lambda s: s.beta > 0,
-        "a range": lambda s: s.low < s.high,
-    },
+    hypotheses={**BIN_HYPOTHESES, "a range": lambda s: s.low < s.high},
     predict=lambda s: Interval.point(
         theory.logit_normal_probability(s.low, s.high, theory.ratio_deviation(s.beta, 0.0))
     ),
     draw=_in_bin,
     bound=proportion(),
-    resolution=0.03,
+    resolution=0.025,
     settings=tuple(
-        ShareBin(n=16, d=16, beta=beta, low=bin_ / 20, high=(bin_ + 1) / 20)
+        ShareBin(n=16, d=16, beta=beta, low=fifth / 5, high=(fifth + 1) / 5)
         for beta in (1.0, 4.0, 30.0)
-        for bin_ in range(20)
+        for fifth in range(5)
     ),
-    stream="stretched-key",
+    rival=Rival[ShareBin](
+        statement="Every share is as likely as any other.",
+        source="a law without humps",
+        predict=lambda s: Interval.point(s.high - s.low),
+    ),
+    stream=SHARE_LAW,
     chunk=problem.CHUNK,
 )
 
@@ -91,8 +149,14 @@ SHARE_MEAN = Claim(
     predict=Interval.point(0.5),
     draw=_share_moment,
     bound=bounded(0.0, 1.0),
-    resolution=0.03,
+    resolution=0.025,
     settings=tuple(ShareMoment(n=16, d=16, beta=beta, variance=1e-4, order=1) for beta in (1.0, 3.0, 5.0, 30.0)),
+    rival=Rival[ShareMoment](
+        statement=r"The stretched key wins more than its half: the mean share is $\mathbb{E}[e^{z_a}]/\mathbb{E}"
+        r"[e^{z_a}+e^{z_b}] = \sigma(\beta^2/4)$.",
+        source="a ratio's mean, taken for the ratio of the means",
+        predict=lambda s: Interval.point(float(scipy.special.expit(problem.STRETCH * s.beta**2 / 2))),
+    ),
     stream=SHARE_LAW,
     chunk=problem.CHUNK,
 )
@@ -106,6 +170,11 @@ SHARE_SPREAD = dataclasses.replace(
     predict=lambda s: Interval.point(theory.logit_normal_variance(theory.ratio_deviation(s.beta, s.variance))),
     bound=bounded(0.0, 0.25),
     resolution=0.008,
+    rival=Rival[ShareMoment](
+        statement=r"The variance is $\beta^2(1/2+4a)/16$.",
+        source="the delta method: the square of the slope of the logistic function at 0, times the variance",
+        predict=lambda s: Interval.point(theory.ratio_deviation(s.beta, s.variance) ** 2 / 16),
+    ),
     # Here and below, claims with the same draw have as many settings as one another: it is compiled once.
     settings=tuple(
         ShareMoment(n=16, d=16, beta=5.0, variance=variance, order=2) for variance in (0.0, 0.05, 0.2, 0.5)
@@ -148,9 +217,15 @@ WEIGHT_VARIANCE = Claim(
     predict=lambda s: Interval.point(theory.one_head_variance(s.n, s.beta, s.variance)),
     draw=variance_with_one_query,
     bound=bounded(0.0, 0.5001),
-    resolution=0.015,
+    # Less than half of the distance to the rival at the weakest query.
+    resolution=lambda s: 0.008 if s.beta < 3 else 0.012,
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
+    ),
+    rival=Rival[OneOrTwoHeads](
+        statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$.",
+        source="the delta method",
+        predict=lambda s: Interval.point(theory.one_head_delta_variance(s.n, s.beta)),
     ),
     chunk=problem.CHUNK,
 )
@@ -180,4 +255,4 @@ STAYS_NEAR = foil(
     predict=Interval.at_most(0.05),
 )
 
-CLAIMS = (SHARE_LAW, SHARE_MEAN, SHARE_SPREAD, SHARE_IGNORES_NOISE, WEIGHT_VARIANCE, ERROR, STAYS_NEAR)
+CLAIMS = (SHARE_LAW, SHARE_BINS, SHARE_MEAN, SHARE_SPREAD, SHARE_IGNORES_NOISE, WEIGHT_VARIANCE, ERROR, STAYS_NEAR)

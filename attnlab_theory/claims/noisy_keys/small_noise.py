@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab_theory.attention import attention_scores
-from attnlab_theory.claims.claim import Claim, foil
+from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys
 from attnlab_theory.stats import Interval, known_variance
@@ -40,6 +40,11 @@ def _spread(setting: NoisyKeys) -> float:
     return theory.averaging_error_variance(setting.n, setting.beta, setting.variance) * 1.01 + 1e-12
 
 
+def _fifth(setting: NoisyKeys) -> float:
+    """Of what is predicted: the figure spans five decades."""
+    return 0.2 * _exact(setting)
+
+
 ERROR = Claim(
     name="small-noise-error",
     statement=r"Under isotropic noise $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is that of independent normal "
@@ -48,11 +53,15 @@ ERROR = Claim(
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(_exact(s)),
     draw=_error,
-    bound=lambda s: known_variance(_spread(s)),
-    # A fifth of what is predicted: the figure spans five decades.
-    resolution=lambda s: 0.2 * _exact(s),
+    bound=lambda s: problem.error_bound(_fifth(s), _spread(s)),
+    resolution=_fifth,
     settings=tuple(
         NoisyKeys(n=16, d=16, beta=beta, variance=variance) for variance in VARIANCES for beta in STRENGTHS
+    ),
+    rival=Rival[NoisyKeys](
+        statement=r"It is $\mathbb{E}(\alpha_a-\frac{1}{2})^2$.",
+        source="the weights of all other keys left out",
+        predict=lambda s: Interval.point(theory.error_of_one_weight(s.n, s.beta, s.variance)),
     ),
     stream="isotropic-keys",
     chunk=CHUNK,
@@ -71,6 +80,11 @@ HARMLESS = dataclasses.replace(
     },
     predict=Interval.at_most(0.01),
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-6) for beta in (6.0, 8.0, 12.0, 20.0, 50.0)),
+    rival=Rival[NoisyKeys](
+        statement=r"The error is at most $a\beta^2/4$.",
+        source="the delta method with the noise of one key instead of two",
+        predict=lambda s: Interval.at_most(theory.delta_method_error(s.beta, s.variance) / 2),
+    ),
 )
 
 HARMLESS_WHEN_WEAK = foil(
@@ -125,6 +139,11 @@ DELTA = Claim(
     # A fifth of the shortfall x^2.
     resolution=lambda s: 0.2 * theory.score_deviation(s.beta, s.variance) ** 2,
     settings=tuple(_at_deviation(x) for x in (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)),
+    rival=Rival[NoisyKeys](
+        statement=r"It is high by a relative $x^2/3$ at most.",
+        source="the claim with a third of its constant",
+        predict=lambda s: Interval.at_least(1 - theory.score_deviation(s.beta, s.variance) ** 2 / 3),
+    ),
     chunk=CHUNK,
 )
 

@@ -9,7 +9,7 @@ from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import noisy_keys, orthonormal
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import bounded
+from attnlab_theory.stats import Bound, bounded, known_variance
 from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
 
 CHUNK = 512
@@ -100,3 +100,11 @@ def squared_error(c: Float[Array, " s"]) -> Float[Array, ""]:
 
 ERROR_BOUND = bounded(0.0, 1.5001)
 """Of a squared error: a vertex of the simplex is at most 3/2 away; the rest is rounding."""
+
+FINE = 4e-3
+"""What the range of squared errors alone cannot resolve within the draws of a quick run."""
+
+
+def error_bound(resolution: float, variance: float) -> Bound:
+    """Of a squared error: its range, or, for a finer resolution, an upper bound on its variance."""
+    return ERROR_BOUND if resolution >= FINE else known_variance(variance)

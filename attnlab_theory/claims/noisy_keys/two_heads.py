@@ -10,6 +10,7 @@ from typing import assert_never
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import scipy.special
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -20,7 +21,7 @@ from attnlab_theory.claims.noisy_keys import one_head
 from attnlab_theory.claims.noisy_keys import stretched_key as problem
 from attnlab_theory.claims.noisy_keys.stretched_key import NoisyKeys, OneOrTwoHeads
 from attnlab_theory.claims.setting import Setting, Traced
-from attnlab_theory.stats import Interval, exact, known_variance, proportion
+from attnlab_theory.stats import Interval, exact, proportion, same_law
 from attnlab_theory.theory.noisy_keys import one_head as one_head_theory
 from attnlab_theory.theory.noisy_keys import two_heads as theory
 from attnlab_theory.theory.selecting import copying
@@ -51,6 +52,15 @@ class ExtremeOfHead2(Setting):
     d: int
     beta: float
     end: End
+
+
+class LandingLaw(Setting):
+    """The whole law of the output's weights on v_a and v_b, by one head or by two, without isotropic noise."""
+
+    n: int
+    d: int
+    heads: Traced[int]
+    beta: Traced[float]
 
 
 class LandingCell(Setting):
@@ -100,27 +110,36 @@ TEN_TIMES = dataclasses.replace(
 )
 
 
-PROBLEMS = 4
-"""In one draw, for a variance that 2**16 draws can bear."""
+PROBLEMS = 8
+"""In one draw. All of them are unheard with probability 1.5e-9."""
 
 
 def _error_when_heard(key: PRNGKeyArray, setting: NoisyKeys) -> Float[Array, ""]:
     means = problem.means_of(setting.n, setting.d)
     queries = problem.ask_for_each(means, setting.beta)
 
-    def counted(key: PRNGKeyArray) -> Float[Array, ""]:
+    def one(key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, ""]]:
         keys = problem.keys_around(key, means, setting.variance)
-        heard = attention_scores(queries[:1], keys, scale=1.0)[0, 0] >= 0
-        return jnp.where(heard, problem.squared_error(problem.output(queries, keys)), 0.0)
+        heard = jnp.where(attention_scores(queries[:1], keys, scale=1.0)[0, 0] >= 0, 1.0, 0.0)
+        return heard * problem.squared_error(problem.output(queries, keys)), heard
 
-    # Dividing by the chance of being heard makes the expectation of this draw the conditional expectation.
-    chance = jax.scipy.stats.norm.cdf(1 / jnp.sqrt(jnp.asarray(problem.STRETCH + setting.variance)))
-    return jnp.mean(jax.vmap(counted)(jax.random.split(key, PROBLEMS))) / chance
+    # However many are heard, if any is, each of these errs by the conditional expectation on average.
+    errors, heard = jax.vmap(one)(jax.random.split(key, PROBLEMS))
+    return jnp.sum(errors) / jnp.maximum(jnp.sum(heard), 1.0)
 
 
 def _variance_when_heard(setting: NoisyKeys) -> float:
+    """An upper bound: of the mean of k errors, k heard of `PROBLEMS`, it is a k-th of one's on average."""
+    chance = 1 - theory.ignored_key_probability(setting.variance)
+    heard = np.arange(1, PROBLEMS + 1)
+    chances = scipy.special.comb(PROBLEMS, heard) * chance**heard * (1 - chance) ** (PROBLEMS - heard)
     square = theory.error_when_heard_square(setting.n, setting.beta, setting.variance)
-    return square / (1 - theory.ignored_key_probability(setting.variance)) / PROBLEMS
+    # No draw where none is heard adds a conditional expectation's square, 1e-4, with probability 1.5e-9.
+    return square * float(chances @ (1 / heard)) + 1e-12
+
+
+def _resolution_when_heard(setting: NoisyKeys) -> float:
+    return 0.25 * theory.two_heads_error_when_heard(setting.n, setting.beta, setting.variance)
 
 
 ERROR_WHEN_HEARD = Claim(
@@ -132,9 +151,14 @@ ERROR_WHEN_HEARD = Claim(
     predict=lambda s: Interval.point(theory.two_heads_error_when_heard(s.n, s.beta, s.variance)),
     draw=_error_when_heard,
     # The float32 draws round a little above the variance of exact ones.
-    bound=lambda s: known_variance(1.01 * _variance_when_heard(s)),
-    resolution=lambda s: 0.25 * theory.two_heads_error_when_heard(s.n, s.beta, s.variance),
+    bound=lambda s: problem.error_bound(_resolution_when_heard(s), 1.01 * _variance_when_heard(s)),
+    resolution=_resolution_when_heard,
     settings=tuple(NoisyKeys(n=16, d=16, beta=beta, variance=1e-4) for beta in (12.0, 20.0, 30.0, 50.0)),
+    rival=Rival[NoisyKeys](
+        statement="Setting these problems aside makes no difference.",
+        source="two-heads-error, without the condition",
+        predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
+    ),
     chunk=problem.CHUNK,
 )
 
@@ -159,7 +183,8 @@ LOST = Claim(
     predict=lambda s: Interval.point(theory.lost_key_probability(s.n, s.beta, s.share)),
     draw=_starved,
     bound=proportion(),
-    resolution=0.02,
+    # From beta = 20 on, less than half of the distance to the foil's 5 %.
+    resolution=lambda s: 0.02 if s.beta < 20 else 0.012,
     settings=tuple(
         StarvedHead(n=16, d=16, beta=beta, share=0.5) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
     ),
@@ -223,6 +248,12 @@ def _score_rounding(setting: ExtremeOfHead2) -> float:
     return 4 * setting.d * EPS * setting.beta * (1 + problem.STRETCH**0.5 * FARTHEST)
 
 
+def _if_it_asked_for_both(setting: ExtremeOfHead2) -> Interval:
+    farthest = FARTHEST if setting.end == End.LEAST else -FARTHEST
+    scores = setting.beta * np.append([1 + problem.STRETCH**0.5 * farthest, 1.0], np.zeros(setting.n - 2))
+    return Interval.point(float(scipy.special.softmax(scores)[1]))
+
+
 HEAD_2 = Claim(
     name="head-2-is-untouched",
     statement=r"At $a = 0$ head 2 gives $v_b$ the weight $e^\beta/(e^\beta+n-1)$, however long the stretched key.",
@@ -232,7 +263,16 @@ HEAD_2 = Claim(
     draw=_head_2_at_its_extreme,
     bound=lambda s: exact(_score_rounding(s)),
     resolution=lambda s: 2.5 * _score_rounding(s),
-    settings=tuple(ExtremeOfHead2(n=16, d=16, beta=beta, end=end) for beta in (1.0, 3.0, 5.0, 30.0) for end in End),
+    # At beta = 30 nothing can give v_b more than all of its weight.
+    settings=(
+        *(ExtremeOfHead2(n=16, d=16, beta=beta, end=end) for beta in (1.0, 3.0, 5.0) for end in End),
+        ExtremeOfHead2(n=16, d=16, beta=30.0, end=End.LEAST),
+    ),
+    rival=Rival[ExtremeOfHead2](
+        statement="A long key $k_a$ takes weight from $v_b$, and a negative one gives it back.",
+        source="one head, which asks for both keys",
+        predict=_if_it_asked_for_both,
+    ),
 )
 
 IDENTICAL = dataclasses.replace(
@@ -241,6 +281,12 @@ IDENTICAL = dataclasses.replace(
     statement=r"Two heads that both ask $\beta(\mu_a+\mu_b)$ have the variance of one: it is the queries, "
     "not the count.",
     source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii; practical4/2d.2",
+    resolution=0.012,
+    rival=Rival[OneOrTwoHeads](
+        statement="They have half of it.",
+        source="two independent measurements",
+        predict=lambda s: Interval.point(one_head_theory.one_head_variance(s.n, s.beta, s.variance) / 2),
+    ),
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=2, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
     ),
@@ -267,24 +313,86 @@ def _lands(key: PRNGKeyArray, setting: LandingCell) -> Float[Array, ""]:
     return jnp.where(inside_a & inside_b, 1.0, 0.0)
 
 
+CELLS = 5
+"""Along each side of the square of the output's weights on v_a and v_b."""
+
+
+def _cell(setting: LandingLaw, a: int, b: int, heads: int) -> float:
+    sides = [(side / CELLS, (side + 1) / CELLS) for side in (a, b)]
+    return theory.landing_probability(setting.n, setting.beta, heads, *sides)
+
+
+def _chances(setting: LandingLaw, heads: int) -> np.ndarray:
+    """P(number of the cell <= each number but the last), cells numbered column by column."""
+    cells = [_cell(setting, a, b, heads) for a in range(CELLS) for b in range(CELLS)]
+    return np.minimum(np.cumsum(cells)[:-1], 1.0)
+
+
+def _number_of_the_cell(key: PRNGKeyArray, setting: LandingLaw) -> Float[Array, ""]:
+    means = problem.means_of(setting.n, setting.d)
+    c = problem.output_of_heads(problem.keys_around(key, means, 0.0), means, setting.heads, setting.beta)
+    column, row = jnp.clip(jnp.floor(CELLS * c[:2]), 0.0, CELLS - 1.0)
+    return CELLS * column + row
+
+
+LANDING_LAW = Claim(
+    name="law-of-where-the-output-lands",
+    statement=r"At $\beta = 30$ the weights $(\alpha_a, \alpha_b)$ of the output fall into the cells of a square "
+    "of five by five as predicted: the largest difference of the two distribution functions is 0.",
+    source="mathematics/noisy_keys.md#where-the-output-lands; blog/two; blog/multi",
+    hypotheses={"one head or two": lambda s: s.heads in (1, 2), "n <= d": lambda s: s.n <= s.d},
+    predict=Interval.point(0.0),
+    draw=_number_of_the_cell,
+    bound=lambda s: same_law(np.arange(CELLS**2 - 1), _chances(s, s.heads)),
+    resolution=0.025,
+    settings=tuple(LandingLaw(n=16, d=16, heads=heads, beta=30.0) for heads in (1, 2)),
+    rival=Rival[LandingLaw](
+        statement="One head's output falls where two heads' does.",
+        source="the number of heads left out",
+        predict=lambda s: Interval.point(float(np.max(np.abs(_chances(s, 1) - _chances(s, 2))))),
+    ),
+    stream=one_head.SHARE_LAW,
+    chunk=problem.CHUNK,
+)
+
+
+EVENLY = 2 / (CELLS * (CELLS + 1))
+"""Of a law without humps: the cells that the weights can reach, those of the triangle, are equally likely."""
+
+
+def _landing(setting: LandingCell) -> float:
+    sides = (setting.low_a, setting.high_a), (setting.low_b, setting.high_b)
+    return theory.landing_probability(setting.n, setting.beta, setting.heads, *sides)
+
+
 LANDING = Claim(
     name="where-the-output-lands",
     statement=r"At $\beta = 30$ one head's output is $v_a$ or $v_b$; two heads' is the average or half of it.",
     source="mathematics/noisy_keys.md#where-the-output-lands; blog/two; blog/multi",
     hypotheses={"one head or two": lambda s: s.heads in (1, 2), "n <= d": lambda s: s.n <= s.d},
-    predict=lambda s: Interval.point(
-        theory.landing_probability(s.n, s.beta, s.heads, (s.low_a, s.high_a), (s.low_b, s.high_b))
-    ),
+    predict=lambda s: Interval.point(_landing(s)),
     draw=_lands,
     bound=proportion(),
-    resolution=0.03,
+    resolution=lambda s: min(0.03, 0.45 * abs(_landing(s) - EVENLY)),
     settings=tuple(
         LandingCell(
-            n=16, d=16, heads=heads, beta=30.0, low_a=a / 5, high_a=(a + 1) / 5, low_b=b / 5, high_b=(b + 1) / 5
+            n=16,
+            d=16,
+            heads=heads,
+            beta=30.0,
+            low_a=a / CELLS,
+            high_a=(a + 1) / CELLS,
+            low_b=b / CELLS,
+            high_b=(b + 1) / CELLS,
         )
         for heads in (1, 2)
-        for a in range(5)
-        for b in range(5)
+        for a in range(CELLS)
+        for b in range(CELLS - a)
+    ),
+    rival=Rival[LandingCell](
+        statement="The output is as likely to fall into one cell as into another.",
+        source="a law without humps",
+        predict=Interval.point(EVENLY),
     ),
     stream=one_head.SHARE_LAW,
     chunk=problem.CHUNK,
@@ -300,5 +408,6 @@ CLAIMS = (
     HEAD_2,
     IDENTICAL,
     IDENTICAL_HALVE,
+    LANDING_LAW,
     LANDING,
 )

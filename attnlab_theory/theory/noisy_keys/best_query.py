@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
+import scipy.special
 
 from attnlab_theory.theory.noisy_keys import moments
 from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
@@ -51,6 +52,12 @@ def query_error(n: int, variance: float, query: Query) -> float:
 def query_error_variance(n: int, variance: float, query: Query) -> float:
     """Var||c - (v_a + v_b)/2||^2 for one head with this query."""
     return moments.squared_error_variance(*_laws(n, variance, query))
+
+
+def noiseless_error(n: int, query: Query) -> float:
+    """||c - (v_a + v_b)/2||^2 for keys that are their means."""
+    scores, _, half = _laws(n, 0.0, query)
+    return float(np.sum((scipy.special.softmax(scores) - half) ** 2))
 
 
 def best_query(n: int, variance: float) -> Best:

@@ -4,7 +4,10 @@ Heads with queries Q that read the same key k_i ~ N(mu_i, Sigma_i) have the scor
 Scores can therefore be drawn in the place of keys.
 """
 
+import math
+
 import numpy as np
+import scipy.special
 from jaxtyping import Float
 
 from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
@@ -23,6 +26,18 @@ def scores_covariance(n: int, beta: float, variance: float, index: int) -> Float
     covariance = stretched_covariance(means[index], variance=variance, stretch=STRETCH if index == 0 else 0.0)
     queries = beta * np.array([[1.0, 1.0], [1.0, 0.0]]) @ means[:2]
     return queries @ covariance @ queries.T
+
+
+def both_doubt_more(n: int, beta: float, threshold: float) -> float:
+    """How much oftener both heads give key a at most `threshold` than if they were independent; no isotropic noise.
+
+    The heads ask beta (mu_a + mu_b) and beta mu_a. Each doubts where z_a, which is all that is random, lies below a
+    value of its own: both do with the smaller of the two probabilities.
+    """
+    logit = float(scipy.special.logit(threshold))
+    rest = float(np.logaddexp(beta, math.log(n - 2))), math.log(n - 1)
+    chances = [float(scipy.special.ndtr(((r + logit) / beta - 1) / math.sqrt(STRETCH))) for r in rest]
+    return min(chances) - chances[0] * chances[1]
 
 
 def product_variance(first: float, second: float, covariance: float) -> float:

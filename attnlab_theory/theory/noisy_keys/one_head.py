@@ -30,6 +30,12 @@ def one_head_variance(n: int, beta: float, variance: float) -> float:
     return float(one_head_weights(n, beta, variance).covariance[0, 0])
 
 
+def one_head_delta_variance(n: int, beta: float) -> float:
+    """The delta method's Var(alpha_a) without isotropic noise: the slope's square times the variance of z_a."""
+    weight = float(scipy.special.softmax(beta * mean_of_first(n, 2) * 2)[0])
+    return (weight * (1 - weight)) ** 2 * STRETCH * beta**2
+
+
 def ratio_deviation(beta: float, variance: float) -> float:
     """Standard deviation of z_a - z_b for one head: alpha_a / (alpha_a + alpha_b) = sigma of that normal.
 

@@ -38,6 +38,13 @@ def averaging_error_variance(n: int, beta: float, variance: float) -> float:
     return moments.squared_error_variance(*_laws(n, beta, variance))
 
 
+def error_of_one_weight(n: int, beta: float, variance: float) -> float:
+    """E (alpha_a - 1/2)^2, exactly."""
+    means, variances, _ = _laws(n, beta, variance)
+    found = moments.weight_moments(means, variances)
+    return float(found.second[0, 0] - found.first[0] + 0.25)
+
+
 def delta_method_covariance(
     weights: Float[np.ndarray, " s"], score_variances: Float[np.ndarray, " s"]
 ) -> Float[np.ndarray, "s s"]:
