@@ -47,15 +47,16 @@ def draw_figure(findings: Findings):
     attention = findings.of("attention-gradient-at-any-distance")
     linear = findings.of("linear-recurrence-gradient")
     curves = [(linear.of(linear[0].claim, gain=gain), rf"linear, $\rho = {gain}$") for gain in (1.1, 0.8)]
-    draw_against_distance(gradients, [(attention, "attention over 32 tokens, mean"), *curves])
+    draw_against_distance(gradients, curves)
     gradients.set(ylabel="norm of the Jacobian", title="Without tanh, gradients shrink or grow geometrically")
     squared = findings.of("tanh-recurrence-gradient")
     curves = [
         (squared.of(squared[0].claim, gain=gain), rf"$g = {gain}$, inputs of deviation {drive}")
         for gain, drive in ((2.0, 0.2), (1.5, 1.0), (0.9, 0.5))
     ]
-    draw_against_distance(squares, curves)
-    squares.set(ylabel="mean squared gradient", title="With tanh, the inputs decide as well as the matrix")
+    draw_against_distance(squares, [*curves, (attention, "attention over 32 tokens")])
+    squares.set(ylabel="mean squared gradient", title="Tanh layers fade or grow, attention stays level")
+    squares.legend(loc="center right")
     style.legend(figure)
     return figure
 

@@ -6,12 +6,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from attnlab_theory.attention import attention
+from attnlab_theory.attention import attention, rotary
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
 from attnlab_theory.sampling import orthonormal
-from attnlab_theory.stats import Interval, bounded, known_variance
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval, known_variance
 from attnlab_theory.theory.limits import gradients_at_distance as theory
 
 EPS = float(np.finfo(np.float32).eps)
@@ -153,37 +154,80 @@ EXPLODES = foil(
 
 
 class LookingBack(Setting):
-    """The last of n tokens of width d looks back over a distance below n."""
+    """The last of n tokens of width d looks back over a distance below n.
+
+    `deviation` is that of the scores, once they are divided by sqrt(d).
+    """
 
     n: int
     d: int
+    deviation: Traced[float]
     distance: Traced[int]
 
 
-def _gradient_in_a_value(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, ""]:
-    """Norm of the Jacobian in the value `distance` tokens before, which is a multiple of the identity."""
-    for_query, for_keys = jax.random.split(key)
-    q = jax.random.normal(for_query, (1, setting.d))
-    k = jax.random.normal(for_keys, (setting.n, setting.d))
-    # The output is linear in the values: the gradient is the same wherever it is taken.
-    slopes = jax.grad(lambda v: attention(q, k, v, scale=setting.d**-0.5)[0, 0])(jnp.zeros_like(k))
-    return slopes[setting.n - 1 - jnp.asarray(setting.distance).astype(jnp.int32), 0]
+def _projections(d: int) -> Float[Array, "three d d"]:
+    """Three orthogonal matrices, the same in every draw: on normal tokens no other would change a law."""
+    with jax.ensure_compile_time_eval():
+        keys = jax.random.split(key_for(0, "attention-gradient", "projections"), 3)
+        return jnp.stack([orthonormal(key, d, d) for key in keys])
+
+
+PROBLEMS = 2
+"""In one draw, for a variance that 2**16 draws can bear."""
+
+
+def _squared_gradient_in_a_token(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, ""]:
+    return jnp.mean(jax.vmap(lambda key: _squared_response(key, setting))(jax.random.split(key, PROBLEMS)))
+
+
+def _squared_response(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, ""]:
+    """Of the last output to a random change of one token, |J change|^2 / |change|^2, in one problem."""
+    for_tokens, for_change = jax.random.split(key)
+    x = jax.random.normal(for_tokens, (setting.n, setting.d))
+    # The one that asks has the length of the others' mean square: its scores have one deviation in every draw.
+    x = x.at[-1].multiply(setting.d**0.5 / jnp.linalg.norm(x[-1]))
+    change = jax.random.normal(for_change, (setting.d,))
+    token = setting.n - 1 - jnp.asarray(setting.distance).astype(jnp.int32)
+    for_queries, for_keys, for_values = _projections(setting.d)
+    positions = jnp.arange(float(setting.n))
+
+    def last_output(x: Float[Array, "t d"]) -> Float[Array, " d"]:
+        q = rotary(x[-1:] @ for_queries, positions[-1:])
+        k = rotary(x @ for_keys, positions)
+        # The last row of a causal layer is the one that sees all tokens.
+        return attention(setting.deviation * q, k, x @ for_values, scale=setting.d**-0.5)[0]
+
+    response = jax.jvp(last_output, (x,), (jnp.zeros_like(x).at[token].set(change),))[1]
+    return jnp.sum(response**2) / jnp.sum(change**2)
+
+
+def _through_attention(setting: LookingBack) -> float:
+    return theory.attention_squared_gradient(setting.n, setting.deviation)
+
+
+def _through_the_value(setting: LookingBack) -> float:
+    return theory.attention_squared_weight(setting.n, setting.deviation)
+
+
+def _width_band(setting: LookingBack) -> float:
+    return 2 / setting.d * _through_attention(setting)
 
 
 ATTENTION = Claim(
     name="attention-gradient-at-any-distance",
-    statement=r"The mean gradient of attention in a value is $1/n$ at every distance.",
+    statement=r"In a causal layer with rotary positions the mean squared gradient in an earlier token is the same "
+    r"at every distance, $\mathbb{E}[\alpha^2(1 + s^2(1 - 2\alpha + \sum_k\alpha_k^2))]$, to within $2/d$.",
     source="mathematics/limits.md#gradients-through-attention; ann-hw3/5.1",
-    hypotheses={"0 <= distance < n": lambda s: 0 <= s.distance < s.n},
-    predict=lambda s: Interval.point(theory.attention_norm(s.n)),
-    draw=_gradient_in_a_value,
-    bound=bounded(0.0, 1.0),
-    resolution=lambda s: 0.2 * theory.attention_norm(s.n),
-    settings=tuple(LookingBack(n=32, d=16, distance=distance) for distance in (1, 2, 4, 16, 31)),
+    hypotheses={"0 < distance < n": lambda s: 0 < s.distance < s.n, "d is even": lambda s: s.d % 2 == 0},
+    predict=lambda s: Interval.around(_through_attention(s), _width_band(s)),
+    draw=_squared_gradient_in_a_token,
+    bound=lambda s: known_variance(theory.attention_squared_gradient_variance(s.n, s.deviation) / PROBLEMS),
+    resolution=lambda s: 0.49 * (_through_attention(s) - _width_band(s) - _through_the_value(s)),
+    settings=tuple(LookingBack(n=32, d=32, deviation=0.7, distance=distance) for distance in (1, 4, 16, 31)),
     rival=Rival[LookingBack](
-        statement=r"It falls by $\rho = 0.8$ a step, as a recurrent layer's, with weights that add up to one.",
-        source="recurrence's law asked of attention; ann-hw3/5.1",
-        predict=lambda s: Interval.point(0.8**s.distance * (1 - 0.8) / (1 - 0.8**s.n)),
+        statement=r"It is $\mathbb{E}[\alpha^2]$.",
+        source="the gradient in the value alone, without that in the key",
+        predict=lambda s: Interval.point(_through_the_value(s)),
     ),
     stream="attention-gradient",
     chunk=256,
@@ -192,10 +236,10 @@ ATTENTION = Claim(
 ATTENTION_FADES = foil(
     ATTENTION,
     name="attention-gradient-fades-with-distance",
-    statement=r"The gradient of attention falls with distance at least as fast as that of a recurrent layer with "
+    statement=r"The squared gradient of attention falls with distance at least as fast as a recurrent layer's with "
     r"$\rho = 0.8$.",
     source="mathematics/limits.md#gradients-through-attention, recurrence's law asked of attention; ann-hw3/5.1",
-    predict=lambda s: Interval.at_most(theory.linear_norm(0.8, s.distance)),
+    predict=lambda s: Interval.at_most(theory.linear_norm(0.8, s.distance) ** 2),
     settings=ATTENTION.settings[-1:],
 )
 

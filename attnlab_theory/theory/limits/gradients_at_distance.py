@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from attnlab_theory.theory.noisy_keys import moments
+
 
 def _normal_mean(f: Callable[[np.ndarray], np.ndarray], deviation: float) -> float:
     """E f(x) of a normal x: by the trapezoid rule, which tanh's poles at a distance of pi / 2 leave exact."""
@@ -61,10 +63,32 @@ def linear_norm(gain: float, distance: int) -> float:
     return gain**distance
 
 
-def attention_norm(n: int) -> float:
-    """Mean norm of the Jacobian of an output in any one of n values: 1 / n at every distance.
+def attention_squared_weight(n: int, deviation: float) -> float:
+    """E[alpha^2] of one of n weights whose scores are independent N(0, deviation^2)."""
+    return _moment(n, deviation, 2)
 
-    The Jacobian in a value is its weight times the identity; weights add up to one, and without positions
-    none of n keys of one law is preferred.
+
+def attention_squared_gradient(n: int, deviation: float) -> float:
+    """Mean square response of attention's output to a change of one token that is key and value; wide tokens.
+
+    The Jacobian in token j is alpha_j W_V (I + (x_j - mean) u^T / sqrt(d)), u . x_j / sqrt(d) its score and `mean`
+    that of the tokens under the weights. For orthogonal W_V and tokens of width d with variance 1 the square of
+    its Frobenius norm over d tends to alpha_j^2 (1 + deviation^2 |x_j - mean|^2 / d), and |x_j - mean|^2 / d to
+    1 - 2 alpha_j + sum_k alpha_k^2.
     """
-    return 1 / n
+    second, third, fourth = (_moment(n, deviation, power) for power in (2, 3, 4))
+    squares = fourth + (n - 1) * _moment(n, deviation, 2, 2)
+    return second + deviation**2 * (second - 2 * third + squares)
+
+
+def attention_squared_gradient_variance(n: int, deviation: float) -> float:
+    """An estimate of the variance of |J r|^2 / |r|^2, r normal, from above: alpha^4 (1 + 2 s^2 + 3 s^4) on average.
+
+    Of the two parts of J r the one through the score is s times a normal number. Many weights are small, so that
+    |x_j - mean|^2 is about d.
+    """
+    return _moment(n, deviation, 4) * (1 + 2 * deviation**2 + 3 * deviation**4)
+
+
+def _moment(n: int, deviation: float, *powers: int) -> float:
+    return moments.weight_moment(np.zeros(n), np.full(n, deviation**2), (*powers, *(0,) * (n - len(powers))))
