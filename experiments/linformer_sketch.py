@@ -28,21 +28,21 @@ def draw_figure(findings: Findings):
     product.set_title(f"One product, $n = {sketched[0].setting['n']}$ positions")
     product.legend(loc="upper right")
 
+    same = {"n": 8, "beta": 4.0}
     for series, (claim, label) in enumerate(
         (("sketched-matrix", r"sketch, $(n+1)/r$"), ("best-rank", "best matrix of rank $r$"))
     ):
-        style.draw_predicted(matrix, findings.of(claim), "r", series=series, label=label)
-        style.draw_measured(matrix, findings.of(claim), "r", series=series)
+        style.draw_predicted(matrix, findings.of(claim, **same), "r", series=series, label=label)
+        style.draw_measured(matrix, findings.of(claim, **same), "r", series=series)
     matrix.axhline(1.0, color="#777777", linewidth=1)
-    matrix.annotate("all zeros would do as well", (4.2, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
+    matrix.annotate("zeros do as well", (14, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
     matrix.set(xscale="log", yscale="log", xlabel="rows of the sketch, or rank, $r$")
     matrix.set(ylabel=r"$\|P' - P\|_F^2 \; / \; \|P\|_F^2$")
-    matrix.set_xticks([4, 8, 16, 32, 64], ["4", "8", "16", "32", "64"])
+    matrix.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
     for ax in (product, matrix):
         ax.xaxis.set_minor_locator(ticker.NullLocator())
-    first = findings.of("sketched-matrix")[0].setting
-    matrix.set_title(rf"The whole matrix, $n = {first['n']}$, $\beta = {first['beta']:g}$")
-    matrix.legend(loc="lower left")
+    matrix.set_title(rf"The whole matrix, $n = {same['n']}$, $\beta = {same['beta']:g}$")
+    matrix.legend(loc="upper right")
 
     spectra = findings.of("spectrum-tail")
     for series, peak in enumerate(style.series_of(spectra, "peak")):

@@ -12,6 +12,7 @@ from attnlab_theory.attention import attention
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting
+from attnlab_theory.sampling import orthonormal
 from attnlab_theory.stats import Interval
 from attnlab_theory.theory.limits import lipschitz as theory
 
@@ -29,9 +30,13 @@ def distance_mixer(x: Float[Array, "t d"]) -> Float[Array, "t d"]:
     -|x_i - x_j|^2 = (2 x_i, 1) . (x_j, -|x_j|^2), up to a constant for each query: one more coordinate makes
     the scores of the real operator distances.
     """
+    return _by_distances(x, x)
+
+
+def _by_distances(x: Float[Array, "t d"], values: Float[Array, "t v"]) -> Float[Array, "t v"]:
     squares = jnp.sum(x**2, axis=1, keepdims=True)
     queries = jnp.concatenate([2 * x, jnp.ones_like(squares)], axis=1)
-    return attention(queries, jnp.concatenate([x, -squares], axis=1), x, scale=1.0)
+    return attention(queries, jnp.concatenate([x, -squares], axis=1), values, scale=1.0)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -161,4 +166,116 @@ ANYWHERE = exact_claim(
     rival=NO_STEEPER_THAN_ONE,
 )
 
-CLAIMS = (DOT_PRODUCT, CONSTANT, DISTANCE, ANYWHERE)
+
+class OffsetTokens(Setting):
+    """A token at zero, the others half at (1, offset) and half at (-1, -offset). Scores see the first axis only."""
+
+    n: int
+    offset: float
+
+
+def _seen(x: Float[Array, "t d"]) -> Float[Array, "t 1"]:
+    return x[:, :1]
+
+
+def _slope_with_offset(mixer: Callable[[Array], Array], setting: OffsetTokens) -> Scalar:
+    signs = np.array([0.0] + [1.0, -1.0] * (setting.n // 2))
+    return float(_slopes(mixer, signs[:, None] * np.array([1.0, setting.offset]))[0, 0])
+
+
+def _slope_of_all_values(key: PRNGKeyArray, setting: OffsetTokens) -> Scalar:
+    del key
+    return _slope_with_offset(lambda x: _by_distances(_seen(x), x), setting)
+
+
+def _slope_of_seen_values(key: PRNGKeyArray, setting: OffsetTokens) -> Scalar:
+    del key
+    return _slope_with_offset(lambda x: _by_distances(_seen(x), _seen(x)), setting)
+
+
+def _offset_rounding(setting: OffsetTokens) -> float:
+    return 64 * EPS * setting.n * (1 + setting.offset)
+
+
+OFFSETS = (1.0, 10.0, 100.0, 1000.0)
+
+TIED_ONLY = exact_claim(
+    name="tied-projections-alone-are-not-lipschitz",
+    statement=r"With scores $-|W(x_i - x_j)|^2$, $W = \mathrm{diag}(1, 0)$, and the tokens as values, the slope of "
+    r"self-attention grows in proportion to what the tokens differ by along the axis that $W$ ignores.",
+    source="mathematics/limits.md#tied-projections-are-not-enough",
+    hypotheses=ODD,
+    predict=lambda s: Interval.point(theory.offset_slope(s.n, s.offset)),
+    draw=_slope_of_all_values,
+    rounding=_offset_rounding,
+    settings=tuple(OffsetTokens(n=9, offset=offset) for offset in OFFSETS),
+    rival=Rival[OffsetTokens](
+        statement="What the scores ignore has no part in it.",
+        source="the claim without the offset",
+        predict=lambda s: Interval.point(theory.offset_slope(s.n, 0.0)),
+    ),
+)
+
+TIED_IS_ENOUGH = foil(
+    TIED_ONLY,
+    name="tied-projections-are-enough",
+    statement=r"Tied projections $W_Q = W_K = W$ with scores $-|W(x_i - x_j)|^2$ make self-attention Lipschitz, "
+    r"with the constant of $W = I$ times $\lVert W\rVert$.",
+    source="mathematics/limits.md#tied-projections-are-not-enough; Kim et al. 2021, read without its tied values",
+    predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
+    settings=TIED_ONLY.settings[1:],
+)
+
+TIED_VALUES = exact_claim(
+    name="tied-values-make-attention-by-distances-lipschitz",
+    statement=r"Where the values are made from $Wx$ too, the offset along the axis that $W$ ignores has no part in "
+    r"the slope, which is at most $\lVert W\rVert(4W_0((n - 1)/e) + 1)$.",
+    source="mathematics/limits.md#tied-projections-are-not-enough; Kim et al. 2021, theorem 3.2",
+    hypotheses=ODD,
+    predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
+    draw=_slope_of_seen_values,
+    rounding=_offset_rounding,
+    settings=TIED_ONLY.settings,
+    rival=NO_STEEPER_THAN_ONE,
+)
+
+
+class ProjectedCloud(Setting):
+    """n normal tokens of width d; singular values of W and U that fall evenly from `gain` to 0; a draw's number."""
+
+    n: int
+    d: int
+    gain: float
+    trial: int
+
+
+def _steepest_projected(key: PRNGKeyArray, setting: ProjectedCloud) -> Scalar:
+    for_tokens, *for_maps = jax.random.split(jax.random.fold_in(key, setting.trial), 5)
+    x = np.asarray(jax.random.normal(for_tokens, (setting.n, setting.d)), dtype=np.float64)
+    gains = np.linspace(setting.gain, 0.0, setting.d)
+    turns = [np.asarray(orthonormal(each, setting.d, setting.d), dtype=np.float64) for each in for_maps]
+    w, u = (jnp.asarray(turns[i] @ (gains[:, None] * turns[i + 1])) for i in (0, 2))
+    return float(np.max(np.sum(_slopes(lambda x: _by_distances(x @ w, x @ w @ u), x), axis=1)))
+
+
+PROJECTED = exact_claim(
+    name="tied-values-make-attention-by-distances-lipschitz-anywhere",
+    statement=r"With scores $-|W(x_i - x_j)|^2$ and values $UWx_j$ no random tokens are found where self-attention "
+    r"is steeper than $\lVert U\rVert\lVert W\rVert(4W_0((n - 1)/e) + 1)$.",
+    source="mathematics/limits.md#tied-projections-are-not-enough; Kim et al. 2021, theorem 3.2",
+    hypotheses={"n > 1": lambda s: s.n > 1},
+    predict=lambda s: Interval.at_most(s.gain**2 * theory.distance_constant(s.n)),
+    draw=_steepest_projected,
+    # The maps are orthogonal in float32, so that their norms are the gains to a few d of its eps.
+    rounding=lambda s: 64 * float(np.finfo(np.float32).eps) * s.d * s.gain**2 * theory.distance_constant(s.n),
+    settings=tuple(
+        ProjectedCloud(n=16, d=3, gain=gain, trial=trial) for gain in (0.5, 1.0, 2.0) for trial in range(2)
+    ),
+    rival=Rival[ProjectedCloud](
+        statement=r"The slope is at most $\lVert U\rVert\lVert W\rVert$ times a half.",
+        source="weights that add up to one, their own movement left out, and gains that are one half on average",
+        predict=lambda s: Interval.at_most(s.gain**2 / 2),
+    ),
+)
+
+CLAIMS = (DOT_PRODUCT, CONSTANT, DISTANCE, ANYWHERE, TIED_ONLY, TIED_IS_ENOUGH, TIED_VALUES, PROJECTED)

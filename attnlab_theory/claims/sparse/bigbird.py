@@ -332,6 +332,93 @@ FURTHEST_FOIL = foil(
     stream=FURTHEST,
 )
 
+
+class FurthestInDepth(Setting):
+    """n unit vectors of width d. Every one is to name the furthest from it, in so many layers of a window of 3."""
+
+    n: int
+    d: int
+    layers: Traced[int]
+
+
+def _from_neighbour(x: Float[Array, "n d"], step: int) -> Float[Array, "n d"]:
+    """One head of a sparse layer: every row fetches what its neighbour holds; at an end, its own."""
+    n = x.shape[0]
+    places = jnp.eye(n, dtype=x.dtype)
+    asked = jnp.clip(jnp.arange(n, dtype=jnp.int32) + step, 0, n - 1)
+    nobody = jnp.zeros((n, 0), jnp.int32)
+    return bigbird_attention(places[asked], places, x, nobody, scale=STRENGTH, block=1, window=3, global_blocks=0)
+
+
+def _furthest_of(x: Float[Array, " d"], seen: Float[Array, "k d"]) -> Float[Array, " d"]:
+    return attention(-x[None], seen, seen, scale=STRENGTH)[0]
+
+
+def _right_in_depth(key: PRNGKeyArray, s: FurthestInDepth) -> Float[Array, ""]:
+    """Vectors are handed on to both neighbours. Every row keeps the furthest it has seen."""
+    x = jax.random.normal(key, (s.n, s.d))
+    x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+
+    def layer(held: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], Array]:
+        from_left, from_right, furthest = held
+        from_left, from_right = _from_neighbour(from_left, -1), _from_neighbour(from_right, 1)
+        seen = jnp.stack([furthest, from_left, from_right], axis=1)
+        furthest = jax.vmap(_furthest_of)(x, seen)
+        return (from_left, from_right, furthest), _named_right(x, furthest)
+
+    shares = jax.lax.scan(layer, (x, x, x), length=s.n - 1)[1]
+    return shares[jnp.asarray(s.layers).astype(jnp.int32) - 1]
+
+
+def _passed_by(s: FurthestInDepth, steps: int) -> float:
+    """The share of pairs of different places that are at most so many steps apart."""
+    return theory.visible_share(s.n, 1, window=2 * min(steps, s.n - 1) + 1, global_blocks=0, random_blocks=0)
+
+
+FURTHEST_IN_DEPTH = Claim(
+    name="furthest-in-depth",
+    statement=r"After $l$ layers a window of 3 that hands the vectors on names the furthest in the rows that have "
+    r"it within $l$ places: in all of them after $n - 1$.",
+    source="mathematics/sparse.md#the-furthest-vector-in-depth; Zaheer et al. 2020, proposition 1; practical4/3g.3",
+    hypotheses={"1 <= layers < n": lambda s: 1 <= s.layers < s.n},
+    predict=lambda s: Interval.point(_passed_by(s, int(s.layers))),
+    draw=_right_in_depth,
+    bound=bounded(0.0, 1.0),
+    resolution=lambda s: 0.45 * (_passed_by(s, 2 * int(s.layers)) - _passed_by(s, int(s.layers))),
+    settings=tuple(FurthestInDepth(n=16, d=8, layers=layers) for layers in (1, 2, 4, 8, 14)),
+    rival=Rival[FurthestInDepth](
+        statement=r"It has them within $2l$ places.",
+        source="a window that moves by both of its neighbours, not by one on each side",
+        predict=lambda s: Interval.point(_passed_by(s, 2 * int(s.layers))),
+    ),
+    chunk=128,
+)
+
+
+def _right_with_a_global_block(key: PRNGKeyArray, s: FurthestInDepth) -> Float[Array, ""]:
+    """Two layers, and after each a row holds the furthest vector that it was shown."""
+    x = jax.random.normal(key, (s.n, s.d))
+    x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
+    nobody = jnp.zeros((s.n, 0), jnp.int32)
+    held = x
+    for _ in range(2):
+        held = bigbird_attention(-x, held, held, nobody, scale=STRENGTH, block=1, window=3, global_blocks=1)
+    return _named_right(x, held)
+
+
+REACH_IS_POWER = foil(
+    FURTHEST_IN_DEPTH,
+    name="whatever-is-heard-is-used",
+    statement="Two layers with a global block, which connect every pair, name the furthest vector in every row.",
+    source="mathematics/sparse.md#the-furthest-vector-in-depth; Zaheer et al. 2020, read as if reach were power; "
+    "practical4/3g.3",
+    hypotheses={"two layers": lambda s: s.layers == 2},
+    predict=Interval(0.999, 1.0),
+    draw=_right_with_a_global_block,
+    resolution=0.01,
+    settings=tuple(FurthestInDepth(n=n, d=8, layers=2) for n in (8, 16, 32)),
+)
+
 CLAIMS = (
     WINDOW_ALONE,
     ONE_GLOBAL,
@@ -343,4 +430,6 @@ CLAIMS = (
     FURTHEST,
     FURTHEST_DENSE,
     FURTHEST_FOIL,
+    FURTHEST_IN_DEPTH,
+    REACH_IS_POWER,
 )

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import scipy.special
 
 
@@ -15,6 +16,20 @@ def dot_product_slope(n: int, size: float, strength: float) -> float:
     Kim et al. 2021, theorem 3.1.
     """
     return strength * size**2 * (n - 1) / n + 1 / n
+
+
+def offset_slope(n: int, offset: float) -> float:
+    """Slope in a token at zero, the others half at (1, offset), half at (-1, -offset); scores see the first axis.
+
+    Scores -|W (x_i - x_j)|^2, W = diag(1, 0), and the tokens as values. The others together have the weight
+    alpha = (n - 1) / (e + n - 1). A step along the first axis moves the output by 2 alpha of itself along that axis
+    and by 2 alpha offset along the second; each axis keeps the token's own weight, 1 - alpha.
+
+    Source: docs/mathematics/limits.md#tied-projections-are-not-enough.
+    """
+    others = (n - 1) / (math.e + n - 1)
+    jacobian = np.array([[2 * others + 1 - others, 0.0], [2 * others * offset, 1 - others]])
+    return float(np.linalg.norm(jacobian, ord=2))
 
 
 def most_score_lost(n: int) -> float:
