@@ -25,7 +25,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Small $D$: trigonometric features vary least; else hyperbolic (small $L$) or generalized ones",
+        "Small $D$: trigonometric features vary least; else hyperbolic (small $L$) or dense exponential ones",
         columns=2,
         size=(10.4, 4.6),
     )
@@ -41,11 +41,12 @@ def draw_figure(findings: Findings):
                 axes[0].plot(
                     *points, style.MARKERS[i], color=style.COLOURS[i], markerfacecolor=face, ms=8, label=label
                 )
+    axes[0].plot([], [], "--", color="#333333", linewidth=1.2, label="with generalized for dense features")
     axes[0].plot(axis, axis, ":", color="#777777", linewidth=1, label="$D = L$")
     axes[0].set(title=rf"shade and line: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
     axes[0].grid(False)
     axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-    for series, estimator in enumerate((*SHADES, "positive")):
+    for series, estimator in enumerate((*SHADES, "positive", "generalized exponential")):
         curve = findings.of("variance-at-equal-numbers-of-features", estimator=estimator, difference_square=2.0)
         style.draw_predicted(axes[1], curve, "sum_square", series=series, label=estimator)
         style.draw_measured(axes[1], curve, "sum_square", series=series)

@@ -1,6 +1,7 @@
 """The mean of anything, to a wanted width: what a researcher needs before there is a prediction."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -79,7 +80,7 @@ def measure(
         raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
     if bound.is_exact:
         raise ValueError("an exact number is no mean of draws: call the function, or use exact_claim")
-    block = streams.blocks_of(lambda key, point: draw(key), chunk)
+    block = _sampler(draw, chunk)
     key, points = key_for(seed, "measure"), jnp.zeros(1)
     drawn: list[np.ndarray] = []
     for round_ in rounds(streams.CHUNKS_PER_BLOCK * chunk, max_draws):
@@ -94,3 +95,9 @@ def measure(
                 bound=f"{bound.name}: {bound.assumption}",
             )
     raise AssertionError("the last round returns")
+
+
+@functools.lru_cache(maxsize=16)
+def _sampler(draw: Callable[[PRNGKeyArray], Scalar], chunk: int) -> streams.Block:
+    """Compiled once for all measurements of one function."""
+    return streams.blocks_of(lambda key, point: draw(key), chunk)

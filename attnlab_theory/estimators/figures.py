@@ -1,5 +1,6 @@
 """The phase diagram of estimators, and where somebody's queries and keys fall on it. Imports matplotlib."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from attnlab_theory.report import style
 from attnlab_theory.theory.features import phase as theory
 from attnlab_theory.theory.features.estimator import Estimator
 
-SHADES = {Estimator.TRIGONOMETRIC: "#cfe3f1", Estimator.HYPERBOLIC: "#f5cdb0", Estimator.GENERALIZED: "#c9e8dd"}
-HATCHES = {Estimator.TRIGONOMETRIC: "", Estimator.HYPERBOLIC: "//", Estimator.GENERALIZED: ".."}
+SHADES = {Estimator.TRIGONOMETRIC: "#cfe3f1", Estimator.HYPERBOLIC: "#f5cdb0", Estimator.DENSE: "#c9e8dd"}
+HATCHES = {Estimator.TRIGONOMETRIC: "", Estimator.HYPERBOLIC: "//", Estimator.DENSE: ".."}
+"""Of the estimators that win somewhere: positive features and generalized exponential ones never do."""
+
 NARROWEST, WIDEST = 1e-2, 600.0
 """Ends of the axes: below, all estimators are good; beyond, their variances overflow."""
 
@@ -31,7 +34,11 @@ def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.n
         d: width of the vectors.
     """
     names = list(SHADES)
-    best = np.array([[names.index(theory.winner(total, apart, d=d)) for total in sums] for apart in differences])
+    # Only trigonometric features vary with D: all else is said by the border below which they win.
+    borders = np.array([theory.trigonometric_border(float(total), d=d) for total in sums])
+    others = np.array([names.index(theory.winner(float(total), math.inf, d=d)) for total in sums])
+    below = differences[:, None] < borders
+    best = np.where(below, names.index(Estimator.TRIGONOMETRIC), others)
     colours = ListedColormap([SHADES[names[i]] for i in range(len(names))])
     ax.pcolormesh(sums, differences, best, cmap=colours, vmin=0, vmax=2, shading="nearest", rasterized=True)
     for i, name in enumerate(names):
@@ -43,12 +50,17 @@ def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.n
 
 
 def _draw_borders(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.ndarray, "m"], *, d: int) -> None:
-    """The borders themselves, whatever the grid: where two estimators have the same variance."""
-    ax.plot(sums, [theory.trigonometric_border(float(x), d=d) for x in sums], color="#333333", linewidth=1.2)
-    corner = theory.hyperbolic_border(d=d)
-    if sums[0] < corner < sums[-1]:
-        foot = max(theory.trigonometric_border(corner, d=d), float(differences[0]))
-        ax.plot([corner, corner], [foot, differences[-1]], color="#333333", linewidth=1.2)
+    """The borders themselves, whatever the grid: where two estimators have the same variance.
+
+    Dashed: the borders if dense exponential features are left out and generalized ones take their place.
+    """
+    for other, dashes in ((Estimator.DENSE, "-"), (Estimator.GENERALIZED, "--")):
+        line = {"color": "#333333", "linewidth": 1.2, "linestyle": dashes}
+        ax.plot(sums, [theory.trigonometric_border(float(x), other, d=d) for x in sums], **line)
+        corner = theory.hyperbolic_border(other, d=d)
+        if sums[0] < corner < sums[-1]:
+            foot = max(theory.trigonometric_border(corner, other, d=d), float(differences[0]))
+            ax.plot([corner, corner], [foot, differences[-1]], **line)
     ax.set(xlim=(sums[0], sums[-1]), ylim=(differences[0], differences[-1]))
 
 
@@ -63,7 +75,7 @@ def write_map(advice: Advice, path: Path) -> None:
 
 def _map(advice: Advice) -> Figure:
     figure, (plane, errors) = style.panels(
-        f"Least predicted error on these queries and keys: {advice.chosen.estimator} features",
+        f"Least error on these queries and keys: {advice.chosen.estimator} features",
         columns=2,
         size=(11.0, 4.8),
     )
@@ -85,7 +97,7 @@ def _draw_pairs(ax: Axes, advice: Advice) -> None:
         axis.set_major_formatter("{x:g}")
         axis.set_minor_locator(NullLocator())
     best = [Patch(facecolor=SHADES[name], hatch=2 * HATCHES[name], edgecolor="#555555") for name in SHADES]
-    title = "predicted best at equal features"
+    title = "predicted best for a single pair, dashed: without dense"
     ax.legend(best, SHADES, title=title, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     ax.grid(False)
 

@@ -80,6 +80,13 @@ def test_right_answers_pass(judged, question, body):
     # Where the givens are fixed there is one case; elsewhere the full number is looked at.
     assert judgement.cases == CONTRACTS[question].examples + len(CONTRACTS[question].besides)
     assert f"on {judgement.cases} case" in text_of(judgement)
+    if question == "practical4/2c.1":
+        # The noise is chosen after the query, so that no query is too long: scores carry noise of standard
+        # deviation 1e-3 at every length, and weights near 1/2 move by 1e-3 / 4.
+        assert judgement.worst > 1e-3 / 4
+    if question == "practical4/2d.1":
+        assert ("The two queries are the same" in text_of(judgement)) == ("return q, q" in body)
+        assert bool(judgement.notes) == ("return q, q" in body)
 
 
 @pytest.mark.parametrize(
@@ -138,13 +145,6 @@ def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, bo
     assert judgement.counterexample.error > judgement.tolerance
     assert "the smallest counterexample found" in text_of(judgement)
     assert json.loads(json.dumps(judgement.as_json(), allow_nan=False))["right"] is False
-
-
-def test_noise_is_chosen_after_the_query_so_that_no_query_is_too_long(judged):
-    # Scores carry noise of standard deviation 1e-3 at every length of the query: weights near 1/2 move by 1e-3 / 4.
-    for beta in ("1e2", "1e4", "1e6"):
-        judgement = judged("practical4/2c.1", f"return {beta} * (means[a] + means[b])")
-        assert 1e-3 / 4 < judgement.worst < 1e-2
 
 
 def test_no_scale_saves_the_mean_of_two_keys():
@@ -209,13 +209,6 @@ def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
     assert "draws decide neither for the answer nor against it" in " ".join(text_of(judgement).split())
     assert judgement.as_json()["verdict"] == "INCONCLUSIVE"
     assert judgement.as_json()["right"] is False
-
-
-def test_two_equal_queries_are_right_with_a_remark(judged):
-    judgement = judged("practical4/2d.1", "q = 20 * (means[a] + means[b]); return q, q")
-    assert judgement.grade == Grade.RIGHT
-    assert "The two queries are the same" in text_of(judgement)
-    assert judged("practical4/2d.1", "return 20 * means[a], 20 * means[b]").notes == ()
 
 
 @pytest.mark.parametrize("calls", [200, 700, 1300])

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab_theory.attention import generalized_exponential_features, positive_features
+from attnlab_theory.attention import dense_exponential_features, generalized_exponential_features, positive_features
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.features.maps import MAPS
@@ -33,7 +33,7 @@ WIDTH = 16
 class OneProjection(Setting):
     """One projection of two points of width d, |x + y|^2 = sum_square and |x - y|^2 = difference_square.
 
-    `a` is the parameter of generalized exponential features, and 0 for all others.
+    `a` is the parameter of generalized exponential features, or that of dense ones along x + y; 0 for all others.
     """
 
     estimator: Estimator
@@ -46,8 +46,9 @@ class OneProjection(Setting):
 def one_projection(
     estimator: Estimator, sum_square: float, difference_square: float, d: int = WIDTH
 ) -> OneProjection:
-    """The setting in which generalized exponential features have the parameter best for this pair."""
-    a = theory.best_parameter(sum_square, d) if estimator is Estimator.GENERALIZED else 0.0
+    """The setting in which generalized and dense exponential features have the parameters best for this pair."""
+    directions = {Estimator.GENERALIZED: d, Estimator.DENSE: 1}.get(estimator)
+    a = theory.best_parameter(sum_square, directions) if directions else 0.0
     return OneProjection(estimator=estimator, d=d, sum_square=sum_square, difference_square=difference_square, a=a)
 
 
@@ -58,11 +59,19 @@ def _points(setting: OneProjection) -> tuple[Float[Array, "1 d"], Float[Array, "
     return ((total + difference) / 2)[None], ((total - difference) / 2)[None]
 
 
+def _parameters(setting: OneProjection) -> Float[Array, " d"]:
+    """One per direction; the first is that of x + y."""
+    every = jnp.full(setting.d, setting.a)
+    return every.at[1:].set(0.0) if setting.estimator is Estimator.DENSE else every
+
+
 def _features(
     setting: OneProjection, x: Float[Array, "t d"], projection: Float[Array, "m d"]
 ) -> Float[Array, "t f"]:
     if setting.estimator is Estimator.GENERALIZED:
         return generalized_exponential_features(x, projection, a=setting.a)
+    if setting.estimator is Estimator.DENSE:
+        return dense_exponential_features(x, projection, a=_parameters(setting), basis=jnp.eye(setting.d))
     return MAPS[setting.estimator](x, projection)
 
 
@@ -78,7 +87,7 @@ def _tilted(key: PRNGKeyArray, setting: OneProjection) -> tuple[Float[Array, "1 
     normal, coin, sign = jax.random.split(key, 3)
     if setting.estimator is Estimator.TRIGONOMETRIC:
         return gaussian_projection(normal, 1, setting.d), jnp.ones(())
-    a = jnp.asarray(setting.a)
+    a = _parameters(setting)
     spread = 1 - 8 * a
     x, y = _points(setting)
     mean = 2 * jnp.sqrt(1 - 4 * a) / spread * (x + y)
@@ -87,12 +96,12 @@ def _tilted(key: PRNGKeyArray, setting: OneProjection) -> tuple[Float[Array, "1 
     w = jnp.where(jax.random.bernoulli(coin), either * mean + standard / jnp.sqrt(spread), standard)
 
     def log_density(mean: Float[Array, "1 d"], spread: Array) -> Float[Array, ""]:
-        return setting.d * jnp.log(spread) / 2 - spread * jnp.sum((w - mean) ** 2) / 2
+        return jnp.sum(jnp.log(spread)) / 2 - jnp.sum(spread * (w - mean) ** 2) / 2
 
     there = log_density(mean, spread)
     if setting.estimator is Estimator.HYPERBOLIC:
         there = jnp.logaddexp(there, log_density(-mean, spread)) - math.log(2)
-    return w, 2 / (1 + jnp.exp(there - log_density(0 * mean, jnp.ones(()))))
+    return w, 2 / (1 + jnp.exp(there - log_density(0 * mean, jnp.ones_like(spread))))
 
 
 def _square(key: PRNGKeyArray, setting: OneProjection) -> Float[Array, ""]:
@@ -101,10 +110,15 @@ def _square(key: PRNGKeyArray, setting: OneProjection) -> Float[Array, ""]:
     return density * (_ratio(setting, w) - 1) ** 2
 
 
+def _in_formulas(setting: OneProjection) -> tuple[Estimator, int]:
+    """Dense features with one parameter other than 0 are generalized ones of width 1."""
+    dense = setting.estimator is Estimator.DENSE
+    return (Estimator.GENERALIZED, 1) if dense else (setting.estimator, setting.d)
+
+
 def _predicted(setting: OneProjection) -> float:
-    return theory.relative_variance(
-        setting.estimator, setting.sum_square, setting.difference_square, d=setting.d, a=setting.a
-    )
+    estimator, d = _in_formulas(setting)
+    return theory.relative_variance(estimator, setting.sum_square, setting.difference_square, d=d, a=setting.a)
 
 
 def _bound(setting: OneProjection) -> Bound:
@@ -119,7 +133,8 @@ def _square_variance(setting: OneProjection) -> float:
     """
     if setting.estimator is Estimator.TRIGONOMETRIC:
         return theory.fourth_central_moment(setting.estimator, setting.difference_square) - _predicted(setting) ** 2
-    fourth = 2 * theory.fourth_central_moment(setting.estimator, setting.sum_square, d=setting.d, a=setting.a)
+    estimator, d = _in_formulas(setting)
+    fourth = 2 * theory.fourth_central_moment(estimator, setting.sum_square, d=d, a=setting.a)
     largest = 2 * (_predicted(setting) + 1)
     return min(fourth, largest * _predicted(setting)) - _predicted(setting) ** 2
 
@@ -251,22 +266,22 @@ PHASES = dataclasses.replace(
     BREAKS,
     name="variance-at-equal-numbers-of-features",
     statement=r"At $F$ features the relative variance times $F$ is $2(\cosh D - 1)$ for trigonometric, $e^L - 1$ "
-    r"for positive, $2(\cosh L - 1)$ for hyperbolic features, and that of generalized exponential ones at their "
-    "best parameter.",
+    r"for positive, $2(\cosh L - 1)$ for hyperbolic features, and that of generalized and dense exponential ones "
+    "at their best parameters.",
     source="mathematics/features.md#which-estimator-is-best-where; Choromanski et al. 2021, lemma 2; "
-    "Likhosherstov et al. 2022; practical4/3h.3",
+    "Likhosherstov et al. 2022; Likhosherstov et al. 2023; practical4/3h.3",
     predict=lambda s: Interval.point(per_feature(s)),
     draw=lambda key, s: regions.FEATURES_PER_PROJECTION[s.estimator] * _square(key, s),
     bound=lambda s: known_variance(1.01 * regions.FEATURES_PER_PROJECTION[s.estimator] ** 2 * _square_variance(s)),
     resolution=lambda s: {1: 0.3, 2: 0.24}[regions.FEATURES_PER_PROJECTION[s.estimator]] * per_feature(s),
     rival=Rival[OneProjection](
-        statement="Positive and generalized exponential maps make two features of a projection, the others one.",
+        statement="Positive and exponential maps make two features of a projection, the others one.",
         source="numbers of features exchanged",
         predict=lambda s: Interval.point((3 - regions.FEATURES_PER_PROJECTION[s.estimator]) * _predicted(s)),
     ),
     settings=tuple(
         one_projection(e, total, difference)
-        for e in theory.ESTIMATORS
+        for e in regions.FEATURES_PER_PROJECTION
         for total in SUMS
         for difference in DIFFERENCES
     ),

@@ -254,7 +254,7 @@ def _steepest_projected(key: PRNGKeyArray, setting: ProjectedCloud) -> Scalar:
     x = np.asarray(jax.random.normal(for_tokens, (setting.n, setting.d)), dtype=np.float64)
     gains = np.linspace(setting.gain, 0.0, setting.d)
     turns = [np.asarray(orthonormal(each, setting.d, setting.d), dtype=np.float64) for each in for_maps]
-    w, u = (jnp.asarray(turns[i] @ (gains[:, None] * turns[i + 1])) for i in (0, 2))
+    w, u = (turns[i] @ (gains[:, None] * turns[i + 1]) for i in (0, 2))
     return float(np.max(np.sum(_slopes(lambda x: _by_distances(x @ w, x @ w @ u), x), axis=1)))
 
 

@@ -184,7 +184,7 @@ LOST = Claim(
     draw=_starved,
     bound=proportion(),
     # From beta = 20 on, less than half of the distance to the foil's 5 %.
-    resolution=lambda s: 0.02 if s.beta < 20 else 0.012,
+    resolution=lambda s: 0.02 if s.beta < 20 else 0.014,
     settings=tuple(
         StarvedHead(n=16, d=16, beta=beta, share=0.5) for beta in (3.0, 5.0, 10.0, 20.0, 30.0, 100.0, 1000.0)
     ),

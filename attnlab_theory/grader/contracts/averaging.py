@@ -1,11 +1,13 @@
 """practical4 2b, 2c.1 and 2d.1, cs224n 1b.ii, 1c.i and 1d.i: queries that average two values of many."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
 from attnlab_theory.grader.contract import Contract, Measurement
 from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame
@@ -26,7 +28,18 @@ SAME_QUERIES = (
     "attnlab check --question practical4/2d.2 shows."
 )
 
-_noisy = jax.jit(noisy_keys)
+
+@functools.cache
+def _noise_key() -> PRNGKeyArray:
+    return key_for(0, "practical4/2c.1")
+
+
+@jax.jit
+def _noisy(
+    key: PRNGKeyArray, number: UInt[Array, ""], means: Float[Array, "s d"], variance: Float[Array, ""]
+) -> Float[Array, "s d"]:
+    stretch = jnp.zeros(means.shape[0], means.dtype)
+    return noisy_keys(jax.random.fold_in(key, number), means, variance=variance, stretch=stretch)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,10 +85,8 @@ class Pair:
             norm = np.linalg.norm(queries, axis=1).max()
         if self.noise is not None and np.any(queries):
             norm = max(norm, SHORTEST)
-            key = key_for(self.noise, "practical4/2c.1")
-            keys = np.asarray(
-                _noisy(key, jnp.asarray(keys), variance=(NOISE / norm) ** 2, stretch=jnp.zeros(MOST_KEYS))
-            )
+            variance = np.float64((NOISE / norm) ** 2)
+            keys = np.asarray(_noisy(_noise_key(), np.uint32(self.noise), keys, variance))
         measured = worst_error(queries, keys, wanted[None], present=self.frame.n, average_heads=True)
         # Queries that differ by less than a hundredth of the longer one do not hedge.
         alike = self.heads == 2 and np.linalg.norm(queries[0] - queries[1]) <= norm / 100

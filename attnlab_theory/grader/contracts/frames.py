@@ -5,6 +5,7 @@ the simplest frame, the coordinate axes, is what a counterexample shrinks to.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ class Frame:
     reflections: tuple = ()
     """Integer vectors, each as a tuple."""
 
-    @property
+    @functools.cached_property
     def rows(self) -> np.ndarray:
         """Orthonormal to rounding, shape (n, d)."""
         full = np.eye(self.d)

@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnlab_theory.attention import attention, attention_weights
@@ -31,14 +30,13 @@ def worst_error(
         present: how many keys there are.
         average_heads: whether the queries are heads, whose outputs are averaged.
     """
-    q, k = jnp.asarray(queries), jnp.asarray(keys)
-    mask = jnp.broadcast_to(jnp.arange(len(keys)) < present, (len(queries), len(keys)))
-    weights = np.asarray(_weights(q, k, mask))
+    mask = np.broadcast_to(np.arange(len(keys)) < present, (len(queries), len(keys)))
+    weights = np.asarray(_weights(queries, keys, mask))
     weights = weights.mean(axis=0, keepdims=True) if average_heads else weights
     errors: list[float] = []
     for row, target in zip(weights, wanted, strict=True):
         values = np.where(row >= target, 1.0, -1.0)
-        c = np.asarray(_outputs(q, k, jnp.asarray(values[:, None]), mask))[:, 0]
+        c = np.asarray(_outputs(queries, keys, values[:, None], mask))[:, 0]
         c = c.mean(keepdims=True) if average_heads else c
         errors.append(float(abs(c[0 if average_heads else len(errors)] - target @ values)))
     # A NaN means that the scores overflowed; argmax finds it, and it is no small error.

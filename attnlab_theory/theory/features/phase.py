@@ -12,6 +12,7 @@ FEATURES_PER_PROJECTION = {
     Estimator.POSITIVE: 1,
     Estimator.HYPERBOLIC: 2,
     Estimator.GENERALIZED: 1,
+    Estimator.DENSE: 1,
 }
 """At equal numbers of features, trigonometric and hyperbolic ones get half the projections."""
 
@@ -19,34 +20,38 @@ FEATURES_PER_PROJECTION = {
 def variance_per_feature(estimator: Estimator, sum_square: float, difference_square: float, *, d: int) -> float:
     """Relative variance times the number of features: what estimators are compared by at equal numbers of features.
 
-    Generalized exponential features get the parameter that suits this very pair best.
+    Generalized exponential features get the parameter that suits this very pair best. So do dense ones, for which
+    only the direction of x + y matters: across it the best parameter is 0, and the variance is that of d = 1.
     """
-    a = pair.best_parameter(sum_square, d) if Estimator(estimator) is Estimator.GENERALIZED else 0.0
-    variance = pair.relative_variance(estimator, sum_square, difference_square, d=d, a=a)
-    return FEATURES_PER_PROJECTION[estimator] * variance
+    estimator = Estimator(estimator)
+    per_projection = FEATURES_PER_PROJECTION[estimator]
+    if estimator is Estimator.DENSE:
+        estimator, d = Estimator.GENERALIZED, 1
+    a = pair.best_parameter(sum_square, d) if estimator is Estimator.GENERALIZED else 0.0
+    return per_projection * pair.relative_variance(estimator, sum_square, difference_square, d=d, a=a)
 
 
 def winner(sum_square: float, difference_square: float, *, d: int) -> Estimator:
     """The estimator of least variance at equal numbers of features; of equal ones the first."""
-    return min(pair.ESTIMATORS, key=lambda e: variance_per_feature(e, sum_square, difference_square, d=d))
+    return min(FEATURES_PER_PROJECTION, key=lambda e: variance_per_feature(e, sum_square, difference_square, d=d))
 
 
-def trigonometric_border(sum_square: float, *, d: int) -> float:
-    """The D below which trigonometric features have the least variance at this L, at equal numbers of features.
+def trigonometric_border(sum_square: float, other: Estimator = Estimator.DENSE, *, d: int) -> float:
+    """The D below which trigonometric features have less variance at this L than hyperbolic and `other` ones.
 
     Theirs is 2 (cosh D - 1) per feature and grows with D; that of all others depends on L alone.
     """
-    others = (e for e in pair.ESTIMATORS if e is not Estimator.TRIGONOMETRIC)
+    others = (Estimator.HYPERBOLIC, other)
     return math.acosh(1 + min(variance_per_feature(e, sum_square, 0.0, d=d) for e in others) / 2)
 
 
-def hyperbolic_border(*, d: int) -> float:
-    """The L below which hyperbolic features have less variance than generalized exponential ones."""
+def hyperbolic_border(other: Estimator = Estimator.DENSE, *, d: int) -> float:
+    """The L below which hyperbolic features have less variance than dense, or generalized, exponential ones."""
 
     def ahead(sum_square: float) -> float:
-        hyperbolic, generalized = (
-            variance_per_feature(e, sum_square, 0.0, d=d) for e in (Estimator.HYPERBOLIC, Estimator.GENERALIZED)
+        hyperbolic, exponential = (
+            variance_per_feature(e, sum_square, 0.0, d=d) for e in (Estimator.HYPERBOLIC, other)
         )
-        return math.log(generalized / hyperbolic)
+        return math.log(exponential / hyperbolic)
 
     return float(scipy.optimize.root_scalar(ahead, bracket=(1e-3, 50.0)).root)

@@ -77,11 +77,10 @@ def test_third_moments_are_those_of_the_features(estimator):
     [
         lambda name: theory.relative_variance(name, 1.0, 0.1, d=4),
         lambda name: theory.fourth_central_moment(name, 1.0),
-        lambda name: phase.variance_per_feature(name, 1.0, 0.1, d=4),
         lambda name: theory.covariances(name, Q, KEYS),
         lambda name: theory.third_moments(name, Q, KEYS),
     ],
-    ids=["variance", "fourth", "per feature", "covariances", "third"],
+    ids=["variance", "fourth", "covariances", "third"],
 )
 def test_an_estimator_without_a_law_is_not_taken_for_another(ask):
     with pytest.raises(ValueError, match=r"must be one of trigonometric, .*, not 'dense exponential'"):
@@ -115,7 +114,28 @@ def test_the_diagonal_separates_trigonometric_from_hyperbolic_and_positive_never
             assert phase.winner(total, difference, d=16) != Estimator.POSITIVE
     assert phase.winner(0.5, 0.4, d=16) == Estimator.TRIGONOMETRIC
     assert phase.winner(0.5, 0.6, d=16) == Estimator.HYPERBOLIC
-    assert phase.winner(5.0, 9.0, d=16) == Estimator.GENERALIZED
+    assert phase.winner(5.0, 9.0, d=16) == Estimator.DENSE
+
+
+@pytest.mark.parametrize("total", [0.3, 1.0, 4.0, 9.0])
+def test_dense_features_are_generalized_ones_of_width_one_and_never_worse_than_those_of_any_width(total):
+    dense = phase.variance_per_feature(Estimator.DENSE, total, 1.0, d=16)
+    assert dense == phase.variance_per_feature(Estimator.GENERALIZED, total, 1.0, d=1)
+    assert dense == phase.variance_per_feature(Estimator.DENSE, total, 1.0, d=64)
+    widths = [phase.variance_per_feature(Estimator.GENERALIZED, total, 1.0, d=d) for d in (1, 2, 16, 64)]
+    assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("other", [Estimator.DENSE, Estimator.GENERALIZED])
+def test_at_the_borders_two_variances_are_equal(other):
+    corner = phase.hyperbolic_border(other, d=16)
+    at_corner = [phase.variance_per_feature(e, corner, 0.0, d=16) for e in (Estimator.HYPERBOLIC, other)]
+    assert at_corner[0] == pytest.approx(at_corner[1], rel=1e-9)
+    for total in (0.1, 5.0):
+        border = phase.trigonometric_border(total, other, d=16)
+        here = [phase.variance_per_feature(e, total, border, d=16) for e in (Estimator.HYPERBOLIC, other)]
+        found = phase.variance_per_feature(Estimator.TRIGONOMETRIC, total, border, d=16)
+        assert found == pytest.approx(min(here), rel=1e-9)
 
 
 def test_the_published_counterexample():
