@@ -6,6 +6,7 @@ repetitions are one compilation. Rivals are judged on the same draws, as they wo
 
 import dataclasses
 import math
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +16,20 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from attnlab_theory.claims import CLAIMS, Claim, Setting, Traced, Verdict, check, check_rivals
+from attnlab_theory.claims import CLAIMS, Claim, Setting, Traced, Verdict, check, check_rivals, judge
+from attnlab_theory.report import record
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, paired, proportion, same_law
+from attnlab_theory.stats import (
+    Interval,
+    VarianceState,
+    bounded,
+    exact,
+    known_variance,
+    normal,
+    paired,
+    proportion,
+    same_law,
+)
 from tests.tolerances import misses_allowed
 from tests.toys import Coin, coin_claim
 
@@ -163,6 +175,32 @@ COVERED = {"exact", "proportion", "bounded", "known_variance", "paired", "same_l
 def test_every_bound_that_a_claim_uses_is_tested_here():
     used = {claim.bound_at(setting).name for claim in CLAIMS for setting in claim.settings}
     assert used <= COVERED
+
+
+FIGURES = Path(__file__).parent.parent / "figures"
+COMMITTED = sorted(path for path in FIGURES.glob("*.json") if not path.name.endswith(".run.json"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_every_committed_finding_keeps_what_the_readme_promises_of_error_rates(path):
+    """Its bound is one of those above, at rates not below theirs, and its verdict is what its interval says."""
+    findings = record.read_findings(path)
+    assert sum(f.error_rate for f in findings) <= 1e-6 * (1 + 1e-9)
+    for f in findings:
+        name = f.bound.split(":")[0]
+        assert name in COVERED
+        # The last of at most a dozen looks, each of which doubles the draws, spends the least.
+        assert name == "exact" or f.error_rate / (12 * 13) >= min(RATES)
+        assert f.verdict == judge(f.predicted, f.measured, f.resolution) == f.expect
+        assert f.variance is None or f.variance.state != VarianceState.STRAINED
+        assert (f.variance is not None) == (name == "known_variance")
+        if f.rival is not None:
+            assert f.rival.verdict == Verdict.REFUTED
+
+
+def test_every_claim_has_committed_findings():
+    committed = {finding.claim for path in COMMITTED for finding in record.read_findings(path)}
+    assert committed == {claim.name for claim in CLAIMS}
 
 
 def chance_of_a_miss(bound, draws: int, chance: float, error_rate: float, values=(0.0, 1.0)) -> float:

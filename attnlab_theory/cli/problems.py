@@ -1,5 +1,6 @@
 """Commands about somebody's own problem: check, construct, leaks."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import numpy as np
 
 LONGEST = 24 * 60 * 60
@@ -48,12 +51,25 @@ class Check:
                 f"attnlab check needs {missing}; attnlab check --template HOMEWORK/QUESTION prints a start"
             )
         _refuse_time_limit(self.time_limit)
-        judged = grading.check_answer(self.answer, self.question, time_limit=self.time_limit)
+        with _bar(f"asking {self.answer}") as asked:
+            judged = grading.check_answer(self.answer, self.question, time_limit=self.time_limit, asked=asked)
         if self.json:
             print(json.dumps(judged.as_json(), indent=1, ensure_ascii=False))
         else:
             show(grading.judgement_text(judged))
         return judged.exit_code
+
+
+@contextlib.contextmanager
+def _bar(what: str) -> "Iterator[Callable[[int, int], None]]":
+    """A bar on standard error, if that is a terminal. What is given takes the number of steps done and planned."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what)
+        yield lambda done, planned: progress.update(task, completed=done, total=planned)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import difflib
 import enum
 import random
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,13 @@ def template_of(question: str) -> str:
     return template(contract_of(question))
 
 
-def check_answer(where: str, question: str, *, time_limit: float = TIME_LIMIT) -> Judgement:
+def check_answer(
+    where: str,
+    question: str,
+    *,
+    time_limit: float = TIME_LIMIT,
+    asked: Callable[[int, int], None] = lambda done, planned: None,
+) -> Judgement:
     """Judge FILE.py::FUNCTION against the contract of a question.
 
     The cases are the same on every run. Everything is computed in float64, whatever jax's setting is
@@ -153,13 +159,14 @@ def check_answer(where: str, question: str, *, time_limit: float = TIME_LIMIT) -
         where: FILE.py::FUNCTION.
         question: HOMEWORK/QUESTION.
         time_limit: seconds for the submission, its imports included.
+        asked: told after every call how many there have been, and how many there will be for a right answer.
 
     Raises:
         ValueError: if the question has no contract; as BrokenAnswer, if the submission cannot be judged.
     """
     contract = contract_of(question)
     with Submission(where, time_limit=time_limit) as submission, jax.enable_x64(True), _no_litter():
-        search = _Search(contract, submission)
+        search = _Search(contract, submission, asked)
         try:
             search.run()
         except _Stop as stop:
@@ -181,8 +188,9 @@ class _Stop(BaseException):
 class _Search:
     """What has been seen of one submission so far."""
 
-    def __init__(self, contract: Contract, submission: Submission) -> None:
-        self.contract, self.submission = contract, submission
+    def __init__(self, contract: Contract, submission: Submission, asked: Callable[[int, int], None]) -> None:
+        self.contract, self.submission, self.asked = contract, submission, asked
+        self.calls = 0
         self.errors: dict[Case, float] = {}
         self.answers: dict[Case, tuple[np.ndarray, ...]] = {}
         self.smallest: Counterexample | None = None
@@ -242,6 +250,9 @@ class _Search:
             replies = self.submission.call(*case.arguments, parts=len(case.shapes))
         except BrokenAnswer as broken:
             raise _Stop(broken) from None
+        self.calls += 1
+        # Every case is asked twice.
+        self.asked(self.calls, 2 * (self.contract.examples + len(self.contract.besides)))
         answer = tuple(reply.array for reply in replies)
         before = self.answers.setdefault(case, answer)
         if not all(np.array_equal(old, new, equal_nan=True) for old, new in zip(before, answer, strict=True)):

@@ -147,6 +147,14 @@ def test_plausible_wrong_answers_fall_with_a_counterexample(judged, question, bo
     assert json.loads(json.dumps(judgement.as_json(), allow_nan=False))["right"] is False
 
 
+def test_who_watches_is_told_of_every_call_up_to_the_last(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("def f(keys, a, b):\n    return 20 * (keys[a] + keys[b])")
+    told: list[tuple[int, int]] = []
+    check_answer(f"{path}::f", "practical4/2b", asked=lambda *call: told.append(call))
+    assert told == [(i + 1, len(told)) for i in range(len(told))]
+
+
 def test_no_scale_saves_the_mean_of_two_keys():
     # The tolerance of uw/1.3.2 is fine enough for this: over all scales the submitted answer stays four times off.
     keys = np.asarray(KEYS)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +44,13 @@ def best_single_query(n: int) -> tuple[float, float]:
     return float(np.exp(found.x)), float(found.fun)
 
 
-@functools.partial(jax.jit, static_argnames="draws")
+@functools.cache
+def _compiled() -> Callable[..., Array]:
+    # On a processor LLVM's first level, as in stats/draws.py: at level 0 the draws take four times as long.
+    options = {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" else None
+    return jax.jit(_squared_errors, static_argnames="draws", compiler_options=options)
+
+
 def _squared_errors(
     key: PRNGKeyArray,
     queries: Float[Array, "2 d"],
@@ -105,9 +112,7 @@ class StretchedPair:
             norm = max(float(np.linalg.norm(queries, axis=1).max()), SHORTEST)
         key = key_for(self.noise, "practical4/2d.2")
         variance = jnp.asarray((NOISE / norm) ** 2)
-        errors = np.asarray(
-            _squared_errors(key, *map(jnp.asarray, (queries, means, stretch, wanted)), variance, DRAWS)
-        )
+        errors = np.asarray(_compiled()(key, *map(jnp.asarray, (queries, means, stretch, wanted)), variance, DRAWS))
         beta, least = best_single_query(n)
         if not np.all(np.isfinite(errors)):
             return Measurement(error=np.inf, seen={"scores": "overflow"})
