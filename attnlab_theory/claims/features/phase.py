@@ -87,7 +87,7 @@ def _tilted(key: PRNGKeyArray, setting: OneProjection) -> tuple[Float[Array, "1 
     normal, coin, sign = jax.random.split(key, 3)
     if setting.estimator is Estimator.TRIGONOMETRIC:
         return gaussian_projection(normal, 1, setting.d), jnp.ones(())
-    a = _parameters(setting)
+    a = _parameters(setting)[None]
     spread = 1 - 8 * a
     x, y = _points(setting)
     mean = 2 * jnp.sqrt(1 - 4 * a) / spread * (x + y)
