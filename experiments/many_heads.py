@@ -28,8 +28,9 @@ def draw_figure(findings: Findings):
             ylim=(2.5e-4, 0.2),
             xlabel="number of heads, and of keys to average, $H$",
             ylabel=r"$\mathbb{E}\|c - \frac{1}{H}\sum_h v_h\|^2$",
-            xticks=[1, 2, 4, 8, 16],
-            xticklabels=["1", "2", "4", "8", "16"],
+            xlim=(1.8, 18),
+            xticks=[2, 4, 8, 16],
+            xticklabels=["2", "4", "8", "16"],
         )
     style.draw_refuted(axes[1], findings.of("many-heads-square-law"), "heads", label=r"$1/H^2$ here too")
     for ax in axes:

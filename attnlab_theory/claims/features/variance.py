@@ -16,6 +16,7 @@ from attnlab_theory.claims.claim import Claim, Rival, foil
 from attnlab_theory.claims.features import pair as problem
 from attnlab_theory.claims.features.pair import PairOfPoints, pair
 from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.sampling import hashed_normal
 from attnlab_theory.stats import Interval, known_variance, proportion
 from attnlab_theory.theory.features import variance as theory
 from attnlab_theory.theory.features.estimator import Estimator
@@ -181,7 +182,7 @@ class NaiveTest(Setting):
 
 
 def _fails(key: PRNGKeyArray, setting: NaiveTest) -> Float[Array, ""]:
-    w = jax.random.normal(key, (setting.draws, 1))
+    w = hashed_normal(key, (setting.draws, 1))
     length = jnp.asarray(setting.sum_square, w.dtype)
     phi = positive_features(jnp.sqrt(length)[None, None] / 2, w)
     products = setting.draws * phi[0] ** 2 / jnp.exp(length / 4)
