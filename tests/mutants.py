@@ -65,6 +65,8 @@ def _ways(node: ast.AST) -> Iterator[str]:
 
 def _mutated(node: Any, way: str) -> ast.AST:
     match way, node:
+        case "none", _:
+            return node
         case "constant", ast.Constant():
             return ast.Constant(1.05 * node.value)
         case "sign", ast.UnaryOp():
@@ -190,7 +192,9 @@ def _killed_by_a_test(mutant: Mutant) -> str:
     others = sorted(path for path in folder.glob("test_*.py") if path != own)
     for files in ([own] if own.exists() else [], others):
         if files:
-            code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *map(str, files)])
+            code = pytest.main(
+                ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", *map(str, files)]
+            )
             if code == pytest.ExitCode.TESTS_FAILED or code == pytest.ExitCode.INTERRUPTED:
                 return "its tests" if files == [own] else f"tests of {topic}"
     return ""
@@ -287,6 +291,14 @@ def main(sample: int | None = None, seed: int = 0, only: str = "") -> int:
     cases = [
         (m, [pair for pair in callers.get(f"{m.module}.{m.function}", []) if pair in _FINDINGS]) for m in mutants
     ]
+    # Of every topic all tests are run once without a change.
+    topics = {m.module.split(".")[2]: m.module for m in mutants}
+    controls = [(Mutant(name, "", 0, "none", 0, "none"), []) for name in topics.values()]
+    with fork.Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+        for (control, _), fate in zip(controls, pool.imap(_fate, controls), strict=True):
+            if fate:
+                print(f"{control.module} falls without a change ({fate}): nothing is judged", file=sys.stderr)
+                return 1
     fates: list[str] = []
     with fork.Pool(os.cpu_count(), maxtasksperchild=1) as pool:
         for mutant, fate in zip(mutants, pool.imap(_fate, cases), strict=True):
