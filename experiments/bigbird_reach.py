@@ -58,7 +58,7 @@ def draw_figure(findings: Findings):
         label = f"{number} global blocks" if number else "no global block"
         style.draw_predicted(task, chosen, "random_blocks", series=series, label=label)
         style.draw_measured(task, chosen, "random_blocks", series=series)
-    (dense,) = findings.of("furthest-by-one-dense-layer")
+    (dense,) = findings.of("furthest-by-one-dense-layer", blocks=16)
     task.axhline(dense.measured.centre, color="#777777", linewidth=1)
     task.annotate("dense attention", (0.0, 1.0), xytext=(2, -12), textcoords="offset points", fontsize=9)
     task.set(xlabel="random blocks per row, of 16", ylabel="rows that name the furthest vector", ylim=(0, 1.05))

@@ -122,7 +122,7 @@ NORMALISER_OF_POSITIVE = dataclasses.replace(
         source="the smallest share that a user would notice",
         predict=Interval.at_least(0.02),
     ),
-    settings=(FeatureRow(estimator=Estimator.POSITIVE, d=16, keys=64, projections=64, n=64, m=64),),
+    settings=tuple(dataclasses.replace(s, estimator=Estimator.POSITIVE) for s in BY_LENGTH),
 )
 
 WEIGHTS_INSIDE = foil(
@@ -133,7 +133,9 @@ WEIGHTS_INSIDE = foil(
     "values; practical4/3h.2",
     predict=Interval.at_most(0.01),
     draw=_some_weight_outside,
-    settings=(FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=256, n=64, m=256),),
+    settings=tuple(
+        FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=256, n=64, m=m) for m in (64, 256)
+    ),
 )
 
 CLAIMS = (NORMALISER, NORMALISER_OF_POSITIVE, WEIGHTS_INSIDE)

@@ -247,7 +247,7 @@ WITHOUT_EPS = dataclasses.replace(
     name="a-maximum-over-all-positions-cancels-without-an-eps",
     statement="Without an eps a maximum over all positions moves earlier outputs by rounding only.",
     source="mathematics/features.md#a-maximum-over-the-past",
-    settings=(CausalRow(maximum=Maximum.ALL, t=6, d=4, m=8, eps=0.0),),
+    settings=tuple(CausalRow(maximum=Maximum.ALL, t=t, d=4, m=8, eps=0.0) for t in (6, 12)),
 )
 
 ALL_POSITIONS = foil(

@@ -240,7 +240,7 @@ ATTENTION_FADES = foil(
     r"$\rho = 0.8$.",
     source="mathematics/limits.md#gradients-through-attention, recurrence's law asked of attention; ann-hw3/5.1",
     predict=lambda s: Interval.at_most(theory.linear_norm(0.8, s.distance) ** 2),
-    settings=ATTENTION.settings[-1:],
+    settings=ATTENTION.settings[-2:],
 )
 
 CLAIMS = (LINEAR, RATE, EXPLODES, ATTENTION, ATTENTION_FADES)

@@ -224,13 +224,13 @@ EQUAL_SCORES = exact_claim(
 
 FOUR_DIGITS = exact_claim(
     name="four-digits-of-x-are-enough",
-    statement=r"With $x$ rounded to four digits, $q = S x$ still averages the first two within 0.01 at $S = 10^5$.",
+    statement=r"With $x$ rounded to four digits, $q = S x$ averages the first two within 0.01 from $S = 10^4$ on.",
     source="mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework; uw/1.3.1; uw/1.3.2, the right "
     "answer as it is written down",
     predict=Interval.at_most(0.01),
     draw=_off(PAIR),
     rounding=_answer_rounding,
-    settings=(AnsweredStrength(answer=Answer.FOUR_DIGITS, strength=1e5),),
+    settings=tuple(AnsweredStrength(answer=Answer.FOUR_DIGITS, strength=strength) for strength in (1e4, 1e5, 1e6)),
     expect=Verdict.REFUTED,
 )
 

@@ -1,5 +1,6 @@
 """How far BigBird sees, layer by layer, and what one layer of it cannot do (docs/mathematics/sparse.md)."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -312,7 +313,7 @@ FURTHEST_DENSE = Claim(
     draw=_right_in_one_dense_layer,
     bound=bounded(0.0, 1.0),
     resolution=0.01,
-    settings=LAYOUTS[:1],
+    settings=tuple(dataclasses.replace(LAYOUTS[0], blocks=blocks) for blocks in (8, 16, 32)),
     rival=Rival(
         statement="It does no better than a sparse layer with two global blocks and eight random ones.",
         source="furthest-by-one-sparse-layer, at its best setting",

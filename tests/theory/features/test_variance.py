@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -237,3 +238,72 @@ def test_chance_of_failing_tends_to_the_normal_law():
     wanted = math.erfc(tolerance * math.sqrt(draws / 2) / spread)
     # Berry-Esseen's error is below 0.5 * skewness / sqrt(draws), and the skewness here below 40.
     assert abs(theory.naive_test_failure(0.1, draws, tolerance) - wanted) <= 0.5 * 40 / math.sqrt(draws)
+
+
+def test_squared_errors_of_orthogonal_blocks_by_brute_force_in_four_dimensions():
+    """The products of an orthonormal frame with a fixed direction are the coordinates of a uniform one."""
+    length, d = 0.5, 4
+    # A grid over directions in four dimensions, and the law of a projection's norm.
+    x, weights = np.polynomial.legendre.leggauss(16)
+    angle, weights = math.pi * (x + 1) / 2, math.pi / 2 * weights
+    round_, turns = 2 * math.pi * np.arange(24) / 24, np.full(24, 2 * math.pi / 24)
+    first, second, third = np.meshgrid(angle, angle, round_, indexing="ij")
+    mass = np.einsum("i,j,k->ijk", weights * np.sin(angle) ** 2, weights * np.sin(angle), turns).ravel()
+    mass /= mass.sum()
+    coordinates = np.stack(
+        [
+            np.cos(first),
+            np.sin(first) * np.cos(second),
+            np.sin(first) * np.sin(second) * np.cos(third),
+            np.sin(first) * np.sin(second) * np.sin(third),
+        ]
+    ).reshape(4, -1)
+    norms = np.linspace(0, 12, 241)
+    law = norms**3 * np.exp(-(norms**2) / 2)
+    law /= law.sum()
+    grid = np.linspace(-1, 1, 801)
+
+    def moment(power: int) -> np.ndarray:
+        """E[ratio^power] of one projection, given its coordinate."""
+        at = np.exp(power * (math.sqrt(length) * grid[:, None] * norms - length / 2)) @ law
+        return np.interp(coordinates, grid, at)
+
+    moments = np.stack([np.ones_like(coordinates), *(moment(power) for power in (1, 2, 3, 4))])
+    for m in (2, 3, 4):
+        # The moments of a sum of independent numbers, by the product of their exponential series.
+        series = np.zeros((5, mass.size))
+        series[0] = 1
+        for i in range(m):
+            terms = [moments[power, i] / math.factorial(power) for power in range(5)]
+            series = np.stack([sum(series[j] * terms[k - j] for j in range(k + 1)) for k in range(5)])
+        one, two, three, four = (mass @ series[k] * math.factorial(k) / m**k for k in (1, 2, 3, 4))
+        second = two - 2 * one + 1
+        fourth = four - 4 * three + 6 * two - 4 * one + 1
+        found = theory.squared_error_variance(theory.positive(length), m, orthogonal_in=d)
+        assert found == pytest.approx(fourth - second**2, rel=1e-3)
+
+
+def test_fixed_norms_of_an_orthogonal_frame_by_brute_force_in_three_dimensions():
+    length = 0.8
+    x, weights = np.polynomial.legendre.leggauss(24)
+    turns = 2 * math.pi * np.arange(48) / 48
+    height = np.repeat(x, 48)
+    mass = np.repeat(weights, 48) / 96
+    across = np.sqrt(1 - height**2)
+    u = np.stack([height, across * np.cos(np.tile(turns, 24)), across * np.sin(np.tile(turns, 24))])
+    ratios = np.exp(math.sqrt(3 * length) * u - length / 2)
+    for m in (1, 2, 3):
+        estimate = ratios[:m].mean(axis=0)
+        wanted = mass @ estimate**2 - (mass @ estimate) ** 2
+        assert bias.fixed_norm_variance(length, 3, m) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_the_normal_law_of_a_naive_test_has_the_variance_of_its_squares():
+    length, draws, tolerance = 1.5, 1000, 0.3
+    g = np.linspace(-14, 14, 20001)
+    chance = np.exp(-(g**2) / 2) / np.sum(np.exp(-(g**2) / 2))
+    squares = np.expm1(math.sqrt(length) * g - length / 2) ** 2
+    mean = chance @ squares
+    deviation = math.sqrt(chance @ (squares - mean) ** 2 / draws) / mean
+    wanted = 2 * scipy.stats.norm.sf(tolerance / deviation)
+    assert theory.naive_test_failure_if_normal(length, draws, tolerance) == pytest.approx(wanted, rel=1e-6)

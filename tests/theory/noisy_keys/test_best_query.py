@@ -73,3 +73,13 @@ def test_a_query_off_the_stretch_treats_both_keys_alike():
     swapped = moments.weight_moments(means, variances)
     assert swapped.first[0] == swapped.first[1]
     assert theory.query_error(n, variance, query) == moments.squared_error(swapped, half)
+
+
+@pytest.mark.parametrize("query", [theory.Query(0.0, 1.3, -0.7), theory.Query(0.0, -2.0, 0.4)])
+def test_without_noise_a_query_that_does_not_feel_the_stretch_errs_as_on_exact_keys(query):
+    error = theory.query_error(16, 0.0, query)
+    assert abs(theory.noiseless_error(16, query) - error) <= moment_atol(16)
+    weights = np.exp([query.on_a, query.on_b, *[query.on_others] * 14])
+    weights /= weights.sum()
+    wanted = (weights[0] - 0.5) ** 2 + (weights[1] - 0.5) ** 2 + 14 * weights[2] ** 2
+    assert theory.noiseless_error(16, query) == pytest.approx(wanted, rel=1e-12)

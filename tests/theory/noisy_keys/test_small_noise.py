@@ -105,3 +105,28 @@ def test_the_error_variance_is_that_of_a_chi_square_in_the_window():
     mean, spread = (f(16, 30.0, 1e-8) for f in (theory.averaging_error, theory.averaging_error_variance))
     x = theory.score_deviation(30.0, 1e-8)
     assert abs(spread / (2 * mean**2) - 1) <= 10 * x**2 + moment_atol(16) * 9 / mean**2
+
+
+@pytest.mark.parametrize(("beta", "variance"), [(2.0, 0.05), (6.0, 0.01), (40.0, 0.3)])
+def test_of_two_keys_one_weight_errs_by_the_logistic_of_a_normal(beta, variance):
+    deviation = 2 * beta * math.sqrt(variance)
+    g = np.linspace(-12, 12, 200_001)
+    chance = np.exp(-(g**2) / 2) / np.sum(np.exp(-(g**2) / 2))
+    wanted = chance @ (np.tanh(deviation * g / 2) / 2) ** 2
+    assert theory.error_of_one_weight(2, beta, variance) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 16])
+def test_of_exact_keys_one_weight_errs_by_what_it_lacks(n):
+    weight = math.exp(1.5) / (2 * math.exp(1.5) + n - 2)
+    assert theory.error_of_one_weight(n, 1.5, 0.0) == pytest.approx((weight - 0.5) ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 16])
+def test_the_band_is_as_wide_as_the_weight_of_the_other_keys(n):
+    beta, variance = 18.0, 1e-5
+    _, high = theory.delta_method_band(n, beta, variance)
+    # Exact to e^-beta: without noise the others have the weight (n - 2) / (2 e^beta + n - 2).
+    others = (high - 1) / 1.5 * theory.delta_method_error(beta, variance)
+    noise = math.exp(1.5 * variance * beta**2)
+    assert others / noise == pytest.approx((n - 2) / (2 * math.exp(beta) + n - 2), rel=1e-5)

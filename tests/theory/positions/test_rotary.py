@@ -76,3 +76,12 @@ def test_doubling_cost_approaches_the_law(base):
     exact = theory.doubling_cost(d, nearest, base)
     assert abs(exact - theory.doubling_law(base)) <= beyond + 2 * variation / (d / 2)
     assert beyond + 2 * variation / (d / 2) < theory.doubling_law(base) / 20
+
+
+@pytest.mark.parametrize("octave", [0, 3, 6])
+def test_the_envelope_is_the_largest_score_of_an_octave(octave):
+    distances = range(2**octave, 2 ** (octave + 1))
+    largest = max(theory.mean_score(16, float(distance), 100.0) for distance in distances)
+    assert theory.envelope(16, octave, 100.0) == pytest.approx(largest, rel=1e-12)
+    # At width 2 and base 1 a score is the cosine of the distance: in [8, 16) the largest is that of 13.
+    assert theory.envelope(2, 3, 1.0) == pytest.approx(np.cos(13.0), rel=1e-12)

@@ -161,3 +161,13 @@ def test_the_homeworks_solution_is_not_the_shortest():
 def test_least_routing_norm_refuses_what_it_cannot_solve():
     with pytest.raises(ValueError, match="active set"):
         theory.least_routing_norm([[1.0, 1 - 1e-12], [1 - 1e-12, 1.0]], [1, 0], 1.0)
+
+
+@pytest.mark.parametrize("beta", BETAS)
+def test_the_copy_bound_is_the_leak_times_the_farthest_value(beta):
+    b, c = beta * np.eye(2)
+    values = {"b": b, "zero": np.zeros(2), "b - c": b - c}
+    leak = 2 / (np.exp(beta**2) + 2)
+    for row, goal in ((1, "b - c"), (2, "b")):
+        farthest = max(np.linalg.norm(value - values[goal]) for value in values.values())
+        assert theory.constructed_bound(row, beta) == pytest.approx(leak * farthest, rel=rtol(beta))

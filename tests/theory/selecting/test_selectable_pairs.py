@@ -137,3 +137,9 @@ def test_three_corners_of_four_points_in_the_plane_make_half_of_the_pairs():
     exact = (4 * inside * 6 + (1 - 4 * inside) * 12) / 12
     assert least_share_of_corner_pairs(4, 2) == pytest.approx(exact, abs=0.25 / 12)
     assert least_share_of_corner_pairs(4, 2) <= exact
+
+
+@pytest.mark.parametrize("n", [1, 3, 12])
+def test_independent_normals_are_all_negative_with_a_half_each(n):
+    assert orthant(n, 0.0) == 2.0**-n
+    assert orthant(n, 1e-9) == pytest.approx(2.0**-n, rel=1e-6)
