@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.text.words import Words
 
 
 @runtime_checkable
@@ -19,7 +20,10 @@ class Vocabulary(Protocol):
         ...
 
 
-VOCABULARIES: dict[str, Callable[[Mapping[str, Any]], Vocabulary]] = {"characters": Characters.from_json}
+VOCABULARIES: dict[str, Callable[[Mapping[str, Any]], Vocabulary]] = {
+    "characters": Characters.from_json,
+    "words": Words.from_json,
+}
 """Readers of what `as_json` gives, by kind. Explicit: no discovery."""
 
 
