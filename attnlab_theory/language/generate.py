@@ -1,27 +1,36 @@
-"""Greedy generation: the likeliest next token, again and again, for many prompts in one compiled program.
+"""Generation: the next token, likeliest or drawn, again and again, for many prompts in one compiled program.
 
 The context is what the homework's is, the last `block` tokens. As long as it is the whole row, keys and values are
 kept and each token costs one step over the cache; where it would slide, or the mixer keeps nothing, every token
-costs a whole pass. Both choose the same tokens, unless two candidates are as close as rounding.
+costs a whole pass. Both choose the same tokens, unless two candidates are as close as rounding. A drawn token
+depends on the key, the number of its row and its place, and on no other row.
 """
 
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory import refuse
 from attnlab_theory.language import meshes
+from attnlab_theory.language.decode import Choosing, Greedy, Sampling, log_law
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.layers import at_least_single
 from attnlab_theory.language.models.mixing import Slot, in_slots
+from attnlab_theory.seeds import key_for
+
+MODELS_OWN = Sampling()
+"""Temperature 1, nothing cut."""
+
+Choose = Callable[[Array, Array], tuple[Array, Array]]
+"""From the number of a column and its logits to tokens and their log-probabilities."""
 
 SEGMENT = 32
 """Tokens after which the cache grows: a step looks at all of its slots, so it should not have them too early."""
@@ -73,14 +82,32 @@ def greedy(
         ValueError: if there is no prompt, a length is not one of 1 to t, a token is not in the vocabulary, steps
             or stop are out of range, the mesh has other axes, or the model's logits are no numbers.
     """
-    prompts, lengths = _checked(model, prompts, lengths, steps, stop)
-    cacheable = model.config.mixer.scored and prompts.shape[1] + steps - 1 <= model.config.block
-    program = _over_cache if cacheable else _over_whole_passes
-    if mesh is not None:
-        mesh = meshes.of_rows(mesh, at_most=len(prompts))
-        model = jax.device_put(model, NamedSharding(mesh, PartitionSpec()))
-        program = _shared_out(program, mesh)
-    return _host(program(model, prompts, lengths, steps=steps, stop=stop))
+    return _generated(model, prompts, lengths, key_for(0), Greedy(), steps=steps, stop=stop, mesh=mesh)
+
+
+def sample(
+    key: PRNGKeyArray,
+    model: GPT,
+    prompts: Int[Array | np.ndarray, "n t"],
+    lengths: Int[Array | np.ndarray, " n"],
+    *,
+    sampling: Sampling = MODELS_OWN,
+    steps: int,
+    stop: Stop | None = None,
+    mesh: Mesh | None = None,
+) -> Continuation:
+    """Tokens drawn after each prompt, `steps` times.
+
+    Args:
+        key: row i sees the same random numbers whatever the other rows are.
+        sampling: the law that tokens are drawn from; by default the model's own.
+
+    Returns:
+        Tokens and their log-probabilities under the model itself, before temperature and cuts.
+
+    Args, raises: otherwise as `greedy`.
+    """
+    return _generated(model, prompts, lengths, key, sampling, steps=steps, stop=stop, mesh=mesh)
 
 
 def greedy_uncached(
@@ -95,8 +122,44 @@ def greedy_uncached(
 
     Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `utils.sample`.
     """
+    return _generated(model, prompts, lengths, key_for(0), Greedy(), steps=steps, stop=stop, cached=False)
+
+
+def sample_uncached(
+    key: PRNGKeyArray,
+    model: GPT,
+    prompts: Int[Array | np.ndarray, "n t"],
+    lengths: Int[Array | np.ndarray, " n"],
+    *,
+    sampling: Sampling = MODELS_OWN,
+    steps: int,
+    stop: Stop | None = None,
+) -> Continuation:
+    """As `sample`, with a pass over the last `block` tokens for every new one."""
+    return _generated(model, prompts, lengths, key, sampling, steps=steps, stop=stop, cached=False)
+
+
+def _generated(
+    model: GPT,
+    prompts: Array | np.ndarray,
+    lengths: Array | np.ndarray,
+    key: PRNGKeyArray,
+    choosing: Choosing,
+    *,
+    steps: int,
+    stop: Stop | None,
+    mesh: Mesh | None = None,
+    cached: bool = True,
+) -> Continuation:
     prompts, lengths = _checked(model, prompts, lengths, steps, stop)
-    return _host(_over_whole_passes(model, prompts, lengths, steps=steps, stop=stop))
+    cacheable = cached and model.config.mixer.scored and prompts.shape[1] + steps - 1 <= model.config.block
+    program = _over_cache if cacheable else _over_whole_passes
+    if mesh is not None:
+        mesh = meshes.of_rows(mesh, at_most=len(prompts))
+        model = jax.device_put(model, NamedSharding(mesh, PartitionSpec()))
+        program = _shared_out(program, mesh)
+    rows = jnp.arange(len(prompts), dtype=jnp.uint32)
+    return _host(program(model, prompts, lengths, key, rows, steps=steps, stop=stop, choosing=choosing))
 
 
 class _Run(NamedTuple):
@@ -108,12 +171,23 @@ class _Run(NamedTuple):
     """How often the stop token must still come."""
 
 
-@functools.partial(jax.jit, static_argnames=("steps", "stop"))
-def _over_cache(model: GPT, prompts: Array, lengths: Array, *, steps: int, stop: Stop | None) -> _Run:
+@functools.partial(jax.jit, static_argnames=("steps", "stop", "choosing"))
+def _over_cache(
+    model: GPT,
+    prompts: Array,
+    lengths: Array,
+    key: PRNGKeyArray,
+    rows: Array,
+    *,
+    steps: int,
+    stop: Stop | None,
+    choosing: Choosing,
+) -> _Run:
     """Slots hold the t tokens of the filled-up prompts, then what is generated: the same slots in all rows."""
     t = prompts.shape[1]
     logits, cache = model.prefill_rows(prompts, lengths)
-    first = _chosen(_nothing(prompts.shape[0], steps, stop), jnp.int32(0), logits, stop)
+    choose = functools.partial(_next_token, choosing, key, rows)
+    first = _chosen(_nothing(prompts.shape[0], steps, stop), jnp.int32(0), logits, stop, choose)
     carry = (jnp.int32(1), first, cache)
     for end in _segments(steps - 1):
         number, run, cache = carry
@@ -124,28 +198,39 @@ def _over_cache(model: GPT, prompts: Array, lengths: Array, *, steps: int, stop:
             slot = _slot(lengths, t, number - 1, capacity)
             token = lax.dynamic_index_in_dim(run.tokens, number - 1, axis=1, keepdims=False)
             logits, cache = model.step_rows(token, slot, cache)
-            return number + 1, _chosen(run, number, logits, stop), cache
+            return number + 1, _chosen(run, number, logits, stop, choose), cache
 
         grown = tuple(in_slots(layer, capacity) for layer in cache if layer is not None)
         carry = lax.while_loop(functools.partial(_goes_on, end + 1), step, (number, run, grown))
     return carry[1]
 
 
-@functools.partial(jax.jit, static_argnames=("steps", "stop"))
-def _over_whole_passes(model: GPT, prompts: Array, lengths: Array, *, steps: int, stop: Stop | None) -> _Run:
+@functools.partial(jax.jit, static_argnames=("steps", "stop", "choosing"))
+def _over_whole_passes(
+    model: GPT,
+    prompts: Array,
+    lengths: Array,
+    key: PRNGKeyArray,
+    rows: Array,
+    *,
+    steps: int,
+    stop: Stop | None,
+    choosing: Choosing,
+) -> _Run:
     n, t = prompts.shape
+    choose = functools.partial(_next_token, choosing, key, rows)
     width = min(model.config.block, t + steps - 1)
     first = (jnp.int32(0), _nothing(n, steps, stop), jnp.pad(prompts, ((0, 0), (0, steps))))
 
     def step(carry):
-        number, run, rows = carry
+        number, run, texts = carry
         known = lengths + number
         start = jnp.maximum(known - width, 0)
-        context = jax.vmap(lambda row, at: lax.dynamic_slice_in_dim(row, at, width))(rows, start)
-        run = _chosen(run, number, model.prefill_rows(context, known - start)[0], stop)
+        context = jax.vmap(lambda row, at: lax.dynamic_slice_in_dim(row, at, width))(texts, start)
+        run = _chosen(run, number, model.prefill_rows(context, known - start)[0], stop, choose)
         token = lax.dynamic_index_in_dim(run.tokens, number, axis=1, keepdims=True)
-        rows = jax.vmap(lambda row, new, at: lax.dynamic_update_slice_in_dim(row, new, at, 0))(rows, token, known)
-        return number + 1, run, rows
+        texts = jax.vmap(lambda row, new, at: lax.dynamic_update_slice_in_dim(row, new, at, 0))(texts, token, known)
+        return number + 1, run, texts
 
     return lax.while_loop(functools.partial(_goes_on, steps), step, first)[1]
 
@@ -154,16 +239,28 @@ def _over_whole_passes(model: GPT, prompts: Array, lengths: Array, *, steps: int
 def _shared_out(program: Callable[..., _Run], mesh: Mesh) -> Callable[..., _Run]:
     """The program with a loop of its own on every device, over its share of the rows."""
 
-    @functools.partial(jax.jit, static_argnames=("steps", "stop"))
-    def run(model: GPT, prompts: Array, lengths: Array, *, steps: int, stop: Stop | None) -> _Run:
+    @functools.partial(jax.jit, static_argnames=("steps", "stop", "choosing"))
+    def run(
+        model: GPT,
+        prompts: Array,
+        lengths: Array,
+        key: PRNGKeyArray,
+        numbers: Array,
+        *,
+        steps: int,
+        stop: Stop | None,
+        choosing: Choosing,
+    ) -> _Run:
         n, missing = len(prompts), -len(prompts) % mesh.size
         # Filled up with the last row: a copy takes no longer than the row itself.
         prompts = jnp.pad(prompts, ((0, missing), (0, 0)), mode="edge")
-        lengths = jnp.pad(lengths, (0, missing), mode="edge")
+        lengths, numbers = (jnp.pad(each, (0, missing), mode="edge") for each in (lengths, numbers))
         whole, rows = PartitionSpec(), PartitionSpec("data")
-        alone = functools.partial(program, steps=steps, stop=stop)
-        shared = jax.shard_map(alone, mesh=mesh, in_specs=(whole, rows, rows), out_specs=rows, check_vma=False)
-        return jax.tree.map(lambda x: x[:n], shared(model, prompts, lengths))
+        alone = functools.partial(program, steps=steps, stop=stop, choosing=choosing)
+        shared = jax.shard_map(
+            alone, mesh=mesh, in_specs=(whole, rows, rows, whole, rows), out_specs=rows, check_vma=False
+        )
+        return jax.tree.map(lambda x: x[:n], shared(model, prompts, lengths, key, numbers))
 
     return run
 
@@ -193,14 +290,28 @@ def _goes_on(end: int, carry: tuple) -> Array:
     return (number < end) & jnp.any(run.missing > 0)
 
 
-def _chosen(run: _Run, number: Array, logits: Float[Array, "n c"], stop: Stop | None) -> _Run:
-    """The run with the likeliest tokens in column `number`; NaN chooses what is no token, and spreads."""
-    wide = at_least_single(logits)
-    top = jnp.max(wide, axis=1, keepdims=True)
-    # Not argmax: two plain reductions, so that NaN chooses a number beyond the vocabulary.
-    candidates = jnp.where(wide == top, lax.broadcasted_iota(jnp.int32, wide.shape, 1), wide.shape[1])
-    token = jnp.min(candidates, axis=1)
-    log_probability = -jnp.log(jnp.sum(jnp.exp(wide - top), axis=1)).astype(run.log_probability.dtype)
+def _next_token(
+    choosing: Choosing, key: PRNGKeyArray, rows: Array, number: Array, wide: Float[Array, "n c"]
+) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
+    """The tokens of column `number` and their log-probabilities under the model."""
+    match choosing:
+        case Greedy():
+            top = jnp.max(wide, axis=1, keepdims=True)
+            # Not argmax: two plain reductions, so that NaN chooses a number beyond the vocabulary.
+            candidates = jnp.where(wide == top, lax.broadcasted_iota(jnp.int32, wide.shape, 1), wide.shape[1])
+            return jnp.min(candidates, axis=1), -jnp.log(jnp.sum(jnp.exp(wide - top), axis=1))
+        case Sampling():
+            own = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, row), number))(rows)
+            token = jax.vmap(jax.random.categorical)(own, log_law(wide, choosing)).astype(jnp.int32)
+            return token, jnp.take_along_axis(jax.nn.log_softmax(wide, axis=1), token[:, None], axis=1)[:, 0]
+        case _:
+            assert_never(choosing)
+
+
+def _chosen(run: _Run, number: Array, logits: Float[Array, "n c"], stop: Stop | None, choose: Choose) -> _Run:
+    """The run with the next tokens in column `number`; NaN chooses what is no token, or has its probability."""
+    token, log_probability = choose(number, at_least_single(logits))
+    log_probability = log_probability.astype(run.log_probability.dtype)
     missing = run.missing
     if stop is not None:
         token = jnp.where(missing > 0, token, stop.token)

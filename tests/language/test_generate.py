@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from attnlab_theory.language import generate
-from attnlab_theory.language.generate import Stop, greedy, greedy_uncached
+from attnlab_theory.language.decode import Sampling, log_law
+from attnlab_theory.language.generate import Stop, greedy, greedy_uncached, sample, sample_uncached
 from attnlab_theory.language.models.mixers import DenseSynthesizer, Softmax
 from attnlab_theory.language.models.positions import Alibi, Learned, Rotary
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import proportion
 from tests.language.models import BLOCK, FEATURES, PAIRS, VOCABULARY, config, lively, logits, name_of, rounding
 from tests.tolerances import log_probability_atol
 
@@ -167,3 +170,46 @@ def test_bad_requests_are_refused(changes, message, unchecked_shapes):
     for run in (greedy, greedy_uncached):
         with pytest.raises(ValueError, match=message):
             run(SOFTMAX, **wanted)
+
+
+WARM = Sampling(temperature=0.8, top_p=0.9)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), WARM, Sampling(top_k=2)])
+def test_drawn_tokens_are_the_same_with_a_cache_and_without_alone_and_in_a_batch(sampling):
+    key = key_for(3, "sample")
+    cached = sample(key, SOFTMAX, PROMPTS, LENGTHS, sampling=sampling, steps=STEPS)
+    whole = sample_uncached(key, SOFTMAX, PROMPTS, LENGTHS, sampling=sampling, steps=STEPS)
+    np.testing.assert_array_equal(cached.tokens, whole.tokens)
+    np.testing.assert_allclose(cached.log_probability, whole.log_probability, atol=1e-4)
+    alone = sample(key, SOFTMAX, PROMPTS[:1], LENGTHS[:1], sampling=sampling, steps=STEPS)
+    np.testing.assert_array_equal(alone.tokens[0], cached.tokens[0])
+
+
+def test_other_keys_and_other_rows_draw_other_tokens_and_a_cold_law_the_likeliest():
+    same = np.repeat(PROMPTS[:1], 6, axis=0), np.repeat(LENGTHS[:1], 6)
+    found = sample(key_for(0, "sample"), SOFTMAX, *same, steps=STEPS)
+    assert len({tuple(row) for row in found.tokens.tolist()}) > 1
+    again = sample(key_for(1, "sample"), SOFTMAX, *same, steps=STEPS)
+    assert np.any(again.tokens != found.tokens)
+    cold = sample(key_for(0, "sample"), SOFTMAX, PROMPTS, LENGTHS, sampling=Sampling(top_k=1), steps=STEPS)
+    likeliest = greedy(SOFTMAX, PROMPTS, LENGTHS, steps=STEPS)
+    np.testing.assert_array_equal(cold.tokens, likeliest.tokens)
+    np.testing.assert_allclose(cold.log_probability, likeliest.log_probability, atol=1e-5)
+
+
+def test_first_tokens_have_the_frequencies_of_the_models_law():
+    rows = 4000
+    prompts, lengths = np.repeat(PROMPTS[:1], rows, axis=0), np.repeat(LENGTHS[:1], rows)
+    found = sample(key_for(0, "first"), SOFTMAX, prompts, lengths, sampling=WARM, steps=1)
+    logits, _ = SOFTMAX.prefill_rows(jnp.asarray(PROMPTS[:1], jnp.int32), jnp.asarray(LENGTHS[:1], jnp.int32))
+    law = np.exp(np.asarray(log_law(logits, WARM)))[0]
+    for token, chance in enumerate(law):
+        interval = proportion().interval((found.tokens[:, 0] == token).astype(float), 1e-6 / len(law))
+        assert interval.low <= chance <= interval.high
+
+
+def test_log_probabilities_of_nan_are_refused_when_drawing_too():
+    spoilt = jax.tree.map(lambda x: jnp.full_like(x, jnp.nan), SOFTMAX)
+    with pytest.raises(ValueError, match="are NaN"):
+        sample(key_for(0), spoilt, PROMPTS, LENGTHS, steps=2)

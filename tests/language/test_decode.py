@@ -1,0 +1,137 @@
+"""The law of the next token: which tokens each cut keeps, limits of the temperature, drawn frequencies."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab_theory.language.decode import Sampling, log_law
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import proportion
+
+TOKENS = 7
+LOGITS = st.lists(st.integers(-6, 6).map(lambda n: n / 2), min_size=TOKENS, max_size=TOKENS)
+"""Halves, so that ties are common."""
+EPS = float(np.finfo(np.float32).eps)
+
+
+def law_of(logits, **options) -> np.ndarray:
+    return np.exp(np.asarray(log_law(jnp.asarray(logits, jnp.float32), Sampling(**options)), np.float64))
+
+
+def tempered(logits, temperature: float = 1.0) -> np.ndarray:
+    weights = np.exp((np.asarray(logits, np.float64) - max(logits)) / temperature)
+    return weights / weights.sum()
+
+
+def falling(probabilities: np.ndarray) -> list[int]:
+    """Tokens from the likeliest on; of equally likely ones the lower number first."""
+    return sorted(range(len(probabilities)), key=lambda i: (-probabilities[i], i))
+
+
+@given(LOGITS, st.sampled_from([0.5, 0.7, 1.0, 2.0]))
+def test_a_temperature_raises_probabilities_to_its_inverse(logits, temperature):
+    np.testing.assert_allclose(
+        law_of(logits, temperature=temperature), tempered(logits, temperature), atol=32 * EPS
+    )
+
+
+@given(LOGITS, st.integers(1, TOKENS + 2))
+def test_top_k_keeps_the_k_likeliest(logits, k):
+    wanted = tempered(logits)
+    kept = falling(wanted)[:k]
+    found = law_of(logits, top_k=k)
+    assert set(np.flatnonzero(found)) == set(kept)
+    np.testing.assert_allclose(found[kept], wanted[kept] / wanted[kept].sum(), rtol=64 * EPS)
+
+
+@given(LOGITS, st.floats(0.0625, 0.984375, width=32))
+def test_top_p_keeps_the_smallest_set_with_the_mass_and_what_the_homework_keeps(logits, p):
+    wanted = tempered(logits)
+    order = falling(wanted)
+    before = np.cumsum(wanted[order]) - wanted[order]
+    if np.min(np.abs(before - p)) < 1e-5:
+        return  # At the boundary rounding decides.
+    kept = [token for token, mass in zip(order, before, strict=True) if mass < p]
+    found = law_of(logits, top_p=float(p))
+    assert set(np.flatnonzero(found)) == set(kept)
+    assert wanted[kept].sum() >= p - 1e-5
+    assert wanted[kept[:-1]].sum() < p
+    # The homework sorts upwards and drops what has a mass of at most 1 - p up to and with it.
+    upwards = order[::-1]
+    dropped = [t for t, mass in zip(upwards, np.cumsum(wanted[upwards]), strict=True) if mass <= 1 - p]
+    assert set(kept) == set(range(TOKENS)) - set(dropped)
+
+
+@given(LOGITS, st.floats(0.0625, 1.0, width=32))
+def test_min_p_keeps_a_share_of_the_likeliest(logits, share):
+    wanted = tempered(logits)
+    limit = float(share) * wanted.max()
+    if np.min(np.abs(wanted - limit)[wanted < wanted.max()], initial=1.0) < 1e-5:
+        return
+    assert set(np.flatnonzero(law_of(logits, min_p=float(share)))) == set(np.flatnonzero(wanted >= limit - 1e-9))
+
+
+@given(LOGITS)
+def test_at_a_temperature_near_zero_the_likeliest_share_everything(logits):
+    top = np.flatnonzero(np.asarray(logits) == max(logits))
+    found = law_of(logits, temperature=1e-4)
+    np.testing.assert_allclose(found[top], 1 / len(top), rtol=32 * EPS)
+    assert np.all(np.delete(found, top) == 0)
+
+
+@given(LOGITS)
+def test_cuts_that_cut_nothing_leave_the_model_alone(logits):
+    np.testing.assert_array_equal(law_of(logits, top_p=1.0, min_p=0.0), law_of(logits))
+    np.testing.assert_allclose(law_of(logits, top_k=TOKENS), law_of(logits), rtol=32 * EPS)
+
+
+def test_cuts_follow_one_another_and_look_at_what_is_left():
+    logits = np.log([0.5, 0.25, 0.15, 0.1])
+    # Of the first two, renormalised to 2/3 and 1/3, the first alone has a mass of 0.6; of all four it has not.
+    assert list(np.flatnonzero(law_of(logits, top_k=2, top_p=0.6))) == [0]
+    assert list(np.flatnonzero(law_of(logits, top_p=0.6))) == [0, 1]
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.7}, {"top_p": 0.9}, {"temperature": 0.7, "top_k": 3}])
+def test_drawn_tokens_have_the_frequencies_of_the_law(options):
+    logits = jnp.asarray([1.0, 0.2, -0.3, 0.9, -1.5], jnp.float32)
+    law = log_law(logits, Sampling(**options))
+    drawn = np.asarray(jax.random.categorical(key_for(0, "decode"), law, shape=(20_000,)))
+    # Twenty proportions in this file: together they raise a false alarm once in a million seeds.
+    for token in range(5):
+        interval = proportion().interval((drawn == token).astype(float), 1e-6 / 20)
+        assert interval.low <= math.exp(float(law[token])) <= interval.high
+
+
+def test_every_row_has_a_law_of_its_own_and_nan_stays_in_its_row():
+    logits = jnp.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0], [0.0, math.nan, 1.0]], jnp.float32)
+    found = np.asarray(log_law(logits, Sampling(top_k=2, top_p=0.9, min_p=0.1)))
+    assert np.all(np.isfinite(found[:2]) == [[False, True, True], [True, True, False]])
+    assert np.all(np.isnan(found[2]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"temperature": 0.0}, "above 0 and finite, not 0.0; 0 is Greedy"),
+        ({"temperature": -1.0}, "above 0"),
+        ({"temperature": math.nan}, "above 0"),
+        ({"temperature": math.inf}, "finite"),
+        ({"top_k": 0}, "top_k must be a whole number of at least 1, not 0"),
+        ({"top_k": 1.5}, "top_k must be a whole number"),
+        ({"top_p": 0.0}, "top_p must be above 0 and at most 1, not 0.0"),
+        ({"top_p": 1.1}, "top_p"),
+        ({"top_p": math.nan}, "top_p"),
+        ({"min_p": -0.1}, "min_p must lie between 0 and 1"),
+        ({"min_p": 1.5}, "min_p"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_numbers_out_of_range_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        Sampling(**options)
