@@ -73,7 +73,7 @@ def _failure_band(setting: FeatureRow) -> Interval:
 
 
 BY_LENGTH = tuple(
-    FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=64, n=n, m=64) for n in (4, 16, 64)
+    FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=64, n=n, m=64) for n in (8, 16, 64)
 )
 BY_PROJECTIONS = tuple(
     FeatureRow(estimator=Estimator.TRIGONOMETRIC, d=16, keys=64, projections=64, n=64, m=m) for m in (16, 32, 64)

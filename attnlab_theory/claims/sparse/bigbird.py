@@ -282,7 +282,7 @@ def _own_share(s: FurthestTask) -> float:
 LAYOUTS = tuple(
     FurthestTask(blocks=16, block=1, d=8, window=3, global_blocks=global_blocks, random_blocks=links)
     for global_blocks in (0, 2)
-    for links in (0, 2, 4, 8)
+    for links in (0, 2, 4, 6)
 )
 
 FURTHEST = Claim(
