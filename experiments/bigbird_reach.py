@@ -43,7 +43,7 @@ def draw_figure(findings: Findings):
         Findings(f.times(f.setting["blocks"]) for f in findings.of(claim, random_blocks=links))
         for claim, links in (("window-heard", 0), ("random-heard", 1))
     )
-    for series, (chosen, label) in enumerate(((alone, "window alone"), (linked, "and 1 random link: at most"))):
+    for series, (chosen, label) in enumerate(((alone, "window alone"), (linked, "and 1 random link"))):
         style.draw_predicted(heard, chosen, "layers", series=series, label=label)
         style.draw_measured(heard, chosen, "layers", series=series)
     rivals = [f.rival.predicted.low * f.setting["blocks"] for f in linked if f.rival is not None]
