@@ -16,6 +16,11 @@ def test_a_sliding_window_is_linear_beyond_its_block():
     assert mixers.sliding_mixing(16, 8, window=1, least_block=16) == layers.mixing(16, 8)
 
 
+def test_a_window_wider_than_the_least_block_makes_blocks_of_its_width_less_one():
+    # 96 queries in blocks of 32 meet 64 keys each: two products of 2 * 96 * 64 * 8 operations.
+    assert mixers.sliding_mixing(96, 8, window=33, least_block=16) == 2 * 2 * 96 * 64 * 8
+
+
 def test_synthesizers_save_the_scores_and_nothing_else():
     assert mixers.synthesizer_mixing(32, 8, 4, Synthesizer.RANDOM) == layers.mixing(32, 8) // 2
     assert mixers.synthesizer_mixing(32, 8, 8, Synthesizer.FACTORISED) == layers.mixing(32, 8)
