@@ -82,7 +82,10 @@ def _mutated(node: Any, way: str) -> ast.AST:
 
 
 def _no_number(tree: ast.Module) -> set[int]:
-    """Constants that count or choose: indices, shapes, defaults of ranges. 5 % of them is no other formula."""
+    """Constants that count, choose or say how finely to compute: indices, shapes, grids, brackets, tolerances.
+
+    5 % of such a one is no other formula.
+    """
     left: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
@@ -96,11 +99,16 @@ def _no_number(tree: ast.Module) -> set[int]:
                 "np.ones",
                 "np.full",
                 "np.tile",
+                "np.linspace",
+                "np.arange",
                 "np.polynomial.legendre.leggauss",
             }:
                 left |= {id(inner) for argument in node.args for inner in ast.walk(argument)}
             for keyword in node.keywords:
-                if keyword.arg in {"axis", "axes", "ndmin", "dtype", "ord", "ddof", "size"}:
+                if keyword.arg in {
+                    *("axis", "axes", "ndmin", "dtype", "ord", "ddof", "size", "dx"),
+                    *("bracket", "bounds", "epsabs", "epsrel", "limit", "xtol", "options"),
+                }:
                     left |= {id(inner) for inner in ast.walk(keyword.value)}
         if isinstance(node, ast.FunctionDef):
             left |= {id(inner) for part in (node.args, *node.decorator_list) for inner in ast.walk(part)}

@@ -77,3 +77,24 @@ def test_the_relative_variance_of_one_step_is_that_of_draws():
     assert gradients_at_distance.relative_variance(gain, drive, d, 1) == pytest.approx(relative, rel=2e-2)
     steps = [1 + gradients_at_distance.relative_variance(gain, drive, d, distance) for distance in (1, 3)]
     assert steps[1] == pytest.approx(steps[0] ** 3)
+
+
+@pytest.mark.parametrize("deviation", [0.3, 0.7, 1.5])
+def test_of_two_tokens_the_gradient_is_an_integral_over_one_normal(deviation):
+    g = np.linspace(-12, 12, 100_001)
+    chance = np.exp(-(g**2) / 2) / np.sum(np.exp(-(g**2) / 2))
+    alpha = 1 / (1 + np.exp(-np.sqrt(2) * deviation * g))
+    squares = alpha**2 + (1 - alpha) ** 2
+    wanted = chance @ (alpha**2 * (1 + deviation**2 * (1 - 2 * alpha + squares)))
+    assert gradients_at_distance.attention_squared_gradient(2, deviation) == pytest.approx(wanted, rel=1e-9)
+    assert gradients_at_distance.attention_squared_weight(2, deviation) == pytest.approx(
+        chance @ alpha**2, rel=1e-9
+    )
+    fourth = chance @ alpha**4 * (1 + 2 * deviation**2 + 3 * deviation**4)
+    assert gradients_at_distance.attention_squared_gradient_variance(2, deviation) == pytest.approx(
+        fourth, rel=1e-9
+    )
+
+
+def test_scores_without_deviation_give_equal_weights_and_no_way_through_the_score():
+    assert gradients_at_distance.attention_squared_gradient(8, 0.0) == pytest.approx(1 / 64, rel=1e-9)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.optimize
 
 from attnlab_theory.theory.limits import hopfield
 
@@ -71,3 +72,12 @@ def test_the_variance_is_that_of_independent_powers():
 
 def test_the_classical_capacity_is_a_seventh_of_the_width():
     assert hopfield.classical_capacity(1000) == 138
+
+
+@pytest.mark.parametrize("r", [0.1, 0.5, 2.0])
+def test_the_rate_of_the_capacity_is_the_least_exponent_of_the_mean_power(r):
+    found = scipy.optimize.minimize_scalar(
+        lambda t: -(r * (t - 1) + math.log1p(-(t**2)) / 2), bounds=(0.0, 1 - 1e-12), method="bounded",
+        options={"xatol": 1e-10},
+    )  # fmt: skip
+    assert hopfield.capacity_rate(r) == pytest.approx(found.fun, rel=1e-8)

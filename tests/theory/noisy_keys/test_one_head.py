@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 
 from attnlab_theory.theory.noisy_keys import moments
 from attnlab_theory.theory.noisy_keys import one_head as theory
@@ -53,3 +54,13 @@ def test_the_variance_of_one_head_tends_to_that_of_a_coin():
     variances = [theory.one_head_variance(N, beta, 0.0) for beta in (2.0, 5.0, 10.0, 50.0, 1000.0)]
     assert variances == sorted(variances)
     assert variances[-1] < 0.25 < variances[-1] + 1e-3
+
+
+@pytest.mark.parametrize(("n", "beta"), [(4, 0.5), (16, 2.0), (16, 6.0)])
+def test_the_delta_methods_variance_is_the_squared_slope_of_the_weight(n, beta):
+    def weight(score: float) -> float:
+        return math.exp(score) / (math.exp(score) + math.exp(beta) + n - 2)
+
+    slope = (weight(beta + 1e-5) - weight(beta - 1e-5)) / 2e-5
+    # The score of the stretched key has variance beta^2 / 2.
+    assert theory.one_head_delta_variance(n, beta) == pytest.approx(slope**2 * beta**2 / 2, rel=1e-6)
