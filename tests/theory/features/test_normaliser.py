@@ -51,3 +51,15 @@ def test_the_chance_is_that_of_simulated_rows():
     simulated = float(np.mean(total <= 0))
     found, _ = theory.not_positive(q, keys, m=m)
     assert found == pytest.approx(simulated, abs=6 * 0.5 / math.sqrt(rows))
+
+
+@pytest.mark.parametrize("m", [6, 40])
+def test_the_correction_is_edgeworths_for_the_skewness_of_a_mean(m):
+    keys = np.stack([KEY, np.array([0.5, -0.1, -0.6])])
+    second, third = theory.cumulants(Q, keys)
+    skewness = third / second**1.5 / m**0.5
+    z = -((m / second) ** 0.5)
+    wanted = scipy.stats.norm.cdf(z) - skewness / 6 * (z**2 - 1) * scipy.stats.norm.pdf(z)
+    found, correction = theory.not_positive(Q, keys, m=m)
+    assert found == pytest.approx(max(wanted, 0.0), rel=1e-9)
+    assert correction == pytest.approx(abs(wanted - scipy.stats.norm.cdf(z)), rel=1e-9)

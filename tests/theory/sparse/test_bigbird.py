@@ -82,3 +82,14 @@ def test_visible_share_counts_pairs(global_blocks, random_blocks):
     pairs = seen * block**2 - blocks * block
     found = bigbird.visible_share(blocks, block, window=3, global_blocks=global_blocks, random_blocks=random_blocks)
     assert found == pairs / (24 * 23)
+
+
+def test_after_one_layer_meetings_and_ends_take_off_what_the_document_says():
+    # With two links: five blocks of the law, ten pairs that are one with chance 1/59, five steps that lead over an
+    # end with chance 1/64.
+    assert bigbird.share_heard(64, 2, 1) == pytest.approx(((5 - 10 / 59 - 5 / 64) / 64, 5 / 64))
+
+
+@pytest.mark.parametrize("blocks", [4, 100])
+def test_one_global_block_takes_exactly_two_layers(blocks):
+    assert bigbird.global_layers(blocks, 3, 1) == 2
