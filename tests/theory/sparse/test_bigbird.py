@@ -93,3 +93,8 @@ def test_after_one_layer_meetings_and_ends_take_off_what_the_document_says():
 @pytest.mark.parametrize("blocks", [4, 100])
 def test_one_global_block_takes_exactly_two_layers(blocks):
     assert bigbird.global_layers(blocks, 3, 1) == 2
+
+
+def test_a_window_that_shows_everything_takes_one_layer_and_one_block_more_takes_two():
+    assert bigbird.global_layers(21, 41, 1) == 1
+    assert bigbird.global_layers(22, 41, 1) == 2
