@@ -114,7 +114,8 @@ def _attend_and_keep(plan: _Plan, q: Array, k: Array, v: Array, scale: Array):
     return _attend(plan, q, k, v, scale), (q, k, v, scale)
 
 
-def _pull_back(plan: _Plan, kept: tuple[Array, ...], d_o: Array):
+def _pull_back(plan: _Plan, kept: tuple[Any, ...], d_o: Array):
+    # Arrays, and a scale that jax may hand back as a literal.
     return _one_by_one(_backward, plan)(*kept, d_o)
 
 
