@@ -61,7 +61,7 @@ def _far_from_law(setting: ShareLaw) -> Interval:
     return Interval.point(float(np.max(np.abs(others - _law(setting.beta)))))
 
 
-BIN_HYPOTHESES = {
+WITHOUT_NOISE = {
     "n <= d": lambda s: s.n <= s.d,
     "beta > 0": lambda s: s.beta > 0,
 }
@@ -71,7 +71,7 @@ SHARE_LAW = Claim(
     statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ is logit-normal, $\sigma(\beta g/\sqrt{2})$ as "
     r"$a \to 0$: the largest difference of the two distribution functions is 0.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses=BIN_HYPOTHESES,
+    hypotheses=WITHOUT_NOISE,
     predict=Interval.point(0.0),
     draw=_drawn_share,
     bound=lambda s: same_law(SHARES, _law(s.beta)),
@@ -101,7 +101,7 @@ SHARE_BINS = Claim(
     statement=r"The share $\alpha_a/(\alpha_a+\alpha_b)$ has two humps beyond $\beta = 2$ and is a coin flip in "
     r"the end: each fifth of $[0, 1]$ is as likely as under $\sigma(\beta g/\sqrt{2})$.",
     source="mathematics/noisy_keys.md#one-head-gambles; cs224n/1c.ii; practical4/2c.2; blog/variance",
-    hypotheses={**BIN_HYPOTHESES, "a range": lambda s: s.low < s.high},
+    hypotheses={**WITHOUT_NOISE, "a range": lambda s: s.low < s.high},
     predict=lambda s: Interval.point(
         theory.logit_normal_probability(s.low, s.high, theory.ratio_deviation(s.beta, 0.0))
     ),
