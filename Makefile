@@ -39,11 +39,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[report]'
+	$(INSTALL) -e '.[report,bpe]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[report,test]'
+	$(INSTALL) -e '.[report,bpe,test]'
 	@touch $@
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int32
@@ -21,6 +21,9 @@ class Words:
 
     words: tuple[str, ...]
     """All words of the vocabulary, without the marks."""
+    pad: ClassVar[int] = PAD_ID
+    bos: ClassVar[int] = BOS_ID
+    eos: ClassVar[int] = EOS_ID
 
     def __post_init__(self) -> None:
         if len(set(self.words)) != len(self.words):
@@ -92,6 +95,10 @@ class Words:
         """The same between BOS and EOS: what a model reads."""
         return np.concatenate([[BOS_ID], self.encode(sentence), [EOS_ID]]).astype(np.int32)
 
+    def encode_text(self, text: str) -> Int32[np.ndarray, " words"]:
+        """The same of words between spaces."""
+        return self.encode(text.split())
+
     def decode(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """The words of these numbers; marks are written as such.
 
@@ -110,6 +117,10 @@ class Words:
         words = self.decode(ids)
         words = words[: words.index(EOS)] if EOS in words else words
         return [word for word in words if word not in (BOS, PAD)]
+
+    def decode_text(self, ids: Iterable[SupportsIndex]) -> str:
+        """The same as one text."""
+        return " ".join(self.decode_sentence(ids))
 
     @functools.cached_property
     def _numbers(self) -> dict[str, int]:
