@@ -17,6 +17,24 @@ class Schedule(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Constant:
+    """The same rate at every step.
+
+    Raises:
+        ValueError: if the rate is not positive.
+    """
+
+    always: float
+
+    def __post_init__(self) -> None:
+        refuse.not_positive(always=self.always)
+
+    def rate(self, step: int, tokens: int) -> float:
+        """The rate, whatever the step."""
+        return self.always
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Cosine:
     """Warm up in a straight line, then half a cosine down to a floor, where it stays.
 

@@ -1,7 +1,7 @@
 """Training any model that knows its loss: a generator of states and metrics.
 
 A step is one update from one batch, however many micro-batches the batch is cut into: their summed losses are
-divided by the targets of the whole batch, so that length-sorted, packed and plain batches have one gradient. All
+divided by the weight of the whole batch, so that length-sorted, packed and plain batches have one gradient. All
 that is random follows from the seed and the step, all data from the seed and the epoch: a run that goes on from a
 saved state computes the same bits as one that was never stopped.
 """
@@ -55,7 +55,7 @@ class Optimizer:
     decay: float = 0.1
     """Of all parameters but biases (`Model.decayed`), times the learning rate."""
     clip: float = 1.0
-    """Longest gradient, over all parameters."""
+    """Longest gradient, over all parameters; infinite: any length."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
@@ -67,11 +67,12 @@ class Optimizer:
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
         """From gradients to steps of unit learning rate, uphill."""
-        return optax.chain(
-            optax.clip_by_global_norm(self.clip),
-            optax.scale_by_adam(*self.betas, eps=self.epsilon),
-            optax.add_decayed_weights(self.decay, mask=model.decayed()),
-        )
+        steps = [optax.scale_by_adam(*self.betas, eps=self.epsilon)]
+        if math.isfinite(self.clip):
+            steps.insert(0, optax.clip_by_global_norm(self.clip))
+        if self.decay:
+            steps.append(optax.add_decayed_weights(self.decay, mask=model.decayed()))
+        return optax.chain(*steps)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -163,9 +164,9 @@ def train(
     before = time.perf_counter()
     for epoch in range(state.epoch, training.epochs):
         for number, batch in enumerate(itertools.islice(epochs(epoch), skipped, None), skipped + 1):
-            rate, targets = training.schedule.rate(step, tokens), batch.targets
+            rate, targets, weight = training.schedule.rate(step, tokens), batch.targets, batch.weight
             key = jax.random.fold_in(key_for(training.seed, "dropout"), step)
-            share = np.float32(1 / max(targets, 1))
+            share = np.float32(1 / weight if weight > 0 else 1)
             for stack in _stacks(training.split(batch), by_rows):
                 total = _accumulate(model, total, stack, share, key, precision=training.precision)
             model, moments, total, report = _update(

@@ -83,7 +83,7 @@ class Labelled(NamedTuple):
     def targets(self):
         return int(np.count_nonzero(self.label))
 
-    documents = targets
+    documents = weight = targets
 
     @property
     def places(self):

@@ -1,19 +1,21 @@
 """Batches of token sequences: in file order, sorted by length, or packed, with the same total gradient.
 
-The loss of a batch is the sum over its targets divided by `Batch.targets`; y = PAD is no target. Where the sums of
-micro-batches are divided by the count of the whole batch, their gradients add up to the gradient of the batch.
+The loss of a batch is the sum over its targets divided by `Batch.weight`; y = PAD is no target, unless weights say
+what is one. Where the sums of micro-batches are divided by the weight of the whole batch, their gradients add up to
+the gradient of the batch.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Int, Int32
+from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from attnlab_theory import refuse
 from attnlab_theory.language.text.characters import PAD_ID
 
 Numbers = Int32[np.ndarray, "b t"] | Int32[Array, "b t"]
+Weights = Float32[np.ndarray, "b t"] | Float32[Array, "b t"]
 
 
 class Batch(NamedTuple):
@@ -27,11 +29,27 @@ class Batch(NamedTuple):
     """Which document of its row a token belongs to, from 1, 0 where nothing is; None: one document per row."""
     positions: Numbers | None = None
     """Places within the document, from 0; None: places within the row."""
+    weights: Weights | None = None
+    """What the loss of each target counts, 0 where none is; None: 1, and PAD is no target."""
+
+    @property
+    def is_target(self) -> Bool[np.ndarray, "b t"]:
+        """Where the loss counts."""
+        return np.asarray(self.y) != PAD_ID if self.weights is None else np.asarray(self.weights) > 0
 
     @property
     def targets(self) -> int:
-        """How many tokens the loss is a mean over."""
-        return int(np.count_nonzero(self.y))
+        """How many tokens the loss looks at."""
+        return int(np.count_nonzero(self.is_target))
+
+    @property
+    def weight(self) -> float:
+        """What the summed loss is divided by."""
+        return (
+            float(self.targets)
+            if self.weights is None
+            else float(np.sum(np.asarray(self.weights), dtype=np.float64))
+        )
 
     @property
     def places(self) -> int:
@@ -41,7 +59,7 @@ class Batch(NamedTuple):
     @property
     def lengths(self) -> Int[np.ndarray, "b"]:
         """For every row the place of its last target, plus one: what lies behind bears on no loss."""
-        real = np.asarray(self.y) != PAD_ID
+        real = self.is_target
         return np.where(real.any(axis=1), real.shape[1] - np.argmax(real[:, ::-1], axis=1), 0)
 
     @property
@@ -63,9 +81,7 @@ class Batch(NamedTuple):
         return self._each(lambda part: np.pad(part, ((0, missing), (0, 0))))
 
     def _each(self, change: Callable[[Any], Any]) -> "Batch":
-        segments = None if self.segments is None else change(self.segments)
-        positions = None if self.positions is None else change(self.positions)
-        return Batch(change(self.x), change(self.y), segments, positions)
+        return Batch(*(None if part is None else change(part) for part in self))
 
 
 def in_file_order(examples: Batch, size: int, *, fill: bool = False) -> Iterator[Batch]:
@@ -207,4 +223,8 @@ def _laid_out(examples: Batch, layout: list[list[int]], count: int, width: int) 
     y[to] = examples.y[documents[token], place]
     segments[to] = numbers[token]
     positions[to] = place
-    return Batch(x, y, segments, positions)
+    weights = None
+    if examples.weights is not None:
+        weights = np.zeros((count, width), np.float32)
+        weights[to] = examples.weights[documents[token], place]
+    return Batch(x, y, segments, positions, weights)

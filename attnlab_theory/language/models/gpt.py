@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.corpora.batches import Batch
-from attnlab_theory.language.models import gpt2
+from attnlab_theory.language.models import gpt2, losses
 from attnlab_theory.language.models.block import Block
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.layers import (
@@ -99,14 +99,32 @@ class GPT(eqx.Module):
         return self._logits(self._through(tokens, where, key)[0])
 
     def summed_loss(self, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
-        """Minus the log-probability of the batch's targets, in nats, summed; PAD is no target."""
-        x, y, segments, positions = jax.tree.map(jnp.asarray, batch)
+        """Minus the log-probability of the batch's targets, in nats, weighted and summed."""
+        x, y, segments, positions, weights = Batch(*(None if part is None else jnp.asarray(part) for part in batch))
+        if self.config.vocabulary >= losses.MANY:
+            self.refuse_unfit(x, segments, positions)
+            final = self.ln_f(self._through(x, place(*x.shape, segments, positions), key)[0])
+            final = at_least_single(final).reshape(-1, final.shape[2])
+            counts = (y != PAD_ID).astype(final.dtype) if weights is None else weights.astype(final.dtype)
+            head = at_least_single(self._head())
+            return losses.summed_cross_entropy(final, head, y.reshape(-1), counts.reshape(-1))
         logits = at_least_single(self.rows(x, segments=segments, positions=positions, key=key))
         # A comparison with every class: the gradient of a gather would be a scatter, one number at a time.
         chosen = y[:, :, None] == jnp.arange(logits.shape[2], dtype=y.dtype)[None, None, :]
         given = jnp.sum(jnp.where(chosen, logits, 0), axis=2)
         lost = jax.nn.logsumexp(logits, axis=2) - given
+        if weights is not None:
+            return jnp.sum(jnp.where(weights > 0, weights.astype(lost.dtype) * lost, 0))
         return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
+
+    def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
+        """Minus the log-probability of every token of y, in nats and without dropout, whether a target or not."""
+        x, y, segments, positions, _ = Batch(*(None if part is None else jnp.asarray(part) for part in batch))
+        self.refuse_unfit(x, segments, positions)
+        final = self.ln_f(self._through(x, place(*x.shape, segments, positions), None)[0])
+        final = at_least_single(final).reshape(-1, final.shape[2])
+        lost = losses.cross_entropies(final, at_least_single(self._head()), y.reshape(-1))
+        return lost.reshape(y.shape)
 
     def decayed(self) -> PyTree[bool]:
         """Which parameters weight decay shrinks: all but biases, as in the homework.
@@ -237,6 +255,9 @@ class GPT(eqx.Module):
         if self.head is not None:
             return self.head(x)
         return product(x.reshape(-1, x.shape[2]), self.tokens.T).reshape(*x.shape[:2], -1)
+
+    def _head(self) -> Float[Array, "c n"]:
+        return self.tokens.T if self.head is None else self.head.weight
 
     def _refuse_capacity(self, capacity: int) -> None:
         mixer, longest = self.config.mixer, self.config.longest

@@ -34,7 +34,12 @@ class Examples(Protocol):
 
     @property
     def targets(self) -> int:
-        """How many predictions the loss is a mean over."""
+        """How many predictions the loss looks at."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """What the summed loss is divided by, as a rule the number of targets."""
         ...
 
     @property
