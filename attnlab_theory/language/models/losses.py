@@ -1,4 +1,4 @@
-"""Cross-entropy over many classes without the logits of a whole batch: a few tokens at a time, with its own gradient.
+"""Cross-entropy over many classes, a few tokens at a time: no logits of a whole batch, and its own gradient.
 
 Logits of 500 tokens over 50,257 classes are 100 MB, and automatic differentiation keeps them twice. Here logits of
 `CHUNK` tokens exist at once, and their gradient is made while they are there. Tokens without weight cost nothing.
