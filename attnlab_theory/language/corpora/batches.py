@@ -81,7 +81,7 @@ class Batch(NamedTuple):
         return self._each(lambda part: np.pad(part, ((0, missing), (0, 0))))
 
     def _each(self, change: Callable[[Any], Any]) -> "Batch":
-        return Batch(*(None if part is None else change(part) for part in self))
+        return Batch._make(None if part is None else change(part) for part in self)
 
 
 def in_file_order(examples: Batch, size: int, *, fill: bool = False) -> Iterator[Batch]:

@@ -100,10 +100,10 @@ class GPT(eqx.Module):
 
     def summed_loss(self, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
         """Minus the log-probability of the batch's targets, in nats, weighted and summed."""
-        x, y, segments, positions, weights = Batch(*(None if part is None else jnp.asarray(part) for part in batch))
+        x, y, segments, positions, weights = _as_arrays(batch)
         if self.config.vocabulary >= losses.MANY:
             self.refuse_unfit(x, segments, positions)
-            final = self.ln_f(self._through(x, place(*x.shape, segments, positions), key)[0])
+            final = self.ln_f(self._through(x, place(x.shape[0], x.shape[1], segments, positions), key)[0])
             final = at_least_single(final).reshape(-1, final.shape[2])
             counts = (y != PAD_ID).astype(final.dtype) if weights is None else weights.astype(final.dtype)
             head = at_least_single(self._head())
@@ -119,9 +119,9 @@ class GPT(eqx.Module):
 
     def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
         """Minus the log-probability of every token of y, in nats and without dropout, whether a target or not."""
-        x, y, segments, positions, _ = Batch(*(None if part is None else jnp.asarray(part) for part in batch))
+        x, y, segments, positions, _ = _as_arrays(batch)
         self.refuse_unfit(x, segments, positions)
-        final = self.ln_f(self._through(x, place(*x.shape, segments, positions), None)[0])
+        final = self.ln_f(self._through(x, place(x.shape[0], x.shape[1], segments, positions), None)[0])
         final = at_least_single(final).reshape(-1, final.shape[2])
         lost = losses.cross_entropies(final, at_least_single(self._head()), y.reshape(-1))
         return lost.reshape(y.shape)
@@ -296,6 +296,11 @@ def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None) -> GPT:
     flat, structure = jax.tree.flatten_with_path(empty)
     weights = [jnp.asarray(checkpoint.weights[jax.tree_util.keystr(at)], jnp.float32) for at, _ in flat]
     return jax.tree.unflatten(structure, weights)
+
+
+def _as_arrays(batch: Batch) -> tuple[Array, Array, Array | None, Array | None, Array | None]:
+    segments, positions, weights = (None if part is None else jnp.asarray(part) for part in batch[2:])
+    return jnp.asarray(batch.x), jnp.asarray(batch.y), segments, positions, weights
 
 
 def _name(path: tuple[Any, ...]) -> str:
