@@ -2,10 +2,11 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,7 +95,7 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | No
         name = f"{run.origin['stage']} {run.origin['variant']}{told}"
         with Progress(name, run.steps, begun=begin.state.step) as progress:
             progress.say(_beginning(run, begin))
-            stopped = _steps(run, checkpoints, begin, progress)
+            stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress)
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
                 progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
@@ -114,6 +115,21 @@ def _steps(run: "Run", checkpoints: Checkpoints, begin: "Standing", progress: Pr
                 return metrics.step
     # Behind the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
     return run.steps if interrupts else None
+
+
+def _telling(run: "Run", begin: "Standing", progress: Progress) -> "Run":
+    """The run, which shows every validation loss."""
+    validation = run.validation
+    if validation is None:
+        return run
+    epochs = itertools.count(len(begin.validated) + 1)
+
+    def told(model: Any) -> float:
+        loss = validation(model)
+        progress.say(f"epoch {next(epochs)} of at most {run.training.epochs}: validation loss {loss:.4f}")
+        return loss
+
+    return dataclasses.replace(run, validation=told)
 
 
 @contextlib.contextmanager
@@ -152,12 +168,14 @@ def _report(
     from attnlab_theory.language.models.gpt import parameter_count
 
     saved = load_model(checkpoints.writing_params_path, kinds=run.kinds)
-    losses = saved.about["losses"]
+    losses, validated = saved.about["losses"], saved.about.get("validated")
     per_epoch = run.steps // run.training.epochs
     last = sum(losses[-per_epoch:]) / per_epoch
     added = adding(saved) if adding else None
     if not checkpoints.json:
         print(f"{checkpoints.writing_params_path} {said}; loss {last:.4f} in the last epoch")
+        if validated:
+            print(f"best validation loss {min(validated):.4f}, after epoch {best_epoch(validated)}")
         if added is not None:
             print(added.words)
         return
@@ -166,8 +184,14 @@ def _report(
         "parameters": parameter_count(saved.model),
         "steps": run.steps,
         "losses": [sum(losses[i : i + per_epoch]) / per_epoch for i in range(0, len(losses), per_epoch)],
+        **({} if validated is None else {"validated": validated, "best_epoch": best_epoch(validated)}),
         "seconds": seconds,
         "writing_params_path": str(checkpoints.writing_params_path),
         **({} if added is None else added.fields),
     }
     print(json.dumps(result, indent=1, ensure_ascii=False))
+
+
+def best_epoch(validated: Sequence[float]) -> int:
+    """The number, from 1, of the epoch with the lowest validation loss; of several, the first."""
+    return min(range(len(validated)), key=validated.__getitem__) + 1

@@ -1,9 +1,11 @@
 """Runs that survive being stopped: a checkpoint beside the wanted file, from which the same bits come out.
 
 While NAME is being trained, NAME.partial holds all that the run needs to go on; when NAME is whole, it is gone.
+A run with a validation loss keeps its best model in NAME.best, stops early, and ends with that model.
 """
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,15 +40,33 @@ class Run:
     """All that the parameters follow from, as JSON: recipe, seeds, fingerprints of the data."""
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=lambda: KINDS)
     """The models that its files may hold, this one among them."""
+    validation: Callable[[Any], float] | None = None
+    """The loss of a model on validation text, measured after every epoch. All epochs have equally many steps.
+
+    Training ends with the first epoch in which it does not fall, and the model is that of the epoch before. None:
+    every epoch is trained, and the model is the last.
+    """
+
+    def __post_init__(self) -> None:
+        if self.validation is not None and self.steps % self.training.epochs:
+            raise ValueError(
+                f"{self.steps} steps are not equally many in each of {self.training.epochs} epochs: train without "
+                "validation"
+            )
 
     @property
     def identity(self) -> dict[str, Any]:
         """What two runs must agree on to come to the same parameters."""
         return {**self.origin, "config": self.config.as_json(), "text": self.text.as_json()}
 
-    def about(self, losses: Sequence[float]) -> dict[str, Any]:
+    def about(self, losses: Sequence[float], validated: Sequence[float] = ()) -> dict[str, Any]:
         """What its files say of it."""
-        return {"origin": self.origin, "losses": list(losses)}
+        measured = {} if self.validation is None else {"validated": list(validated)}
+        return {"origin": self.origin, "losses": list(losses), **measured}
+
+    def ends_epoch(self, step: int) -> bool:
+        """Whether an epoch ends with this step, of those that are counted from 1."""
+        return step % (self.steps // self.training.epochs) == 0
 
 
 class Standing(NamedTuple):
@@ -55,11 +75,18 @@ class Standing(NamedTuple):
     state: State
     losses: tuple[float, ...] = ()
     """Of every step so far."""
+    validated: tuple[float, ...] = ()
+    """The validation loss after every epoch so far, if it is measured."""
 
 
 def partial_path(path: Path) -> Path:
     """Where a run keeps its checkpoint while `path` is being made."""
     return path.with_name(path.name + ".partial")
+
+
+def best_path(path: Path) -> Path:
+    """Where a run with a validation loss keeps its best model while `path` is being made."""
+    return path.with_name(path.name + ".best")
 
 
 def refuse_left_over(path: Path) -> None:
@@ -93,12 +120,15 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     if not resume:
         refuse_left_over(path)
         return Standing(started(run.first(), run.training))
-    for unfinished in (path, partial):
+    for unfinished in (path, partial, best_path(path)):
         files.remove_abandoned(unfinished)
     if partial.exists():
         state, saved = load_state(partial, run.training, kinds=run.kinds)
         _refuse_other_run(partial, run, saved.model.config, saved.text, saved.about)
-        return Standing(state, tuple(saved.about["losses"]))
+        validated = tuple(saved.about.get("validated", ()))
+        if validated and not best_path(path).exists():
+            raise ValueError(f"{best_path(path)}, the best model of the run so far, is missing: train anew")
+        return Standing(state, tuple(saved.about["losses"]), validated)
     if path.exists():
         saved = load_model(path, kinds=run.kinds)
         _refuse_other_run(path, run, saved.model.config, saved.text, saved.about)
@@ -126,30 +156,55 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
         Diverged: as `train`; the last checkpoint whose parameters gave a loss is kept, and named.
         OSError: if a file cannot be written.
     """
-    partial, losses = partial_path(path), list(begin.losses)
+    partial, losses, validated = partial_path(path), list(begin.losses), list(begin.validated)
     saved_step, saved_at = begin.state.step, time.monotonic()
     state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=meshes.of_this_process())
     due: State | None = None
+
+    def save(state: State) -> None:
+        save_state(partial, state, run.text, run.about(losses, validated), kinds=run.kinds)
+
     try:
         try:
-            for state, metrics in steps:
+            for state, metrics in () if _worse(validated) else steps:
                 if due is not None:
-                    save_state(partial, due, run.text, run.about(losses), kinds=run.kinds)
+                    save(due)
                     saved_step, saved_at, due = due.step, time.monotonic(), None
                 losses.append(metrics.loss)
+                if run.validation is not None and run.ends_epoch(metrics.step):
+                    validated.append(_validated(run.validation, state.model, metrics))
+                    if not _worse(validated):
+                        about = run.about(losses, validated)
+                        save_model(best_path(path), state.model, run.text, about, kinds=run.kinds)
                 if time.monotonic() - saved_at >= save_every:
                     due = _copied(state)
                 yield metrics
+                if _worse(validated):
+                    break
         except GeneratorExit:
             last = _copied(state)
             next(steps, None)
-            save_state(partial, last, run.text, run.about(losses), kinds=run.kinds)
+            save(last)
             raise
     except Diverged as error:
         kept = f"{partial} keeps the parameters after step {saved_step}, for --reading_params_path"
         raise Diverged(f"{error}; {kept if partial.exists() else 'no checkpoint was written before it'}") from None
-    save_model(path, state.model, run.text, run.about(losses), kinds=run.kinds)
-    partial.unlink(missing_ok=True)
+    model = state.model if run.validation is None else load_model(best_path(path), kinds=run.kinds).model
+    save_model(path, model, run.text, run.about(losses, validated), kinds=run.kinds)
+    for spare in (partial, best_path(path)):
+        spare.unlink(missing_ok=True)
+
+
+def _worse(validated: Sequence[float]) -> bool:
+    """Whether the last epoch was not better than the best before it."""
+    return len(validated) > 1 and validated[-1] >= min(validated[:-1])
+
+
+def _validated(validation: Callable[[Any], float], model: Model, metrics: Metrics) -> float:
+    loss = validation(model)
+    if math.isnan(loss):
+        raise Diverged(f"the validation loss is no number after step {metrics.step}, in epoch {metrics.epoch}")
+    return loss
 
 
 def _copied(state: State) -> State:

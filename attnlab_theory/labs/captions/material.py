@@ -1,0 +1,178 @@
+"""The sentences of the lab, from the embedded grammar or from files, and how a model reads them."""
+
+import dataclasses
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from attnlab_theory import refuse
+from attnlab_theory.language.corpora import grammar
+from attnlab_theory.language.corpora.batches import Batch
+from attnlab_theory.language.corpora.grammar import Grammar
+from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.text.bpe import BPE
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.language.text.words import Words
+
+Unit = Literal["words", "bpe"]
+"""What a token is: a word between spaces, or one of GPT-2's byte pairs."""
+
+Longer = Literal["cut", "refuse"]
+"""What happens to a sentence that does not fit into the block."""
+
+Mean = Literal["sentences", "tokens"]
+"""What weighs the same in a loss: every sentence, as in the homework, or every token."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Material:
+    """What is learned, what stops the training, and what is asked at the end."""
+
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+    test: tuple[str, ...]
+    text: OfSentences
+    grammar: Grammar | None = None
+    """The language that the sentences were drawn from, if it is known."""
+    source: str = "the grammar of captions"
+    """What a complaint calls it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How many sentences are drawn from a grammar."""
+
+    train: int = 3000
+    validation: int = 500
+    test: int = 1000
+
+    def __post_init__(self) -> None:
+        refuse.not_a_size(**vars(self))
+
+
+def generated(seed: int, sizes: Sizes, language: Grammar | None = None) -> Material:
+    """Sentences of a grammar, by default of captions.
+
+    Args:
+        seed: all sentences follow from it.
+        sizes: how many there are.
+        language: what they are drawn from. Its words are the vocabulary.
+    """
+    language = language or grammar.captions()
+    rng = random.Random(f"captions {seed}")
+
+    def drawn(number: int) -> tuple[str, ...]:
+        return tuple(" ".join(language.sample(rng)) for _ in range(number))
+
+    return Material(
+        train=drawn(sizes.train),
+        validation=drawn(sizes.validation),
+        test=drawn(sizes.test),
+        text=Words(tuple(sorted(language.words))),
+        grammar=language,
+    )
+
+
+def read(train: Path, validation: Path, test: Path, unit: Unit, *, least: int = 3) -> Material:
+    """Sentences of three files, one a line.
+
+    Args:
+        train, validation, test: the files. Spaces around a line are dropped, and so are empty lines.
+        unit: what a token is.
+        least: words that TRAIN holds less often are read as <UNK>.
+
+    Raises:
+        ValueError: if a file is missing, empty or not UTF-8, or the unit is unknown.
+    """
+    sentences = read_sentences(train)
+    return Material(
+        train=sentences,
+        validation=read_sentences(validation),
+        test=read_sentences(test),
+        text=vocabulary(sentences, unit, least=least),
+        source=str(train),
+    )
+
+
+def read_sentences(path: Path) -> tuple[str, ...]:
+    """The lines of a file that are not empty, without spaces at their ends.
+
+    Raises:
+        ValueError: if the file is missing, empty or not UTF-8.
+    """
+    return tuple(filter(None, map(str.strip, read_text(path).split("\n"))))
+
+
+def vocabulary(sentences: Sequence[str], unit: Unit, *, least: int = 3) -> OfSentences:
+    """The tokens that sentences are made of; args, raises as `read`."""
+    if unit not in get_args(Unit):
+        raise ValueError(f"a unit is one of {', '.join(get_args(Unit))}, not {unit!r}")
+    return BPE() if unit == "bpe" else Words.of(map(str.split, sentences), least=least)
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """Sentences as rows of tokens: x begins with BOS, y ends with EOS."""
+
+    rows: Batch
+    """One sentence per row, with weights."""
+    lengths: np.ndarray
+    """Targets of each sentence: its tokens and its EOS."""
+    cut: int
+    """Sentences that did not fit and lost their end, EOS too."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def epoch(self, number: int, /) -> Batch:
+        """All sentences, the same in every epoch."""
+        return self.rows
+
+
+def encoded(
+    sentences: Sequence[str],
+    text: OfSentences,
+    block: int,
+    *,
+    longer: Longer = "cut",
+    mean: Mean = "sentences",
+    source: str = "the text",
+) -> Encoded:
+    """Sentences as a model reads them.
+
+    Args:
+        sentences: at least one.
+        text: their vocabulary.
+        block: places in a row. A sentence takes one more than it has tokens.
+        longer: what happens to a sentence that does not fit.
+        mean: what weighs the same in the loss.
+        source: what a complaint calls them.
+
+    Raises:
+        ValueError: if there is no sentence, one has no token, or one does not fit and is to be refused.
+    """
+    if not sentences:
+        raise ValueError(f"{source} has no sentence; it needs at least one")
+    shape = (len(sentences), block)
+    x, y, weights = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.float32)
+    lengths, cut = np.zeros(len(sentences), np.int64), 0
+    for number, sentence in enumerate(sentences):
+        tokens = text.encode_text(sentence)
+        if not len(tokens):
+            raise ValueError(f"sentence {number + 1} of {source} has no token; take it out")
+        if len(tokens) >= block:
+            if longer == "refuse":
+                raise ValueError(
+                    f"sentence {number + 1} of {source} has {len(tokens)} tokens, and {block - 1} fit into a block "
+                    f"of {block}: take a longer block, or cut such sentences (--longer cut)"
+                )
+            cut += 1
+        whole = np.concatenate([[text.bos], tokens, [text.eos]])[: block + 1]
+        size = len(whole) - 1
+        x[number, :size], y[number, :size] = whole[:-1], whole[1:]
+        weights[number, :size] = 1 / size if mean == "sentences" else 1
+        lengths[number] = size
+    return Encoded(Batch(x, y, weights=weights), lengths, cut)
