@@ -17,6 +17,7 @@ from attnlab_theory.cli.exhibits import Museum
 from attnlab_theory.cli.laws import Answers, List, Run
 from attnlab_theory.cli.machine import Doctor
 from attnlab_theory.cli.problems import Check, Construct, Leaks
+from attnlab_theory.labs.captions.commands import Captions
 from attnlab_theory.labs.knowledge.commands import Knowledge
 from attnlab_theory.options import parsed_in_one_line
 
@@ -40,6 +41,7 @@ COMMANDS = {
     "estimators": Estimators,
     "museum": Museum,
     "knowledge": Knowledge,
+    "captions": Captions,
     "doctor": Doctor,
 }
 

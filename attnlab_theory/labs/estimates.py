@@ -112,6 +112,7 @@ def judged(
     source: str,
     predicted: Interval,
     resolution: float,
+    conjecture: bool = False,
 ) -> Finding:
     """An estimate judged as the lab's other claims are.
 
@@ -121,6 +122,7 @@ def judged(
         claim, statement, source: as of `claims.Claim`.
         predicted: where the number should lie.
         resolution: the widest measured interval that may count as support without lying inside.
+        conjecture: whether nobody knows what to expect: then any verdict is as expected.
     """
     verdict = judge(predicted, estimate.interval, resolution)
     return Finding(
@@ -136,5 +138,5 @@ def judged(
         resolution=resolution,
         bound=estimate.bound,
         verdict=verdict,
-        expect=Verdict.SUPPORTED,
+        expect=verdict if conjecture else Verdict.SUPPORTED,
     )

@@ -46,7 +46,7 @@ class RecipeChanges:
     """Number format of matrix products and activations. Parameters are always float32."""
     rows: int | None = None
     """Rows of a micro-batch. A micro-batch is the part of a batch that is computed at once."""
-    micro_batches: MicroBatches = "sorted"
+    micro_batches: MicroBatches | None = None
     """How a batch is cut into micro-batches.
     sorted: documents of similar length together, one in each row.
     packed: several documents in each row, which is faster where most documents are short.
@@ -57,7 +57,8 @@ class RecipeChanges:
     def of(self, recipe: Recipe) -> Recipe:
         """The recipe with what was given."""
         changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
-        same = {"seed": self.seed, "precision": self.precision, "micro_batches": self.micro_batches}
+        changed["micro_batches"] = self.micro_batches
+        same = {"seed": self.seed, "precision": self.precision}
         return dataclasses.replace(recipe, **given(changed), **same)
 
 

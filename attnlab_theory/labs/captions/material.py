@@ -4,11 +4,12 @@ import dataclasses
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from attnlab_theory import refuse
+from attnlab_theory.labs.captions.rules import Longer, Mean, Unit
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.grammar import Grammar
@@ -16,15 +17,6 @@ from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
-
-Unit = Literal["words", "bpe"]
-"""What a token is: a word between spaces, or one of GPT-2's byte pairs."""
-
-Longer = Literal["cut", "refuse"]
-"""What happens to a sentence that does not fit into the block."""
-
-Mean = Literal["sentences", "tokens"]
-"""What weighs the same in a loss: every sentence, as in the homework, or every token."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +37,7 @@ class Material:
 class Sizes:
     """How many sentences are drawn from a grammar."""
 
-    train: int = 3000
+    train: int = 2000
     validation: int = 500
     test: int = 1000
 
@@ -53,16 +45,21 @@ class Sizes:
         refuse.not_a_size(**vars(self))
 
 
-def generated(seed: int, sizes: Sizes, language: Grammar | None = None) -> Material:
-    """Sentences of a grammar, by default of captions.
+EVENED = 0.5
+"""The power of the probabilities of the language of pretraining: the same sentences, other frequencies."""
+
+
+def generated(seed: int, sizes: Sizes, *, evened: bool = False) -> Material:
+    """Sentences of the embedded grammar of captions.
 
     Args:
         seed: all sentences follow from it.
         sizes: how many there are.
-        language: what they are drawn from. Its words are the vocabulary.
+        evened: draw from the language of pretraining instead: its probabilities are closer together.
     """
-    language = language or grammar.captions()
-    rng = random.Random(f"captions {seed}")
+    language = grammar.captions()
+    language = language.evened(EVENED) if evened else language
+    rng = random.Random(f"{'evened ' * evened}captions {seed}")
 
     def drawn(number: int) -> tuple[str, ...]:
         return tuple(" ".join(language.sample(rng)) for _ in range(number))
@@ -73,6 +70,7 @@ def generated(seed: int, sizes: Sizes, language: Grammar | None = None) -> Mater
         test=drawn(sizes.test),
         text=Words(tuple(sorted(language.words))),
         grammar=language,
+        source="the evened grammar of captions" if evened else "the grammar of captions",
     )
 
 
@@ -97,6 +95,24 @@ def read(train: Path, validation: Path, test: Path, unit: Unit, *, least: int = 
     )
 
 
+def read_other(path: Path, text: OfSentences) -> Material:
+    """The sentences of a text to learn first; the last tenth of them is for validation.
+
+    Args:
+        path: the file.
+        text: the vocabulary of the captions that are learned afterwards.
+
+    Raises:
+        ValueError: as `read_sentences`, or if there are fewer than ten sentences.
+    """
+    sentences = read_sentences(path)
+    kept = len(sentences) // 10
+    if not kept:
+        raise ValueError(f"{path} has {len(sentences)} sentences; pretraining needs at least ten")
+    asked = sentences[-kept:]
+    return Material(train=sentences[:-kept], validation=asked, test=asked, text=text, source=str(path))
+
+
 def read_sentences(path: Path) -> tuple[str, ...]:
     """The lines of a file that are not empty, without spaces at their ends.
 
@@ -104,6 +120,16 @@ def read_sentences(path: Path) -> tuple[str, ...]:
         ValueError: if the file is missing, empty or not UTF-8.
     """
     return tuple(filter(None, map(str.strip, read_text(path).split("\n"))))
+
+
+def read_lines(path: Path) -> tuple[str, ...]:
+    """The lines of a file, empty ones too, without spaces at their ends.
+
+    Raises:
+        ValueError: if the file is missing, holds nothing but empty lines, or is not UTF-8.
+    """
+    lines = read_text(path).split("\n")
+    return tuple(map(str.strip, lines[:-1] if not lines[-1] else lines))
 
 
 def vocabulary(sentences: Sequence[str], unit: Unit, *, least: int = 3) -> OfSentences:

@@ -38,15 +38,14 @@ PRESETS: dict[PresetName, Preset] = {
         width=48,
         block=64,
         dropout=0.0,
-        recipe=Recipe(epochs=20, batch=32, rate=3e-3, micro_batches="packed", rows=12),
+        recipe=Recipe(epochs=20, batch=32, rate=3e-3, micro_batches="packed"),
     ),
-    # Packed: 32 captions of 14 places fill 13 to 16 rows of 35. In four of five batches 16 rows are enough.
     "homework": Preset(
         layers=3,
         heads=12,
         width=768,
         block=35,
         dropout=0.1,
-        recipe=Recipe(epochs=20, batch=32, rate=1e-4, micro_batches="packed", rows=16),
+        recipe=Recipe(epochs=20, batch=32, rate=1e-4, micro_batches="packed"),
     ),
 }

@@ -87,6 +87,24 @@ class Grammar:
             raise ValueError(f"{where} uses {symbol}, which has no rule; words are not written in capitals")
         return cls(rules)
 
+    def evened(self, power: float) -> "Grammar":
+        """The same sentences with other probabilities: those of every choice to this power, then normalised.
+
+        Args:
+            power: below 1 for probabilities that are closer together, 0 for equal ones.
+
+        Raises:
+            ValueError: as the class, if sentences become too long.
+        """
+        rules: dict[str, tuple[Choice, ...]] = {}
+        for symbol, choices in self.rules.items():
+            weights = [choice.probability**power for choice in choices]
+            total = math.fsum(weights)
+            rules[symbol] = tuple(
+                Choice(weight / total, choice.symbols) for weight, choice in zip(weights, choices, strict=True)
+            )
+        return Grammar(rules)
+
     @property
     def words(self) -> tuple[str, ...]:
         """All words, sorted."""

@@ -14,7 +14,7 @@ from attnlab_theory import refuse
 from attnlab_theory.attention import feature_attention, random_logits
 from attnlab_theory.attention.additive import additive_scores
 from attnlab_theory.axes import PRNGKeyArray
-from attnlab_theory.language.models.layers import Linear, columns_of, first_weights
+from attnlab_theory.language.models.layers import Linear, columns_of, first_weights, kept
 from attnlab_theory.language.models.mixing import MixingLayer, Pairs, Parts, ScoredLayer, Shape
 from attnlab_theory.language.models.weighing import Place
 from attnlab_theory.sampling import orthogonal_projection
@@ -71,6 +71,46 @@ class SoftmaxLayer(ScoredLayer):
     ) -> Float[Array, "b h t s"]:
         """Those of `attention_scores`, whose order of products suits random keys; here queries first is faster."""
         return jnp.matmul(self.shape.head_width**-0.5 * q, jnp.swapaxes(k, 2, 3))
+
+
+@dataclasses.dataclass(frozen=True)
+class DroppedHeads(Mixer):
+    """Softmax attention that drops whole heads while it is trained, each with chance `rate`.
+
+    Raises:
+        ValueError: if the rate does not lie between 0 and 1.
+    """
+
+    rate: float = 0.1
+    name: ClassVar[str] = "softmax attention with dropped heads"
+    compares: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1:
+            raise ValueError(f"the rate of dropped heads must lie between 0 and 1, not {self.rate}")
+
+    def layer(self, key: PRNGKeyArray, shape: Shape) -> MixingLayer:
+        """The projections of softmax attention."""
+        return DroppedHeadsLayer(key, shape, self.rate)
+
+
+class DroppedHeadsLayer(SoftmaxLayer):
+    """The heads that are left are scaled, so that the expected output is that of all heads."""
+
+    rate: float = eqx.field(static=True)
+
+    def __init__(self, key: PRNGKeyArray, shape: Shape, rate: float):
+        super().__init__(key, shape, stacks=3)
+        self.rate = rate
+
+    def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
+        """The means of the values, head by head; with a key, 0 in heads that are dropped."""
+        if key is None:
+            return super().mixed(parts, place, None)
+        inner, heads = jax.random.split(key)
+        means = super().mixed(parts, place, inner)
+        left = kept(heads, (*means.shape[:2], 1, 1), self.rate)
+        return jnp.where(left, means / (1 - self.rate), 0).astype(means.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,7 +295,7 @@ class FeatureLayer(MixingLayer):
         return self.merged(jax.vmap(jax.vmap(of_head))(q, k, v)), None
 
 
-MIXERS: tuple[type[Mixer], ...] = (Softmax, Additive, RandomSynthesizer, DenseSynthesizer, Features)
+MIXERS: tuple[type[Mixer], ...] = (Softmax, DroppedHeads, Additive, RandomSynthesizer, DenseSynthesizer, Features)
 
 
 def _projections(key: PRNGKeyArray, shape: Shape, stacks: int) -> tuple[Linear, Linear]:

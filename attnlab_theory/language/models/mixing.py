@@ -123,7 +123,11 @@ class ScoredLayer(MixingLayer):
     ) -> tuple[Float[Array, "b t c"], Kept]:
         """The mixed tokens of whole rows, and their keys and values."""
         parts = self.parts(x, place.at)
-        t = x.shape[1]
+        return self.merged(self.mixed(parts, place, key)), Kept(parts.k, parts.v)
+
+    def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
+        """The means of the values, head by head."""
+        t = parts.v.shape[2]
         cuts = (0, t // 2, t) if t >= HALVED else (0, t)
         blocks = list(itertools.pairwise(cuts))
         means = []
@@ -131,7 +135,7 @@ class ScoredLayer(MixingLayer):
             scores = self._scores_of(parts, place, start, end)
             seen = place.mask[:, start:end, :end]
             means.append(weighted_means(scores, parts.v[:, :, :end], seen, rate=self.shape.dropout, key=noise))
-        return self.merged(jnp.concatenate(means, axis=2)), Kept(parts.k, parts.v)
+        return jnp.concatenate(means, axis=2)
 
     def weights(self, x: Float[Array, "b t c"], place: Place) -> Float[Array, "rows h t t"]:
         """How much of each token's value every token takes: rows sum to one."""

@@ -1,0 +1,137 @@
+"""attnlab captions evaluate and generate: how well a model knows captions, and what it writes."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from attnlab_theory import files
+from attnlab_theory.labs.captions.rules import Longer
+
+if TYPE_CHECKING:
+    from attnlab_theory.language.decode import Choosing
+
+Model = Annotated[
+    Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that captions train wrote.")
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Measure the perplexity of a model on test sentences.
+
+    Two perplexities are told. The homework's is exp of the mean over sentences of each sentence's mean loss. The
+    usual one is exp of the mean loss over all tokens.
+    """
+
+    model: Model
+    test: Path | None = None
+    """File of sentences, one a line. By default they are drawn from the embedded grammar of captions."""
+    seed: int = 0
+    """Of the sentences that are drawn."""
+    longer: Longer = "cut"
+    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Measure and print."""
+        from attnlab_theory.labs.captions import findings, material
+        from attnlab_theory.labs.captions.evaluate import losses
+        from attnlab_theory.labs.captions.starts import read_model
+        from attnlab_theory.labs.estimates import mean
+        from attnlab_theory.report import record
+
+        saved = read_model(self.model)
+        block = saved.model.config.block
+        if self.test is None:
+            drawn = material.generated(self.seed, material.Sizes())
+            if saved.text.as_json() != drawn.text.as_json():
+                raise ValueError(
+                    f"{self.model} was not trained on the embedded grammar: name sentences with --test"
+                )
+            sentences, source, language = drawn.test, drawn.source, drawn.grammar
+        else:
+            sentences, source, language = material.read_sentences(self.test), str(self.test), None
+        read = material.encoded(sentences, saved.text, block, longer=self.longer, source=source)
+        found = losses(saved.model, read)
+        told: dict[str, Any] = {
+            "sentences": len(sentences),
+            "tokens": int(found.targets.sum()),
+            "cut": read.cut,
+            "perplexity_of_sentences": found.perplexity_of_sentences,
+            "perplexity_of_tokens": found.perplexity_of_tokens,
+        }
+        floor = None
+        if language is not None:
+            above = findings.above_the_grammar(found, sentences, language, block)
+            floor = mean("loss above the grammar", above, findings.OVER_SENTENCES, findings.FLOOR_ERROR_RATE)
+            told["above_the_grammar"] = floor.as_json()
+        if self.json:
+            print(record.to_text(told), end="")
+            return 0
+        print(f"{len(sentences)} sentences of {source}, {told['tokens']} tokens with their ends")
+        if read.cut:
+            print(f"{read.cut} sentences are longer than the block of {block} and were cut")
+        print(f"perplexity, mean of sentence means: {found.perplexity_of_sentences:.4f}")
+        print(f"perplexity, mean over tokens:       {found.perplexity_of_tokens:.4f}")
+        if floor is not None:
+            low, high = floor.interval.low, floor.interval.high
+            print(f"loss above the grammar's own: {floor.value:.4f} nats per token")
+            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {floor.error_rate:g})")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Generate:
+    """Let a model write captions."""
+
+    model: Model
+    count: int = 10
+    """How many captions."""
+    greedy: bool = False
+    """Take the likeliest token each time. Then all captions are the same one."""
+    temperature: float = 1.0
+    """What the logits are divided by. Below 1, likely tokens become likelier."""
+    top_k: int | None = None
+    """Draw from so many likeliest tokens only."""
+    top_p: float | None = None
+    """Draw from the smallest set of likeliest tokens that has at least this probability."""
+    min_p: float | None = None
+    """Draw from tokens with at least this share of the likeliest one's probability."""
+    seed: int = 0
+    """All that is drawn follows from the seed."""
+    outputs_path: Path | None = None
+    """File for the captions, one a line. By default they are printed."""
+
+    def run(self) -> int:
+        """Generate and write."""
+        from attnlab_theory.labs.captions.generate import captions
+        from attnlab_theory.labs.captions.results import as_lines
+        from attnlab_theory.labs.captions.starts import read_model
+        from attnlab_theory.seeds import key_for
+
+        choosing = self._choosing()
+        if self.outputs_path is not None:
+            files.refuse_unwritable(self.outputs_path)
+            files.refuse_input(self.outputs_path, self.model)
+        saved = read_model(self.model)
+        drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
+        lines = as_lines(drawn, saved.text)
+        if self.outputs_path is None:
+            print("\n".join(lines))
+        else:
+            files.write_text(self.outputs_path, "".join(f"{line}\n" for line in lines))
+            print(f"{len(lines)} captions are in {self.outputs_path}")
+        return 0
+
+    def _choosing(self) -> "Choosing":
+        from attnlab_theory.language.decode import Greedy, Sampling
+
+        sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
+        if not self.greedy:
+            return sampling
+        if sampling != Sampling():
+            raise ValueError("--greedy draws nothing: leave temperature and cuts away")
+        return Greedy()

@@ -1,0 +1,53 @@
+"""Options that say which sentences are read."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab_theory.labs.captions.rules import Longer, Mean, Unit
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.captions.material import Material
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Texts:
+    """Files of sentences, one a line. Without files, sentences are drawn from an embedded grammar of captions."""
+
+    train: Path | None = None
+    """Sentences to learn."""
+    validation: Path | None = None
+    """Sentences that say when to stop."""
+    test: Path | None = None
+    """Sentences to ask at the end."""
+    unit: Unit = "words"
+    """What a token of the files is. words: what stands between spaces. bpe: GPT-2's byte pairs."""
+    least: int = 3
+    """Words that the training file holds less often are read as <UNK>. For --unit words."""
+    longer: Longer = "cut"
+    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+    mean: Mean = "sentences"
+    """What weighs the same in the loss: every sentence, as in the homework, or every token."""
+
+    def material(self, seed: int) -> "Material":
+        """The sentences: of the files, or drawn from the grammar by the seed.
+
+        Raises:
+            ValueError: if some of the files are missing, or as `material.read`.
+        """
+        from attnlab_theory.labs.captions import material
+
+        files = {"--train": self.train, "--validation": self.validation, "--test": self.test}
+        missing = [name for name, path in files.items() if path is None]
+        if len(missing) == len(files):
+            if self.unit != "words":
+                raise ValueError(f"--unit {self.unit} is for files; sentences of the grammar are read by words")
+            return material.generated(seed, material.Sizes())
+        if self.train is None or self.validation is None or self.test is None:
+            raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
+        return material.read(self.train, self.validation, self.test, self.unit, least=self.least)
+
+    @property
+    def read(self) -> tuple[Path | None, ...]:
+        """The files, which must not be written over."""
+        return self.train, self.validation, self.test

@@ -1,0 +1,203 @@
+"""Pictures of what models write. Imports matplotlib: import this module where one is drawn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from attnlab_theory.labs.captions.decodings import FRONTIER
+from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.report import style
+
+
+def perplexities(estimates: Estimates) -> Figure:
+    """Both perplexities of every arm, beside each other."""
+    by_sentence, by_token = (estimates.of(f"perplexity of {what}") for what in ("sentences", "tokens"))
+    arms = [each.setting["arm"] for each in by_sentence]
+    best = min(by_sentence, key=lambda e: e.value)
+    title = f"Lowest perplexity on test sentences: {best.setting['arm']}, {best.value:.3g}"
+    figure, (ax,) = style.panels(title, size=(max(5.6, 1.1 * len(arms) + 1.5), 4.2))
+    for series, (found, label) in enumerate(
+        ((by_sentence, "mean of sentence means (homework)"), (by_token, "mean over tokens"))
+    ):
+        bars(ax, found, [x + 0.24 * series - 0.12 for x in range(len(arms))], series=series, label=label)
+    ax.set_xticks(range(len(arms)), arms, rotation=25 if len(arms) > 4 else 0)
+    ax.grid(visible=False, axis="x")
+    ax.set(ylabel="perplexity on test sentences", xlim=(-0.6, len(arms) - 0.4))
+    _cut_off(ax, by_sentence + by_token)
+    figure.legend(loc="outside lower left", fontsize=8, ncols=2, title=_over(by_sentence[0]), title_fontsize=8)
+    return figure
+
+
+def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
+    """The validation loss of every arm and seed, epoch by epoch."""
+    arms = list(dict.fromkeys(row["arm"] for row in curves))
+    ends = {
+        arm: np.mean(
+            [
+                min((row for row in curves if (row["arm"], row["seed"]) == (arm, seed)), key=lambda r: r["loss"])[
+                    "epoch"
+                ]
+                for seed in {row["seed"] for row in curves if row["arm"] == arm}
+            ]
+        )
+        for arm in arms
+    }
+    said = ", ".join(f"{arm} {epoch:.2g}" for arm, epoch in ends.items())
+    figure, (ax,) = style.panels(_wrapped(f"Epoch of the lowest validation loss: {said}"), size=(6.8, 4.4))
+    for series, arm in enumerate(arms):
+        seeds = list(dict.fromkeys(row["seed"] for row in curves if row["arm"] == arm))
+        for seed in seeds:
+            points = [(row["epoch"], row["loss"]) for row in curves if (row["arm"], row["seed"]) == (arm, seed)]
+            ax.plot(
+                *zip(*points, strict=True),
+                color=style.COLOURS[series % 7],
+                linestyle=style.DASHES[series % 7],
+                marker=style.MARKERS[series % 7],
+                label=arm if seed == seeds[0] else None,
+                linewidth=1.2,
+            )
+    ax.set(xlabel="epoch", ylabel="validation loss, nats per token")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(loc="upper right", ncols=1 + len(arms) // 5)
+    return figure
+
+
+def quality_and_diversity(estimates: Estimates) -> Figure:
+    """Backward against forward BLEU, a point for every decoding, a line for every arm."""
+    forward = estimates.of("forward")
+    arms = list(dict.fromkeys(each.setting["arm"] for each in forward))
+    figure, (ax,) = style.panels(_trade(estimates, arms[0]), size=(7.0, 5.0))
+    for series, arm in enumerate(arms):
+        points = sorted(
+            ((e, estimates.of("backward", **e.setting)[0]) for e in estimates.of("forward", arm=arm)),
+            key=lambda pair: pair[0].value,
+        )
+        xs, ys = ([each.value for each in column] for column in zip(*points, strict=True))
+        errors = [_ends(column) for column in zip(*points, strict=True)]
+        ax.errorbar(
+            xs,
+            ys,
+            xerr=errors[0],
+            yerr=errors[1],
+            color=style.COLOURS[series % 7],
+            fmt=style.MARKERS[series % 7],
+            markerfacecolor="white",
+            linestyle=style.DASHES[series % 7],
+            linewidth=1.0,
+            label=arm,
+        )
+        if series == 0:
+            for (e, _), x, y in zip(points, xs, ys, strict=True):
+                side = 6 if points.index(next(p for p in points if p[0] is e)) % 2 else -6
+                ax.annotate(
+                    _called(e.setting["decoding"]),
+                    (x, y),
+                    (8 if side > 0 else -8, side),
+                    textcoords="offset points",
+                    fontsize=7,
+                    ha="left" if side > 0 else "right",
+                    va="bottom" if side > 0 else "top",
+                )
+    ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
+    ax.margins(0.12)
+    ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
+    return figure
+
+
+def openings(estimates: Estimates) -> Figure:
+    """How many sentences begin in the commonest way, by decoding."""
+    found = estimates.of("commonest_opening")
+    arms = list(dict.fromkeys(each.setting["arm"] for each in found))
+    decodings = [name for name in FRONTIER if any(each.setting["decoding"] == name for each in found)]
+    (real,) = estimates.of("commonest opening of real sentences")
+    most = max(found, key=lambda e: e.value)
+    title = (
+        f"The commonest two first tokens begin {real.value:.0%} of real sentences,\n"
+        f"and {most.value:.0%} with {_called(most.setting['decoding'])} ({most.setting['arm']})"
+    )
+    figure, (ax,) = style.panels(title, size=(7.2, 4.4))
+    for series, arm in enumerate(arms):
+        each = Estimates(
+            e for name in decodings for e in found if (e.setting["arm"], e.setting["decoding"]) == (arm, name)
+        )
+        shift = 0.5 * (series - (len(arms) - 1) / 2) / max(len(arms), 2)
+        bars(ax, each, [x + shift for x in range(len(each))], series=series, label=arm)
+    ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
+    ax.set_xticks(range(len(decodings)), [_called(name) for name in decodings], rotation=35, ha="right")
+    ax.grid(visible=False, axis="x")
+    ax.set(ylabel="sentences with the commonest opening", ylim=(0, None))
+    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=_over(found[0]), title_fontsize=8)
+    return figure
+
+
+def heads(estimates: Estimates) -> Figure:
+    """What each head of each arm is worth, against how far it spreads its weight."""
+    found = estimates.of("worth of a head")
+    arms = list(dict.fromkeys(each.setting["arm"] for each in found))
+    most = max(found, key=lambda e: e.value)
+    title = (
+        f"The head that is worth most: {most.setting['arm']}, layer {most.setting['layer']}, "
+        f"{most.value:.2g} nats per token"
+    )
+    figure, (ax,) = style.panels(title, size=(6.8, 4.6))
+    for series, arm in enumerate(arms):
+        each = estimates.of("worth of a head", arm=arm)
+        ax.errorbar(
+            [e.setting["entropy"] for e in each],
+            [e.value for e in each],
+            yerr=_ends(each),
+            fmt=style.MARKERS[series % 7],
+            color=style.COLOURS[series % 7],
+            markerfacecolor="white",
+            linestyle="",
+            label=arm,
+        )
+    ax.axhline(0, color=style.INK, linewidth=0.8)
+    ax.set(xlabel="entropy of the head's weights, as a share of that of equal weights")
+    ax.set(ylabel="loss gained without the head,\nnats per token")
+    ax.legend(loc="best", title=interval(found[0]), title_fontsize=8, ncols=1 + len(arms) // 5)
+    return figure
+
+
+def _trade(estimates: Estimates, arm: str) -> str:
+    plain = {score: estimates.of(score, arm=arm, decoding="random")[0].value for score in ("forward", "backward")}
+    others = [e for e in estimates.of("forward", arm=arm) if e.setting["decoding"] != "random"]
+    if not others:
+        return f"{arm}, drawn at random: forward BLEU {plain['forward']:.2f}, backward {plain['backward']:.2f}"
+    best = max(others, key=lambda e: e.value)
+    backward = estimates.of("backward", **best.setting)[0].value
+    return (
+        f"{arm}: from random to {_called(best.setting['decoding'])}, forward BLEU goes from "
+        f"{plain['forward']:.2f} to {best.value:.2f},\nbackward BLEU from {plain['backward']:.2f} to {backward:.2f}"
+    )
+
+
+def _called(decoding: str) -> str:
+    kind, _, temperature = decoding.partition("-t")
+    words = kind.replace("top_p", "top-p ").replace("top_k", "top-k ").replace("min_p", "min-p ")
+    return f"{words}, τ {temperature}" if temperature else words
+
+
+def _over(estimate: Estimate) -> str:
+    return interval(estimate, f"t, n = {estimate.draws}")
+
+
+def _ends(found: Sequence[Estimate]) -> np.ndarray:
+    return np.maximum([[e.value - e.interval.low for e in found], [e.interval.high - e.value for e in found]], 0)
+
+
+def _cut_off(ax: Any, found: Sequence[Estimate]) -> None:
+    """Limits by the estimates: two seeds have intervals that would hide everything else."""
+    low, high = min(e.value for e in found), max(e.value for e in found)
+    room = max(high - low, 0.05 * high)
+    ax.set_ylim(low - 0.8 * room, high + 0.8 * room)
+
+
+def _wrapped(title: str) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(title, 84))

@@ -1,0 +1,56 @@
+"""Captions of a model's own."""
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from attnlab_theory import refuse
+from attnlab_theory.language.decode import Choosing, Greedy
+from attnlab_theory.language.generate import MODELS_OWN, Stop, greedy, sample
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.text.vocabulary import OfSentences
+
+BATCH = 256
+"""Captions that are drawn at once."""
+
+Tokens = tuple[int, ...]
+"""A sentence without marks."""
+
+
+def captions(
+    key: PRNGKeyArray, model: GPT, text: OfSentences, count: int, *, choosing: Choosing = MODELS_OWN
+) -> list[Tokens]:
+    """Captions from BOS to EOS or to the end of the block, independent of each other if they are drawn.
+
+    Args:
+        key: caption i sees the same random numbers however many there are.
+        model: what writes.
+        text: its vocabulary.
+        count: how many.
+        choosing: how the next token is chosen; by default it is drawn from the model's own law.
+
+    Raises:
+        ValueError: if count is no positive whole number.
+    """
+    refuse.not_a_size(count=count)
+    steps, stop = model.config.block, Stop(text.eos)
+    if isinstance(choosing, Greedy):
+        (row,) = greedy(
+            model, np.full((1, 1), text.bos, np.int32), np.ones(1, np.int32), steps=steps, stop=stop
+        ).tokens
+        return [up_to_end(row.tolist(), text.eos)] * count
+    rows = min(BATCH, count)
+    prompts, lengths = np.full((rows, 1), text.bos, np.int32), np.ones(rows, np.int32)
+    found: list[Tokens] = []
+    for number in range(-(-count // rows)):
+        own = jax.random.fold_in(key, number)
+        drawn = sample(own, model, prompts, lengths, sampling=choosing, steps=steps, stop=stop)
+        found += [up_to_end(row.tolist(), text.eos) for row in drawn.tokens]
+    return found[:count]
+
+
+def up_to_end(row: Sequence[int], eos: int) -> Tokens:
+    """The tokens before the first EOS."""
+    return tuple(row[: row.index(eos)] if eos in row else row)

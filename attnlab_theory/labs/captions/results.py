@@ -1,0 +1,164 @@
+"""Everything that a run of the lab found, as files: findings, numbers, captions and figures."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from attnlab_theory import files
+from attnlab_theory.claims import Findings
+from attnlab_theory.labs.captions import findings
+from attnlab_theory.labs.captions.findings import Judged
+from attnlab_theory.labs.captions.generate import Tokens
+from attnlab_theory.labs.captions.lab import Lab
+from attnlab_theory.labs.captions.rules import DecodingName
+from attnlab_theory.labs.captions.scores import repeated
+from attnlab_theory.labs.captions.sweep import Row, sweep
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.report import record
+
+ABOUT = "captions.run.json"
+"""The file that says what was run. A folder with this file belongs to a run."""
+
+SHOWN = 8
+"""Captions of each kind that are laid side by side."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """What was found."""
+
+    estimates: Estimates
+    findings: Findings
+    rows: tuple[Row, ...]
+    """One for each set of captions."""
+    curves: tuple[dict[str, Any], ...]
+    """Validation losses by arm, seed and epoch, in nats."""
+    captions: dict[str, tuple[str, ...]]
+    """The first set of captions of each arm and decoding, as text."""
+    samples: str
+    """Some captions side by side."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(finding.as_expected for finding in self.findings)
+
+    def table(self) -> Table:
+        """BLEU by arm and decoding."""
+        return table(self.estimates)
+
+
+def results(
+    lab: Lab,
+    decodings: Sequence[DecodingName],
+    *,
+    count: int,
+    generations: int,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Results:
+    """Ask all models, generate with all, measure, judge.
+
+    Args:
+        lab: whose models are trained.
+        decodings: names of the ways to generate.
+        count, generations: as `sweep`.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if a model is missing, or as `sweep`.
+    """
+    asked: list[Judged] = []
+    rows: list[Row] = []
+    looked_at: list[Estimate] = []
+    samples: list[str] = []
+    first: dict[str, tuple[str, ...]] = {}
+    for model in lab.models():
+        material = lab.material(model.seed)
+        tell(f"{model.arm}, seed {model.seed}: losses")
+        asked.append(findings.ask(model, material, lab))
+        if model.seed == lab.seeds[0]:
+            looked_at += findings.look_at_heads(model, material, lab)
+        for each in sweep([model], material.test, decodings, count=count, generations=generations):
+            tell(f"{model.arm}, seed {model.seed}: {each.row.decoding}, generation {each.row.generation + 1}")
+            rows.append(each.row)
+            if model.seed == lab.seeds[0] and each.row.generation == 0:
+                name = f"{model.arm}.{each.row.decoding}"
+                first[name] = as_lines(each.captions, model.saved.text)
+                samples.append(side(name, each.captions[:SHOWN], model.saved.text))
+    material = lab.material(lab.seeds[0])
+    real = [tuple(material.text.encode_text(sentence).tolist()) for sentence in material.test]
+    measured = Estimates((*findings.measure(asked), *findings.compare(rows, real), *looked_at))
+    samples.insert(0, side("real sentences", real[:SHOWN], material.text))
+    return Results(
+        estimates=measured,
+        findings=findings.verdicts(measured),
+        rows=tuple(rows),
+        curves=tuple(_curves(asked)),
+        captions=first,
+        samples="\n".join(samples),
+    )
+
+
+def write(found: Results, folder: Path) -> None:
+    """Write tables and captions and draw the figures, each file whole or not at all.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    from attnlab_theory.labs.captions import drawing
+
+    tables = {
+        "captions": [record.as_json(finding) for finding in found.findings],
+        "estimates": [estimate.as_json() for estimate in found.estimates],
+        "sweep": [row.as_json() for row in found.rows],
+        "curves": list(found.curves),
+    }
+    for name, rows in tables.items():
+        files.write_text(folder / f"{name}.json", record.to_text(rows))
+    for name, lines in found.captions.items():
+        files.write_text(folder / f"{name}.txt", "".join(f"{line}\n" for line in lines))
+    files.write_text(folder / "samples.txt", found.samples)
+    drawing.draw(found.estimates, found.curves, folder)
+
+
+def as_lines(captions: Iterable[Tokens], text: OfSentences) -> tuple[str, ...]:
+    """Captions as text, one a line."""
+    return tuple(" ".join(text.decode_text(caption).split()) for caption in captions)
+
+
+def side(name: str, captions: Sequence[Tokens], text: OfSentences) -> str:
+    """Captions under a heading; tokens of n-grams that come twice stand in brackets."""
+    lines = [name]
+    for caption in captions:
+        twice = repeated(caption)
+        words = [text.decode_text([token]).strip() for token in caption]
+        marked = [f"[{word}]" if place in twice else word for place, word in enumerate(words)]
+        lines.append("    " + (" ".join(marked) if twice else " ".join(text.decode_text(caption).split())))
+    return "\n".join(lines) + "\n"
+
+
+def table(estimates: Estimates) -> Table:
+    """BLEU by arm and decoding."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("model", "decoding", "forward", "backward", "harmonic", "distinct", "commonest opening"):
+        shown.add_column(column, justify="left" if column in ("model", "decoding") else "right", no_wrap=True)
+    for each in estimates.of("forward"):
+        told = each.setting
+        numbers = [
+            estimates.of(score, **told)[0].value
+            for score in ("forward", "backward", "harmonic", "distinct", "commonest_opening")
+        ]
+        shown.add_row(told["arm"], told["decoding"], *(f"{number:.3f}" for number in numbers))
+    return shown
+
+
+def _curves(asked: Sequence[Judged]) -> list[dict[str, Any]]:
+    return [
+        {"arm": model.arm, "seed": model.seed, "epoch": epoch, "loss": loss}
+        for model in asked
+        for epoch, loss in enumerate(model.validated, start=1)
+    ]

@@ -1,0 +1,67 @@
+"""Models to go on from: one of this lab, or the first layers of GPT-2."""
+
+import dataclasses
+from pathlib import Path
+
+import equinox as eqx
+import jax
+
+from attnlab_theory.language.checkpoint import Saved, load_model
+from attnlab_theory.language.models.gpt import GPT, load_gpt2
+from attnlab_theory.language.text.bpe import BPE
+
+HEADS = 12
+"""Of GPT-2 as it was first published, for a file without a `config.json`."""
+
+
+def read_model(path: Path, **sizes: int) -> Saved:
+    """A model of this lab, of the sizes that are asked for.
+
+    Raises:
+        ValueError: if it has another size, reads no sentences, or as `load_model`.
+    """
+    saved = load_model(path)
+    if not isinstance(saved.model, GPT) or saved.text.as_json()["kind"] == "characters":
+        raise ValueError(f"{path} holds no model of sentences; name a file that captions train wrote")
+    for name, size in sizes.items():
+        theirs = getattr(saved.model.config, name)
+        if theirs != size:
+            raise ValueError(f"{path} holds a model with {name} {theirs}, not {size}; leave the option away")
+    return saved
+
+
+def cut_gpt2(path: Path, *, layers: int, block: int, dropout: float) -> Saved:
+    """The first layers of GPT-2, with an output layer of its own that starts as the token embedding.
+
+    Args:
+        path: as `load_gpt2`.
+        layers: how many of the layers are kept.
+        block: how many of the positions are kept.
+        dropout: everywhere.
+
+    Raises:
+        ValueError: if the file has fewer layers or positions, another vocabulary, or as `load_gpt2`.
+
+    Source: Tsinghua University, Artificial Neural Networks, homework 3: three layers of twelve.
+    """
+    text, beside = BPE(), path.with_name("config.json")
+    whole = load_gpt2(path, heads=None if beside.exists() or path.is_dir() else HEADS)
+    config = whole.config
+    for name, wanted in {"layers": layers, "block": block}.items():
+        if getattr(config, name) < wanted:
+            raise ValueError(f"{path} has {name} {getattr(config, name)}, fewer than the {wanted} that are wanted")
+    if config.vocabulary != len(text):
+        raise ValueError(f"{path} has {config.vocabulary} tokens, not GPT-2's {len(text)}")
+    rates = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), dropout)
+    smaller = dataclasses.replace(config, layers=layers, block=block, tied=False, **rates)
+    model = GPT(smaller, key=jax.random.key(0))
+    assert model.head is not None
+    positions = None if whole.positions is None else whole.positions[:block]
+    # Every layer knows the block and the rates, which are the smaller model's.
+    kept = jax.tree.unflatten(jax.tree.structure(model.blocks), jax.tree.leaves(whole.blocks[:layers]))
+    model = eqx.tree_at(
+        lambda m: (m.tokens, m.positions, m.blocks, m.ln_f.weight, m.ln_f.bias, m.head.weight),
+        model,
+        (whole.tokens, positions, kept, whole.ln_f.weight, whole.ln_f.bias, whole.tokens.T),
+    )
+    return Saved(model, text, {"origin": {"gpt2": path.name, "layers": layers}})
