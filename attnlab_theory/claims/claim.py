@@ -259,7 +259,8 @@ class Finding:
     resolution: float
     bound: str
     verdict: Verdict
-    expect: Verdict
+    expect: Verdict | None
+    """None for a conjecture, of which nobody knows what to expect."""
     variance: VarianceCheck | None = None
     """The variance that the bound assumes, beside that of the draws; None where it assumes none."""
     rival: RivalFinding | None = None
@@ -267,8 +268,8 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one the claim is kept for."""
-        return self.verdict == self.expect
+        """Whether the verdict is the one the claim is kept for; any is, of a conjecture."""
+        return self.expect is None or self.verdict == self.expect
 
     def times(self, factor: float) -> "Finding":
         """The same in another unit, for a figure: predicted and measured multiplied by a positive factor."""

@@ -122,7 +122,7 @@ def judged(
         claim, statement, source: as of `claims.Claim`.
         predicted: where the number should lie.
         resolution: the widest measured interval that may count as support without lying inside.
-        conjecture: whether nobody knows what to expect: then any verdict is as expected.
+        conjecture: whether nobody knows what to expect of it.
     """
     verdict = judge(predicted, estimate.interval, resolution)
     return Finding(
@@ -138,5 +138,5 @@ def judged(
         resolution=resolution,
         bound=estimate.bound,
         verdict=verdict,
-        expect=verdict if conjecture else Verdict.SUPPORTED,
+        expect=None if conjecture else Verdict.SUPPORTED,
     )

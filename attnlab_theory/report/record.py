@@ -26,7 +26,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "resolution": finding.resolution,
         "bound": finding.bound,
         "verdict": str(finding.verdict),
-        "expect": str(finding.expect),
+        "expect": None if finding.expect is None else str(finding.expect),
         "variance": None if finding.variance is None else _variance_as_json(finding.variance),
         "rival": None if finding.rival is None else _rival_as_json(finding.rival),
     }
@@ -49,7 +49,8 @@ def ends(interval: Interval) -> list[float | None]:
 def from_json(value: dict[str, Any]) -> Finding:
     """The finding that `as_json` wrote; the last two keys may be missing, as in files of older versions."""
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
-    judged = {name: Verdict(value[name]) for name in ("verdict", "expect")}
+    expect = value["expect"]
+    judged = {"verdict": Verdict(value["verdict"]), "expect": None if expect is None else Verdict(expect)}
     variance, rival = value.get("variance"), value.get("rival")
     beside = {
         "variance": None if variance is None else _variance_from_json(variance),

@@ -24,7 +24,7 @@ class Tally:
     settings: int
     draws: int
     verdict: str
-    expect: Verdict
+    expect: Verdict | None
     as_expected: bool
 
 
@@ -65,7 +65,9 @@ def verdict_table(findings: Findings) -> Table:
             experiment = line.experiment
             table.add_row(f"[bold]{escape(experiment)}[/]")
         verdict = f"[{style_of(line)}]{line.verdict}[/]"
-        if line.expect != Verdict.SUPPORTED and line.as_expected:
+        if line.expect is None:
+            verdict += " (a conjecture)"
+        elif line.expect != Verdict.SUPPORTED and line.as_expected:
             verdict += " (a foil)"
         elif not line.as_expected:
             verdict += f" [red]but {line.expect} was expected[/]"

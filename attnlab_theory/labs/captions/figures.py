@@ -129,7 +129,7 @@ def openings(estimates: Estimates) -> Figure:
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
     ax.set_xticks(range(len(decodings)), [_called(name) for name in decodings], rotation=35, ha="right")
     ax.grid(visible=False, axis="x")
-    ax.set(ylabel="sentences with the commonest opening", ylim=(0, None))
+    ax.set(ylabel="sentences that begin with it", ylim=(0, None))
     figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=_over(found[0]), title_fontsize=8)
     return figure
 

@@ -142,9 +142,9 @@ def side(name: str, captions: Sequence[Tokens], text: OfSentences) -> str:
 
 
 def table(estimates: Estimates) -> Table:
-    """BLEU by arm and decoding."""
+    """BLEU by arm and decoding, and the shares of distinct captions and of the commonest opening."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("model", "decoding", "forward", "backward", "harmonic", "distinct", "commonest opening"):
+    for column in ("model", "decoding", "forward", "backward", "harmonic", "distinct", "opening"):
         shown.add_column(column, justify="left" if column in ("model", "decoding") else "right", no_wrap=True)
     for each in estimates.of("forward"):
         told = each.setting

@@ -1,0 +1,114 @@
+"""attnlab captions: from the command line to files, and one line for whatever is wrong."""
+
+import json
+
+import pytest
+
+from attnlab_theory.cli import main
+
+SMALL = [
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--width",
+    "8",
+    "--block-size",
+    "16",
+    "--batch-size",
+    "16",
+    "--epochs",
+    "2",
+]
+WORDS = "a cat runs\na dog runs\na cat sits\nthe dog sits\n" * 8
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    code = main(["captions", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of sentences, and a model that was trained on them."""
+    folder = tmp_path_factory.mktemp("captions")
+    for name in ("train", "validation", "test"):
+        (folder / name).write_text(WORDS)
+    texts = [part for name in ("train", "validation", "test") for part in (f"--{name}", str(folder / name))]
+    assert main(["captions", "train", "--writing-params-path", str(folder / "model"), *texts, *SMALL]) == 0
+    return folder
+
+
+def texts(folder):
+    return [part for name in ("train", "validation", "test") for part in (f"--{name}", folder / name)]
+
+
+def test_a_model_goes_on_from_another(capsys, folder, tmp_path):
+    path = tmp_path / "more"
+    more = ["--reading-params-path", folder / "model", "--batch-size", 16, "--epochs", 1, "--json"]
+    code, out, _ = run(capsys, "train", "--writing-params-path", path, *texts(folder), *more)
+    told = json.loads(out)
+    assert (code, told["origin"]["variant"], told["best_epoch"]) == (0, "pretrained", 1)
+
+
+def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
+    (folder / "long").write_text("a cat runs\n" + "a " * 30 + "\n")
+    code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--json")
+    told = json.loads(out)
+    assert (code, told["sentences"], told["cut"]) == (0, 2, 1)
+    assert told["perplexity_of_sentences"] != told["perplexity_of_tokens"]
+    code, _, err = run(capsys, "evaluate", folder / "model", "--test", folder / "long", "--longer", "refuse")
+    assert (code, "sentence 2 of" in err) == (2, True)
+
+
+def test_generate_repeats_itself_and_is_scored(capsys, folder):
+    drawn = [run(capsys, "generate", folder / "model", "--count", 5, "--top-p", 0.9)[1] for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0].splitlines()) == 5
+    _, greedy, _ = run(capsys, "generate", folder / "model", "--count", 2, "--greedy")
+    assert len(set(greedy.splitlines())) == 1
+    (folder / "drawn").write_text("a cat runs\n\na cat\n")
+    code, out, _ = run(capsys, "score", folder / "drawn", folder / "test", "--json")
+    told = json.loads(out)
+    assert (code, told["hypotheses"], told["empty_hypotheses"], told["references"]) == (0, 3, 1, 32)
+    assert 0 < told["harmonic"] < 1
+
+
+def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
+    options = ["--test", folder / "test", "--decodings", "random", "top_p0.9", "--count", 20, "--generations", 2]
+    code, out, _ = run(capsys, "sweep", folder / "model", *options, "--out", tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert (code, "model" in out) == (0, True)
+    assert {"model.random.txt", "samples.txt", "sweep.json", "quality_and_diversity.png"} <= names
+    assert len((tmp_path / "model.random.txt").read_text().splitlines()) == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["generate", "{}/model", "--temperature", "0"], "temperature must be above 0"),
+        (["generate", "{}/model", "--top-p", "1.5"], "top_p must be above 0 and at most 1, not 1.5"),
+        (["generate", "{}/model", "--top-k", "0"], "top_k must be a whole number of at least 1, not 0"),
+        (["generate", "{}/model", "--greedy", "--top-k", "2"], "--greedy draws nothing"),
+        (["generate", "{}/model", "--count", "0"], "count must be"),
+        (["generate", "{}/none"], "there is no checkpoint"),
+        (["evaluate", "{}/model"], "was not trained on the embedded grammar"),
+        (["evaluate", "{}/model", "--test", "{}/empty"], "empty is empty"),
+        (["score", "{}/empty", "{}/test"], "empty is empty"),
+        (["score", "{}/test", "{}/empty"], "empty is empty"),
+        (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "--validation and --test is missing"),
+        (["train", "--writing-params-path", "{}/x", "--unit", "bpe"], "--unit bpe is for files"),
+        (["train", "--writing-params-path", "{}/x", "--reading-params-path", "{}/model"], "another vocabulary"),
+        (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "learning rate must be finite"),
+        (["run", "--out", "{}/run", "--arms", "scratch", "scratch"], "arm scratch is named twice"),
+        (["run", "--out", "{}/run", "--pretrain-corpus", "{}/train"], "--pretrain-corpus is for captions"),
+    ],
+)
+def test_bad_input_gets_one_line(capsys, folder, arguments, told):
+    (folder / "empty").write_text("\n")
+    code, out, err = run(capsys, *(argument.format(folder) for argument in arguments))
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.strip().splitlines()) == 1

@@ -1,0 +1,114 @@
+"""A whole run of the lab, small; and the verdicts, on numbers that are known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.cli import main
+from attnlab_theory.labs.captions import drawing, findings, presets
+from attnlab_theory.labs.captions.arms import ARMS, arm
+from attnlab_theory.labs.captions.decodings import FRONTIER, sampling
+from attnlab_theory.labs.captions.evaluate import Losses
+from attnlab_theory.labs.captions.findings import Judged
+from attnlab_theory.labs.captions.scores import Scores
+from attnlab_theory.labs.captions.sweep import Row
+from attnlab_theory.language.models.gpt import GPTConfig
+
+BRIEF = [
+    "--seeds",
+    "2",
+    "--count",
+    "30",
+    "--generations",
+    "1",
+    "--epochs",
+    "1",
+    "--layers",
+    "1",
+    "--block-size",
+    "40",
+]
+
+
+def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
+    main(["captions", "run", "--out", str(tmp_path), "--arms", "scratch", "permuted", *BRIEF])
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"captions.json", "estimates.json", "captions.run.json", "samples.txt", "heads.svg"} <= names
+    assert {f"{name}.{way}.txt" for name in ("scratch", "permuted") for way in ("random", "top_p0.9")} <= names
+    before = (tmp_path / "openings.svg").read_bytes()
+    (tmp_path / "openings.svg").unlink()
+    drawing.redraw(tmp_path)
+    assert (tmp_path / "openings.svg").read_bytes() == before
+    claims = {finding["claim"] for finding in json.loads((tmp_path / "captions.json").read_text())}
+    assert {"nobody-beats-the-grammar", "features-have-no-order", "sharper-covers-less"} <= claims
+
+
+def model(arm, seed, loss, *, above=0.1, validated=(2.0, 1.0)):
+    noise = np.random.default_rng(seed).normal(size=50) / 50
+    total = 10 * (loss + noise)
+    lost = Losses(total, np.full(50, 10))
+    return Judged(arm=arm, seed=seed, test=lost, learned=lost, validated=validated, above=above + noise)
+
+
+def verdict(found, claim):
+    (verdict,) = {finding.verdict for finding in found if finding.claim == claim}
+    return verdict
+
+
+def test_a_model_below_the_floor_is_found_out():
+    models = [model("scratch", seed, 1.0, above=-0.1) for seed in range(3)]
+    assert verdict(findings.verdicts(findings.measure(models)), "nobody-beats-the-grammar") == Verdict.REFUTED
+    models = [model("scratch", seed, 1.0) for seed in range(3)]
+    assert verdict(findings.verdicts(findings.measure(models)), "nobody-beats-the-grammar") == Verdict.SUPPORTED
+
+
+@pytest.mark.parametrize(("loss", "expected"), [(1.001, Verdict.SUPPORTED), (1.1, Verdict.REFUTED)])
+def test_an_arm_that_changes_nothing_is_told_from_one_that_does(loss, expected):
+    models = [model(name, seed, lost) for seed in range(4) for name, lost in (("scratch", 1.0), ("permuted", loss))]
+    assert verdict(findings.verdicts(findings.measure(models)), "features-have-no-order") == expected
+
+
+def row(decoding, seed, generation, forward, backward):
+    shares = {"commonest_opening": forward / 10, "openings": 3, "distinct": 0.9, "repeating": 0.0}
+    scores = Scores(forward=forward, backward=backward, **shares)
+    return Row(arm="scratch", seed=seed, decoding=decoding, generation=generation, scores=scores)
+
+
+def test_intervals_come_from_seeds_or_else_from_generations():
+    rows = [row("random", seed, n, 0.5 + 0.01 * seed + 0.001 * n, 0.4) for seed in range(3) for n in range(2)]
+    (of_seeds,) = findings.compare(rows, [(1, 2)]).of("forward")
+    (of_generations,) = findings.compare(rows[:2], [(1, 2)]).of("forward")
+    assert (of_seeds.draws, of_generations.draws) == (3, 2)
+    assert of_seeds.value == pytest.approx(0.5105)
+
+
+def test_sharper_decodings_are_judged_against_random_ones():
+    rows = [
+        row(name, seed, 0, (1 + 0.01 * seed) * forward, (1 + 0.01 * seed) * backward)
+        for seed in range(3)
+        for name, forward, backward in (("random", 0.5, 0.4), ("top_p0.9", 0.7, 0.3))
+    ]
+    found = findings.verdicts(findings.compare(rows, [(1, 2)]))
+    for claim in ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity"):
+        assert verdict(found, claim) == Verdict.SUPPORTED
+    turned = findings.verdicts(
+        findings.compare(
+            [row(r.decoding, r.seed, 0, 1 - r.scores.forward, 1 - r.scores.backward) for r in rows], [(1, 2)]
+        )
+    )
+    assert verdict(turned, "sharper-is-better-formed") == verdict(turned, "sharper-covers-less") == Verdict.REFUTED
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS)
+@pytest.mark.parametrize("name", ARMS)
+def test_every_arm_has_a_model(preset, name):
+    config = arm(name).config(GPTConfig(vocabulary=9, **presets.PRESETS[preset].model))
+    assert config.width == presets.PRESETS[preset].width
+
+
+def test_every_decoding_has_a_law_and_unknown_names_are_refused():
+    assert all(sampling(name) for name in FRONTIER)
+    with pytest.raises(ValueError, match="an arm is one of scratch"):
+        arm("twelve")

@@ -1,0 +1,86 @@
+"""Sentences, as they are drawn, read from files, and laid into rows."""
+
+import random
+
+import numpy as np
+import pytest
+
+from attnlab_theory.labs.captions import material
+from attnlab_theory.labs.captions.material import Sizes, encoded
+from attnlab_theory.language.corpora import grammar
+from attnlab_theory.language.text.words import Words
+from tests.shared_data import shared_data
+
+TEXT = Words(("a", "cat", "runs"))
+FEW = Sizes(train=20, validation=5, test=7)
+
+
+def test_drawn_sentences_follow_from_the_seed_and_belong_to_the_grammar():
+    first, again, other = (material.generated(seed, FEW) for seed in (1, 1, 2))
+    assert first.train == again.train != other.train
+    assert tuple(map(len, (first.train, first.validation, first.test))) == (20, 5, 7)
+    assert all(grammar.captions().log_probability(s.split()) > -np.inf for s in first.test)
+
+
+def test_the_language_of_pretraining_has_the_same_words_and_other_frequencies():
+    one, other = material.generated(0, FEW), material.generated(0, FEW, evened=True)
+    assert one.text == other.text
+    assert one.grammar.entropy < other.grammar.entropy
+
+
+def test_evened_choices_are_the_powers_of_their_probabilities():
+    language = grammar.Grammar.from_text("S -> 9: a | 1: b")
+    assert [choice.probability for choice in language.evened(0.5).rules["S"]] == pytest.approx([0.75, 0.25])
+    assert [choice.probability for choice in language.evened(0.0).rules["S"]] == [0.5, 0.5]
+
+
+def test_rows_begin_with_bos_end_with_eos_and_weigh_one():
+    found = encoded(["a cat", "runs"], TEXT, 5)
+    a, cat, runs = TEXT.encode(["a", "cat", "runs"])
+    assert found.rows.x[:, :3].tolist() == [[TEXT.bos, a, cat], [TEXT.bos, runs, 0]]
+    assert found.rows.y[:, :3].tolist() == [[a, cat, TEXT.eos], [runs, TEXT.eos, 0]]
+    assert found.rows.weights.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert (found.lengths.tolist(), found.cut, found.rows.weight) == ([3, 2], 0, pytest.approx(2.0))
+
+
+def test_tokens_may_weigh_the_same_instead():
+    assert encoded(["a cat", "runs"], TEXT, 5, mean="tokens").rows.weight == 5
+
+
+def test_a_sentence_that_does_not_fit_is_cut_and_counted_or_refused():
+    found = encoded(["a cat runs", "a"], TEXT, 3)
+    assert (found.cut, found.lengths.tolist()) == (1, [3, 2])
+    assert TEXT.eos not in found.rows.y[0]
+    with pytest.raises(ValueError, match="sentence 1 of the text has 3 tokens, and 2 fit into a block of 3"):
+        encoded(["a cat runs"], TEXT, 3, longer="refuse")
+
+
+@pytest.mark.parametrize(("sentences", "told"), [((), "has no sentence"), (("a", " "), "sentence 2 .* no token")])
+def test_nothing_to_read_is_refused(sentences, told):
+    with pytest.raises(ValueError, match=told):
+        encoded(sentences, TEXT, 3)
+
+
+def test_rare_words_of_a_file_are_unknown(tmp_path):
+    for name in ("train", "validation", "test"):
+        (tmp_path / name).write_text("a cat  \n\na cat\na dog\n")
+    found = material.read(*(tmp_path / name for name in ("train", "validation", "test")), "words", least=2)
+    assert (found.text.words, len(found.train)) == (("a", "cat"), 3)
+
+
+def test_a_tenth_of_a_text_to_learn_first_is_for_validation(tmp_path):
+    (tmp_path / "text").write_text("".join(f"a {n}\n" for n in range(20)))
+    found = material.read_other(tmp_path / "text", TEXT)
+    assert (len(found.train), found.validation) == (18, ("a 18", "a 19"))
+    (tmp_path / "short").write_text("a\n")
+    with pytest.raises(ValueError, match="1 sentences; pretraining needs at least ten"):
+        material.read_other(tmp_path / "short", TEXT)
+
+
+def test_the_homeworks_captions_fit_into_its_block():
+    folder = shared_data("coco_captions_thu")
+    found = material.read(*(folder / f"{name}.txt" for name in ("train", "dev", "test")), "bpe")
+    sample = random.Random(0).sample(found.train, 1000)
+    read = encoded(sample, found.text, 35, longer="refuse")
+    assert (len(found.train), len(found.validation), len(found.test)) == (15_000, 5_000, 5_000)
+    assert 13.7 < read.lengths.mean() < 14.7
