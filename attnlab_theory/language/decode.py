@@ -7,12 +7,21 @@ looks at what the one before it has left, renormalised. Of equally likely tokens
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory.language.models.layers import at_least_single
+
+PREFIX = 256
+"""So many likeliest tokens are looked at first: what is left by a cut is rarely more."""
+
+BLOCK = 256
+"""Tokens whose probabilities are added up before one is looked for among them."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,17 +53,63 @@ class Sampling:
         if self.min_p is not None and not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must lie between 0 and 1, not {self.min_p}")
 
+    def law(self) -> "Law":
+        """The numbers as arrays, so that other numbers need no other program."""
+        cuts = 1.0 if self.top_p is None else self.top_p
+        return Law(
+            temperature=jnp.asarray(self.temperature, float),
+            top_k=None if self.top_k is None else jnp.int32(min(self.top_k, np.iinfo(np.int32).max)),
+            top_p=None if cuts == 1.0 else jnp.asarray(cuts, float),
+            min_p=jnp.asarray(math.log(self.min_p), float) if self.min_p else None,
+        )
 
+
+class Law(NamedTuple):
+    """What a law is made of, inside a program; None where nothing is cut."""
+
+    temperature: Float[Array, ""]
+    top_k: Int[Array, ""] | None
+    top_p: Float[Array, ""] | None
+    min_p: Float[Array, ""] | None
+    """The logarithm of the share."""
+
+
+@jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Greedy:
     """The likeliest token; of equally likely ones that of the lowest number."""
 
 
-Choosing = Sampling | Greedy
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Beam:
+    """Several continuations side by side, of which the best are kept after every token.
+
+    A continuation's score is the sum of its log-probabilities over its length to the power of the penalty. The end
+    mark counts in the length. Finished continuations stay among the others until better ones push them out.
+
+    Raises:
+        ValueError: one line, if a number is out of range.
+
+    Source: Wu et al. 2016, section 7, with the plain length in the place of their (5 + length) / 6.
+    """
+
+    width: int
+    """How many continuations are kept, at least 1 and at most as many as there are tokens."""
+    length_penalty: float = 0.0
+    """0: the most probable continuation wins. 1: the one with the highest mean log-probability."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.width, bool) or self.width != int(self.width) or self.width < 1:
+            raise ValueError(f"the width of a beam must be a whole number of at least 1, not {self.width}")
+        if not math.isfinite(self.length_penalty):
+            raise ValueError(f"the length penalty must be finite, not {self.length_penalty}")
+
+
+Choosing = Sampling | Greedy | Beam
 """What a caller says."""
 
 
-def log_law(logits: Float[Array, "*rows c"], sampling: Sampling) -> Float[Array, "*rows c"]:
+def log_law(logits: Float[Array, "*rows c"], sampling: Sampling | Law) -> Float[Array, "*rows c"]:
     """The logarithm of the law from which the next token is drawn: -inf for a token that is cut.
 
     Args:
@@ -66,23 +121,133 @@ def log_law(logits: Float[Array, "*rows c"], sampling: Sampling) -> Float[Array,
 
     Source: Fan et al. 2018 for top-k; Holtzman et al. 2020 for top-p; Nguyen et al. 2024 for min-p.
     """
+    told = sampling.law() if isinstance(sampling, Sampling) else sampling
+    law = _tempered(logits, told)
+    if told.top_k is not None:
+        law = _cut(law, _likeliest(law, jnp.ones_like(law), told.top_k.astype(law.dtype)))
+    if told.top_p is not None:
+        law = _cut(law, _likeliest(law, jnp.exp(law), told.top_p.astype(law.dtype)))
+    return _cut_by_share(law, told)
+
+
+def drawn(chances: Float[Array, " n"], logits: Float[Array, "n c"], sampling: Sampling | Law) -> Int[Array, " n"]:
+    """A token of each row by the law of `log_law`: the first at which the summed probabilities pass a chance.
+
+    Args:
+        chances: independent and uniform, at least 0 and less than 1.
+        logits: of a model.
+        sampling: temperature and cuts.
+
+    Returns:
+        Tokens, never one that is cut. NaN in a row draws a token that is none: their number.
+    """
+    told = sampling.law() if isinstance(sampling, Sampling) else sampling
+    count = min(PREFIX, logits.shape[1])
+    if told.top_k is None and told.top_p is None:
+        return _by_chance(chances, _cut_by_share(_tempered(logits, told), told))
+    law = _tempered(logits, told)
+    likeliest, tokens = lax.top_k(law, count)
+
+    def among_the_likeliest() -> Int[Array, " n"]:
+        few, place = likeliest, jnp.arange(count, dtype=jnp.int32)[None, :]
+        if told.top_k is not None:
+            few = _cut(few, place < told.top_k)
+        if told.top_p is not None:
+            # Without a cut before it, the mass is a share of that of all tokens.
+            mass = jnp.exp(few)
+            few = _cut(few, jnp.cumsum(mass, axis=1) - mass < told.top_p.astype(law.dtype))
+        few = _cut_by_share(few, told)
+        # In the order of their numbers, as where all tokens are looked at.
+        in_order = jnp.argsort(tokens, axis=1)
+        chosen = _by_chance(chances, jnp.take_along_axis(few, in_order, axis=1))
+        found = jnp.take_along_axis(
+            jnp.take_along_axis(tokens, in_order, axis=1), jnp.minimum(chosen, count - 1)[:, None], axis=1
+        )[:, 0]
+        return jnp.where(chosen < count, found, logits.shape[1]).astype(jnp.int32)
+
+    if logits.shape[1] <= PREFIX:
+        return among_the_likeliest()
+    if told.top_k is not None:
+        enough = told.top_k <= count
+    else:
+        assert told.top_p is not None
+        # A row of NaN draws nothing anyway.
+        covered = jnp.sum(jnp.exp(likeliest), axis=1) >= told.top_p.astype(law.dtype)
+        enough = jnp.all(covered | jnp.isnan(law[:, 0]))
+    return lax.cond(enough, among_the_likeliest, lambda: _by_chance(chances, log_law(logits, told)))
+
+
+def _tempered(logits: Float[Array, "*rows c"], told: Law) -> Float[Array, "*rows c"]:
     wide = at_least_single(logits)
     # Less the largest first: at a low temperature the quotients would overflow.
-    law = jax.nn.log_softmax((wide - jnp.max(wide, axis=-1, keepdims=True)) / sampling.temperature, axis=-1)
-    if sampling.top_k is not None or (sampling.top_p or 1.0) < 1.0:
-        order = jnp.argsort(-law, axis=-1, stable=True)
-        place = jnp.argsort(order, axis=-1, stable=True)
-        if sampling.top_k is not None:
-            law = _cut(law, place < sampling.top_k)
-        if sampling.top_p is not None and sampling.top_p < 1.0:
-            falling = jnp.take_along_axis(jnp.exp(law), order, axis=-1)
-            before = jnp.cumsum(falling, axis=-1) - falling
-            law = _cut(law, jnp.take_along_axis(before, place, axis=-1) < sampling.top_p)
-    if sampling.min_p:
-        law = _cut(law, law >= jnp.max(law, axis=-1, keepdims=True) + math.log(sampling.min_p))
-    return law
+    less = wide - jnp.max(wide, axis=-1, keepdims=True)
+    return jax.nn.log_softmax(less / told.temperature.astype(wide.dtype), axis=-1)
 
 
-def _cut(law: Float[Array, "*rows c"], kept: Array) -> Float[Array, "*rows c"]:
+def _cut_by_share(law: Float[Array, "*rows c"], told: Law) -> Float[Array, "*rows c"]:
+    if told.min_p is None:
+        return law
+    return _cut(law, law >= jnp.max(law, axis=-1, keepdims=True) + told.min_p.astype(law.dtype))
+
+
+def _cut(law: Float[Array, "*rows c"], kept: Bool[Array, "*some c"]) -> Float[Array, "*rows c"]:
     """The law given that the token is one of those kept; a row of NaN stays one."""
     return jax.nn.log_softmax(jnp.where(kept | jnp.isnan(law), law, -jnp.inf), axis=-1)
+
+
+def _likeliest(
+    law: Float[Array, "*rows c"], weights: Float[Array, "*rows c"], limit: Float[Array, ""]
+) -> Bool[Array, "*rows c"]:
+    """Which tokens have less than the limit before them: the weights of all that come first, summed.
+
+    Tokens come in falling order, equal ones in the order of their numbers. Nothing is sorted: the place where the
+    order is cut is found by halving the range of all floating numbers, one bit at a time.
+    """
+    whole = jnp.int64 if law.dtype.itemsize == 8 else jnp.int32
+    # Costs are not negative, and the bits of such numbers are ordered as they are.
+    costs = lax.bitcast_convert_type(jnp.abs(law), whole)
+    ends = jnp.zeros(law.shape[:-1], whole), jnp.full(law.shape[:-1], _bits_of_infinity(law.dtype), whole)
+
+    def before(cost: Array) -> Array:
+        return jnp.sum(jnp.where(costs < cost[..., None], weights, 0), axis=-1)
+
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = low + (high - low + 1) // 2
+        fits = before(middle) < limit
+        return jnp.where(fits, middle, low), jnp.where(fits, high, middle - 1)
+
+    last, _ = lax.fori_loop(0, 8 * law.dtype.itemsize - 1, halve, ends)
+    equal = costs == last[..., None]
+    rank = jnp.cumsum(jnp.where(equal, weights, 0), axis=-1) - weights
+    return (costs < last[..., None]) | (equal & (before(last)[..., None] + rank < limit))
+
+
+def _bits_of_infinity(dtype: np.dtype) -> int:
+    return int(np.array(np.inf, dtype).view(np.int64 if dtype.itemsize == 8 else np.int32))
+
+
+def _by_chance(chances: Float[Array, " n"], law: Float[Array, "n c"]) -> Int[Array, " n"]:
+    """The first token at which the summed probabilities pass each chance; their number where there is NaN."""
+    n, c = law.shape
+    size = min(BLOCK, c)
+    power = jnp.pad(jnp.exp(law), ((0, 0), (0, -c % size))).reshape(n, -1, size)
+    blocks = jnp.cumsum(jnp.sum(power, axis=2), axis=1)
+    whole = blocks[:, -1]
+    # The largest chance, times the whole, may be rounded to the whole, which no sum passes.
+    wanted = jnp.minimum(chances.astype(law.dtype) * whole, jnp.nextafter(whole, jnp.zeros_like(whole)))
+    block = _first(blocks > wanted[:, None])
+    inside = jnp.take_along_axis(power, block[:, None, None], axis=1)[:, 0]
+    passed = jnp.where(block > 0, jnp.take_along_axis(blocks, jnp.maximum(block - 1, 0)[:, None], axis=1)[:, 0], 0)
+    sums = passed[:, None] + jnp.cumsum(inside, axis=1)
+    likely = inside > 0
+    # Sums in another order may fall short of the block's by rounding: then it is the last token that is not cut.
+    last = size - 1 - jnp.argmax(likely[:, ::-1], axis=1)
+    place = jnp.minimum(_first((sums > wanted[:, None]) & likely, otherwise=size), last)
+    return jnp.where(jnp.isnan(wanted), c, block * size + place).astype(jnp.int32)
+
+
+def _first(holds: Bool[Array, "n m"], otherwise: int | None = None) -> Int[Array, " n"]:
+    """The first place where something holds; the last place, or `otherwise`, where nothing does."""
+    missing = holds.shape[1] - 1 if otherwise is None else otherwise
+    return jnp.where(jnp.any(holds, axis=1), jnp.argmax(holds, axis=1), missing).astype(jnp.int32)

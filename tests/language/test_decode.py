@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.language.decode import Sampling, log_law
+from attnlab_theory.language.decode import Sampling, drawn, log_law
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import proportion
 
@@ -101,11 +101,74 @@ def test_cuts_follow_one_another_and_look_at_what_is_left():
 def test_drawn_tokens_have_the_frequencies_of_the_law(options):
     logits = jnp.asarray([1.0, 0.2, -0.3, 0.9, -1.5], jnp.float32)
     law = log_law(logits, Sampling(**options))
-    drawn = np.asarray(jax.random.categorical(key_for(0, "decode"), law, shape=(20_000,)))
+    chances = jax.random.uniform(key_for(0, "decode"), (20_000,))
+    tokens = np.asarray(drawn(chances, jnp.broadcast_to(logits, (20_000, 5)), Sampling(**options)))
     # Twenty proportions in this file: together they raise a false alarm once in a million seeds.
     for token in range(5):
-        interval = proportion().interval((drawn == token).astype(float), 1e-6 / 20)
+        interval = proportion().interval((tokens == token).astype(float), 1e-6 / 20)
         assert interval.low <= math.exp(float(law[token])) <= interval.high
+
+
+WIDE = 700
+"""More tokens than are looked at first."""
+MANY = np.random.default_rng(0).integers(-8, 8, (5, WIDE)) / 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"top_p": 0.5},
+        {"top_p": 0.999},
+        {"top_k": 40},
+        {"top_k": 400},
+        {"min_p": 0.2},
+        {"top_k": 300, "top_p": 0.9},
+    ],
+)
+@pytest.mark.parametrize("peak", [0.0, 6.0])
+def test_a_chance_draws_the_token_at_which_the_summed_law_passes_it(options, peak):
+    """Whether the likeliest tokens suffice or all must be looked at."""
+    logits = jnp.asarray(MANY + peak * (np.arange(WIDE) == 600), jnp.float32)
+    law = np.exp(np.asarray(log_law(logits, Sampling(**options)), np.float64))
+    sums = np.cumsum(law, axis=1)
+    for chance in (0.0, 0.1, 0.37, 0.8, 1 - 2**-24):
+        found = np.asarray(drawn(jnp.full(5, chance, jnp.float32), logits, Sampling(**options)))
+        assert np.all(law[np.arange(5), found] > 0)
+        before = np.where(found > 0, sums[np.arange(5), found - 1], 0)
+        assert np.all(before <= chance + 1e-5)
+        assert np.all(sums[np.arange(5), found] >= chance - 1e-5)
+
+
+@pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_p": 0.97}, {"top_k": 3}, {"top_k": 400}])
+def test_cuts_of_many_tokens_are_those_of_sorting(options):
+    """With ties at the cut: there are 64 different logits."""
+    found = np.asarray(log_law(jnp.asarray(MANY, jnp.float32), Sampling(**options)))
+    for row, logits in zip(found, MANY, strict=True):
+        wanted = tempered(logits)
+        order = falling(wanted)
+        before = np.cumsum(wanted[order]) - wanted[order]
+        if "top_p" in options:
+            assert np.min(np.abs(before - options["top_p"])) > 1e-6
+            kept = [token for token, mass in zip(order, before, strict=True) if mass < options["top_p"]]
+        else:
+            kept = order[: options["top_k"]]
+        assert set(np.flatnonzero(np.isfinite(row))) == set(kept)
+
+
+def test_nan_draws_no_token():
+    logits = jnp.asarray(MANY, jnp.float32).at[1, 5].set(jnp.nan)
+    for options in ({}, {"top_p": 0.5}, {"top_k": 2}, {"top_p": 0.999}):
+        found = np.asarray(drawn(jnp.full(5, 0.5), logits, Sampling(**options)))
+        assert np.all((found == WIDE) == (np.arange(5) == 1))
+
+
+def test_other_numbers_need_no_other_program():
+    """Only which cuts there are decides what is compiled."""
+    run = jax.jit(lambda law: drawn(jnp.full(5, 0.5), jnp.asarray(MANY, jnp.float32), law))
+    for options in ({"top_p": 0.5}, {"top_p": 0.9, "temperature": 0.7}, {"top_p": 0.1}):
+        run(Sampling(**options).law())
+    assert run._cache_size() == 1
 
 
 def test_every_row_has_a_law_of_its_own_and_nan_stays_in_its_row():

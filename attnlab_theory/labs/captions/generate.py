@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory import refuse
-from attnlab_theory.language.decode import Choosing, Greedy
-from attnlab_theory.language.generate import MODELS_OWN, Stop, greedy, sample
+from attnlab_theory.language.decode import Beam, Choosing, Sampling
+from attnlab_theory.language.generate import MODELS_OWN, Stop, beam, greedy, sample
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.text.vocabulary import OfSentences
 
@@ -22,7 +22,9 @@ Tokens = tuple[int, ...]
 def captions(
     key: PRNGKeyArray, model: GPT, text: OfSentences, count: int, *, choosing: Choosing = MODELS_OWN
 ) -> list[Tokens]:
-    """Captions from BOS to EOS or to the end of the block, independent of each other if they are drawn.
+    """Captions from BOS to EOS or to the end of the block.
+
+    Captions that are drawn are independent. A beam gives the best that it has kept, greedy always the same.
 
     Args:
         key: caption i sees the same random numbers however many there are.
@@ -32,15 +34,19 @@ def captions(
         choosing: how the next token is chosen; by default it is drawn from the model's own law.
 
     Raises:
-        ValueError: if count is no positive whole number.
+        ValueError: if count is no positive whole number, or larger than the width of a beam.
     """
     refuse.not_a_size(count=count)
     steps, stop = model.config.block, Stop(text.eos)
-    if isinstance(choosing, Greedy):
-        (row,) = greedy(
-            model, np.full((1, 1), text.bos, np.int32), np.ones(1, np.int32), steps=steps, stop=stop
-        ).tokens
-        return [up_to_end(row.tolist(), text.eos)] * count
+    if not isinstance(choosing, Sampling):
+        begin = np.full((1, 1), text.bos, np.int32), np.ones(1, np.int32)
+        if isinstance(choosing, Beam):
+            (rows,) = beam(model, *begin, search=choosing, steps=steps, stop=stop).tokens
+            if count > len(rows):
+                raise ValueError(f"a beam of {choosing.width} has {choosing.width} captions, not {count}")
+        else:
+            rows = np.repeat(greedy(model, *begin, steps=steps, stop=stop).tokens, count, axis=0)
+        return [up_to_end(row.tolist(), text.eos) for row in rows[:count]]
     rows = min(BATCH, count)
     prompts, lengths = np.full((rows, 1), text.bos, np.int32), np.ones(rows, np.int32)
     found: list[Tokens] = []

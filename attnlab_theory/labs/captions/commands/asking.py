@@ -89,9 +89,13 @@ class Generate:
 
     model: Model
     count: int = 10
-    """How many captions."""
+    """How many captions. A beam has as many as it is wide."""
     greedy: bool = False
     """Take the likeliest token each time. Then all captions are the same one."""
+    beam: int | None = None
+    """Keep so many unfinished captions side by side, and write the best of them."""
+    length_penalty: float = 0.0
+    """With --beam: captions are ordered by log-probability over length to the power of this."""
     temperature: float = 1.0
     """What the logits are divided by. Below 1, likely tokens become likelier."""
     top_k: int | None = None
@@ -127,11 +131,13 @@ class Generate:
         return 0
 
     def _choosing(self) -> "Choosing":
-        from attnlab_theory.language.decode import Greedy, Sampling
+        from attnlab_theory.language.decode import Beam, Greedy, Sampling
 
         sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
-        if not self.greedy:
+        if self.length_penalty and self.beam is None:
+            raise ValueError(f"--length-penalty {self.length_penalty} is for --beam: say how wide it is")
+        if not self.greedy and self.beam is None:
             return sampling
-        if sampling != Sampling():
-            raise ValueError("--greedy draws nothing: leave temperature and cuts away")
-        return Greedy()
+        if sampling != Sampling() or (self.greedy and self.beam is not None):
+            raise ValueError("--greedy and --beam draw nothing: name one of them, without temperature and cuts")
+        return Greedy() if self.beam is None else Beam(width=self.beam, length_penalty=self.length_penalty)
