@@ -5,11 +5,20 @@ A lab makes a subclass of each, whose docstring says what its own defaults are.
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attnlab_theory.labs.recipes import MicroBatches, Recipe
 from attnlab_theory.labs.training import Checkpoints
 from attnlab_theory.language.precision import Precision
+
+Unit = Literal["words", "bpe"]
+"""What a token is: a word between spaces, or one of GPT-2's byte pairs."""
+
+Longer = Literal["cut", "refuse"]
+"""What happens to a sentence that does not fit into the block."""
+
+Mean = Literal["sentences", "tokens"]
+"""What weighs the same in a loss: every sentence, as in the homework, or every token."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

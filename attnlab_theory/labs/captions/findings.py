@@ -6,26 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.captions import heads
-from attnlab_theory.labs.captions.evaluate import Losses, losses
 from attnlab_theory.labs.captions.lab import Lab
-from attnlab_theory.labs.captions.material import Encoded, Material, encoded
 from attnlab_theory.labs.captions.rules import HOMEWORK
 from attnlab_theory.labs.captions.scores import openings
 from attnlab_theory.labs.captions.sweep import Named, Row
 from attnlab_theory.labs.estimates import Estimate, Estimates, judged, mean, over_seeds
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, above_the_grammar, losses
+from attnlab_theory.labs.sentences import Encoded, Material, encoded
 from attnlab_theory.labs.training import best_epoch
-from attnlab_theory.language.corpora.grammar import Grammar
-from attnlab_theory.stats import Interval, student
+from attnlab_theory.stats import Interval
 
 ERROR_RATE = 0.05
 """The error rate of each interval and verdict, but that of the floor."""
-
-FLOOR_ERROR_RATE = 1e-6
-"""How often the lab may call a model a leak that is none."""
 
 SAME = 0.02
 """Losses that differ by less, in nats per token, are called the same: 2 % of a perplexity."""
@@ -38,8 +33,6 @@ BASE = "scratch"
 
 SHARES = ("forward", "backward", "harmonic", "commonest_opening", "distinct", "repeating")
 """Scores that lie between 0 and 1."""
-
-OVER_SENTENCES = student("sentences are independent, and their losses have light tails")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,23 +69,6 @@ def ask(model: Named, material: Material, lab: Lab) -> Judged:
 
 def _encoded(sentences: Sequence[str], material: Material, lab: Lab) -> Encoded:
     return encoded(sentences, material.text, lab.preset.block, longer=lab.longer, source=material.source)
-
-
-def above_the_grammar(
-    found: Losses, sentences: Sequence[str], language: Grammar, block: int
-) -> Float[np.ndarray, " whole"]:
-    """For every sentence that was not cut: its loss less that under the grammar, in nats per token.
-
-    Args:
-        found: the losses of a model.
-        sentences: their words.
-        language: the grammar.
-        block: places of a row.
-    """
-    words = [sentence.split() for sentence in sentences]
-    exact = np.array([-language.log_probability(sentence) for sentence in words])
-    whole = np.array([len(sentence) < block for sentence in words])
-    return ((found.total - exact) / found.targets)[whole]
 
 
 def measure(judged_models: Sequence[Judged]) -> Estimates:

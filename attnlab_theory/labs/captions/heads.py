@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab_theory.axes import PRNGKeyArray
-from attnlab_theory.labs.captions.evaluate import losses
-from attnlab_theory.labs.captions.material import Encoded
+from attnlab_theory.labs.perplexity import losses
+from attnlab_theory.labs.sentences import Encoded
 from attnlab_theory.language.models.attending import attending
 from attnlab_theory.language.models.gpt import GPT
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from attnlab_theory.labs.captions import stages
 from attnlab_theory.labs.captions.arms import arm
-from attnlab_theory.labs.captions.material import Material
 from attnlab_theory.labs.captions.presets import Preset
-from attnlab_theory.labs.captions.rules import Longer, Mean
 from attnlab_theory.labs.captions.sweep import Named
+from attnlab_theory.labs.options import Longer, Mean
+from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.gpt import GPTConfig
 from attnlab_theory.language.runs import Run, refuse_left_over

@@ -2,15 +2,6 @@
 
 from typing import Literal
 
-Unit = Literal["words", "bpe"]
-"""What a token is: a word between spaces, or one of GPT-2's byte pairs."""
-
-Longer = Literal["cut", "refuse"]
-"""What happens to a sentence that does not fit into the block."""
-
-Mean = Literal["sentences", "tokens"]
-"""What weighs the same in a loss: every sentence, as in the homework, or every token."""
-
 ArmName = Literal["scratch", "shuffled", "pretrained", "heads-1", "heads-6", "heads-8", "permuted", "dropped-heads"]
 """The models that are compared."""
 

@@ -1,25 +1,17 @@
 """What is trained on what: captions from first weights, or from a model that knows another text."""
 
-import dataclasses
 import functools
-import math
 from typing import Any
 
-from attnlab_theory import refuse
-from attnlab_theory.labs import batching
-from attnlab_theory.labs.captions import evaluate, heads
-from attnlab_theory.labs.captions.material import Encoded, Material, encoded
-from attnlab_theory.labs.captions.rules import Longer, Mean
+from attnlab_theory.labs.captions import heads
+from attnlab_theory.labs.next_token import next_token
+from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model
+from attnlab_theory.labs.sentences import Material
+from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.runs import Run
-from attnlab_theory.language.schedules import Constant
-from attnlab_theory.language.train import Optimizer, Training
 from attnlab_theory.seeds import key_for
-
-ADAM = Optimizer(betas=(0.9, 0.999), decay=0.0, clip=math.inf)
-"""The homework's: torch's Adam, without weight decay and without clipping."""
 
 Start = GPTConfig | Saved
 """A configuration, for first weights from the recipe's seed, or a model to go on from."""
@@ -49,48 +41,25 @@ def training(
         permute: whether the features are permuted before they are cut into heads (`heads.permuted`).
 
     Raises:
-        ValueError: if a number of the recipe is out of range, the model reads another vocabulary, or as `encoded`.
+        ValueError: if the model reads another vocabulary, or as `next_token`.
     """
-    _refuse(recipe)
     config = start.model.config if isinstance(start, Saved) else start
     if isinstance(start, Saved):
         refuse_other_text(start, material)
-    elif config.vocabulary != len(material.text):
-        raise ValueError(f"{material.source} has {len(material.text)} tokens, the model {config.vocabulary}")
-    learned, asked = (
-        encoded(each, material.text, config.block, longer=longer, mean=mean, source=material.source)
-        for each in (material.train, material.validation)
-    )
-    # Packed, 32 captions of 14 places fill 13 to 16 rows of 35: half as many rows as sentences hold most batches.
-    recipe = dataclasses.replace(recipe, rows=batching.rows(recipe, on_processor=recipe.batch // 2 or 1))
-    data = batching.batched(learned, recipe, width=config.block)
-    return Run(
-        first=lambda: (
-            start.model if isinstance(start, Saved) else GPT(start, key=key_for(recipe.seed, "parameters"))
-        ),
-        config=config,
-        text=material.text,
-        epochs=data.batches,
-        training=Training(
-            schedule=Constant(always=recipe.rate),
-            epochs=recipe.epochs,
-            optimizer=ADAM,
-            split=functools.partial(batching.CUTS[recipe.micro_batches], rows=recipe.rows),
-            seed=recipe.seed,
-            precision=recipe.precision,
-        ),
-        steps=data.steps,
+    return next_token(
+        material,
+        functools.partial(_first, start, recipe.seed, permute),
+        config,
+        recipe,
+        block=config.block,
         origin={
             "stage": stage,
             "variant": variant,
-            "recipe": dataclasses.asdict(recipe),
-            "mean": mean,
-            "train": fingerprint(*material.train),
-            "validation": fingerprint(*material.validation),
             "start": _origin(start),
             **({"permuted": True} if permute else {}),
         },
-        validation=functools.partial(_loss, asked, mean),
+        longer=longer,
+        mean=mean,
     )
 
 
@@ -112,18 +81,6 @@ def refuse_other_text(saved: Saved, material: Material) -> None:
         f"the model was trained with another vocabulary than that of {material.source}"
         + (f": only one of them has {differing[0]!r}" if differing else "")
     )
-
-
-def _refuse(recipe: Recipe) -> None:
-    refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch)
-    refuse.not_positive(learning_rate=recipe.rate)
-    if recipe.rate == math.inf:
-        raise ValueError("the learning rate must be finite, not inf; the homework's is 1e-4")
-
-
-def _loss(asked: Encoded, mean: Mean, model: GPT) -> float:
-    losses = evaluate.losses(model, asked)
-    return losses.per_sentence if mean == "sentences" else losses.per_token
 
 
 def _first(start: Start, seed: int, permute: bool) -> GPT:

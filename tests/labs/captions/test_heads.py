@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.captions import heads
-from attnlab_theory.labs.captions.evaluate import losses
-from attnlab_theory.labs.captions.material import encoded
+from attnlab_theory.labs.perplexity import losses
+from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import DroppedHeads
 from attnlab_theory.language.text.words import Words

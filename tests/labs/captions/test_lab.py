@@ -10,10 +10,10 @@ from attnlab_theory.cli import main
 from attnlab_theory.labs.captions import drawing, findings, presets
 from attnlab_theory.labs.captions.arms import ARMS, arm
 from attnlab_theory.labs.captions.decodings import FRONTIER, sampling
-from attnlab_theory.labs.captions.evaluate import Losses
 from attnlab_theory.labs.captions.findings import Judged
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
+from attnlab_theory.labs.perplexity import Losses
 from attnlab_theory.language.models.gpt import GPTConfig
 
 BRIEF = [

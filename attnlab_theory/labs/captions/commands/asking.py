@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from attnlab_theory import files
-from attnlab_theory.labs.captions.rules import Longer
+from attnlab_theory.labs.options import Longer
 
 if TYPE_CHECKING:
     from attnlab_theory.language.decode import Choosing
@@ -37,24 +37,24 @@ class Evaluate:
 
     def run(self) -> int:
         """Measure and print."""
-        from attnlab_theory.labs.captions import findings, material
-        from attnlab_theory.labs.captions.evaluate import losses
         from attnlab_theory.labs.captions.starts import read_model
         from attnlab_theory.labs.estimates import mean
+        from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+        from attnlab_theory.labs.sentences import Sizes, encoded, generated, read_sentences
         from attnlab_theory.report import record
 
         saved = read_model(self.model)
         block = saved.model.config.block
         if self.test is None:
-            drawn = material.generated(self.seed, material.Sizes())
+            drawn = generated(self.seed, Sizes())
             if saved.text.as_json() != drawn.text.as_json():
                 raise ValueError(
                     f"{self.model} was not trained on the embedded grammar: name sentences with --test"
                 )
             sentences, source, language = drawn.test, drawn.source, drawn.grammar
         else:
-            sentences, source, language = material.read_sentences(self.test), str(self.test), None
-        read = material.encoded(sentences, saved.text, block, longer=self.longer, source=source)
+            sentences, source, language = read_sentences(self.test), str(self.test), None
+        read = encoded(sentences, saved.text, block, longer=self.longer, source=source)
         found = losses(saved.model, read)
         told: dict[str, Any] = {
             "sentences": len(sentences),
@@ -65,8 +65,8 @@ class Evaluate:
         }
         floor = None
         if language is not None:
-            above = findings.above_the_grammar(found, sentences, language, block)
-            floor = mean("loss above the grammar", above, findings.OVER_SENTENCES, findings.FLOOR_ERROR_RATE)
+            above = above_the_grammar(found, sentences, language, block)
+            floor = mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE)
             told["above_the_grammar"] = floor.as_json()
         if self.json:
             print(record.to_text(told), end="")

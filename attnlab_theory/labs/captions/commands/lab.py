@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
-from attnlab_theory.labs.captions.commands.texts import Texts
 from attnlab_theory.labs.captions.presets import PRESETS, PresetName
 from attnlab_theory.labs.captions.rules import HOMEWORK, ArmName, DecodingName
 from attnlab_theory.labs.options import ModelSizes, WholeRun
+from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import train
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.captions.lab import Lab
-    from attnlab_theory.labs.captions.material import Material
     from attnlab_theory.labs.captions.results import Results
+    from attnlab_theory.labs.sentences import Material
 
 QUESTION = "How good and how varied are a small model's captions, and what decides it?"
 
@@ -115,15 +115,15 @@ class RunLab(WholeRun):
         return lab
 
     def _other(self, first: "Material", seed: int) -> "Material":
-        from attnlab_theory.labs.captions import material
+        from attnlab_theory.labs.sentences import Sizes, generated, read_other
 
         if self.texts.train is None:
             if self.pretrain_corpus is not None:
                 raise ValueError("--pretrain-corpus is for captions of your own: name them with --train and so on")
-            return material.generated(seed, material.Sizes(), evened=True)
+            return generated(seed, Sizes(), evened=True)
         if self.pretrain_corpus is None:
             raise ValueError("the arm pretrained needs a text to learn first: name it with --pretrain-corpus")
-        return material.read_other(self.pretrain_corpus, first.text)
+        return read_other(self.pretrain_corpus, first.text)
 
     def _about(self) -> dict[str, Any]:
         """What was run; asked for before anything is written, which may be a change to the checkout."""

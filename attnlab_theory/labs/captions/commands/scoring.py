@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from attnlab_theory import files
-from attnlab_theory.labs.captions.rules import HOMEWORK, DecodingName, Unit
+from attnlab_theory.labs.captions.rules import HOMEWORK, DecodingName
+from attnlab_theory.labs.options import Unit
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.captions.sweep import Named
@@ -33,7 +34,7 @@ class Score:
 
     def run(self) -> int:
         """Read, compare, print."""
-        from attnlab_theory.labs.captions.material import read_lines, read_sentences
+        from attnlab_theory.labs.sentences import read_lines, read_sentences
         from attnlab_theory.language.text.bleu import References, corpus_bleu, forward_backward
         from attnlab_theory.report import record
 
@@ -93,9 +94,10 @@ class Sweep:
 
     def run(self) -> int:
         """Generate, compare, draw."""
-        from attnlab_theory.labs.captions import drawing, findings, material, results
+        from attnlab_theory.labs.captions import drawing, findings, results
         from attnlab_theory.labs.captions.starts import read_model
         from attnlab_theory.labs.captions.sweep import Named, sweep
+        from attnlab_theory.labs.sentences import Sizes, generated, read_sentences
         from attnlab_theory.report import record
         from attnlab_theory.report.table import show
 
@@ -110,7 +112,7 @@ class Sweep:
         models = [
             Named(arm=name, seed=0, saved=read_model(path)) for name, path in zip(names, self.models, strict=True)
         ]
-        real = material.read_sentences(self.test) if self.test else material.generated(0, material.Sizes()).test
+        real = read_sentences(self.test) if self.test else generated(0, Sizes()).test
         files.make_folder(self.out)
         rows, samples = [], []
         with files.held(self.out):

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab_theory import files
-from attnlab_theory.labs.captions.commands.texts import Texts
 from attnlab_theory.labs.captions.presets import PRESETS, PresetName
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges
+from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.captions.material import Material
     from attnlab_theory.labs.captions.stages import Start
+    from attnlab_theory.labs.sentences import Material
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Train:
         """Train and write."""
         from attnlab_theory.labs.captions import stages
 
-        read = (*self.texts.read, self.reading_params_path, self.gpt2)
+        read = (*self.texts.paths, self.reading_params_path, self.gpt2)
         files.refuse_input(self.checkpoint.writing_params_path, *read)
         material = self.texts.material(self.recipe.seed)
         recipe = dataclasses.replace(self.recipe.of(PRESETS[self.preset].recipe), shuffled=self.recipe.shuffled)

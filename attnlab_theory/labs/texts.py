@@ -4,10 +4,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlab_theory.labs.captions.rules import Longer, Mean, Unit
+from attnlab_theory.labs.options import Longer, Mean, Unit
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.captions.material import Material
+    from attnlab_theory.labs.sentences import Material
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,21 +33,21 @@ class Texts:
         """The sentences: of the files, or drawn from the grammar by the seed.
 
         Raises:
-            ValueError: if some of the files are missing, or as `material.read`.
+            ValueError: if some of the files are missing, or as `sentences.read`.
         """
-        from attnlab_theory.labs.captions import material
+        from attnlab_theory.labs.sentences import Sizes, generated, read
 
         files = {"--train": self.train, "--validation": self.validation, "--test": self.test}
         missing = [name for name, path in files.items() if path is None]
         if len(missing) == len(files):
             if self.unit != "words":
                 raise ValueError(f"--unit {self.unit} is for files; sentences of the grammar are read by words")
-            return material.generated(seed, material.Sizes())
+            return generated(seed, Sizes())
         if self.train is None or self.validation is None or self.test is None:
             raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
-        return material.read(self.train, self.validation, self.test, self.unit, least=self.least)
+        return read(self.train, self.validation, self.test, self.unit, least=self.least)
 
     @property
-    def read(self) -> tuple[Path | None, ...]:
+    def paths(self) -> tuple[Path | None, ...]:
         """The files, which must not be written over."""
         return self.train, self.validation, self.test

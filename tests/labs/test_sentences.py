@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from attnlab_theory.labs.captions import material
-from attnlab_theory.labs.captions.material import Sizes, encoded
+from attnlab_theory.labs import sentences as material
+from attnlab_theory.labs.sentences import Sizes, encoded
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.text.words import Words
 from tests.shared_data import shared_data

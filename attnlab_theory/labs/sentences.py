@@ -1,4 +1,4 @@
-"""The sentences of the lab, from the embedded grammar or from files, and how a model reads them."""
+"""The sentences that labs train on, from the embedded grammar or from files, and how a model reads them."""
 
 import dataclasses
 import random
@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from attnlab_theory import refuse
-from attnlab_theory.labs.captions.rules import Longer, Mean, Unit
+from attnlab_theory.labs.options import Longer, Mean, Unit
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.grammar import Grammar

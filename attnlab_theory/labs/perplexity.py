@@ -2,14 +2,22 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from attnlab_theory.labs.captions.material import Encoded
+from attnlab_theory.labs.sentences import Encoded
 from attnlab_theory.language.corpora.batches import Batch, by_length
-from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.corpora.grammar import Grammar
+from attnlab_theory.stats import student
+
+FLOOR_ERROR_RATE = 1e-6
+"""How often the lab may call a model a leak that is none."""
+
+OVER_SENTENCES = student("sentences are independent, and their losses have light tails")
 
 ROWS = 64
 """Sentences that are computed at once."""
@@ -44,11 +52,15 @@ class Losses:
         return math.exp(self.per_token)
 
 
-def losses(model: GPT, sentences: Encoded) -> Losses:
+def losses(model: Any, sentences: Encoded) -> Losses:
     """The loss of every sentence, without dropout.
 
+    Args:
+        model: with a method `token_losses(batch)`, as `GPT` has it.
+        sentences: what is asked.
+
     Raises:
-        ValueError: as `GPT.rows`.
+        ValueError: as the model.
     """
     order = np.argsort(-sentences.lengths, kind="stable")
     sorted_rows = sentences.rows.take(order)
@@ -63,5 +75,22 @@ def losses(model: GPT, sentences: Encoded) -> Losses:
 
 
 @eqx.filter_jit
-def _token_losses(model: GPT, batch: Batch) -> Float[Array, "b t"]:
+def _token_losses(model: Any, batch: Batch) -> Float[Array, "b t"]:
     return model.token_losses(batch)
+
+
+def above_the_grammar(
+    found: Losses, sentences: Sequence[str], language: Grammar, block: int
+) -> Float[np.ndarray, " whole"]:
+    """For every sentence that was not cut: its loss less that under the grammar, in nats per token.
+
+    Args:
+        found: the losses of a model.
+        sentences: their words.
+        language: the grammar.
+        block: places of a row.
+    """
+    words = [sentence.split() for sentence in sentences]
+    exact = np.array([-language.log_probability(sentence) for sentence in words])
+    whole = np.array([len(sentence) < block for sentence in words])
+    return ((found.total - exact) / found.targets)[whole]

@@ -1,0 +1,98 @@
+"""Training any model to say what comes next in sentences, until the validation loss no longer falls."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attnlab_theory import refuse
+from attnlab_theory.labs import batching
+from attnlab_theory.labs.options import Longer, Mean
+from attnlab_theory.labs.perplexity import losses
+from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.sentences import Encoded, Material, encoded
+from attnlab_theory.language.checkpoint import fingerprint
+from attnlab_theory.language.models.model import KINDS, Config, Kind, Model
+from attnlab_theory.language.runs import Run
+from attnlab_theory.language.schedules import Constant
+from attnlab_theory.language.train import Optimizer, Training
+
+ADAM = Optimizer(betas=(0.9, 0.999), decay=0.0, clip=math.inf)
+"""torch's Adam, without weight decay and without clipping, as in the caption homework."""
+
+
+def next_token(
+    material: Material,
+    first: Callable[[], Model],
+    config: Config,
+    recipe: Recipe,
+    *,
+    block: int,
+    origin: Mapping[str, Any],
+    longer: Longer = "cut",
+    mean: Mean = "sentences",
+    optimizer: Optimizer = ADAM,
+    stops_early: bool = True,
+    kinds: Mapping[str, Kind] = KINDS,
+) -> Run:
+    """A run over the sentences of a material.
+
+    Args:
+        material: what is read.
+        first: the model before the first step; besides `summed_loss` it has `token_losses`.
+        config: of that model.
+        recipe: how long, at most, and how fast: the learning rate is constant.
+        block: places of a row.
+        origin: what else the parameters follow from; names a stage and a variant.
+        longer: what happens to a sentence that does not fit into the block.
+        mean: what weighs the same in the loss, in training and in validation.
+        optimizer: by default the caption homework's.
+        stops_early: whether the validation loss ends the run.
+        kinds: the models that its files may hold.
+
+    Raises:
+        ValueError: if a number of the recipe is out of range, the model has another vocabulary, or as `encoded`.
+    """
+    refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch)
+    refuse.not_positive(learning_rate=recipe.rate)
+    if recipe.rate == math.inf:
+        raise ValueError("the learning rate must be finite, not inf; the caption homework's is 1e-4")
+    if config.vocabulary != len(material.text):
+        raise ValueError(f"{material.source} has {len(material.text)} tokens, the model {config.vocabulary}")
+    learned, asked = (
+        encoded(each, material.text, block, longer=longer, mean=mean, source=material.source)
+        for each in (material.train, material.validation)
+    )
+    # Packed, 32 captions of 14 places fill 13 to 16 rows of 35: half as many rows as sentences hold most batches.
+    recipe = dataclasses.replace(recipe, rows=batching.rows(recipe, on_processor=recipe.batch // 2 or 1))
+    data = batching.batched(learned, recipe, width=block)
+    return Run(
+        first=first,
+        config=config,
+        text=material.text,
+        epochs=data.batches,
+        training=Training(
+            schedule=Constant(always=recipe.rate),
+            epochs=recipe.epochs,
+            optimizer=optimizer,
+            split=functools.partial(batching.CUTS[recipe.micro_batches], rows=recipe.rows),
+            seed=recipe.seed,
+            precision=recipe.precision,
+        ),
+        steps=data.steps,
+        origin={
+            **origin,
+            "recipe": dataclasses.asdict(recipe),
+            "mean": mean,
+            "train": fingerprint(*material.train),
+            "validation": fingerprint(*material.validation),
+        },
+        kinds=kinds,
+        validation=functools.partial(_loss, asked, mean) if stops_early else None,
+    )
+
+
+def _loss(asked: Encoded, mean: Mean, model: Any) -> float:
+    found = losses(model, asked)
+    return found.per_sentence if mean == "sentences" else found.per_token
