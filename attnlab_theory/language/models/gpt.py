@@ -268,7 +268,7 @@ class GPT(eqx.Module):
             raise ValueError(f"a cache of {capacity} positions is longer than the block of this model, {longest}")
 
 
-def parameter_count(model: GPT) -> int:
+def parameter_count(model: PyTree) -> int:
     """How many numbers are learned."""
     learned = jax.tree.map_with_path(lambda path, x: 0 if _name(path) == "projection" else x.size, model)
     return sum(jax.tree.leaves(learned))

@@ -1,0 +1,205 @@
+"""Two recurrent networks of the homework: an RNN, and a W-RNN whose two hidden layers are joined crosswise.
+
+RNN: a_t = f1(U x_t + W a_{t-1} + s1), logits Q a_t + s3. W-RNN: the same a_t, then
+b_t = f2(V a_t + R a_{t-1} + T b_{t-1} + s2), logits Q b_t + s3. x_t is the one-hot vector of a token, so that U x_t is
+a row of a table. Both start from zeros.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, PyTree
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.corpora.batches import Batch
+from attnlab_theory.language.text.characters import PAD_ID
+
+Cell = Literal["rnn", "w-rnn"]
+
+
+class Activation(enum.StrEnum):
+    """What the homework allows for f1 and f2."""
+
+    SIGMOID = "sigmoid"
+    RELU = "relu"
+    TANH = "tanh"
+    SWISH = "swish"
+    GELU = "gelu"
+
+    @property
+    def function(self) -> Callable[[Array], Array]:
+        """The activation itself."""
+        return FUNCTIONS[self]
+
+
+FUNCTIONS: Mapping[Activation, Callable[[Array], Array]] = {
+    Activation.SIGMOID: jax.nn.sigmoid,
+    Activation.RELU: jax.nn.relu,
+    Activation.TANH: jnp.tanh,
+    Activation.SWISH: jax.nn.swish,
+    Activation.GELU: lambda x: jax.nn.gelu(x, approximate=False),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RecurrentConfig:
+    """What a recurrent network is made of.
+
+    Raises:
+        ValueError: naming the field and its value, if a size is no positive whole number, or there is no such cell.
+    """
+
+    vocabulary: int
+    hidden: int
+    """Units of each hidden layer."""
+    cell: Cell = "rnn"
+    first: Activation = Activation.TANH
+    """f1."""
+    second: Activation = Activation.TANH
+    """f2; the RNN has none."""
+    scale: float | None = None
+    """Standard deviation of the first weights; the homework's is 0.01. None: 1 over the root of their inputs."""
+
+    def __post_init__(self) -> None:
+        refuse.not_a_size(vocabulary=self.vocabulary, hidden=self.hidden)
+        if self.cell not in get_args(Cell):
+            raise ValueError(f"a cell is one of {', '.join(get_args(Cell))}, not {self.cell!r}")
+        for name in ("first", "second"):
+            if getattr(self, name) not in list(Activation):
+                raise ValueError(f"{name} is one of {', '.join(Activation)}, not {getattr(self, name)!r}")
+        if self.scale is not None:
+            refuse.not_positive(scale=self.scale)
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by name."""
+        return dataclasses.asdict(self) | {"first": str(self.first), "second": str(self.second)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "RecurrentConfig":
+        """What `as_json` wrote.
+
+        Raises:
+            ValueError: naming a field that is missing or unknown, or as the class.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        for name in sorted(known ^ set(record)):
+            raise ValueError(f"the configuration {'lacks' if name in known else 'has an unknown field'} {name!r}")
+        names = {name: Activation(record[name]) for name in ("first", "second")}
+        return cls(**{**record, **names})
+
+
+class Recurrent(eqx.Module):
+    """An RNN or a W-RNN."""
+
+    u: Float[Array, "v h"]
+    w: Float[Array, "h h"]
+    s1: Float[Array, " h"]
+    crossed: "Crossed | None"
+    """What only the W-RNN has."""
+    q: Float[Array, "h v"]
+    s3: Float[Array, " v"]
+    config: RecurrentConfig = eqx.field(static=True)
+
+    def __init__(self, config: RecurrentConfig, *, key: PRNGKeyArray):
+        n, h = config.vocabulary, config.hidden
+        into, own, out, rest = jax.random.split(key, 4)
+        # One-hot inputs have one entry, so that a row of the table is what arrives.
+        self.u = _drawn(into, (n, h), config.scale, inputs=1)
+        self.w = _drawn(own, (h, h), config.scale, inputs=h)
+        self.q = _drawn(out, (h, n), config.scale, inputs=h)
+        self.s1, self.s3 = jnp.zeros(h), jnp.zeros(n)
+        self.crossed = Crossed(rest, h, config.scale) if config.cell == "w-rnn" else None
+        self.config = config
+
+    def hidden(self, inputs: Float[Array, "b t h"]) -> Float[Array, "b t h"]:
+        """What the output layer reads at every place.
+
+        Args:
+            inputs: U x_t, the rows of the table.
+        """
+        f1, f2, crossed = self.config.first.function, self.config.second.function, self.crossed
+        still = jnp.zeros((inputs.shape[0], inputs.shape[2]), inputs.dtype)
+
+        def first(a: Array, x: Array) -> tuple[Array, Array]:
+            a = f1(x + a @ self.w + self.s1[None])
+            return a, a
+
+        _, a = lax.scan(first, still, jnp.swapaxes(inputs, 0, 1))
+        if crossed is None:
+            return jnp.swapaxes(a, 0, 1)
+        # All that b_t takes of a: two products over all places at once.
+        before = jnp.concatenate([still[None], a[:-1]])
+        arriving = a @ crossed.v + before @ crossed.r + crossed.s2[None, None]
+
+        def second(b: Array, x: Array) -> tuple[Array, Array]:
+            b = f2(x + b @ crossed.t)
+            return b, b
+
+        _, b = lax.scan(second, still, arriving)
+        return jnp.swapaxes(b, 0, 1)
+
+    def rows(self, tokens: Int[Array, "b t"]) -> Float[Array, "b t v"]:
+        """Logits of the token after each place."""
+        return self.hidden(self.u[tokens]) @ self.q + self.s3[None, None]
+
+    def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
+        """Minus the log-probability of every token of y, in nats, whether a target or not.
+
+        Raises:
+            ValueError: if several documents lie in one row, which a recurrent network cannot keep apart.
+        """
+        if batch.segments is not None:
+            raise ValueError(
+                "a recurrent network cannot keep apart the documents of a row: take sorted micro-batches"
+            )
+        logits, y = self.rows(jnp.asarray(batch.x)), jnp.asarray(batch.y)
+        # A comparison with every class: the gradient of a gather would be a scatter, one number at a time.
+        chosen = y[:, :, None] == jnp.arange(logits.shape[2], dtype=y.dtype)[None, None, :]
+        return jax.nn.logsumexp(logits, axis=2) - jnp.sum(jnp.where(chosen, logits, 0), axis=2)
+
+    def summed_loss(self, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
+        """Minus the log-probability of the batch's targets, in nats, weighted and summed; there is no dropout."""
+        lost, y = self.token_losses(batch), jnp.asarray(batch.y)
+        if batch.weights is None:
+            return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
+        weights = jnp.asarray(batch.weights).astype(lost.dtype)
+        return jnp.sum(jnp.where(weights > 0, weights * lost, 0))
+
+    def decayed(self) -> PyTree[bool]:
+        """Weight decay shrinks all but biases."""
+        return jax.tree.map(lambda x: x.ndim > 1, self)
+
+
+class Crossed(eqx.Module):
+    """The second hidden layer of a W-RNN."""
+
+    v: Float[Array, "h h"]
+    """Takes a_t."""
+    r: Float[Array, "h h"]
+    """Takes a_{t-1}."""
+    t: Float[Array, "h h"]
+    """Takes b_{t-1}."""
+    s2: Float[Array, " h"]
+
+    def __init__(self, key: PRNGKeyArray, hidden: int, scale: float | None):
+        keys = jax.random.split(key, 3)
+        self.v, self.r, self.t = (_drawn(each, (hidden, hidden), scale, inputs=3 * hidden) for each in keys)
+        self.s2 = jnp.zeros(hidden)
+
+
+def hidden_for(parameters: int, vocabulary: int, cell: Cell) -> int:
+    """The hidden size whose network comes nearest to so many parameters."""
+    squares, biases = (1, 1) if cell == "rnn" else (4, 2)
+    a, b, c = squares, 2 * vocabulary + biases, vocabulary - parameters
+    return max(1, round((-b + (b * b - 4 * a * c) ** 0.5) / (2 * a)))
+
+
+def _drawn(key: PRNGKeyArray, shape: tuple[int, ...], scale: float | None, *, inputs: int) -> Array:
+    return (inputs**-0.5 if scale is None else scale) * jax.random.normal(key, shape)
