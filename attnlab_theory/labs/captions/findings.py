@@ -28,6 +28,9 @@ SAME = 0.02
 LOOKED_AT = 200
 """Sentences on which single heads are looked at."""
 
+FINE = 0.001
+"""The resolution of a claim that one number is not the larger: support must show it, or be as narrow as this."""
+
 BASE = "scratch"
 """The arm that the others are compared with."""
 
@@ -206,7 +209,7 @@ def verdicts(measured: Estimates) -> Findings:
 
 
 def _judged(estimate: Estimate, claim: str, statement: str, predicted: Interval, **more: Any) -> Finding:
-    kept = {"source": "ann-hw3", "resolution": SAME} | more
+    kept = {"source": "ann-hw3", "resolution": FINE} | more
     return judged(estimate, experiment="captions", claim=claim, statement=statement, predicted=predicted, **kept)
 
 
@@ -261,13 +264,15 @@ def _arm(estimate: Estimate) -> Finding | None:
     name, same = estimate.setting["arm"], Interval(-SAME, SAME)
     if name == "permuted":
         statement = f"Features permuted before they are cut into heads change the loss by at most {SAME:g} nats."
-        return _judged(estimate, "features-have-no-order", statement, same)
+        return _judged(estimate, "features-have-no-order", statement, same, resolution=SAME)
     if name == "dropped-heads":
         statement = "Dropping whole heads while training lowers the loss."
         return _judged(estimate, "dropping-heads-helps", statement, Interval.at_most(0.0), conjecture=True)
     if name.startswith("heads-"):
         statement = f"The number of heads changes the loss by at most {SAME:g} nats per token."
-        return _judged(estimate, "number-of-heads-does-not-matter", statement, same, conjecture=True)
+        return _judged(
+            estimate, "number-of-heads-does-not-matter", statement, same, resolution=SAME, conjecture=True
+        )
     if name == "pretrained":
         statement = "Pretraining lowers the loss."
         return _judged(estimate, "pretraining-helps", statement, Interval.at_most(0.0), conjecture=True)

@@ -1,8 +1,8 @@
 """Two recurrent networks of the homework: an RNN, and a W-RNN whose two hidden layers are joined crosswise.
 
 RNN: a_t = f1(U x_t + W a_{t-1} + s1), logits Q a_t + s3. W-RNN: the same a_t, then
-b_t = f2(V a_t + R a_{t-1} + T b_{t-1} + s2), logits Q b_t + s3. x_t is the one-hot vector of a token, so that U x_t is
-a row of a table. Both start from zeros.
+b_t = f2(V a_t + R a_{t-1} + T b_{t-1} + s2), logits Q b_t + s3. x_t is the one-hot vector of a token, so U x_t
+is a row of a table. Both start from zeros.
 """
 
 import dataclasses

@@ -2,6 +2,7 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,9 +12,11 @@ from attnlab_theory.labs.captions import drawing, findings, presets
 from attnlab_theory.labs.captions.arms import ARMS, arm
 from attnlab_theory.labs.captions.decodings import FRONTIER, sampling
 from attnlab_theory.labs.captions.findings import Judged
+from attnlab_theory.labs.captions.lab import Lab
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
 from attnlab_theory.labs.perplexity import Losses
+from attnlab_theory.labs.sentences import Sizes, generated
 from attnlab_theory.language.models.gpt import GPTConfig
 
 BRIEF = [
@@ -99,6 +102,27 @@ def test_sharper_decodings_are_judged_against_random_ones():
         )
     )
     assert verdict(turned, "sharper-is-better-formed") == verdict(turned, "sharper-covers-less") == Verdict.REFUTED
+
+
+def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
+    """One that trained the very same model would be found to change nothing."""
+    sizes = Sizes(train=20, validation=5, test=5)
+    names = tuple(name for name in ARMS if name != "pretrained")
+    lab = Lab(
+        preset=presets.PRESETS["tiny"],
+        arms=names,
+        seeds=(0,),
+        material=lambda seed: generated(seed, sizes),
+        other=lambda seed: generated(seed, sizes, evened=True),
+        folder=tmp_path,
+    )
+    runs = dict(zip(names, (stage.run for stage in lab.stages()), strict=True))
+    plain = runs.pop("scratch")
+    for name, run in runs.items():
+        same = jax.tree.leaves(run.first()), jax.tree.leaves(plain.first())
+        alike = all(np.array_equal(one, other) for one, other in zip(*same, strict=True))
+        assert (not alike) or run.config != plain.config or run.origin["recipe"]["shuffled"]
+        assert alike == (name != "permuted")
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)

@@ -1,0 +1,129 @@
+"""Pictures of what recurrent networks learn. Imports matplotlib: import this module where one is drawn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.report import style
+
+CALLED = {"rnn": "RNN", "w-rnn": "W-RNN", "gpt": "GPT"}
+
+
+def losses(estimates: Estimates) -> Figure:
+    """How far each model's loss is above that of the grammar, seed by seed."""
+    found = estimates.of("loss above the grammar")
+    arms = list(dict.fromkeys(e.setting["arm"] for e in found))
+    means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
+    said = ", ".join(f"{CALLED[arm]} {value:.3f}" for arm, value in means.items())
+    figure, (ax,) = style.panels(f"Loss above the language's own, nats per token: {said}", size=(6.8, 4.0))
+    for series, arm in enumerate(arms):
+        each = estimates.of("loss above the grammar", arm=arm)
+        xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
+        bars(ax, each, xs, series=series, label=f"{CALLED[arm]}, {each[0].setting['parameters']:,} parameters")
+    ax.axhline(0, color=style.INK, linewidth=1)
+    ax.set_xticks(range(len(arms)), [CALLED[arm] for arm in arms])
+    ax.grid(visible=False, axis="x")
+    ax.set(
+        xlabel="model; one point for each seed (line at 0: the language itself)",
+        ylabel="nats per token above the grammar",
+    )
+    figure.legend(loc="outside lower left", fontsize=8, ncols=3, title=interval(found[0], "t"), title_fontsize=8)
+    return figure
+
+
+def growth(estimates: Estimates) -> Figure:
+    """What the W-RNN gains on the RNN, by hidden size."""
+    found = estimates.of("loss of the W-RNN less the RNN's")
+    (slope,) = estimates.of("slope of that by doublings of the hidden layer")
+    title = (
+        f"Per doubling of the hidden layer the W-RNN's loss changes by {slope.value:+.3f} nats against the RNN's\n"
+        f"(interval {slope.interval.low:+.3f} to {slope.interval.high:+.3f})"
+    )
+    figure, (ax,) = style.panels(title, size=(6.8, 4.2))
+    bars(ax, found, [e.setting["hidden"] for e in found], series=0, line=True, label=_over(found[0]))
+    ax.axhline(0, color=style.INK, linewidth=1)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks([e.setting["hidden"] for e in found], [str(e.setting["hidden"]) for e in found])
+    ax.set(xlabel="hidden units of each layer", ylabel="loss of the W-RNN less the RNN's,\nnats per token")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower left", fontsize=8)
+    return figure
+
+
+def garbled(estimates: Estimates) -> Figure:
+    """The share of words that are none, by learning rate."""
+    found = estimates.of("garbled words")
+    worst = max(found, key=lambda e: e.value)
+    title = f"Most garbled words at learning rate {worst.setting['rate']:g}: {worst.value:.0%}"
+    figure, (ax,) = style.panels(title, size=(6.0, 4.0))
+    bars(ax, found, [e.setting["rate"] for e in found], series=0, line=True, label=_over(found[0]))
+    ax.set_xscale("log")
+    ax.set(xlabel="learning rate", ylabel="words that are none of the language", ylim=(-0.02, 1.02))
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower left", fontsize=8)
+    return figure
+
+
+def gradients(estimates: Estimates) -> Figure:
+    """How much gradient an earlier token gets, by distance."""
+    found = estimates.of("log of the gradient's norm")
+    furthest = max(e.setting["distance"] for e in found)
+    ends = {
+        arm: np.exp(
+            estimates.of("log of the gradient's norm", arm=arm, weights="trained", distance=furthest)[0].value
+        )
+        for arm in CALLED
+    }
+    said = ", ".join(f"{CALLED[arm]} {value:.1%}" for arm, value in ends.items())
+    figure, axes = style.panels(f"Gradient left at a distance of {furthest} tokens, trained: {said}", 1, 2)
+    for ax, weights in zip(axes, ("first weights", "trained"), strict=True):
+        for series, arm in enumerate(CALLED):
+            each = estimates.of("log of the gradient's norm", arm=arm, weights=weights)
+            xs, ys = [e.setting["distance"] for e in each], [np.exp(e.value) for e in each]
+            low, high = (
+                [np.exp(np.clip(end, -20, 20)) for end in ends]
+                for ends in zip(*((e.interval.low, e.interval.high) for e in each), strict=True)
+            )
+            look = {"color": style.COLOURS[series], "linestyle": style.DASHES[series]}
+            ax.plot(xs, ys, marker=style.MARKERS[series], markerfacecolor="white", label=CALLED[arm], **look)
+            ax.fill_between(xs, low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
+        ax.set(yscale="log", xlabel="distance, tokens", title=weights, ylim=(1e-4, 1e2))
+    axes[0].set_ylabel("norm of the gradient,\nrelative to that at distance 0")
+    axes[1].legend(loc="upper right", title=_over(found[0]).replace("interval", "shade"), title_fontsize=8)
+    return figure
+
+
+def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
+    """The smoothed loss of the homework's settings, over the steps."""
+    found = estimates.of("smoothed loss")
+    best = min(found, key=lambda e: e.value)
+    title = (
+        f"Homework's settings, right gradient: best {best.setting['setting']}, {best.value:.2f} nats per character"
+    )
+    figure, (ax,) = style.panels(title, size=(7.2, 5.0))
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    for series, name in enumerate(names):
+        for number, row in enumerate(r for r in rows if r["name"] == name):
+            ax.plot(
+                row["steps"],
+                row["losses"],
+                color=style.COLOURS[series % 7],
+                linestyle=style.DASHES[series % 7] if series < 7 else ":",
+                label=name if number == 0 else None,
+                linewidth=1.1,
+            )
+    ax.set(xlabel="windows", ylabel="smoothed loss, nats per character")
+    figure.legend(
+        loc="outside lower left",
+        ncols=4,
+        fontsize=8,
+        title="cell, hidden / window / rate; a line for each seed",
+        title_fontsize=8,
+    )
+    return figure
+
+
+def _over(estimate: Estimate) -> str:
+    return interval(estimate, f"t, {estimate.draws} seeds")

@@ -1,0 +1,125 @@
+"""Everything that a run of the lab found, as files."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from attnlab_theory import files
+from attnlab_theory.claims import Findings
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.recurrent import findings
+from attnlab_theory.labs.recurrent.lab import SPACE, Lab
+from attnlab_theory.labs.recurrent.tuning import SETTINGS, tuned
+from attnlab_theory.report import record
+
+ABOUT = "recurrent.run.json"
+"""The file that says what was run."""
+
+POINTS = 60
+"""Points of a curve."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """What was found."""
+
+    estimates: Estimates
+    findings: Findings
+    tuning: tuple[dict[str, Any], ...]
+    """A row for each setting and seed."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(finding.as_expected for finding in self.findings)
+
+
+def results(lab: Lab, *, windows: int, tell: Callable[[str], None] = lambda _: None) -> Results:
+    """Measure and judge; then repeat the homework's tuning runs.
+
+    Args:
+        lab: whose models are trained.
+        windows: of each tuning run.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if a model is missing, or the text is too short.
+    """
+    measured = findings.measure(lab, tell)
+    rows: list[dict[str, Any]] = []
+    for seed in lab.seeds:
+        text = lab.letters(seed)
+        tokens = np.concatenate([text.text.encode_text(f"{sentence} {SPACE}") for sentence in text.train])
+        rows += tuning_rows(tokens, len(text.text), windows=windows, seed=seed, tell=tell)
+    measured = Estimates((*measured, *findings.curves_of_tuning(rows)))
+    return Results(estimates=measured, findings=findings.verdicts(measured), tuning=tuple(rows))
+
+
+def tuning_rows(
+    tokens: Int[np.ndarray, " n"],
+    vocabulary: int,
+    *,
+    windows: int,
+    seed: int,
+    tell: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """The curves of the homework's settings on one text, a row for each setting."""
+    rows = []
+    for setting in SETTINGS:
+        tell(f"tuning {setting.name}, seed {seed}")
+        losses = tuned(setting, tokens, vocabulary, steps=windows, seed=seed)
+        steps = np.unique(np.linspace(0, windows - 1, POINTS).astype(int))
+        told = {"name": setting.name, "seed": seed, "published": setting.published}
+        rows.append({**told, "steps": (steps + 1).tolist(), "losses": [round(float(x), 5) for x in losses[steps]]})
+    return rows
+
+
+def write_tuning(rows: Sequence[dict[str, Any]], folder: Path, name: str) -> Estimates:
+    """Write the curves of tuning runs and draw them.
+
+    Returns:
+        The last smoothed loss of each setting, over seeds.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    from attnlab_theory.labs.recurrent import figures
+    from attnlab_theory.report import style
+
+    found = findings.curves_of_tuning(rows)
+    files.write_text(folder / f"{name}.json", record.to_text(list(rows)))
+    with files.replacing_all(folder / name, (".svg", ".png")) as written:
+        style.save(functools.partial(figures.tuning, rows, found), list(written.values()))
+    return found
+
+
+def write(found: Results, folder: Path) -> None:
+    """Write the tables and draw the figures, each file whole or not at all.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    from attnlab_theory.labs.recurrent import figures
+    from attnlab_theory.report import style
+
+    tables = {
+        "recurrent": [record.as_json(finding) for finding in found.findings],
+        "estimates": [estimate.as_json() for estimate in found.estimates],
+    }
+    for name, rows in tables.items():
+        files.write_text(folder / f"{name}.json", record.to_text(rows))
+    drawn = {
+        name: functools.partial(getattr(figures, name), found.estimates)
+        for name in ("growth", "garbled", "gradients")
+    }
+    write_tuning(found.tuning, folder, "tuning")
+    if any(e.quantity == "loss above the grammar" for e in found.estimates):
+        drawn["losses"] = functools.partial(figures.losses, found.estimates)
+    for name, figure in drawn.items():
+        with files.replacing_all(folder / name, (".svg", ".png")) as written:
+            style.save(figure, list(written.values()))

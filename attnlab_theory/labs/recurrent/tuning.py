@@ -1,0 +1,109 @@
+"""The homework's tuning runs: windows of one text, Adagrad, and a smoothed loss.
+
+Source: AI_2023, RNN assignment: sums of cross-entropy over a window, gradients clipped to [-5, 5], Adagrad with
+1e-8 inside the root, smoothed loss 0.999 to 0.001. The gradient here is the right one, and every window starts from
+zeros.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from attnlab_theory.language.corpora.batches import Batch
+from attnlab_theory.language.models.recurrent import Activation, Cell, Recurrent, RecurrentConfig
+from attnlab_theory.seeds import key_for
+
+SMOOTH = 0.999
+CLIP = 5.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """One of the homework's settings, and the loss that its report shows."""
+
+    cell: Cell
+    hidden: int
+    length: int
+    """Tokens of a window."""
+    rate: float
+    published: float
+    """Smoothed loss in nats per character, on another text: novels of 5,887 characters."""
+
+    @property
+    def name(self) -> str:
+        """For figures."""
+        return f"{self.cell} {self.hidden}/{self.length}/{self.rate:g}"
+
+
+SETTINGS = (
+    Tuned(cell="rnn", hidden=160, length=30, rate=1e-2, published=5.63),
+    Tuned(cell="rnn", hidden=160, length=30, rate=1e-3, published=6.26),
+    Tuned(cell="rnn", hidden=300, length=30, rate=1e-2, published=5.60),
+    Tuned(cell="w-rnn", hidden=100, length=25, rate=1e-1, published=6.17),
+    Tuned(cell="w-rnn", hidden=200, length=25, rate=1e-1, published=6.19),
+    Tuned(cell="w-rnn", hidden=160, length=30, rate=1e-2, published=6.32),
+    Tuned(cell="w-rnn", hidden=160, length=30, rate=1e-3, published=6.35),
+    Tuned(cell="w-rnn", hidden=160, length=30, rate=1e-4, published=6.99),
+)
+"""The settings whose losses the report shows."""
+
+
+def tuned(
+    setting: Tuned, tokens: Int[np.ndarray, " n"], vocabulary: int, *, steps: int, seed: int
+) -> Float[np.ndarray, " steps"]:
+    """The smoothed loss after every window, in nats per token.
+
+    Args:
+        setting: which network, window and rate.
+        tokens: a text; behind its end it begins anew.
+        vocabulary: how many different tokens there are.
+        steps: windows.
+        seed: first weights follow from it.
+
+    Raises:
+        ValueError: if the text is shorter than a window and its last target.
+    """
+    size = setting.length
+    if len(tokens) <= size:
+        raise ValueError(f"a text of {len(tokens)} tokens has no window of {size}: take a longer one")
+    starts = (np.arange(steps) * size) % (len(tokens) - size)
+    windows = np.stack([tokens[start : start + size + 1] for start in starts]).astype(np.int32)
+    config = RecurrentConfig(
+        vocabulary=vocabulary,
+        hidden=setting.hidden,
+        cell=setting.cell,
+        first=Activation.SIGMOID,
+        second=Activation.SIGMOID,
+        scale=0.01,
+    )
+    model = Recurrent(config, key=key_for(seed, "tuning"))
+    losses = np.asarray(_losses(model, jnp.asarray(windows), jnp.float32(setting.rate)), np.float64) / size
+    smoothed, smooth = np.zeros(steps), float(np.log(vocabulary))
+    for step, loss in enumerate(losses):
+        smooth = SMOOTH * smooth + (1 - SMOOTH) * loss
+        smoothed[step] = smooth
+    return smoothed
+
+
+@functools.partial(jax.jit)
+def _losses(model: Recurrent, windows: Int[Array, "steps t"], rate: Float[Array, ""]) -> Float[Array, " steps"]:
+    def step(state: tuple[Any, Any], window: Array) -> tuple[tuple[Any, Any], Array]:
+        model, squares = state
+
+        def lost(model: Recurrent) -> Array:
+            return jnp.sum(model.token_losses(Batch(window[None, :-1], window[None, 1:])))
+
+        loss, gradient = jax.value_and_grad(lost)(model)
+        gradient = jax.tree.map(lambda g: jnp.clip(g, -CLIP, CLIP), gradient)
+        squares = jax.tree.map(lambda s, g: s + g * g, squares, gradient)
+        model = jax.tree.map(lambda x, g, s: x - rate * g / jnp.sqrt(s + 1e-8), model, gradient, squares)
+        return (model, squares), loss
+
+    _, losses = lax.scan(step, (model, jax.tree.map(jnp.zeros_like, model)), windows)
+    return losses
