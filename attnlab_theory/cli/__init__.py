@@ -19,6 +19,7 @@ from attnlab_theory.cli.machine import Doctor
 from attnlab_theory.cli.problems import Check, Construct, Leaks
 from attnlab_theory.labs.captions.commands import Captions
 from attnlab_theory.labs.knowledge.commands import Knowledge
+from attnlab_theory.labs.mixers.commands import Mixers
 from attnlab_theory.labs.recurrent.commands import Recurrent
 from attnlab_theory.options import parsed_in_one_line
 
@@ -43,6 +44,7 @@ COMMANDS = {
     "museum": Museum,
     "knowledge": Knowledge,
     "captions": Captions,
+    "mixers": Mixers,
     "recurrent": Recurrent,
     "doctor": Doctor,
 }

@@ -1,6 +1,6 @@
 """Pictures of what models write. Imports matplotlib: import this module where one is drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,9 @@ from attnlab_theory.labs.captions.decodings import FRONTIER
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
+
+MOST = 5
+"""Arms in one figure."""
 
 
 def perplexities(estimates: Estimates) -> Figure:
@@ -34,7 +37,7 @@ def perplexities(estimates: Estimates) -> Figure:
 
 def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
     """The validation loss of every arm and seed, epoch by epoch."""
-    arms = list(dict.fromkeys(row["arm"] for row in curves))
+    arms = _few(row["arm"] for row in curves)
     ends = {
         arm: np.mean(
             [
@@ -69,7 +72,7 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
 def quality_and_diversity(estimates: Estimates) -> Figure:
     """Backward against forward BLEU, a point for every decoding, a line for every arm."""
     forward = estimates.of("forward")
-    arms = list(dict.fromkeys(each.setting["arm"] for each in forward))
+    arms = _few(each.setting["arm"] for each in forward)
     figure, (ax,) = style.panels(_trade(estimates, arms[0]), size=(7.0, 5.0))
     for series, arm in enumerate(arms):
         points = sorted(
@@ -99,6 +102,7 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
                     (8 if side > 0 else -8, side),
                     textcoords="offset points",
                     fontsize=7,
+                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
                     ha="left" if side > 0 else "right",
                     va="bottom" if side > 0 else "top",
                 )
@@ -110,8 +114,8 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
 
 def openings(estimates: Estimates) -> Figure:
     """How many sentences begin in the commonest way, by decoding."""
-    found = estimates.of("commonest_opening")
-    arms = list(dict.fromkeys(each.setting["arm"] for each in found))
+    arms = _few(each.setting["arm"] for each in estimates.of("commonest_opening"))
+    found = Estimates(each for each in estimates.of("commonest_opening") if each.setting["arm"] in arms)
     decodings = [name for name in FRONTIER if any(each.setting["decoding"] == name for each in found)]
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
@@ -136,8 +140,12 @@ def openings(estimates: Estimates) -> Figure:
 
 def heads(estimates: Estimates) -> Figure:
     """What each head of each arm is worth, against how far it spreads its weight."""
-    found = estimates.of("worth of a head")
-    arms = list(dict.fromkeys(each.setting["arm"] for each in found))
+    every = list(dict.fromkeys(each.setting["arm"] for each in estimates.of("worth of a head")))
+    # Other orders of the sentences and other beginnings leave the number of heads alone.
+    arms = (
+        every if len(every) <= MOST else [arm for arm in every if arm not in ("shuffled", "pretrained", "permuted")]
+    )
+    found = Estimates(each for each in estimates.of("worth of a head") if each.setting["arm"] in arms)
     most = max(found, key=lambda e: e.value)
     title = (
         f"The head that is worth most: {most.setting['arm']}, layer {most.setting['layer']}, "
@@ -161,6 +169,12 @@ def heads(estimates: Estimates) -> Figure:
     ax.set(ylabel="loss gained without the head,\nnats per token")
     ax.legend(loc="best", title=interval(found[0]), title_fontsize=8, ncols=1 + len(arms) // 5)
     return figure
+
+
+def _few(arms: Iterable[str]) -> list[str]:
+    """The arms of a figure: all of them, or where these are too many, those that differ in what was learned."""
+    every = list(dict.fromkeys(arms))
+    return every if len(every) <= MOST else [arm for arm in every if arm in ("scratch", "shuffled", "pretrained")]
 
 
 def _trade(estimates: Estimates, arm: str) -> str:

@@ -105,8 +105,12 @@ class GPTConfig:
         )
 
 
-def config_from_json(record: Mapping[str, Any]) -> GPTConfig:
+def config_from_json(record: Mapping[str, Any], *, mixers: tuple[type[Mixer], ...] = MIXERS) -> GPTConfig:
     """The configuration that `GPTConfig.as_json` wrote.
+
+    Args:
+        record: of the fields.
+        mixers: those that it may name.
 
     Raises:
         ValueError: naming a field or a kind that is unknown or missing, or as `GPTConfig`.
@@ -114,7 +118,7 @@ def config_from_json(record: Mapping[str, Any]) -> GPTConfig:
     known = {f.name for f in dataclasses.fields(GPTConfig)}
     for name in sorted(known ^ set(record)):
         raise ValueError(f"the configuration {'lacks' if name in known else 'has an unknown field'} {name!r}")
-    chosen = {"mixer": _chosen(MIXERS, "mixer", record), "positions": _chosen(SCHEMES, "positions", record)}
+    chosen = {"mixer": _chosen(mixers, "mixer", record), "positions": _chosen(SCHEMES, "positions", record)}
     return GPTConfig(**{**record, **chosen})
 
 

@@ -7,7 +7,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory.labs.captions.commands.asking import Evaluate, Generate
 from attnlab_theory.labs.captions.commands.lab import RunLab
-from attnlab_theory.labs.captions.commands.scoring import Score, Sweep
+from attnlab_theory.labs.captions.commands.scoring import Draw, Score, Sweep
 from attnlab_theory.labs.captions.commands.training import Train
 
 
@@ -22,6 +22,7 @@ class Captions:
         | Annotated[Score, subcommand("score")]
         | Annotated[Sweep, subcommand("sweep")]
         | Annotated[RunLab, subcommand("run")]
+        | Annotated[Draw, subcommand("draw")]
     )
 
     def run(self) -> int:

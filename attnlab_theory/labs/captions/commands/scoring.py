@@ -148,3 +148,19 @@ def _tell(text: str) -> None:
     import sys
 
     print(text, file=sys.stderr)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    """Folder that `captions run` or `captions sweep` wrote."""
+
+    def run(self) -> int:
+        """Read and draw."""
+        from attnlab_theory.labs.captions import drawing
+
+        drawing.redraw(self.folder)
+        print(f"figures are in {self.folder}/")
+        return 0

@@ -1,0 +1,170 @@
+"""attnlab mixers: what lets tokens see each other, compared on one language."""
+
+import dataclasses
+import functools
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from tyro.conf import subcommand
+
+from attnlab_theory import files
+from attnlab_theory.labs.mixers.presets import PRESETS, ArmName, PresetName
+from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.texts import Texts
+from attnlab_theory.labs.training import train
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.mixers.lab import Lab
+    from attnlab_theory.labs.mixers.results import Results
+
+QUESTION = "Do additive scores, shared projections or a mask of zeros change what a small model learns?"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunLab(WholeRun):
+    """Train a model with every mixer. Then compare losses, look for leaks, judge and draw.
+
+    Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
+    """
+
+    texts: Texts = dataclasses.field(default_factory=Texts)
+    preset: PresetName = "tiny"
+    """Model size and recipe. tiny: trained in seconds. homework: one epoch at learning rate 5e-4, 100 tokens."""
+    arms: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before")
+    """The mixers.
+    separate: dot-product attention with queries, keys and values of their own.
+    additive: Bahdanau's attention.
+    shared-qk: queries are keys. shared-qkv: queries, keys and values are one.
+    zero-after: masked by zeros in the weights, after the softmax, as in the homework.
+    zero-before: masked by zeros in the scores, before the softmax."""
+    seeds: int = 10
+    """How many seeds to run. Ten are needed for a verdict on equivalence."""
+    out: Path = Path("lab/mixers")
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+
+    def run(self) -> int:
+        """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        from attnlab_theory.labs.mixers import results
+        from attnlab_theory.report import record
+
+        began = time.monotonic()
+        lab = self._lab()
+        about = self._about()
+        files.make_folder(self.out)
+        with files.held(self.out):
+            if not self.resume:
+                lab.refuse_left_over()
+            for stage in lab.stages():
+                told = f", seed {stage.run.training.seed}"
+                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
+                    return 130
+            about["seconds_per_step"] = {arm: round(results.seconds_per_step(lab, arm), 5) for arm in self.arms}
+            found = results.results(lab, tell=_tell)
+            results.write(found, self.out)
+            about["seconds"] = round(time.monotonic() - began, 2)
+            files.write_text(self.out / results.ABOUT, record.to_text(about))
+        self._report(found, about)
+        return 0 if found.as_expected else 1
+
+    def _lab(self) -> "Lab":
+        from attnlab_theory.labs.mixers.lab import Lab
+
+        seeds = self.every_seed()
+        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
+        return Lab(
+            preset=PRESETS[self.preset],
+            arms=self.arms,
+            seeds=seeds,
+            material=functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first),
+            folder=self.out / "models",
+            longer=self.texts.longer,
+        )
+
+    def _about(self) -> dict[str, Any]:
+        """What was run; asked for before anything is written, which may be a change to the checkout."""
+        from attnlab_theory.labs.mixers.findings import ERROR_RATE, MARGIN
+        from attnlab_theory.report import provenance
+
+        told = {"question": QUESTION, "preset": self.preset, "seed": self.seed, "seeds": self.seeds}
+        told |= {"arms": list(self.arms), "margin": MARGIN}
+        return {**told, **provenance.of_this_process(), "error_rate": ERROR_RATE}
+
+    def _report(self, found: "Results", about: dict[str, Any]) -> None:
+        from attnlab_theory.report import record
+        from attnlab_theory.report.table import show, verdict_table
+
+        if self.json:
+            tables = {"findings": [record.as_json(f) for f in found.findings]}
+            tables["estimates"] = [estimate.as_json() for estimate in found.estimates]
+            print(record.to_text({**tables, "run": about}), end="")
+            return
+        show(found.table())
+        for arm, seconds in about["seconds_per_step"].items():
+            show(f"{arm}: {1000 * seconds:.1f} ms per step of training")
+        show(verdict_table(found.findings))
+        show(
+            f"\nFindings: {len(found.findings)}, of which each errs with probability at most "
+            f"{about['error_rate']:g}; {about['seconds']:.0f} s. Figures and data: {self.out}/"
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Score:
+    """Tell loss and perplexity of single sentences under models of this lab, as the homework does."""
+
+    models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
+    """Files of models that `mixers run` wrote."""
+    sentences: Path
+    """File of sentences, one a line. Words that a model does not know are read as <UNK>."""
+
+    def run(self) -> int:
+        """Read, score, print."""
+        from rich.table import Table
+
+        from attnlab_theory.labs.mixers.leaky import KINDS
+        from attnlab_theory.labs.perplexity import losses
+        from attnlab_theory.labs.sentences import encoded, read_sentences
+        from attnlab_theory.language.checkpoint import load_model
+        from attnlab_theory.report.table import show
+
+        if not self.models:
+            raise ValueError("MODEL ... is missing: name at least one file that mixers run wrote")
+        asked = read_sentences(self.sentences)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("sentence", overflow="fold")
+        for path in self.models:
+            table.add_column(f"{path.name}: loss", justify="right", no_wrap=True)
+            table.add_column("perplexity", justify="right", no_wrap=True)
+        each = []
+        for path in self.models:
+            saved = load_model(path, kinds=KINDS)
+            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.sentences))
+            found = losses(saved.model, read)
+            each.append(found.total / found.targets)
+        for number, sentence in enumerate(asked):
+            numbers = [
+                text
+                for lost in each
+                for text in (f"{lost[number]:.3f}", f"{2.718281828459045 ** lost[number]:.2f}")
+            ]
+            table.add_row(sentence, *numbers)
+        show(table)
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixers:
+    """Compare what lets tokens see each other, on the same sentences."""
+
+    task: Annotated[RunLab, subcommand("run")] | Annotated[Score, subcommand("score")]
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

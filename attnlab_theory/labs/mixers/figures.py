@@ -1,0 +1,94 @@
+"""Pictures of mixers. Imports matplotlib: import this module where one is drawn."""
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.mixers.findings import MARGIN
+from attnlab_theory.labs.mixers.presets import CAUSAL
+from attnlab_theory.report import style
+
+
+def equivalence(estimates: Estimates) -> Figure:
+    """By how much each causal mixer's loss differs from that of separate projections, beside the margin."""
+    found = Estimates(e for e in estimates.of("test loss less that of separate") if e.setting["arm"] in CAUSAL)
+    inside = [e.setting["arm"] for e in found if _within_margin(e.interval.low, e.interval.high)]
+    said = ", ".join(inside) if inside else "none"
+    figure, (ax,) = style.panels(
+        f"Shown to be within {MARGIN:g} nats of separate projections: {said}", size=(6.4, 3.8)
+    )
+    bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
+    ax.axhspan(-MARGIN, MARGIN, color=style.INK, alpha=0.12, linewidth=0, label="margin of equivalence")
+    ax.axhline(0, color=style.INK, linewidth=0.8)
+    ax.set_xticks(range(len(found)), [e.setting["arm"] for e in found])
+    ax.grid(visible=False, axis="x")
+    ax.set(ylabel="test loss less that of\nseparate, nats per token", xlim=(-0.6, len(found) - 0.4))
+    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    return figure
+
+
+def honesty(estimates: Estimates) -> Figure:
+    """Teacher-forced and honest losses of the first seeds."""
+    forced, alone = estimates.of("teacher-forced loss"), estimates.of("honest loss")
+    arms = list(dict.fromkeys(e.setting["arm"] for e in forced))
+    gaps = estimates.of("honest less teacher-forced loss")
+    worst = max(gaps, key=lambda e: e.value)
+    title = f"Without a look ahead {worst.setting['arm']} loses {worst.value:.2f} nats per token"
+    figure, (ax,) = style.panels(title, size=(7.2, 4.2))
+    for series, (found, label) in enumerate(
+        ((forced, "teacher-forced"), (alone, "honest: nothing behind the prefix"))
+    ):
+        xs = [arms.index(e.setting["arm"]) + 0.12 * e.setting["seed"] + 0.06 * series - 0.15 for e in found]
+        bars(ax, found, xs, series=series, label=label)
+    ax.set_xticks(range(len(arms)), arms)
+    ax.grid(visible=False, axis="x")
+    ax.set(ylabel="loss, nats per token", ylim=(0, None))
+    figure.legend(loc="outside lower left", ncols=2, fontsize=8, title=interval(forced[0], "t"), title_fontsize=8)
+    return figure
+
+
+def leaks(maps: dict[str, Float[np.ndarray, "t t"]]) -> Figure:
+    """Which later tokens change an earlier loss."""
+    ahead = {name: float(np.triu(found, 1).sum() / max(found.sum(), 1e-12)) for name, found in maps.items()}
+    said = ", ".join(f"{name} {share:.0%}" for name, share in ahead.items())
+    figure, axes = style.panels(
+        f"Share of all influence that comes from the future: {said}",
+        1,
+        len(maps),
+        size=(3.6 * len(maps) + 0.8, 3.9),
+    )
+    top = max(float(found.max()) for found in maps.values())
+    norm = PowerNorm(0.5, 0, top)
+    for ax, (name, found) in zip(axes, maps.items(), strict=True):
+        ax.imshow(found, norm=norm)
+        size = len(found)
+        ax.plot([-0.5, size - 0.5], [-0.5, size - 0.5], color="white", linewidth=1, linestyle="--")
+        ax.set(title=name, xlabel="token replaced")
+        ax.grid(visible=False)
+    axes[0].set_ylabel("token whose loss changes")
+    figure.colorbar(ScalarMappable(norm), ax=axes, label="nats (square-root scale)", shrink=0.8)
+    return figure
+
+
+def routing(estimates: Estimates) -> Figure:
+    """The smallest wanted weight of each kind of head."""
+    found = estimates.of("least wanted weight")
+    said = ", ".join(f"{e.setting['head']} {e.value:.2f}" for e in found[:2])
+    figure, (ax,) = style.panels(f"Least of three wanted weights: {said}", size=(6.8, 3.8))
+    bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
+    ax.axhline(
+        0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head whose queries are its keys"
+    )
+    ax.set_xticks(range(len(found)), [e.setting["head"].replace(", ", ",\n") for e in found])
+    ax.grid(visible=False, axis="x")
+    ax.set(ylabel="least wanted weight", ylim=(-0.05, 1.1))
+    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    return figure
+
+
+def _within_margin(low: float, high: float) -> bool:
+    return low >= -MARGIN and high <= MARGIN

@@ -1,0 +1,141 @@
+"""All that the lab measures, and the verdicts on what the homework concludes."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs.estimates import Estimate, Estimates, judged, mean, over_seeds
+from attnlab_theory.labs.mixers.honest import honest
+from attnlab_theory.labs.mixers.lab import Lab
+from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
+from attnlab_theory.labs.mixers.routing import routed
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+from attnlab_theory.labs.sentences import encoded
+from attnlab_theory.language.models.gpt import parameter_count
+from attnlab_theory.stats import Interval
+
+ERROR_RATE = 0.05
+"""The error rate of each interval and verdict, but that of the floor."""
+
+MARGIN = 0.02
+"""Losses that differ by less, in nats per token, are equivalent: 2 % of a perplexity. Stated before any run."""
+
+FINE = 0.001
+"""The resolution of a claim that one number is not the larger: support must show it, or be as narrow as this."""
+
+ROUNDING = 1e-4
+"""A causal model's losses with and without what comes later differ by no more: products in float32."""
+
+ANY = Interval(-math.inf, math.inf)
+
+SCORED = 200
+"""Sentences that are scored one prefix at a time."""
+
+ROUTED = {
+    "separate": (False, 1),
+    "shared-qk": (True, 1),
+    "shared-qk, two heads": (True, 2),
+    "shared-qk, three heads": (True, 3),
+}
+"""Heads of the routing task: whether queries are keys, and how many there are."""
+
+
+def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
+    """Losses, honest losses, distances from the grammar, routing.
+
+    Args:
+        lab: whose models are trained.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if a model is missing.
+    """
+    found: list[Estimate] = []
+    lost: dict[tuple[str, int], float] = {}
+    for seed in lab.seeds:
+        tell(f"losses, seed {seed}")
+        material = lab.material(seed)
+        test = encoded(material.test, material.text, lab.preset.block, longer=lab.longer, source=material.source)
+        few = encoded(material.test[:SCORED], material.text, lab.preset.block)
+        for arm in lab.arms:
+            model = lab.saved(arm, seed).model
+            told = {"arm": arm, "seed": seed}
+            here = losses(model, test)
+            lost[arm, seed] = here.per_token
+            if material.grammar is not None:
+                above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
+                found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
+            if seed in lab.seeds[:3]:
+                alone, together = honest(model, few)
+                found.append(mean("honest loss", alone, OVER_SENTENCES, ERROR_RATE, **told))
+                found.append(mean("teacher-forced loss", together, OVER_SENTENCES, ERROR_RATE, **told))
+                gap = alone - together
+                found.append(mean("honest less teacher-forced loss", gap, OVER_SENTENCES, ERROR_RATE, **told))
+    positive = Interval(0.0, math.inf)
+    for arm in lab.arms:
+        values = [lost[arm, seed] for seed in lab.seeds]
+        told = {"arm": arm, "parameters": parameter_count(lab.saved(arm, lab.seeds[0]).model)}
+        found.append(over_seeds("test loss", values, ERROR_RATE, within=positive, **told))
+        found.append(over_seeds("perplexity", [math.exp(v) for v in values], ERROR_RATE, within=positive, **told))
+        if arm != "separate" and "separate" in lab.arms:
+            less = [lost[arm, seed] - lost["separate", seed] for seed in lab.seeds]
+            found.append(over_seeds("test loss less that of separate", less, ERROR_RATE, within=ANY, arm=arm))
+    tell("routing")
+    for name, (shared, heads) in ROUTED.items():
+        least = [routed(seed, shared=shared, heads=heads).least for seed in range(5)]
+        found.append(over_seeds("least wanted weight", least, ERROR_RATE, within=Interval(-1.0, 2.0), head=name))
+    return Estimates(found)
+
+
+def verdicts(measured: Estimates) -> Findings:
+    """The claims about mixers, judged on what was measured."""
+    return Findings(finding for finding in map(_verdict, measured) if finding)
+
+
+def _verdict(estimate: Estimate) -> Finding | None:
+    told = estimate.setting
+    arm = told.get("arm")
+    match estimate.quantity:
+        case "loss above the grammar" if arm in CAUSAL:
+            statement = "No causal model's loss is below that of the grammar itself."
+            return _judged(
+                estimate, "nobody-beats-the-grammar", statement, Interval.at_least(0.0), conjecture=False
+            )
+        case "loss above the grammar" if arm in LEAKING:
+            statement = "A model that looks ahead is found out: its loss is below that of the grammar itself."
+            return _judged(estimate, "the-leak-passes-the-floor", statement, Interval.at_most(0.0))
+        case "honest less teacher-forced loss" if arm in CAUSAL:
+            statement = "A causal model's loss does not depend on what comes later, to rounding."
+            same = Interval(-ROUNDING, ROUNDING)
+            return _judged(estimate, "causal-losses-are-honest", statement, same, conjecture=False)
+        case "honest less teacher-forced loss" if arm in LEAKING:
+            statement = "A model masked with zeros is worse when it may no longer look ahead."
+            more = Interval.at_least(0.0)
+            return _judged(estimate, "zero-masks-collapse", statement, more, conjecture=arm == "zero-before")
+        case "test loss less that of separate" if arm in ("shared-qk", "shared-qkv"):
+            statement = f"Sharing projections changes the loss by at most {MARGIN:g} nats per token (equivalence)."
+            return _judged(estimate, "sharing-changes-nothing", statement, Interval(-MARGIN, MARGIN))
+        case "test loss less that of separate" if arm == "additive":
+            statement = f"Additive attention changes the loss by at most {MARGIN:g} nats per token (equivalence)."
+            return _judged(estimate, "additive-changes-nothing", statement, Interval(-MARGIN, MARGIN))
+        case "least wanted weight" if told["head"] == "separate":
+            statement = "A head with queries of its own routes a cycle of three."
+            more = Interval.at_least(0.9)
+            return _judged(estimate, "separate-queries-route", statement, more, source="uw/2.2.2", conjecture=False)
+        case "least wanted weight" if told["head"] == "shared-qk":
+            statement = (
+                "A head whose queries are its keys gives one of three wanted tokens at most half of the weight."
+            )
+            half = Interval.at_most(0.5)
+            return _judged(estimate, "shared-queries-cannot-route", statement, half, conjecture=False)
+        case "least wanted weight":
+            statement = "Several heads whose queries are their keys, with weights of either sign, route the cycle."
+            return _judged(estimate, "several-shared-heads-route", statement, Interval.at_least(0.9))
+        case _:
+            return None
+
+
+def _judged(estimate: Estimate, claim: str, statement: str, predicted: Interval, **more: Any) -> Finding:
+    told: dict[str, Any] = {"source": "uw/2.2", "resolution": FINE, "conjecture": True} | more
+    return judged(estimate, experiment="mixers", claim=claim, statement=statement, predicted=predicted, **told)

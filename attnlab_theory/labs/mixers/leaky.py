@@ -1,0 +1,107 @@
+"""Mixing layers of this lab only: one shared projection, and masks with zeros, which let the future through.
+
+They are no mixers of `language.models`: nobody shall take a leaking layer for a causal one.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models.config import GPTConfig, config_from_json
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.models.layers import Linear
+from attnlab_theory.language.models.mixers import MIXERS, Mixer, SoftmaxLayer
+from attnlab_theory.language.models.mixing import Kept, MixingLayer, Parts, Shape
+from attnlab_theory.language.models.model import Kind
+from attnlab_theory.language.models.weighing import Place
+
+When = Literal["after", "before"]
+"""Zeros after the softmax, in the weights, as in the homework; or before it, in the scores."""
+
+
+@dataclasses.dataclass(frozen=True)
+class OneProjection(Mixer):
+    """Softmax attention whose queries, keys and values are the same vectors."""
+
+    name: ClassVar[str] = "softmax attention with one projection"
+    compares: ClassVar[bool] = True
+
+    def layer(self, key: PRNGKeyArray, shape: Shape) -> MixingLayer:
+        """One projection in the place of three."""
+        return OneProjectionLayer(key, shape)
+
+
+class OneProjectionLayer(SoftmaxLayer):
+    """Q = K = V."""
+
+    def __init__(self, key: PRNGKeyArray, shape: Shape):
+        super().__init__(key, shape, stacks=1)
+
+    def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:
+        """The same heads three times; queries and keys are turned by their positions."""
+        (heads,) = self.cut(self.inputs(x))
+        turned = self.shape.positions.turned(heads, at)
+        return Parts(turned, turned, heads)
+
+
+@dataclasses.dataclass(frozen=True)
+class ZeroMask(Mixer):
+    """Softmax attention that puts zeros where minus infinity belongs. What comes later has a say.
+
+    Raises:
+        ValueError: if there is no such mask.
+    """
+
+    when: When = "after"
+    name: ClassVar[str] = "softmax attention masked with zeros"
+    compares: ClassVar[bool] = True
+    scored: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.when not in get_args(When):
+            raise ValueError(f"zeros come {' or '.join(get_args(When))} the softmax, not {self.when!r}")
+
+    def layer(self, key: PRNGKeyArray, shape: Shape) -> MixingLayer:
+        """The projections of softmax attention."""
+        return ZeroMaskLayer(key, shape, self.when)
+
+
+class ZeroMaskLayer(MixingLayer):
+    """Weights over the whole row, of which those of later tokens are set to zero; or scores, before the softmax."""
+
+    inputs: Linear
+    out: Linear
+    shape: Shape = eqx.field(static=True)
+    when: When = eqx.field(static=True)
+
+    def __init__(self, key: PRNGKeyArray, shape: Shape, when: When):
+        causal = SoftmaxLayer(key, shape, stacks=3)
+        self.inputs, self.out = causal.inputs, causal.out
+        self.shape, self.when = shape, when
+
+    def whole(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "b t c"], Kept | None]:
+        """The mixed tokens; nothing can be kept, for an output changes with what comes later."""
+        q, k, v = self.cut(self.inputs(x))
+        scores = jnp.matmul(self.shape.head_width**-0.5 * q, jnp.swapaxes(k, 2, 3))
+        mask = place.mask[:, None]
+        if self.when == "before":
+            weights = jax.nn.softmax(jnp.where(mask, scores, 0.0), axis=3)
+        else:
+            weights = jnp.where(mask, jax.nn.softmax(scores, axis=3), 0.0)
+        return self.merged(jnp.matmul(weights, v)), None
+
+
+def _config(record: Mapping[str, Any]) -> GPTConfig:
+    return config_from_json(record, mixers=(*MIXERS, OneProjection, ZeroMask))
+
+
+KINDS = {"GPT": Kind(GPT, _config)}
+"""The models of this lab's files."""

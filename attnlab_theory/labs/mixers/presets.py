@@ -1,0 +1,38 @@
+"""What a run of the lab is made of, as data; nothing here imports jax, for the command line reads it first."""
+
+import dataclasses
+from typing import Literal
+
+from attnlab_theory.labs.recipes import Recipe
+
+ArmName = Literal["separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before"]
+"""The models that are compared."""
+
+CAUSAL: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv")
+"""Those that do not see what they are to predict."""
+
+LEAKING: tuple[ArmName, ...] = ("zero-after", "zero-before")
+
+PresetName = Literal["tiny", "homework"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preset:
+    """One model and one way to train it."""
+
+    layers: int
+    heads: int
+    width: int
+    block: int
+    recipe: Recipe
+
+
+PRESETS: dict[PresetName, Preset] = {
+    "tiny": Preset(
+        layers=2, heads=2, width=32, block=64, recipe=Recipe(epochs=4, batch=32, rate=3e-3, rows=32, shuffled=True)
+    ),
+    # Of a vocabulary of 26,602 words 1.4 million parameters are nearly all in its two tables.
+    "homework": Preset(
+        layers=2, heads=2, width=26, block=100, recipe=Recipe(epochs=1, batch=32, rate=5e-4, rows=32, shuffled=True)
+    ),
+}
