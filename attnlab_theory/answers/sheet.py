@@ -53,6 +53,8 @@ class Entry:
     """Names of claims and identities."""
     findings: tuple[str, ...] = ()
     """Names of claims about trained models: a training run has judged them, nobody waits for one here."""
+    lab: str = "knowledge"
+    """Whose run that is."""
     submitted: dict[str, str] | None = None
     """Where a submitted answer is wrong: what it claimed, what was measured, what is right."""
 
@@ -83,6 +85,8 @@ class Answer:
     question: str
     answer: str
     evidence: tuple[Evidence, ...]
+    lab: str
+    """Whose run judges the findings among the evidence."""
     status: str
     submitted: dict[str, str] | None = None
 
@@ -153,19 +157,21 @@ def answered(
     """
     claims = functools.cache(judge_claim) if judge_claim else None
     verdicts = functools.cache(functools.partial(_judged, findings=claims, seed=seed))
-    by_name: dict[str, list[Finding]] = {}
+    by_name: dict[tuple[str, str], list[Finding]] = {}
     for finding in recorded or ():
-        by_name.setdefault(finding.claim, []).append(finding)
+        by_name.setdefault((finding.experiment, finding.claim), []).append(finding)
 
-    def found(name: str) -> Findings | None:
-        if name in by_name:
-            return Findings(by_name[name])
+    def found(lab: str, name: str) -> Findings | None:
+        if (lab, name) in by_name:
+            return Findings(by_name[lab, name])
         return None if claims is None or not _is_claim(name) else claims(name)
 
-    def evidence(entry: Entry) -> tuple[Evidence, ...]:
-        return (*map(verdicts, entry.evidence), *(_trained(entry, name, found(name)) for name in entry.findings))
+    def answer(entry: Entry) -> Answer:
+        here = functools.partial(found, entry.lab)
+        trained = (_trained(entry, name, here(name)) for name in entry.findings)
+        return _answer(entry, (*map(verdicts, entry.evidence), *trained), here)
 
-    return tuple(_answer(entry, evidence(entry), found) for entry in asked)
+    return tuple(map(answer, asked))
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
@@ -182,7 +188,9 @@ def _entry(homework: str, table: dict[str, Any]) -> Entry:
     name = f"{homework}/{table.get('id')}"
     submitted = table.get("submitted")
     allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
-    if set(table) - {"findings"} != allowed or (submitted and list(submitted) != ["claimed", "measured", "right"]):
+    if set(table) - {"findings", "lab"} != allowed or (
+        submitted and list(submitted) != ["claimed", "measured", "right"]
+    ):
         raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
     # Unmarked, the wrong assertion would be the first thing that is read.
     labelled = [f"{label.capitalize()}: {text}" for label, text in (submitted or {}).items()]
@@ -193,6 +201,7 @@ def _entry(homework: str, table: dict[str, Any]) -> Entry:
         answer=_flat(answer),
         evidence=tuple(table["evidence"]),
         findings=tuple(table.get("findings", ())),
+        lab=table.get("lab", "knowledge"),
         submitted={label: _flat(text) for label, text in submitted.items()} if submitted else None,
     )
 
@@ -238,22 +247,25 @@ def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found) -> Answe
     return Answer(
         id=entry.id,
         question=entry.question,
-        answer=_filled(entry.answer, found),
+        answer=_filled(entry.answer, found, entry.lab),
         evidence=evidence,
+        lab=entry.lab,
         status=status,
-        submitted=None if submitted is None else {label: _filled(t, found) for label, t in submitted.items()},
+        submitted=None
+        if submitted is None
+        else {label: _filled(t, found, entry.lab) for label, t in submitted.items()},
     )
 
 
-def _filled(text: str, found: Found) -> str:
+def _filled(text: str, found: Found, lab: str) -> str:
     def number(match: re.Match[str]) -> str:
         findings = found(match[1])
         finding = None if findings is None else at_setting(findings, match[2])
         if finding is not None:
             return measured_text(finding.measured)
         # A hole would be read over. Whoever wants the number is told how to get it.
-        command = "attnlab answers" if _is_claim(match[1]) else "attnlab knowledge run"
-        return f"(not measured; {command}{' with more --variants' if findings else ''} measures it)"
+        command = "attnlab answers" if _is_claim(match[1]) else f"attnlab {lab} run"
+        return f"(not measured; {command}{f' with more {_what(lab)}' if findings else ''} measures it)"
 
     return PLACEHOLDER.sub(number, text)
 
@@ -286,9 +298,15 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         yield Padding(Text(f"{label}: {text}" if label else text), (0, 0, 0, 2))
     for e in answer.evidence:
         verdict = ("not judged", "dim") if e.verdict is None else (str(e.verdict), STYLES[e.verdict])
-        foil = "  (a foil: it must be)" if e.verdict == Verdict.REFUTED else ""
+        foil = "  (a foil: it must be)" if e.verdict == Verdict.REFUTED and e.kind != "finding" else ""
         note = foil if e.as_expected else "  (not as expected)"
-        remedy = "  (attnlab knowledge run judges it)" if e.kind == "finding" and e.verdict is None else ""
-        remedy = remedy if e.quotable else "  (attnlab knowledge run with more --variants judges the rest)"
+        command = f"attnlab {answer.lab} run"
+        remedy = f"  ({command} judges it)" if e.kind == "finding" and e.verdict is None else ""
+        remedy = remedy if e.quotable else f"  ({command} with more {_what(answer.lab)} judges the rest)"
         yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note, remedy), (0, 0, 0, 4))
     yield Text()
+
+
+def _what(lab: str) -> str:
+    """The option that names a lab's models."""
+    return "--variants" if lab == "knowledge" else "--arms"

@@ -13,8 +13,8 @@ from attnlab_theory.options import RunOptions
 if TYPE_CHECKING:
     from attnlab_theory.claims import Findings
 
-TRAINED = "knowledge.json"
-"""The findings of a training run, in its folder."""
+LABS = ("knowledge", "captions", "mixers", "recurrent")
+"""Each writes the findings of a training run into a file of its name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,8 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """The folder that `attnlab knowledge run` wrote. By default lab/knowledge, or else the run that comes with
-    attnlab."""
+    """The folder that the run of a lab wrote, as `attnlab knowledge run` does. The findings of other labs are left
+    out then. By default lab/LAB for each lab, or else the run that comes with attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -127,7 +127,7 @@ class Answers:
 
 
 def _recorded(folder: Path | None) -> "Findings":
-    """The findings of a training run, none if there has not been any.
+    """The findings of all training runs, or of the one in a folder; none where there has not been any.
 
     Raises:
         ValueError: if a folder was named that holds none.
@@ -136,9 +136,13 @@ def _recorded(folder: Path | None) -> "Findings":
     from attnlab_theory.cli import library
     from attnlab_theory.report.record import read_findings
 
-    for place in [folder] if folder else [Path("lab/knowledge"), library.trained()]:
-        if (place / TRAINED).is_file():
-            return read_findings(place / TRAINED)
-    if folder:
-        raise ValueError(f"{folder} holds no {TRAINED}: make it with attnlab knowledge run --out {folder}")
-    return Findings()
+    found = []
+    for lab in LABS:
+        places = [folder] if folder else [Path("lab") / lab, library.trained(lab)]
+        there = [place / f"{lab}.json" for place in places if (place / f"{lab}.json").is_file()]
+        if there:
+            found += read_findings(there[0])
+    if folder and not found:
+        files = " and no ".join(f"{lab}.json" for lab in LABS)
+        raise ValueError(f"{folder} holds no {files}: make it with attnlab LAB run --out {folder}")
+    return Findings(found)

@@ -29,11 +29,11 @@ def folder() -> Path:
     raise ValueError(f"no experiments beside {package}; install attnlab anew")
 
 
-def trained() -> Path:
-    """The committed run of the knowledge lab: inside the installed package, or beside it in a checkout."""
+def trained(lab: str) -> Path:
+    """The committed run of a lab: inside the installed package, or beside it in a checkout."""
     package = Path(attnlab_theory.__file__).parent
-    inside = package / "experiments" / "knowledge"
-    return inside if inside.is_dir() else package.parent / "figures" / "knowledge"
+    inside = package / "experiments" / lab
+    return inside if inside.is_dir() else package.parent / "figures" / lab
 
 
 def experiments() -> list["Experiment"]:

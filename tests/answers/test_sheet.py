@@ -194,7 +194,7 @@ def test_a_setting_is_found_by_its_fields_alone():
 
 def test_a_training_run_is_read_from_the_folder_that_is_named(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(library, "trained", lambda: tmp_path / "nowhere")
+    monkeypatch.setattr(library, "trained", lambda lab: tmp_path / "nowhere")
     assert main(["answers", "practical4/3c", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["status"] == "open"
     folder = tmp_path / "run"

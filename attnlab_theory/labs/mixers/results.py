@@ -17,7 +17,7 @@ from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.mixers import findings
 from attnlab_theory.labs.mixers.honest import leak_map
 from attnlab_theory.labs.mixers.lab import Lab
-from attnlab_theory.labs.mixers.presets import LEAKING
+from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.decode import Sampling
 from attnlab_theory.language.generate import Stop, sample, sample_uncached
@@ -31,7 +31,7 @@ SAMPLES = 6
 """Sentences that each model of the first seed writes."""
 
 SHOWN = 10
-"""Places of a leak map."""
+"""Places of a leak map, if a sentence is as long."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def results(lab: Lab, *, tell: Callable[[str], None] = lambda _: None) -> Result
     material = lab.material(seed)
     test = encoded(material.test, material.text, lab.preset.block)
     maps = {
-        arm: leak_map(lab.saved(arm, seed).model, test, length=SHOWN)
+        arm: leak_map(lab.saved(arm, seed).model, test, length=min(SHOWN, int(test.lengths.max())))
         for arm in lab.arms
         if arm in ("separate", *LEAKING)
     }
@@ -124,8 +124,8 @@ def write(found: Results, folder: Path) -> None:
         files.write_text(folder / f"{name}.json", record.to_text(rows))
     files.write_text(folder / "samples.txt", found.samples)
     drawn = {"routing": functools.partial(figures.routing, found.estimates)}
-    quantities = {e.quantity for e in found.estimates}
-    if "test loss less that of separate" in quantities:
+    compared = {e.setting["arm"] for e in found.estimates if e.quantity == "test loss less that of separate"}
+    if compared & set(CAUSAL):
         drawn["equivalence"] = functools.partial(figures.equivalence, found.estimates)
     drawn["honesty"] = functools.partial(figures.honesty, found.estimates)
     if found.maps:

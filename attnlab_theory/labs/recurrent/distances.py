@@ -13,7 +13,7 @@ from attnlab_theory.language.models.recurrent import Recurrent
 from attnlab_theory.language.models.weighing import place
 
 
-def gradient_norms(model: Any, tokens: Int[np.ndarray, "n t"]) -> Float[np.ndarray, "n t"]:
+def gradient_norms(model: Any, tokens: Int[np.ndarray, "n t"]) -> Float[np.ndarray, "n s"]:
     """Norms of the gradient of the last target's loss by each token's vector, the nearest first.
 
     Args:

@@ -1,0 +1,133 @@
+"""The mixer lab: what leaks and what does not, what is found, and a whole small run."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.cli import main
+from attnlab_theory.labs.estimates import Estimates, over_seeds
+from attnlab_theory.labs.mixers import findings
+from attnlab_theory.labs.mixers.honest import honest, leak_map
+from attnlab_theory.labs.mixers.lab import MIXERS
+from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
+from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
+from attnlab_theory.labs.mixers.routing import NEXT, Routed, routed
+from attnlab_theory.labs.sentences import encoded
+from attnlab_theory.language.checkpoint import load_model, save_model
+from attnlab_theory.language.models.gpt import GPT, GPTConfig
+from attnlab_theory.language.models.weighing import place
+from attnlab_theory.language.text.words import Words
+
+TEXT = Words(("a", "cat", "runs"))
+NONE = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
+SENTENCES = encoded(["a cat runs a cat", "runs a a cat runs", "a a cat runs runs"], TEXT, 8)
+
+
+def stirred(mixer):
+    config = GPTConfig(vocabulary=len(TEXT), block=8, layers=1, heads=2, width=8, mixer=mixer, **NONE)
+    model = GPT(config, key=jax.random.key(0))
+    return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
+
+
+@pytest.mark.parametrize("arm", CAUSAL)
+def test_causal_losses_are_honest_and_nothing_leaks(arm):
+    model = stirred(MIXERS[arm])
+    alone, together = honest(model, SENTENCES)
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+    found = leak_map(model, SENTENCES, length=5)
+    assert np.all(found[np.triu_indices(5, 1)] == 0)
+    assert found[np.tril_indices(5)].max() > 0.01
+
+
+@pytest.mark.parametrize("arm", LEAKING)
+def test_zero_masks_let_the_future_through(arm):
+    model = stirred(MIXERS[arm])
+    alone, together = honest(model, SENTENCES)
+    assert np.max(np.abs(alone - together)) > 1e-3
+    assert leak_map(model, SENTENCES, length=5)[np.triu_indices(5, 1)].max() > 1e-3
+
+
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_zeros_stand_where_they_are_said_to(when):
+    layer = stirred(ZeroMask(when)).blocks[0].mixing
+    x = jax.random.normal(jax.random.key(1), (1, 4, 8))
+    found, _ = layer.whole(x, place(1, 4, None, None), None)
+    w, b = (np.asarray(part, np.float64) for part in (layer.inputs.weight, layer.inputs.bias))
+    q, k, v = np.split(np.asarray(x[0], np.float64) @ w + b, 3, axis=1)
+    mixed = []
+    for head in (slice(0, 4), slice(4, 8)):
+        scores, past = q[:, head] @ k[:, head].T / 2, np.tri(4, dtype=bool)
+        power = np.exp(np.where(past, scores, 0) if when == "before" else scores)
+        weights = power / power.sum(axis=1, keepdims=True)
+        mixed.append((weights if when == "before" else np.where(past, weights, 0)) @ v[:, head])
+    wanted = np.concatenate(mixed, axis=1) @ np.asarray(layer.out.weight) + np.asarray(layer.out.bias)
+    np.testing.assert_allclose(found[0], wanted, atol=1e-4)
+
+
+def test_one_projection_is_queries_keys_and_values():
+    layer = stirred(OneProjection()).blocks[0].mixing
+    parts = layer.parts(jax.random.normal(jax.random.key(1), (1, 4, 8)), jnp.arange(4)[None])
+    assert np.array_equal(parts.q, parts.k)
+    assert np.array_equal(parts.q, parts.v)
+
+
+def test_leaking_models_are_kept_apart_from_others(tmp_path):
+    model = stirred(ZeroMask())
+    save_model(tmp_path / "model", model, TEXT, {}, kinds=KINDS)
+    assert load_model(tmp_path / "model", kinds=KINDS).model.config == model.config
+    with pytest.raises(ValueError, match="mixer must be one of Softmax"):
+        load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_shared_queries_never_give_all_three_more_than_half(seed):
+    shared = routed(seed, shared=True)
+    weights = shared.weights
+    wanted, unwanted = weights[np.arange(3), NEXT], weights[NEXT, np.arange(3)]
+    assert np.prod(wanted) == pytest.approx(np.prod(unwanted), rel=1e-3)
+    assert shared.least <= 0.5
+    assert routed(seed, shared=False).least > 0.9
+
+
+def difference(arm, values):
+    return over_seeds("test loss less that of separate", values, 0.05, within=findings.ANY, arm=arm)
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([0.001, -0.002, 0.003, 0.0015], Verdict.SUPPORTED),
+        ([0.05, 0.051, 0.052, 0.0505], Verdict.REFUTED),
+        ([0.05, -0.04, 0.03, -0.05], Verdict.INCONCLUSIVE),
+        ([0.018, 0.022, 0.019, 0.021], Verdict.INCONCLUSIVE),
+    ],
+)
+def test_equivalence_is_shown_inside_the_margin_only(values, verdict):
+    (finding,) = findings.verdicts(Estimates([difference("shared-qk", values)]))
+    assert (finding.claim, finding.verdict, finding.as_expected) == ("sharing-changes-nothing", verdict, True)
+
+
+def test_a_leak_map_needs_a_sentence_that_is_long_enough():
+    with pytest.raises(ValueError, match="no sentence has 9 tokens: show fewer places"):
+        leak_map(stirred(MIXERS["separate"]), SENTENCES, length=9)
+
+
+def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))
+    for name in ("train", "validation", "test"):
+        (tmp_path / name).write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
+    texts = [part for name in ("train", "validation", "test") for part in (f"--{name}", str(tmp_path / name))]
+    out = tmp_path / "run"
+    main(["mixers", "run", *texts, "--seeds", "1", "--arms", "separate", "zero-after", "--out", str(out)])
+    names = {path.name for path in out.iterdir()}
+    assert {"mixers.json", "leaks.png", "honesty.svg", "routing.png", "samples.txt", "mixers.run.json"} <= names
+    told = json.loads((out / "mixers.run.json").read_text())
+    assert told["seconds_per_step"].keys() == {"separate", "zero-after"}
+    capsys.readouterr()
+    model = str(out / "models" / "seed-0" / "separate")
+    assert main(["mixers", "score", model, "--sentences", str(tmp_path / "test")]) == 0
+    assert "separate: loss" in capsys.readouterr().out
