@@ -28,6 +28,9 @@ bench: $(VENV)/.peers
 figures: $(VENV)/.lab
 	$(BIN)/attnlab run --budget full --seed 0 --out figures
 	$(BIN)/attnlab knowledge run --seeds 3 --out figures/knowledge
+	$(BIN)/attnlab captions run --seeds 5 --out figures/captions --arms scratch shuffled pretrained heads-1 heads-6 heads-8 permuted dropped-heads
+	$(BIN)/attnlab mixers run --out figures/mixers
+	$(BIN)/attnlab recurrent run --seeds 5 --out figures/recurrent
 
 clean:
 	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis
