@@ -81,14 +81,14 @@ def gradients(estimates: Estimates) -> Figure:
     for ax, weights in zip(axes, ("first weights", "trained"), strict=True):
         for series, arm in enumerate(CALLED):
             each = estimates.of("log of the gradient's norm", arm=arm, weights=weights)
-            xs, ys = [e.setting["distance"] for e in each], [np.exp(e.value) for e in each]
+            xs, ys = [0, *(e.setting["distance"] for e in each)], [1.0, *(np.exp(e.value) for e in each)]
             low, high = (
                 [np.exp(np.clip(end, -20, 20)) for end in ends]
                 for ends in zip(*((e.interval.low, e.interval.high) for e in each), strict=True)
             )
             look = {"color": style.COLOURS[series], "linestyle": style.DASHES[series]}
             ax.plot(xs, ys, marker=style.MARKERS[series], markerfacecolor="white", label=CALLED[arm], **look)
-            ax.fill_between(xs, low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
+            ax.fill_between(xs[1:], low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
         ax.set(yscale="log", xlabel="distance, tokens", title=weights, ylim=(1e-4, 1e2))
     axes[0].set_ylabel("norm of the gradient,\nrelative to that at distance 0")
     axes[1].legend(loc="upper right", title=_over(found[0]).replace("interval", "shade"), title_fontsize=8)

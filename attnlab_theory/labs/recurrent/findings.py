@@ -65,7 +65,7 @@ def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
                 lost[grown(cell, hidden), seed] = losses(lab.saved(grown(cell, hidden), seed).model, test).per_token
     found += _losses(lab, lost)
     for (arm, stage), each in norms.items():
-        for distance in range(FURTHEST + 1):
+        for distance in range(1, FURTHEST + 1):
             told = {"arm": arm, "weights": stage, "distance": distance}
             values = [float(logs[distance]) for logs in each]
             found.append(over_seeds("log of the gradient's norm", values, ERROR_RATE, within=ANY, **told))

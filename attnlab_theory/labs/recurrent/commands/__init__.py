@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import tyro
 from tyro.conf import subcommand
 
@@ -120,6 +119,8 @@ class Tune:
 
     def run(self) -> int:
         """Train, write, print."""
+        import numpy as np
+
         from attnlab_theory import refuse
         from attnlab_theory.labs.recurrent import results
         from attnlab_theory.language.corpora.reading import read_text
