@@ -23,8 +23,13 @@ def of_this_process() -> dict[str, Any]:
             **{name: importlib.metadata.version(name) for name in NUMERIC_PACKAGES},
         },
         "processor": processor(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([_program(Path(sys.argv[0]).name), *sys.argv[1:]]),
     }
+
+
+def _program(name: str) -> str:
+    """What the program is called: `python -m attnlab_theory` is the command attnlab."""
+    return "attnlab" if name == "__main__.py" else name
 
 
 @functools.cache
