@@ -73,6 +73,8 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
     """Backward against forward BLEU, a point for every decoding, a line for every arm."""
     forward = estimates.of("forward")
     arms = _few(each.setting["arm"] for each in forward)
+    if len({each.setting["decoding"] for each in forward}) > MOST:
+        return _frontier(estimates, arms[0])
     figure, (ax,) = style.panels(_trade(estimates, arms[0]), size=(7.0, 5.0))
     for series, arm in enumerate(arms):
         points = sorted(
@@ -110,6 +112,54 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
     ax.margins(0.12)
     ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
     return figure
+
+
+def _frontier(estimates: Estimates, arm: str) -> Figure:
+    """The same for many decodings of one arm: a line for every way to cut, along its number."""
+    forward = estimates.of("forward", arm=arm)
+    best = max(estimates.of("harmonic", arm=arm), key=lambda e: e.value)
+    title = f"{arm}: highest harmonic BLEU with {_called(best.setting['decoding'])}, {best.value:.3f}"
+    figure, (ax,) = style.panels(title, size=(7.4, 5.0))
+    kinds: dict[str, list[tuple[float, Estimate, Estimate]]] = {}
+    for each in forward:
+        kind, number = _kind(each.setting["decoding"])
+        kinds.setdefault(kind, []).append((number, each, estimates.of("backward", **each.setting)[0]))
+    for series, (kind, points) in enumerate(kinds.items()):
+        numbers, xs, ys = zip(*sorted(points, key=lambda point: point[0]), strict=True)
+        ax.errorbar(
+            [e.value for e in xs],
+            [e.value for e in ys],
+            xerr=_ends(xs),
+            yerr=_ends(ys),
+            color=style.COLOURS[series % 7],
+            fmt=style.MARKERS[series % 7],
+            markerfacecolor="white",
+            linestyle=style.DASHES[series % 7],
+            linewidth=1.0,
+            label=kind,
+        )
+        for number, x, y in zip(numbers, xs, ys, strict=True):
+            ax.annotate(
+                f"{number:g}",
+                (x.value, y.value),
+                (4, 5 if series % 2 else -11),
+                textcoords="offset points",
+                fontsize=7,
+                color=style.COLOURS[series % 7],
+            )
+    ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
+    ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
+    return figure
+
+
+def _kind(decoding: str) -> tuple[str, float]:
+    """How a decoding cuts, and the number that says how much."""
+    kind, _, temperature = decoding.partition("-t")
+    if kind == "random":
+        return "temperature", float(temperature or 1)
+    name = kind.rstrip("0123456789.")
+    said = name.replace("_", "-") + (f", τ {temperature}" if temperature else "")
+    return said, float(kind[len(name) :])
 
 
 def openings(estimates: Estimates) -> Figure:

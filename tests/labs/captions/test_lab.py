@@ -8,7 +8,7 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.captions import drawing, findings, presets
+from attnlab_theory.labs.captions import drawing, figures, findings, presets
 from attnlab_theory.labs.captions.arms import ARMS, arm
 from attnlab_theory.labs.captions.decodings import FRONTIER, sampling
 from attnlab_theory.labs.captions.findings import Judged
@@ -123,6 +123,14 @@ def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
         alike = all(np.array_equal(one, other) for one, other in zip(*same, strict=True))
         assert (not alike) or run.config != plain.config or run.origin["recipe"]["shuffled"]
         assert alike == (name != "permuted")
+
+
+def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
+    rows = [row(name, 0, n, 0.5 + 0.01 * n, 0.4 + 0.01 * n) for name in FRONTIER for n in range(2)]
+    figure = figures.quality_and_diversity(findings.compare(rows, [(1, 2)]))
+    (legend,) = [ax.get_legend() for ax in figure.axes]
+    said = [text.get_text() for text in legend.get_texts()]
+    assert said == ["temperature", "top-p", "top-p, τ 0.7", "top-k", "min-p"]
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
