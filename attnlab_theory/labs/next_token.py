@@ -19,7 +19,7 @@ from attnlab_theory.language.schedules import Constant
 from attnlab_theory.language.train import Optimizer, Training
 
 ADAM = Optimizer(betas=(0.9, 0.999), decay=0.0, clip=math.inf)
-"""torch's Adam, without weight decay and without clipping, as in the caption homework."""
+"""torch's Adam, without weight decay and without clipping, as in homework ann-hw3."""
 
 
 def next_token(
@@ -47,7 +47,7 @@ def next_token(
         origin: what else the parameters follow from; names a stage and a variant.
         longer: what happens to a sentence that does not fit into the block.
         mean: what weighs the same in the loss, in training and in validation.
-        optimizer: by default the caption homework's.
+        optimizer: by default that of ann-hw3.
         stops_early: whether the validation loss ends the run.
         kinds: the models that its files may hold.
 
@@ -57,14 +57,14 @@ def next_token(
     refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch)
     refuse.not_positive(learning_rate=recipe.rate)
     if recipe.rate == math.inf:
-        raise ValueError("the learning rate must be finite, not inf; the caption homework's is 1e-4")
+        raise ValueError("the learning rate must be finite, not inf; ann-hw3's is 1e-4")
     if config.vocabulary != len(material.text):
         raise ValueError(f"{material.source} has {len(material.text)} tokens, the model {config.vocabulary}")
     learned, asked = (
         encoded(each, material.text, block, longer=longer, mean=mean, source=material.source)
         for each in (material.train, material.validation)
     )
-    # Packed, 32 captions of 14 places fill 13 to 16 rows of 35: half as many rows as sentences hold most batches.
+    # Packed, 32 sentences of 14 places fill 13 to 16 rows of 35: half as many rows as sentences hold most batches.
     recipe = dataclasses.replace(recipe, rows=batching.rows(recipe, on_processor=recipe.batch // 2 or 1))
     data = batching.batched(learned, recipe, width=block)
     return Run(

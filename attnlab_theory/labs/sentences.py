@@ -29,7 +29,7 @@ class Material:
     text: OfSentences
     grammar: Grammar | None = None
     """The language that the sentences were drawn from, if it is known."""
-    source: str = "the grammar of captions"
+    source: str = "the embedded grammar"
     """What a complaint calls it."""
 
 
@@ -50,16 +50,16 @@ EVENED = 0.5
 
 
 def generated(seed: int, sizes: Sizes, *, evened: bool = False) -> Material:
-    """Sentences of the embedded grammar of captions.
+    """Sentences of the embedded grammar.
 
     Args:
         seed: all sentences follow from it.
         sizes: how many there are.
         evened: draw from the language of pretraining instead: its probabilities are closer together.
     """
-    language = grammar.captions()
+    language = grammar.embedded()
     language = language.evened(EVENED) if evened else language
-    rng = random.Random(f"{'evened ' * evened}captions {seed}")
+    rng = random.Random(f"{'evened ' * evened}{grammar.EMBEDDED} {seed}")
 
     def drawn(number: int) -> tuple[str, ...]:
         return tuple(" ".join(language.sample(rng)) for _ in range(number))
@@ -70,7 +70,7 @@ def generated(seed: int, sizes: Sizes, *, evened: bool = False) -> Material:
         test=drawn(sizes.test),
         text=Words(tuple(sorted(language.words))),
         grammar=language,
-        source="the evened grammar of captions" if evened else "the grammar of captions",
+        source="the evened embedded grammar" if evened else "the embedded grammar",
     )
 
 
@@ -100,7 +100,7 @@ def read_other(path: Path, text: OfSentences) -> Material:
 
     Args:
         path: the file.
-        text: the vocabulary of the captions that are learned afterwards.
+        text: the vocabulary of the sentences that are learned afterwards.
 
     Raises:
         ValueError: as `read_sentences`, or if there are fewer than ten sentences.

@@ -19,7 +19,7 @@ def test_drawn_sentences_follow_from_the_seed_and_belong_to_the_grammar():
     first, again, other = (material.generated(seed, FEW) for seed in (1, 1, 2))
     assert first.train == again.train != other.train
     assert tuple(map(len, (first.train, first.validation, first.test))) == (20, 5, 7)
-    assert all(grammar.captions().log_probability(s.split()) > -np.inf for s in first.test)
+    assert all(grammar.embedded().log_probability(s.split()) > -np.inf for s in first.test)
 
 
 def test_the_language_of_pretraining_has_the_same_words_and_other_frequencies():

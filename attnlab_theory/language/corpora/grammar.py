@@ -304,10 +304,15 @@ class Grammar:
         return dict(zip(symbols, np.linalg.solve(np.eye(len(symbols)) - parts.T, start), strict=True))
 
 
-def captions() -> Grammar:
-    """The grammar of captions that comes with the package."""
-    text = resources.files("attnlab_theory.language.corpora").joinpath("captions.grammar").read_text("utf-8")
-    return Grammar.from_text(text, where="captions.grammar")
+EMBEDDED = "captions"
+"""What the grammar that comes with the package describes."""
+
+
+def embedded() -> Grammar:
+    """The grammar that comes with the package: short descriptions of photographs."""
+    file = f"{EMBEDDED}.grammar"
+    text = resources.files("attnlab_theory.language.corpora").joinpath(file).read_text("utf-8")
+    return Grammar.from_text(text, where=file)
 
 
 def _choice(part: str, number: int, where: str) -> Choice:

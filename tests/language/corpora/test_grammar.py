@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.language.corpora.grammar import Choice, Grammar, captions
+from attnlab_theory.language.corpora.grammar import Choice, Grammar, embedded
 
 FINITE = """
 S -> 1: A B | 3: two C
@@ -63,7 +63,7 @@ def test_a_geometric_language_has_the_entropy_of_its_law(stop):
     assert grammar.entropy_per_token == pytest.approx(grammar.entropy * stop)
 
 
-@pytest.mark.parametrize("grammar", [Grammar.from_text(LONG), captions()], ids=["recursive", "captions"])
+@pytest.mark.parametrize("grammar", [Grammar.from_text(LONG), embedded()], ids=["recursive", "embedded"])
 def test_no_text_has_two_derivations(grammar):
     found = [text for text, _ in derivations(grammar, grammar.start, 5 if "LINE" in grammar.rules else 0)]
     assert len(set(found)) == len(found)
@@ -76,16 +76,16 @@ def test_no_text_has_two_derivations(grammar):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sampled_captions_have_the_stated_log_probability_on_average(seed):
-    grammar, rng = captions(), random.Random(seed)
+    grammar, rng = embedded(), random.Random(seed)
     logs = np.array([grammar.log_probability(grammar.sample(rng)) for _ in range(4000)])
     deviation = math.sqrt(grammar.log_probability_variance / logs.size)
     assert abs(logs.mean() + grammar.entropy) <= 6 * deviation
     assert logs.var() == pytest.approx(grammar.log_probability_variance, rel=0.25)
 
 
-@given(st.lists(st.sampled_from(captions().words), max_size=12))
+@given(st.lists(st.sampled_from(embedded().words), max_size=12))
 def test_random_words_are_hardly_ever_a_caption_and_never_an_error(words):
-    value = captions().log_probability(words)
+    value = embedded().log_probability(words)
     assert value <= 0.0
     assert value == -math.inf or words[-1] == "."
 
@@ -98,7 +98,7 @@ def test_words_beyond_the_sentence_and_unknown_ones_have_no_probability():
 
 
 def test_captions_are_written_in_lower_case_and_the_verb_agrees_with_who_does_it():
-    grammar = captions()
+    grammar = embedded()
     assert all(word == "." or word.isalpha() for word in grammar.words)
     rest = ["riding", "a", "bike", "on", "the", "street", "."]
     assert grammar.log_probability(["a", "man", "is", *rest]) > -20
