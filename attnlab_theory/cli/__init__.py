@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 import tyro
 
 from attnlab_theory import exits
+from attnlab_theory.cli import allocation
 from attnlab_theory.cli.estimators import Estimators
 from attnlab_theory.cli.exhibits import Museum
 from attnlab_theory.cli.laws import Answers, List, Run
@@ -64,10 +65,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def configure_jax() -> None:
-    """Keep compiled code between runs, where the user's own environment does not already say where."""
+    """Keep compiled code between runs, and freed memory within one; the user's own environment comes first."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+    allocation.keep_freed_memory()
 
 
 def _parse(arguments: list[str]) -> Command:
