@@ -1,4 +1,4 @@
-"""Measuring in a process of its own, where jax has a device for each core: XLA reads its flags once.
+"""Measuring in a process of its own, which gives all its memory back, and where XLA reads its flags anew.
 
 rows("benchmarks.generation:small", quick=True)      -> the rows that `small(quick=True)` returns there
 """
@@ -12,29 +12,32 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory.cli.allocation import keep_freed_memory
 from benchmarks import machine
 from benchmarks.ratios import Row, Spread, Target
 
 ROOT = Path(__file__).parents[1]
 
 
-def rows(case: str, *, flags: str = "", **arguments: object) -> list[Row]:
+def rows(case: str, *, flags: str = "", devices: int | None = None, **arguments: object) -> list[Row]:
     """The rows of `case(**arguments)`; args, raises as `told`."""
-    return [_row(values) for values in told(case, flags=flags, **arguments)]
+    return [_row(values) for values in told(case, flags=flags, devices=devices, **arguments)]
 
 
-def told(case: str, *, flags: str = "", **arguments: object) -> Any:
+def told(case: str, *, flags: str = "", devices: int | None = None, **arguments: object) -> Any:
     """What `case(**arguments)` returns, through JSON.
 
     Args:
         case: "module:function".
         flags: of XLA, besides the devices.
+        devices: that jax makes of the processor; by default one for each core.
         arguments: passed to the function, through JSON.
 
     Raises:
         subprocess.CalledProcessError: if the child fails; it has said why.
     """
-    asked = (os.environ.get("XLA_FLAGS", ""), f"--xla_force_host_platform_device_count={machine.cores()}", flags)
+    count = f"--xla_force_host_platform_device_count={devices or machine.cores()}"
+    asked = (os.environ.get("XLA_FLAGS", ""), count, flags)
     command = [sys.executable, "-m", "benchmarks.children", case, json.dumps(arguments)]
     environment = os.environ | {"XLA_FLAGS": " ".join(filter(None, asked))}
     child = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -49,6 +52,7 @@ def _row(values: dict) -> Row:
 def main() -> None:
     """The child: one JSON value in the last line."""
     case, arguments = sys.argv[1:]
+    keep_freed_memory()
     module, _, function = case.partition(":")
     found = getattr(importlib.import_module(module), function)(**json.loads(arguments))
     print(json.dumps(found, default=dataclasses.asdict))

@@ -1,8 +1,11 @@
 """Programs ready to be raced: compiled by jax, or run by torch on every core."""
 
+import functools
 from collections.abc import Callable, Sequence
 
-from benchmarks.machine import cores
+import numpy as np
+
+from benchmarks.machine import SIZE, cores
 
 SMALL = 64
 """A length at which a library shows its own pages and threads, which are not the work's."""
@@ -39,3 +42,26 @@ def normals(count: int, *shape: int) -> list:
     import jax
 
     return [jax.random.normal(key, shape) for key in jax.random.split(jax.random.key(0), count)]
+
+
+def products(operations: float) -> dict[str, Callable[[], object]]:
+    """About so many floating-point operations, in large matrix products of every library."""
+    import jax
+    import torch
+
+    x = np.random.default_rng(0).standard_normal((SIZE, SIZE), dtype=np.float32)
+    in_jax, in_torch = jax.numpy.asarray(x), torch.from_numpy(x)
+    product = jax.jit(lambda a: a @ a)
+    works: dict[str, Callable[[], object]] = {
+        "products in jax": lambda: product(in_jax).block_until_ready(),
+        "products in torch": lambda: in_torch @ in_torch,
+        "products in numpy": lambda: x @ x,
+    }
+    times = max(1, round(operations / (2 * SIZE**3)))
+    return {name: functools.partial(_repeat, work, times) for name, work in works.items()}
+
+
+def _repeat(work: Callable[[], object], times: int) -> None:
+    """Keeps no result: each would take pages that are fresh, and slow."""
+    for _ in range(times):
+        work()

@@ -8,14 +8,27 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
+from attnlab_theory.cli.allocation import keep_freed_memory
 from benchmarks import machine, table
 from benchmarks.ratios import Benchmark, Row
 
 HERE = Path(__file__).parent
+
+AVX2 = {
+    "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "OPENBLAS_CORETYPE": "Haswell",
+}
+"""What tells each library, before it is loaded, to do without AVX-512."""
+
+WITHOUT_AVX512 = " --isa avx2"
+"""Behind the name of a benchmark that ran so: the arguments that repeat it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +39,8 @@ class Options:
     """Benchmarks to run; the others keep the results they have. None: all."""
     quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Few rounds and short inputs: to see that it works."""
+    isa: Literal["best", "avx2"] = "best"
+    """Instructions that every library may use. best: all that the processor has. avx2: as without AVX-512."""
     out: Path = HERE
     """Folder for results.json and RESULTS.md."""
 
@@ -36,13 +51,16 @@ def benchmarks() -> tuple[Benchmark, ...]:
         additive,
         block_sparse,
         blocked_attention,
+        captions,
         feature_attention,
         generation,
         monte_carlo,
+        recurrent,
         training,
     )
 
-    modules = (monte_carlo, blocked_attention, feature_attention, additive, block_sparse, generation, training)
+    attention = (blocked_attention, feature_attention, additive, block_sparse)
+    modules = (monte_carlo, *attention, generation, training, captions, recurrent)
     return tuple(module.BENCHMARK for module in modules)
 
 
@@ -99,16 +117,30 @@ def run(options: Options, known: Sequence[Benchmark]) -> int:
     kept = json.loads(path.read_text()) if path.exists() else {}
     chosen = [b for b in known if not options.only or b.name in options.only]
     measured = results_of(chosen, options.quick)
-    results = {b.name: (kept | measured)[b.name] for b in known if b.name in kept | measured}
+    measured = {_title(name, options): entry for name, entry in measured.items()}
+    both = kept | measured
+    titles = [title for b in known for title in (b.name, f"{b.name}{WITHOUT_AVX512}")]
+    results = {title: both[title] for title in titles if title in both}
     write(path, json.dumps(results, indent=1) + "\n")
     write(options.out / "RESULTS.md", table.markdown(results))
     print(table.markdown(results, measured), end="")
     return 0
 
 
+def _title(name: str, options: Options) -> str:
+    return f"{name}{WITHOUT_AVX512}" if options.isa == "avx2" else name
+
+
 def main() -> int:
     """The command line."""
-    return run(tyro.cli(Options, prog="python -m benchmarks.run", description=Options.__doc__), benchmarks())
+    options = tyro.cli(Options, prog="python -m benchmarks.run", description=Options.__doc__)
+    if options.isa == "avx2" and any(value not in os.environ.get(name, "") for name, value in AVX2.items()):
+        # numpy is loaded by now, and has chosen its instructions: begin anew.
+        flags = " ".join(filter(None, (os.environ.get("XLA_FLAGS"), AVX2["XLA_FLAGS"])))
+        command = [sys.executable, "-m", "benchmarks.run", *sys.argv[1:]]
+        os.execve(sys.executable, command, os.environ | AVX2 | {"XLA_FLAGS": flags})
+    keep_freed_memory()
+    return run(options, benchmarks())
 
 
 if __name__ == "__main__":

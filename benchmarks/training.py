@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.machine import SIZE
+from benchmarks import programs
 from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Race, Row, Target, memory_row, raced
 
@@ -95,32 +95,6 @@ def memory_case(who: str, rows: int) -> Callable[[], float]:
     return step
 
 
-def products(rows: int) -> dict[str, Callable[[], object]]:
-    """As many operations as a step has, in large matrix products of every library."""
-    import jax
-    import torch
-
-    x = np.random.default_rng(0).standard_normal((SIZE, SIZE), dtype=np.float32)
-    in_jax, in_torch = jax.numpy.asarray(x), torch.from_numpy(x)
-    product = jax.jit(lambda a: a @ a)
-    works: dict[str, Callable[[], object]] = {
-        "products in jax": lambda: product(in_jax).block_until_ready(),
-        "products in torch": lambda: in_torch @ in_torch,
-        "products in numpy": lambda: x @ x,
-    }
-
-    return {
-        name: functools.partial(_repeat, work, round(operations(rows) / (2 * SIZE**3)))
-        for name, work in works.items()
-    }
-
-
-def _repeat(work: Callable[[], object], times: int) -> None:
-    """Keeps no result: each would take pages that are fresh, and slow."""
-    for _ in range(times):
-        work()
-
-
 def measure(quick: bool) -> list[Row]:
     """Tokens and documents per second, with dropout and without, and memory."""
     rows, rounds = (4 * MICRO, 2) if quick else (ROWS, 7)
@@ -135,7 +109,7 @@ def measure(quick: bool) -> list[Row]:
         as_tokens(Race(wet.ours, {name: wet.peers[name]}), f"step, dropout {DROPOUT}", target=TARGETS.get(name))
         for name in names
     ]
-    best = raced(ours=ours(rows, DROPOUT), peers=products(rows), rounds=rounds)
+    best = raced(ours=ours(rows, DROPOUT), peers=programs.products(operations(rows)), rounds=rounds)
     found.append(as_tokens(best, "share of the best product", target=Target(0.5, 0.65)))
 
     compiled = {"torch.compile": peer("torch.compile", rows, 0.0)}

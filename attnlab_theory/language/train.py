@@ -159,7 +159,6 @@ def train(
     """
     everywhere, by_rows = _placements(mesh)
     model, moments = everywhere((state.model, state.moments))
-    total = everywhere(_nothing(model))
     step, tokens, skipped = state.step, state.tokens, state.batch
     before = time.perf_counter()
     for epoch in range(state.epoch, training.epochs):
@@ -167,11 +166,10 @@ def train(
             rate, targets, weight = training.schedule.rate(step, tokens), batch.targets, batch.weight
             key = jax.random.fold_in(key_for(training.seed, "dropout"), step)
             share = np.float32(1 / weight if weight > 0 else 1)
+            total: Total | None = None
             for stack in _stacks(training.split(batch), by_rows):
                 total = _accumulate(model, total, stack, share, key, precision=training.precision)
-            model, moments, total, report = _update(
-                model, moments, total, np.float32(rate), optimizer=training.optimizer
-            )
+            model, moments, report = _update(model, moments, total, np.float32(rate), optimizer=training.optimizer)
             loss, length, reach = (float(x) for x in report)
             step, tokens = step + 1, tokens + batch.places
             if not (math.isfinite(loss + length) and reach <= LONGEST):
@@ -211,22 +209,17 @@ def _stacks(parts: Sequence[Any], laid: Callable[[Any], Any]) -> Iterator[Stack]
         first += len(micros)
 
 
-@jax.jit
-def _nothing(model: Model) -> Total:
-    return jax.tree.map(jnp.zeros_like, model), jnp.zeros((), jax.tree.leaves(model)[0].dtype)
-
-
 @functools.partial(jax.jit, static_argnames="precision", donate_argnames="total")
 def _accumulate(
-    model: Model, total: Total, stack: Stack, share: Array, key: PRNGKeyArray, *, precision: Precision
+    model: Model, total: Total | None, stack: Stack, share: Array, key: PRNGKeyArray, *, precision: Precision
 ) -> Total:
-    """Add the micro-batches' parts of the batch's mean loss, and their gradients.
+    """Add the micro-batches' parts of the batch's mean loss, and their gradients, to what there is so far.
 
     A loop within one program: what it needs for a while it takes from the system once, where a program for each
     micro-batch would get fresh pages each time, which cost a quarter of the step.
     """
 
-    def add(number: Array, total: Total) -> Total:
+    def one(number: Array | int) -> Total:
         micro = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, number, keepdims=False), stack.micros)
 
         def loss(model: Model) -> Array:
@@ -234,22 +227,31 @@ def _accumulate(
             return share * narrow.summed_loss(micro, jax.random.fold_in(key, stack.first + number))
 
         more, gradient = jax.value_and_grad(loss)(model)
-        return jax.tree.map(jnp.add, total, (gradient, more))
+        return gradient, more
 
-    return lax.fori_loop(0, stack.filled, add, total)
+    if total is None and jax.tree.leaves(stack.micros)[0].shape[0] == 1:
+        return one(0)
+    nothing = jax.tree.map(jnp.zeros_like, model), jnp.zeros((), jax.tree.leaves(model)[0].dtype)
+    first = nothing if total is None else total
+    return lax.fori_loop(0, stack.filled, lambda number, total: jax.tree.map(jnp.add, total, one(number)), first)
 
 
-@functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments", "total"))
+@functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments"))
 def _update(
     model: Model, moments: PyTree, total: Total, rate: Array, *, optimizer: Optimizer
-) -> tuple[Model, PyTree, Total, tuple[Array, Array, Array]]:
-    """The next model and moments, a total of nothing; the loss, and the lengths of gradient and next parameters."""
+) -> tuple[Model, PyTree, tuple[Array, Array, Array]]:
+    """The next model and moments; the loss, and the lengths of gradient and next parameters."""
     gradient, loss = total
     # optax raises a float to the power of a whole number; our tests, or a strict caller, forbid that.
     with jax.numpy_dtype_promotion("standard"):
         steps, moments = optimizer.transformation(model).update(gradient, moments, cast(optax.Params, model))
     model = jax.tree.map(lambda x, step: x - rate.astype(x.dtype) * step, model, steps)
-    return model, moments, _nothing(model), (loss, optax.tree.norm(gradient), optax.tree.norm(model))
+    return model, moments, (loss, _length(gradient), _length(model))
+
+
+def _length(tree: PyTree) -> Array:
+    """Its Euclidean length, by products: squares would be written down, for Adam needs the gradient's too."""
+    return jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(tree)))
 
 
 def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-CHUNK = 256
+CHUNK = 160
 """Tokens whose logits exist at once."""
 
 MANY = 4096
