@@ -1,0 +1,22 @@
+"""One training step of the tiny caption model in a fresh process, as the command line makes it."""
+
+from attnlab_theory.cli import configure_jax
+
+
+def main() -> None:
+    """Import, read, compile or load what is compiled, make one step."""
+    configure_jax()
+    from attnlab_theory.labs import sentences
+    from attnlab_theory.labs.captions import stages
+    from attnlab_theory.labs.captions.presets import PRESETS
+    from attnlab_theory.language.models.gpt import GPTConfig
+    from attnlab_theory.language.train import started, train
+
+    material, preset = sentences.generated(0, sentences.Sizes()), PRESETS["tiny"]
+    config = GPTConfig(vocabulary=len(material.text), **preset.model)
+    run = stages.training(material, config, preset.recipe, variant="scratch")
+    next(train(started(run.first(), run.training), run.epochs, run.training))
+
+
+if __name__ == "__main__":
+    main()
