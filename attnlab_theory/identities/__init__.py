@@ -11,6 +11,7 @@ from attnlab_theory.identities import (
     several_heads,
     shared_projection,
     symmetry,
+    through_time,
 )
 from attnlab_theory.identities.identity import Identity, Trial, check_identity
 
@@ -18,6 +19,7 @@ IDENTITIES: tuple[Identity, ...] = (
     *rows.IDENTITIES,
     *symmetry.IDENTITIES,
     *derivatives.IDENTITIES,
+    *through_time.IDENTITIES,
     *causality.IDENTITIES,
     *agreement.IDENTITIES,
     *several_heads.IDENTITIES,

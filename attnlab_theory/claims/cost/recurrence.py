@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 import jax
-import jax.numpy as jnp
-from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from attnlab_theory.attention import attention, blocked_attention
+from attnlab_theory.attention.recurrence import recurrent_layer
 from attnlab_theory.claims.claim import foil
 from attnlab_theory.claims.cost.counted import counted, counted_claim, counted_foil, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
@@ -32,14 +31,6 @@ class TokenLayer(Setting):
     heads: int
 
 
-def _recurrent(x: Float[Array, "t d"], w_in: Float[Array, "d d"], w: Float[Array, "d d"]) -> Float[Array, "t d"]:
-    def step(h: Float[Array, " d"], row: Float[Array, " d"]) -> tuple[Array, Array]:
-        h = jnp.tanh(w @ h + w_in @ row)
-        return h, h
-
-    return lax.scan(step, jnp.zeros_like(x[0]), x)[1]
-
-
 def _work(layer: TokenLayer) -> tuple[Callable[..., Array], tuple[Any, ...]]:
     """The layer, and the shapes of what it is given."""
     t, d = layer.t, layer.d
@@ -50,7 +41,7 @@ def _work(layer: TokenLayer) -> tuple[Callable[..., Array], tuple[Any, ...]]:
         case LayerKind.BLOCKED:
             return jax.vmap(functools.partial(blocked_attention, scale=1.0, block=BLOCK)), heads
         case LayerKind.RECURRENT:
-            return _recurrent, (shape(t, d), shape(d, d), shape(d, d))
+            return recurrent_layer, (shape(t, d), shape(d, d), shape(d, d))
         case _:
             assert_never(layer.kind)
 

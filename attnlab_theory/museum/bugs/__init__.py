@@ -1,7 +1,17 @@
 """The bugs, by what they break. Wrong code carries no docstring: its `Bug` tells its story."""
 
 from attnlab_theory.museum.bug import Bug
-from attnlab_theory.museum.bugs import caches, masks, mixers, rotations, samples, sharing, split_heads, weights
+from attnlab_theory.museum.bugs import (
+    caches,
+    masks,
+    mixers,
+    rotations,
+    samples,
+    sharing,
+    split_heads,
+    through_time,
+    weights,
+)
 
 BUGS: tuple[Bug, ...] = (
     *masks.BUGS,
@@ -11,6 +21,7 @@ BUGS: tuple[Bug, ...] = (
     *rotations.BUGS,
     *sharing.BUGS,
     *mixers.BUGS,
+    *through_time.BUGS,
     *samples.BUGS,
 )
 """Every bug of the museum. Explicit: no discovery."""
