@@ -90,7 +90,15 @@ def next_token(
         },
         kinds=kinds,
         validation=functools.partial(_loss, asked, mean) if stops_early else None,
+        notes=(*_cut(learned, "training", block), *_cut(asked, "validation", block)),
     )
+
+
+def _cut(read: Encoded, kind: str, block: int) -> tuple[str, ...]:
+    if not read.cut:
+        return ()
+    told = f"{read.cut} of {len(read)} {kind} sentences have more than {block - 1} tokens and were cut"
+    return (f"{told}; --longer refuse refuses them",)
 
 
 def _loss(asked: Encoded, mean: Mean, model: Any) -> float:

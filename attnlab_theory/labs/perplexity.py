@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory.labs.sentences import Encoded
-from attnlab_theory.language.corpora.batches import Batch, by_length
+from attnlab_theory.language.corpora.batches import Batch, Numbers, by_length
 from attnlab_theory.language.corpora.grammar import Grammar
 from attnlab_theory.stats import student
 
@@ -68,15 +68,16 @@ def losses(model: Any, sentences: Encoded) -> Losses:
     for start in range(0, len(order), ROWS):
         chosen = order[start : start + ROWS]
         (part,) = by_length(sorted_rows.take(slice(start, start + ROWS)), rows=ROWS, step=8)
-        found = np.asarray(_token_losses(model, Batch(part.x, part.y)), np.float64)
+        found = np.asarray(token_losses(model, part.x, part.y), np.float64)
         counted = part.is_target
         total[chosen] = np.where(counted, found, 0.0).sum(axis=1)[: len(chosen)]
     return Losses(total, sentences.lengths)
 
 
 @eqx.filter_jit
-def _token_losses(model: Any, batch: Batch) -> Float[Array, "b t"]:
-    return model.token_losses(batch)
+def token_losses(model: Any, x: Numbers, y: Numbers) -> Float[Array, "b t"]:
+    """Minus the log-probability of every token of y after those of x up to its place, in nats, without dropout."""
+    return model.token_losses(Batch(x, y))
 
 
 def above_the_grammar(

@@ -74,25 +74,39 @@ def generated(seed: int, sizes: Sizes, *, evened: bool = False) -> Material:
     )
 
 
-def read(train: Path, validation: Path, test: Path, unit: Unit, *, least: int = 3) -> Material:
+def read(
+    train: Path, validation: Path, test: Path, unit: Unit, *, least: int = 3, words: Path | None = None
+) -> Material:
     """Sentences of three files, one a line.
 
     Args:
         train, validation, test: the files. Spaces around a line are dropped, and so are empty lines.
         unit: what a token is.
         least: words that TRAIN holds less often are read as <UNK>.
+        words: a file of the vocabulary instead, one word a line.
 
     Raises:
-        ValueError: if a file is missing, empty or not UTF-8, or the unit is unknown.
+        ValueError: if a file is missing, empty or not UTF-8, the unit is unknown, or `words` holds no vocabulary.
     """
     sentences = read_sentences(train)
     return Material(
         train=sentences,
         validation=read_sentences(validation),
         test=read_sentences(test),
-        text=vocabulary(sentences, unit, least=least),
+        text=vocabulary(sentences, unit, least=least) if words is None else _listed(words, unit),
         source=str(train),
     )
+
+
+def _listed(words: Path, unit: Unit) -> Words:
+    if unit != "words":
+        raise ValueError(
+            f"{words} lists words, and --unit {unit} has a vocabulary of its own: leave one of them out"
+        )
+    try:
+        return Words(read_sentences(words))
+    except ValueError as error:
+        raise ValueError(f"{words} must list the vocabulary, one word a line: {error}") from None
 
 
 def read_other(path: Path, text: OfSentences) -> Material:

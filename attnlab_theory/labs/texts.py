@@ -24,6 +24,8 @@ class Texts:
     """What a token of the files is. words: what stands between spaces. bpe: GPT-2's byte pairs."""
     least: int = 3
     """Words that the training file holds less often are read as <UNK>. For --unit words."""
+    vocabulary: Path | None = None
+    """File of the words that are known, one a line. All others are read as <UNK>. For --unit words."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block. Cut ones are counted."""
     mean: Mean = "sentences"
@@ -42,12 +44,14 @@ class Texts:
         if len(missing) == len(files):
             if self.unit != "words":
                 raise ValueError(f"--unit {self.unit} is for files; sentences of the grammar are read by words")
+            if self.vocabulary is not None:
+                raise ValueError(f"--vocabulary {self.vocabulary} is for files; the grammar has words of its own")
             return generated(seed, Sizes())
         if self.train is None or self.validation is None or self.test is None:
             raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
-        return read(self.train, self.validation, self.test, self.unit, least=self.least)
+        return read(self.train, self.validation, self.test, self.unit, least=self.least, words=self.vocabulary)
 
     @property
     def paths(self) -> tuple[Path | None, ...]:
         """The files, which must not be written over."""
-        return self.train, self.validation, self.test
+        return self.train, self.validation, self.test, self.vocabulary

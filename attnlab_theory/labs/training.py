@@ -95,6 +95,8 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | No
         name = f"{run.origin['stage']} {run.origin['variant']}{told}"
         with Progress(name, run.steps, begun=begin.state.step) as progress:
             progress.say(_beginning(run, begin))
+            for note in run.notes:
+                progress.say(note)
             stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress)
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
@@ -183,13 +185,19 @@ def _report(
         "origin": run.origin,
         "parameters": parameter_count(saved.model),
         "steps": run.steps,
-        "losses": [sum(losses[i : i + per_epoch]) / per_epoch for i in range(0, len(losses), per_epoch)],
+        "losses": by_epoch(losses, len(losses) // per_epoch),
         **({} if validated is None else {"validated": validated, "best_epoch": best_epoch(validated)}),
         "seconds": seconds,
         "writing_params_path": str(checkpoints.writing_params_path),
         **({} if added is None else added.fields),
     }
     print(json.dumps(result, indent=1, ensure_ascii=False))
+
+
+def by_epoch(losses: Sequence[float], epochs: int) -> tuple[float, ...]:
+    """The mean loss of the steps of each epoch, all of which have equally many."""
+    size = len(losses) // epochs
+    return tuple(sum(losses[i : i + size]) / size for i in range(0, size * epochs, size))
 
 
 def best_epoch(validated: Sequence[float]) -> int:

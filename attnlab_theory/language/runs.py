@@ -46,6 +46,8 @@ class Run:
     Training ends with the first epoch in which it does not fall, and the model is that of the epoch before. None:
     every epoch is trained, and the model is the last.
     """
+    notes: tuple[str, ...] = ()
+    """What whoever trains should know of the data. Nothing follows from them."""
 
     def __post_init__(self) -> None:
         if self.validation is not None and self.steps % self.training.epochs:

@@ -84,3 +84,17 @@ def test_the_homeworks_captions_fit_into_its_block():
     read = encoded(sample, found.text, 35, longer="refuse")
     assert (len(found.train), len(found.validation), len(found.test)) == (15_000, 5_000, 5_000)
     assert 13.7 < read.lengths.mean() < 14.7
+
+
+def test_a_vocabulary_may_be_a_file_of_words(tmp_path):
+    paths = [tmp_path / name for name in ("train", "validation", "test")]
+    for path in paths:
+        path.write_text("a cat runs\n" * 3)
+    (tmp_path / "words").write_text("cat\ndog\n")
+    found = material.read(*paths, "words", words=tmp_path / "words")
+    assert found.text == Words(("cat", "dog"))
+    with pytest.raises(ValueError, match="lists words, and --unit bpe"):
+        material.read(*paths, "bpe", words=tmp_path / "words")
+    (tmp_path / "words").write_text("cat 3\n")
+    with pytest.raises(ValueError, match="one word a line: 'cat 3' cannot be a word"):
+        material.read(*paths, "words", words=tmp_path / "words")

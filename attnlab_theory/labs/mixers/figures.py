@@ -33,21 +33,29 @@ def equivalence(estimates: Estimates) -> Figure:
 
 def honesty(estimates: Estimates) -> Figure:
     """Teacher-forced and honest losses of the first seeds."""
-    forced, alone = estimates.of("teacher-forced loss"), estimates.of("honest loss")
+    kinds = {
+        "teacher-forced loss": "teacher-forced",
+        "honest loss, filled up with PAD": "honest: PAD behind the prefix",
+        "honest loss": "honest: nothing behind the prefix",
+    }
+    shown = {label: estimates.of(quantity) for quantity, label in kinds.items()}
+    forced = shown["teacher-forced"]
     arms = list(dict.fromkeys(e.setting["arm"] for e in forced))
     gaps = estimates.of("honest less teacher-forced loss")
     worst = max(gaps, key=lambda e: e.value)
-    title = f"Without a look ahead {worst.setting['arm']} loses {worst.value:.2f} nats per token"
+    title = f"With PAD where it looked ahead, {worst.setting['arm']} loses {worst.value:.2f} nats per token"
     figure, (ax,) = style.panels(title, size=(7.2, 4.2))
-    for series, (found, label) in enumerate(
-        ((forced, "teacher-forced"), (alone, "honest: nothing behind the prefix"))
-    ):
-        xs = [arms.index(e.setting["arm"]) + 0.12 * e.setting["seed"] + 0.06 * series - 0.15 for e in found]
+    seeds = sorted({e.setting["seed"] for e in forced})
+    for series, (label, found) in enumerate(shown.items()):
+        xs = [
+            arms.index(e.setting["arm"]) + 0.2 * (series - 1) + 0.05 * (seeds.index(e.setting["seed"]) - 1)
+            for e in found
+        ]
         bars(ax, found, xs, series=series, label=label)
     ax.set_xticks(range(len(arms)), arms)
     ax.grid(visible=False, axis="x")
     ax.set(ylabel="loss, nats per token", ylim=(0, None))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8, title=interval(forced[0], "t"), title_fontsize=8)
+    figure.legend(loc="outside lower left", ncols=3, fontsize=8, title=interval(forced[0], "t"), title_fontsize=8)
     return figure
 
 

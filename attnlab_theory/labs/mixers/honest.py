@@ -1,40 +1,60 @@
 """Losses without a look ahead, and where a model looks ahead."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float
 
+from attnlab_theory.labs.perplexity import token_losses
 from attnlab_theory.labs.sentences import Encoded
+from attnlab_theory.language.corpora.batches import Numbers
+from attnlab_theory.language.text.characters import PAD_ID
 
 LONGEST = 10
 """Tokens of a sentence that are scored one prefix at a time."""
 
+STEP = 8
+"""Rows are as wide as where the test loss is taken: a multiple of this."""
 
-def honest(model: Any, sentences: Encoded) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """The mean loss per token of each sentence's beginning, in two ways.
+
+class Beginnings(NamedTuple):
+    """The mean loss per token of the beginning of each sentence, in three ways.
+
+    In a causal model all three are equal. A model that looks ahead may read the tokens that it is to predict, and
+    also how much PAD stands behind them: the second way takes only the tokens away, the third PAD too.
+    """
+
+    forced: Float[np.ndarray, " n"]
+    """All tokens in one pass (teacher forcing), each row filled up with PAD to a multiple of `STEP` places."""
+    filled: Float[np.ndarray, " n"]
+    """Each token with PAD in all places behind its prefix, in a row of the same width."""
+    bare: Float[np.ndarray, " n"]
+    """Each token with nothing behind its prefix."""
+
+
+def beginnings(model: Any, sentences: Encoded) -> Beginnings:
+    """Losses with and without a look ahead.
 
     Args:
         model: a `GPT`.
         sentences: of which the first `LONGEST` targets count.
-
-    Returns:
-        Each target scored with nothing behind its prefix, and all of them scored in one pass (teacher forcing),
-        over rows that are filled up with PAD as in training.
     """
     rows, sizes = sentences.rows, np.minimum(sentences.lengths, LONGEST)
-    alone = np.zeros(len(sizes))
+    width = np.minimum(-(-sentences.lengths // STEP) * STEP, rows.x.shape[1])
+    forced, filled, bare = np.zeros((3, len(sizes)))
+    for wide in np.unique(width):
+        same = np.flatnonzero(width == wide)
+        x, y = rows.x[same, :wide], rows.y[same, :wide]
+        counted = np.arange(wide)[None, :] < sizes[same, None]
+        forced[same] = np.where(counted, _losses(model, x, y), 0.0).sum(axis=1)
+        for length in range(1, int(sizes[same].max()) + 1):
+            chosen = same[sizes[same] >= length]
+            prefix = np.where(np.arange(wide)[None, :] < length, rows.x[chosen, :wide], PAD_ID).astype(np.int32)
+            filled[chosen] += _losses(model, prefix, rows.y[chosen, :wide])[:, length - 1]
     for length in range(1, int(sizes.max()) + 1):
         chosen = np.flatnonzero(sizes >= length)
-        x, y = (jnp.asarray(part[chosen, :length]) for part in (rows.x, rows.y))
-        alone[chosen] += np.asarray(_losses(model, x, y), np.float64)[:, -1]
-    whole = np.asarray(_losses(model, jnp.asarray(rows.x), jnp.asarray(rows.y)), np.float64)
-    counted = np.arange(whole.shape[1])[None, :] < sizes[:, None]
-    together = np.where(counted, whole, 0.0).sum(axis=1)
-    return alone / sizes, together / sizes
+        bare[chosen] += _losses(model, rows.x[chosen, :length], rows.y[chosen, :length])[:, -1]
+    return Beginnings(forced / sizes, filled / sizes, bare / sizes)
 
 
 def leak_map(model: Any, sentences: Encoded, *, length: int, seed: int = 0) -> Float[np.ndarray, "t t"]:
@@ -58,19 +78,15 @@ def leak_map(model: Any, sentences: Encoded, *, length: int, seed: int = 0) -> F
         raise ValueError(f"no sentence has {length} tokens: show fewer places")
     x, y = sentences.rows.x[chosen, :length], sentences.rows.y[chosen, :length]
     rng = np.random.default_rng(seed)
-    before = np.asarray(_losses(model, jnp.asarray(x), jnp.asarray(y)), np.float64)
+    before = _losses(model, x, y)
     found = np.zeros((length, length))
     for place in range(length):
         other = x.copy()
         # A token of another sentence at this place, so that what is read stays likely.
         other[:, place] = rng.permutation(x[:, place])
-        after = np.asarray(_losses(model, jnp.asarray(other), jnp.asarray(y)), np.float64)
-        found[:, place] = np.abs(after - before).mean(axis=0)
+        found[:, place] = np.abs(_losses(model, other, y) - before).mean(axis=0)
     return found
 
 
-@eqx.filter_jit
-def _losses(model: Any, x: Int[Array, "n t"], y: Int[Array, "n t"]) -> Float[Array, "n t"]:
-    logits = model.rows(x)
-    chosen = y[:, :, None] == jnp.arange(logits.shape[2], dtype=y.dtype)[None, None, :]
-    return jax.nn.logsumexp(logits, axis=2) - jnp.sum(jnp.where(chosen, logits, 0), axis=2)
+def _losses(model: Any, x: Numbers, y: Numbers) -> Float[np.ndarray, "n t"]:
+    return np.asarray(token_losses(model, x, y), np.float64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
 from attnlab_theory.labs.mixers.presets import ArmName, Preset
 from attnlab_theory.labs.next_token import next_token
-from attnlab_theory.labs.options import Longer
+from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import Saved, load_model
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
@@ -48,6 +48,9 @@ class Lab:
     material: Callable[[int], Material]
     folder: Path
     longer: Longer = "cut"
+    mean: Mean = "tokens"
+    asked: tuple[str, ...] = ()
+    """Single sentences whose losses are told."""
 
     def __post_init__(self) -> None:
         if not self.arms:
@@ -83,7 +86,7 @@ class Lab:
             block=self.preset.block,
             origin={"stage": "train", "variant": arm},
             longer=self.longer,
-            mean="tokens",
+            mean=self.mean,
             stops_early=False,
             kinds=KINDS,
         )

@@ -13,6 +13,14 @@ CAUSAL: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv"
 
 LEAKING: tuple[ArmName, ...] = ("zero-after", "zero-before")
 
+ASKED: tuple[str, ...] = (
+    "After learning language models model natural language .",
+    "The quick brown fox jumps over the lazy dog .",
+    "Amidst the twilight , the ancient ruins whispered secrets long forgotten .",
+    "Quantum entanglement fascinates physicists and philosophers alike , bridging worlds with invisible threads .",
+)
+"""The homework's four test sentences, cut into words as its data are."""
+
 PresetName = Literal["tiny", "homework"]
 
 

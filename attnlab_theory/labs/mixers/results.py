@@ -2,8 +2,9 @@
 
 import dataclasses
 import functools
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.decode import Sampling
 from attnlab_theory.language.generate import Stop, sample, sample_uncached
+from attnlab_theory.language.runs import Run
 from attnlab_theory.report import record
 from attnlab_theory.seeds import key_for
 
@@ -29,6 +31,9 @@ ABOUT = "mixers.run.json"
 
 SAMPLES = 6
 """Sentences that each model of the first seed writes."""
+
+WARM, TIMED = 8, 24
+"""Steps of training that compile what is needed, and those that are timed."""
 
 SHOWN = 10
 """Places of a leak map, if a sentence is as long."""
@@ -93,17 +98,29 @@ def _written(lab: Lab, arm: str, seed: int) -> str:
     return "\n    ".join([arm, *(saved.text.decode_text(row) for row in drawn.tokens)]) + "\n"
 
 
-def seconds_per_step(lab: Lab, arm: str) -> float:
-    """How long a step of training takes once it is compiled: the median of 20."""
+def seconds_per_step(lab: Lab) -> dict[str, list[float]]:
+    """How long a step of training takes in each arm once it is compiled: quartiles and median of `TIMED` steps.
+
+    The arms take turns, so that whatever else the machine does slows all of them alike.
+    """
     from attnlab_theory.language.train import started, train
 
-    stage = next(stage for stage in lab.stages() if stage.run.origin["variant"] == arm)
-    began, seconds = time.monotonic(), []
-    for _, metrics in train(started(stage.run.first(), stage.run.training), stage.run.epochs, stage.run.training):
-        seconds.append(metrics.seconds)
-        if len(seconds) == 40 or time.monotonic() - began > 60:
-            break
-    return float(np.median(seconds[-20:]))
+    runs = {stage.path.name: stage.run for stage in lab.stages() if stage.path.parent == lab.path("", lab.seeds[0])}
+
+    def endless(run: Run) -> Iterator[Any]:
+        while True:
+            yield from train(started(run.first(), run.training), run.epochs, run.training)
+
+    steps = {arm: endless(run) for arm, run in runs.items()}
+    seconds: dict[str, list[float]] = {arm: [] for arm in steps}
+    for turn, (arm, each) in itertools.product(range(WARM + TIMED), steps.items()):
+        began = time.perf_counter()
+        next(each)
+        if turn >= WARM:
+            seconds[arm].append(time.perf_counter() - began)
+    return {
+        arm: [round(float(x), 5) for x in np.quantile(each, (0.25, 0.5, 0.75))] for arm, each in seconds.items()
+    }
 
 
 def write(found: Results, folder: Path) -> None:

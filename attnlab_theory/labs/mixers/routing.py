@@ -23,7 +23,7 @@ WIDTH = 8
 
 STEPS = 3000
 RATE = 0.02
-STARTS = 16
+STARTS = 64
 """First weights that are tried; the best end counts."""
 
 

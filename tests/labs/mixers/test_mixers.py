@@ -11,10 +11,10 @@ from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import Estimates, over_seeds
 from attnlab_theory.labs.mixers import findings
-from attnlab_theory.labs.mixers.honest import honest, leak_map
+from attnlab_theory.labs.mixers.honest import beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import MIXERS
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
-from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
+from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
 from attnlab_theory.labs.mixers.routing import NEXT, Routed, routed
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.checkpoint import load_model, save_model
@@ -36,8 +36,9 @@ def stirred(mixer):
 @pytest.mark.parametrize("arm", CAUSAL)
 def test_causal_losses_are_honest_and_nothing_leaks(arm):
     model = stirred(MIXERS[arm])
-    alone, together = honest(model, SENTENCES)
-    np.testing.assert_allclose(alone, together, atol=1e-5)
+    begun = beginnings(model, SENTENCES)
+    np.testing.assert_allclose(begun.filled, begun.forced, atol=1e-5)
+    np.testing.assert_allclose(begun.bare, begun.forced, atol=1e-5)
     found = leak_map(model, SENTENCES, length=5)
     assert np.all(found[np.triu_indices(5, 1)] == 0)
     assert found[np.tril_indices(5)].max() > 0.01
@@ -46,8 +47,9 @@ def test_causal_losses_are_honest_and_nothing_leaks(arm):
 @pytest.mark.parametrize("arm", LEAKING)
 def test_zero_masks_let_the_future_through(arm):
     model = stirred(MIXERS[arm])
-    alone, together = honest(model, SENTENCES)
-    assert np.max(np.abs(alone - together)) > 1e-3
+    begun = beginnings(model, SENTENCES)
+    assert np.max(np.abs(begun.filled - begun.forced)) > 1e-3
+    assert np.max(np.abs(begun.bare - begun.filled)) > 1e-3
     assert leak_map(model, SENTENCES, length=5)[np.triu_indices(5, 1)].max() > 1e-3
 
 
@@ -100,13 +102,14 @@ def difference(arm, values):
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        ([0.001, -0.002, 0.003, 0.0015], Verdict.SUPPORTED),
-        ([0.05, 0.051, 0.052, 0.0505], Verdict.REFUTED),
-        ([0.05, -0.04, 0.03, -0.05], Verdict.INCONCLUSIVE),
-        ([0.018, 0.022, 0.019, 0.021], Verdict.INCONCLUSIVE),
+        ([0.001, -0.002, 0.003, 0.0015, 0.002] * 2, Verdict.SUPPORTED),
+        ([0.001, -0.002, 0.003, 0.0015, 0.002, 0.001, -0.001, 0.002, 0.0], Verdict.INCONCLUSIVE),
+        ([0.05, 0.051, 0.052, 0.0505, 0.0495] * 2, Verdict.REFUTED),
+        ([0.05, -0.04, 0.03, -0.05, 0.02] * 2, Verdict.INCONCLUSIVE),
+        ([0.018, 0.022, 0.019, 0.021, 0.02] * 2, Verdict.INCONCLUSIVE),
     ],
 )
-def test_equivalence_is_shown_inside_the_margin_only(values, verdict):
+def test_equivalence_is_shown_inside_the_margin_and_by_ten_seeds_only(values, verdict):
     (finding,) = findings.verdicts(Estimates([difference("shared-qk", values)]))
     assert (finding.claim, finding.verdict, finding.as_expected) == ("sharing-changes-nothing", verdict, True)
 
@@ -127,6 +130,12 @@ def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(caps
     assert {"mixers.json", "leaks.png", "honesty.svg", "routing.png", "samples.txt", "mixers.run.json"} <= names
     told = json.loads((out / "mixers.run.json").read_text())
     assert told["seconds_per_step"].keys() == {"separate", "zero-after"}
+    assert all(0 < low <= middle <= high for low, middle, high in told["seconds_per_step"].values())
+    estimates = json.loads((out / "estimates.json").read_text())
+    single = [e for e in estimates if e["quantity"] == "perplexity of a sentence"]
+    assert {(e["setting"]["arm"], e["setting"]["sentence"]) for e in single} == {
+        (arm, sentence) for arm in ("separate", "zero-after") for sentence in ASKED
+    }
     capsys.readouterr()
     model = str(out / "models" / "seed-0" / "separate")
     assert main(["mixers", "score", model, "--sentences", str(tmp_path / "test")]) == 0

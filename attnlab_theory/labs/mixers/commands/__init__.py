@@ -11,7 +11,7 @@ import tyro
 from tyro.conf import subcommand
 
 from attnlab_theory import files
-from attnlab_theory.labs.mixers.presets import PRESETS, ArmName, PresetName
+from attnlab_theory.labs.mixers.presets import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.options import WholeRun
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import train
@@ -30,7 +30,7 @@ class RunLab(WholeRun):
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
     """
 
-    texts: Texts = dataclasses.field(default_factory=Texts)
+    texts: Texts = dataclasses.field(default_factory=lambda: Texts(mean="tokens"))
     preset: PresetName = "tiny"
     """Model size and recipe. tiny: trained in seconds. homework: one epoch at learning rate 5e-4, 100 tokens."""
     arms: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before")
@@ -61,7 +61,7 @@ class RunLab(WholeRun):
                 told = f", seed {stage.run.training.seed}"
                 if train(stage.run, self.checkpoints(stage.path), told=told) is None:
                     return 130
-            about["seconds_per_step"] = {arm: round(results.seconds_per_step(lab, arm), 5) for arm in self.arms}
+            about["seconds_per_step"] = results.seconds_per_step(lab)
             found = results.results(lab, tell=_tell)
             results.write(found, self.out)
             about["seconds"] = round(time.monotonic() - began, 2)
@@ -81,6 +81,8 @@ class RunLab(WholeRun):
             material=functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first),
             folder=self.out / "models",
             longer=self.texts.longer,
+            mean=self.texts.mean,
+            asked=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
 
     def _about(self) -> dict[str, Any]:
@@ -102,8 +104,8 @@ class RunLab(WholeRun):
             print(record.to_text({**tables, "run": about}), end="")
             return
         show(found.table())
-        for arm, seconds in about["seconds_per_step"].items():
-            show(f"{arm}: {1000 * seconds:.1f} ms per step of training")
+        for arm, (low, middle, high) in about["seconds_per_step"].items():
+            show(f"{arm}: {1e3 * middle:.1f} ms per step of training (quartiles {1e3 * low:.1f}, {1e3 * high:.1f})")
         show(verdict_table(found.findings))
         show(
             f"\nFindings: {len(found.findings)}, of which each errs with probability at most "
