@@ -12,6 +12,8 @@ from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
+BEHIND_WORDS = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+
 MOST = 5
 """Arms in one figure."""
 
@@ -104,7 +106,8 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
                     (8 if side > 0 else -8, side),
                     textcoords="offset points",
                     fontsize=7,
-                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+                    bbox=BEHIND_WORDS,
+                    zorder=5,
                     ha="left" if side > 0 else "right",
                     va="bottom" if side > 0 else "top",
                 )
@@ -139,13 +142,18 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
             label=kind,
         )
         for number, x, y in zip(numbers, xs, ys, strict=True):
+            right, up = (series // 2) % 2, series % 2
             ax.annotate(
                 f"{number:g}",
                 (x.value, y.value),
-                (4, 5 if series % 2 else -11),
+                (6 if right else -6, 6 if up else -6),
                 textcoords="offset points",
                 fontsize=7,
                 color=style.COLOURS[series % 7],
+                bbox=BEHIND_WORDS,
+                ha="left" if right else "right",
+                va="bottom" if up else "top",
+                zorder=5,
             )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
     ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
@@ -216,7 +224,9 @@ def heads(estimates: Estimates) -> Figure:
         )
     ax.axhline(0, color=style.INK, linewidth=0.8)
     ax.set(xlabel="entropy of the head's weights, as a share of that of equal weights")
-    ax.set(ylabel="loss gained without the head,\nnats per token")
+    # A single head is worth a hundred times as much as one of many.
+    ax.set_yscale("symlog", linthresh=0.005)
+    ax.set(ylabel="loss gained without the head,\nnats per token (linear up to 0.005, then logarithmic)")
     ax.legend(loc="best", title=interval(found[0]), title_fontsize=8, ncols=1 + len(arms) // 5)
     return figure
 

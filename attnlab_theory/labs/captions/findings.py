@@ -1,35 +1,33 @@
-"""All that the lab asks of its models: the numbers, and the verdicts of ann-hw3."""
+"""All numbers that the lab asks of its models and of what they write."""
 
 import dataclasses
 import math
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.captions import heads
 from attnlab_theory.labs.captions.lab import Lab
-from attnlab_theory.labs.captions.rules import HOMEWORK
 from attnlab_theory.labs.captions.scores import openings
 from attnlab_theory.labs.captions.sweep import Named, Row
-from attnlab_theory.labs.estimates import Estimate, Estimates, judged, mean, over_seeds
+from attnlab_theory.labs.estimates import Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.options import Mean
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, above_the_grammar, losses
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
-from attnlab_theory.labs.training import best_epoch
+from attnlab_theory.labs.training import best_epoch, by_epoch
+from attnlab_theory.language.corpora.grammar import Grammar
 from attnlab_theory.stats import Interval
 
 ERROR_RATE = 0.05
 """The error rate of each interval and verdict, but that of the floor."""
 
-SAME = 0.02
-"""Losses that differ by less, in nats per token, are called the same: 2 % of a perplexity."""
-
 LOOKED_AT = 200
 """Sentences on which single heads are looked at."""
 
-FINE = 0.001
-"""The resolution of a claim that one number is not the larger: support must show it, or be as narrow as this."""
+DRAWN = 20_000
+"""Captions that are drawn to compare them with what the grammar states."""
 
 BASE = "scratch"
 """The arm that the others are compared with."""
@@ -48,9 +46,24 @@ class Judged:
     learned: Losses
     """On sentences that it was trained on."""
     validated: tuple[float, ...]
-    """After every epoch."""
+    """The validation loss after every epoch."""
+    trained: tuple[float, ...]
+    """The training loss of every epoch, while the model changes and with dropout."""
+    mean: Mean
+    """What weighs the same in both."""
     above: np.ndarray | None
     """For every test sentence that was not cut: its loss less that under the grammar, in nats per token."""
+
+    @property
+    def gap(self) -> float:
+        """The validation loss less the training loss, both of the finished model."""
+        learned = self.learned.per_sentence if self.mean == "sentences" else self.learned.per_token
+        return min(self.validated) - learned
+
+    @property
+    def trained_on(self) -> float:
+        """The training loss of the last epoch less that of the best one, after which the validation loss rises."""
+        return self.trained[-1] - self.trained[best_epoch(self.validated) - 1]
 
 
 def ask(model: Named, material: Material, lab: Lab) -> Judged:
@@ -64,6 +77,8 @@ def ask(model: Named, material: Material, lab: Lab) -> Judged:
         test=found,
         learned=losses(model.saved.model, learned),
         validated=tuple(model.saved.about["validated"]),
+        trained=by_epoch(model.saved.about["losses"], len(model.saved.about["validated"])),
+        mean=lab.mean,
         above=None
         if material.grammar is None
         else above_the_grammar(found, material.test, material.grammar, lab.preset.block),
@@ -83,7 +98,8 @@ def measure(judged_models: Sequence[Judged]) -> Estimates:
             "perplexity of tokens": lambda m: m.test.perplexity_of_tokens,
             "test loss": lambda m: m.test.per_token,
             "best epoch": lambda m: float(best_epoch(m.validated)),
-            "test loss less training loss": lambda m: m.test.per_token - m.learned.per_token,
+            "validation loss less training loss": lambda m: m.gap,
+            "training loss less that of the best epoch": lambda m: m.trained_on,
         }
         for quantity, number in numbers.items():
             within = Interval(-math.inf if "less" in quantity else 0.0, math.inf)
@@ -95,6 +111,22 @@ def measure(judged_models: Sequence[Judged]) -> Estimates:
                 found.append(mean("loss above the grammar", model.above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
     found += _against_base(judged_models)
     return Estimates(found)
+
+
+def about_the_language(language: Grammar, seed: int) -> Estimates:
+    """What is said of the grammar, on captions of their own: their log-probabilities, and their derivations.
+
+    Args:
+        language: a grammar.
+        seed: of what is drawn.
+    """
+    rng = random.Random(f"about the language {seed}")
+    derived = [language.derive(rng) for _ in range(DRAWN)]
+    parsed = np.array([language.log_probability(each.words) for each in derived])
+    apart = float(np.max(np.abs(parsed - [each.log_probability for each in derived])))
+    told = {"seed": seed, "entropy": language.entropy}
+    logs = mean("log-probability of a caption", parsed, OVER_SENTENCES, FLOOR_ERROR_RATE, **told)
+    return Estimates((logs, _known("log-probability by derivation less by parsing", apart, DRAWN)))
 
 
 def _by_arm(judged_models: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
@@ -110,7 +142,7 @@ def _against_base(judged_models: Sequence[Judged]) -> Iterator[Estimate]:
     numbers: dict[str, Callable[[Judged], float]] = {
         "test loss gained": lambda m: m.test.per_token,
         "epochs gained": lambda m: float(best_epoch(m.validated)),
-        "gap gained": lambda m: m.test.per_token - m.learned.per_token,
+        "gap gained": lambda m: m.gap,
     }
     for name, models in _by_arm(judged_models):
         if name != BASE:
@@ -190,108 +222,3 @@ def _independent(values: Mapping[tuple[int, int], float]) -> list[float]:
     seeds = sorted({seed for seed, _ in values})
     by_seed = [[values[at] for at in sorted(values) if at[0] == seed] for seed in seeds]
     return by_seed[0] if len(seeds) == 1 else [float(np.mean(each)) for each in by_seed]
-
-
-def verdicts(measured: Estimates) -> Findings:
-    """The claims about captions, judged on what was measured."""
-    rules: dict[str, Callable[[Estimate], Finding | None]] = {
-        "loss above the grammar": _floor,
-        "forward gained": _sharper,
-        "backward gained": _narrower,
-        "commonest_opening gained": _same_beginnings,
-        "harmonic gained": _by_perplexity(measured),
-        "test loss gained": _arm,
-        "epochs gained": _fewer_epochs,
-        "gap gained": _wider_gap,
-    }
-    found = (rules[estimate.quantity](estimate) for estimate in measured if estimate.quantity in rules)
-    return Findings(finding for finding in found if finding)
-
-
-def _judged(estimate: Estimate, claim: str, statement: str, predicted: Interval, **more: Any) -> Finding:
-    kept = {"source": "ann-hw3", "resolution": FINE} | more
-    return judged(estimate, experiment="captions", claim=claim, statement=statement, predicted=predicted, **kept)
-
-
-def _floor(estimate: Estimate) -> Finding:
-    statement = "No model's loss is below that of the grammar itself: a model that passes it has looked ahead."
-    positive = Interval.at_least(0.0)
-    return _judged(estimate, "nobody-beats-the-grammar", statement, positive, source="Gibbs's inequality")
-
-
-def _is_setting(estimate: Estimate) -> bool:
-    """Whether it compares one of the homework's decodings with drawing at random."""
-    return estimate.setting["against"] == "random" and estimate.setting["decoding"] in HOMEWORK
-
-
-def _sharper(estimate: Estimate) -> Finding | None:
-    if not _is_setting(estimate):
-        return None
-    statement = "A lower temperature and top-p raise forward BLEU: single sentences are better formed."
-    return _judged(estimate, "sharper-is-better-formed", statement, Interval.at_least(0.0))
-
-
-def _narrower(estimate: Estimate) -> Finding | None:
-    if not _is_setting(estimate):
-        return None
-    statement = "A lower temperature and top-p lower backward BLEU: less of the language is covered."
-    return _judged(estimate, "sharper-covers-less", statement, Interval.at_most(0.0))
-
-
-def _same_beginnings(estimate: Estimate) -> Finding | None:
-    if not _is_setting(estimate):
-        return None
-    statement = "With a lower temperature or top-p more sentences begin in the commonest way."
-    return _judged(estimate, "openings-lose-diversity", statement, Interval.at_least(0.0))
-
-
-def _by_perplexity(measured: Estimates) -> Callable[[Estimate], Finding | None]:
-    """Whether the arm of lower perplexity has the higher harmonic BLEU."""
-    losses_gained = {e.setting["arm"]: e for e in measured if e.quantity == "test loss gained"}
-
-    def judge(estimate: Estimate) -> Finding | None:
-        lost = losses_gained.get(estimate.setting["arm"])
-        if estimate.setting["against"] != BASE or lost is None or lost.interval.contains(Interval.point(0.0)):
-            return None
-        statement = "Of two models, the one with the lower perplexity has the higher harmonic BLEU."
-        better = Interval.at_least(0.0) if lost.value < 0 else Interval.at_most(0.0)
-        return _judged(estimate, "perplexity-orders-bleu", statement, better, conjecture=True)
-
-    return judge
-
-
-def _arm(estimate: Estimate) -> Finding | None:
-    name, same = estimate.setting["arm"], Interval(-SAME, SAME)
-    if name == "permuted":
-        statement = f"Features permuted before they are cut into heads change the loss by at most {SAME:g} nats."
-        return _judged(estimate, "features-have-no-order", statement, same, resolution=SAME)
-    if name == "dropped-heads":
-        statement = "Dropping whole heads while training lowers the loss."
-        return _judged(estimate, "dropping-heads-helps", statement, Interval.at_most(0.0), conjecture=True)
-    if name.startswith("heads-"):
-        statement = f"The number of heads changes the loss by at most {SAME:g} nats per token."
-        return _judged(
-            estimate, "number-of-heads-does-not-matter", statement, same, resolution=SAME, conjecture=True
-        )
-    if name == "pretrained":
-        statement = "Pretraining lowers the loss."
-        return _judged(estimate, "pretraining-helps", statement, Interval.at_most(0.0), conjecture=True)
-    if name == "shuffled":
-        statement = "Another order in every epoch lowers the loss."
-        return _judged(estimate, "shuffling-helps", statement, Interval.at_most(0.0), conjecture=True)
-    return None
-
-
-def _fewer_epochs(estimate: Estimate) -> Finding | None:
-    if estimate.setting["arm"] != "pretrained":
-        return None
-    statement = "A pretrained model is at its best after fewer epochs."
-    resolution = {"resolution": 1.0, "conjecture": True}
-    return _judged(estimate, "pretraining-saves-epochs", statement, Interval.at_most(0.0), **resolution)
-
-
-def _wider_gap(estimate: Estimate) -> Finding | None:
-    if estimate.setting["arm"] != "pretrained":
-        return None
-    statement = "A pretrained model's gap between test and training loss is the smaller."
-    return _judged(estimate, "pretraining-narrows-the-gap", statement, Interval.at_most(0.0), conjecture=True)

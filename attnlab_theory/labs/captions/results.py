@@ -9,7 +9,7 @@ from rich.table import Table
 
 from attnlab_theory import files
 from attnlab_theory.claims import Findings
-from attnlab_theory.labs.captions import findings
+from attnlab_theory.labs.captions import findings, verdicts
 from attnlab_theory.labs.captions.findings import Judged
 from attnlab_theory.labs.captions.generate import Tokens
 from attnlab_theory.labs.captions.lab import Lab
@@ -36,7 +36,7 @@ class Results:
     rows: tuple[Row, ...]
     """One for each set of captions."""
     curves: tuple[dict[str, Any], ...]
-    """Validation losses by arm, seed and epoch, in nats."""
+    """Training and validation losses by arm, seed and epoch, in nats."""
     captions: dict[str, tuple[str, ...]]
     """The first set of captions of each arm and decoding, as text."""
     samples: str
@@ -91,11 +91,12 @@ def results(
                 samples.append(side(name, each.captions[:SHOWN], model.saved.text))
     material = lab.material(lab.seeds[0])
     real = [tuple(material.text.encode_text(sentence).tolist()) for sentence in material.test]
-    measured = Estimates((*findings.measure(asked), *findings.compare(rows, real), *looked_at))
+    language = () if material.grammar is None else findings.about_the_language(material.grammar, lab.seeds[0])
+    measured = Estimates((*findings.measure(asked), *findings.compare(rows, real), *looked_at, *language))
     samples.insert(0, side("real sentences", real[:SHOWN], material.text))
     return Results(
         estimates=measured,
-        findings=findings.verdicts(measured),
+        findings=verdicts.verdicts(measured),
         rows=tuple(rows),
         curves=tuple(_curves(asked)),
         captions=first,
@@ -158,7 +159,7 @@ def table(estimates: Estimates) -> Table:
 
 def _curves(asked: Sequence[Judged]) -> list[dict[str, Any]]:
     return [
-        {"arm": model.arm, "seed": model.seed, "epoch": epoch, "loss": loss}
+        {"arm": model.arm, "seed": model.seed, "epoch": epoch, "loss": loss, "training": training}
         for model in asked
-        for epoch, loss in enumerate(model.validated, start=1)
+        for epoch, (loss, training) in enumerate(zip(model.validated, model.trained, strict=True), start=1)
     ]

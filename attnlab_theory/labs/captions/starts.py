@@ -6,6 +6,7 @@ from pathlib import Path
 import equinox as eqx
 import jax
 
+from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import Saved, load_model
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
 from attnlab_theory.language.text.bpe import BPE
@@ -28,6 +29,16 @@ def read_model(path: Path, **sizes: int) -> Saved:
         if theirs != size:
             raise ValueError(f"{path} holds a model with {name} {theirs}, not {size}; leave the option away")
     return saved
+
+
+def refuse_other_grammar(path: Path, saved: Saved, drawn: Material) -> None:
+    """Refuse to ask a model for sentences of the embedded grammar that has learned other words.
+
+    Raises:
+        ValueError: naming the file.
+    """
+    if saved.text.as_json() != drawn.text.as_json():
+        raise ValueError(f"{path} was not trained on the embedded grammar: name sentences with --test")
 
 
 def cut_gpt2(path: Path, *, layers: int, block: int, dropout: float) -> Saved:

@@ -13,6 +13,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,14 @@ class Choice:
     probability: float
     symbols: tuple[str, ...]
     """Words and symbols, in order; none at all for the empty text."""
+
+
+class Derivation(NamedTuple):
+    """A sentence with one way to derive it."""
+
+    words: list[str]
+    log_probability: float
+    """Of the choices, in nats. In a language without ambiguity this is the sentence's own."""
 
 
 class Grammar:
@@ -113,17 +122,23 @@ class Grammar:
 
     def sample(self, rng: random.Random) -> list[str]:
         """A sentence, as words."""
+        return self.derive(rng).words
+
+    def derive(self, rng: random.Random) -> Derivation:
+        """A sentence, and the probability of the choices that led to it."""
         sentence: list[str] = []
+        total = 0.0
         stack = [self.start]
         while stack:
             symbol = stack.pop()
             if symbol in self.rules:
                 choices = self.rules[symbol]
                 (chosen,) = rng.choices(choices, [choice.probability for choice in choices])
+                total += math.log(chosen.probability)
                 stack.extend(reversed(chosen.symbols))
             else:
                 sentence.append(symbol)
-        return sentence
+        return Derivation(sentence, total)
 
     def log_probability(self, sentence: Sequence[str]) -> float:
         """The logarithm of a sentence's probability, in nats; minus infinity for one outside the language."""

@@ -63,6 +63,26 @@ def test_evaluate_tells_both_perplexities_and_what_was_cut(capsys, folder):
     assert (code, "sentence 2 of" in err) == (2, True)
 
 
+def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
+    (tmp_path / "long").write_text(WORDS + "a " * 30 + "\n")
+    files = ["--train", tmp_path / "long", "--validation", folder / "validation", "--test", folder / "test"]
+    code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "model", *files, *SMALL)
+    assert code == 0
+    assert "1 of 33 training sentences have more than 15 tokens and were cut" in err
+    code, _, err = run(
+        capsys, "train", "--writing-params-path", tmp_path / "m", *files, *SMALL, "--longer", "refuse"
+    )
+    assert (code, "sentence 33 of" in err) == (2, True)
+
+
+def test_a_sweep_compares_a_model_with_its_own_language_and_once(capsys, folder, tmp_path):
+    code, _, err = run(capsys, "sweep", folder / "model", "--out", tmp_path)
+    assert (code, "was not trained on the embedded grammar" in err) == (2, True)
+    again = ["sweep", folder / "model", folder / "model", "--test", folder / "test", "--out", tmp_path]
+    code, _, err = run(capsys, *again)
+    assert (code, "is named twice" in err) == (2, True)
+
+
 def test_generate_repeats_itself_and_is_scored(capsys, folder):
     drawn = [run(capsys, "generate", folder / "model", "--count", 5, "--top-p", 0.9)[1] for _ in range(2)]
     assert drawn[0] == drawn[1]
@@ -90,7 +110,7 @@ def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["generate", "{}/model", "--temperature", "0"], "temperature must be above 0"),
+        (["generate", "{}/model", "--temperature", "0"], "--temperature 0 is --greedy"),
         (["generate", "{}/model", "--top-p", "1.5"], "top_p must be above 0 and at most 1, not 1.5"),
         (["generate", "{}/model", "--top-k", "0"], "top_k must be a whole number of at least 1, not 0"),
         (["generate", "{}/model", "--greedy", "--top-k", "2"], "--greedy and --beam draw nothing"),

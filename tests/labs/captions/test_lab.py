@@ -1,6 +1,8 @@
 """A whole run of the lab, small; and the verdicts, on numbers that are known."""
 
+import dataclasses
 import json
+import math
 
 import jax
 import numpy as np
@@ -15,8 +17,10 @@ from attnlab_theory.labs.captions.findings import Judged
 from attnlab_theory.labs.captions.lab import Lab
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
+from attnlab_theory.labs.captions.verdicts import ENTROPY_RESOLUTION, verdicts
 from attnlab_theory.labs.perplexity import Losses
 from attnlab_theory.labs.sentences import Sizes, generated
+from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.models.gpt import GPTConfig
 
 BRIEF = [
@@ -52,7 +56,8 @@ def model(arm, seed, loss, *, above=0.1, validated=(2.0, 1.0)):
     noise = np.random.default_rng(seed).normal(size=50) / 50
     total = 10 * (loss + noise)
     lost = Losses(total, np.full(50, 10))
-    return Judged(arm=arm, seed=seed, test=lost, learned=lost, validated=validated, above=above + noise)
+    told = {"validated": validated, "trained": validated, "mean": "sentences"}
+    return Judged(arm=arm, seed=seed, test=lost, learned=lost, above=above + noise, **told)
 
 
 def verdict(found, claim):
@@ -62,15 +67,51 @@ def verdict(found, claim):
 
 def test_a_model_below_the_floor_is_found_out():
     models = [model("scratch", seed, 1.0, above=-0.1) for seed in range(3)]
-    assert verdict(findings.verdicts(findings.measure(models)), "nobody-beats-the-grammar") == Verdict.REFUTED
+    assert verdict(verdicts(findings.measure(models)), "nobody-beats-the-grammar") == Verdict.REFUTED
     models = [model("scratch", seed, 1.0) for seed in range(3)]
-    assert verdict(findings.verdicts(findings.measure(models)), "nobody-beats-the-grammar") == Verdict.SUPPORTED
+    assert verdict(verdicts(findings.measure(models)), "nobody-beats-the-grammar") == Verdict.SUPPORTED
 
 
-@pytest.mark.parametrize(("loss", "expected"), [(1.001, Verdict.SUPPORTED), (1.1, Verdict.REFUTED)])
-def test_an_arm_that_changes_nothing_is_told_from_one_that_does(loss, expected):
-    models = [model(name, seed, lost) for seed in range(4) for name, lost in (("scratch", 1.0), ("permuted", loss))]
-    assert verdict(findings.verdicts(findings.measure(models)), "features-have-no-order") == expected
+@pytest.mark.parametrize(
+    ("loss", "spread", "expected"),
+    [
+        (1.001, 0.0, Verdict.SUPPORTED),
+        (1.1, 0.0, Verdict.REFUTED),
+        # Narrow, but across the margin.
+        (1.019, 0.002, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_an_arm_that_changes_nothing_is_told_from_one_that_does(loss, spread, expected):
+    losses = [loss - spread, loss + spread, loss - spread, loss + spread]
+    models = [model("scratch", seed, 1.0) for seed in range(4)]
+    models += [model("permuted", seed, lost) for seed, lost in enumerate(losses)]
+    assert verdict(verdicts(findings.measure(models)), "features-have-no-order") == expected
+
+
+def test_the_gap_and_training_on_are_measured_where_the_validation_loss_is_least():
+    one = model("scratch", 0, 1.0, validated=(2.0, 1.5, 1.7))
+    assert one.gap == pytest.approx(1.5 - one.learned.per_sentence)
+    assert dataclasses.replace(one, trained=(2.0, 1.0, 0.5)).trained_on == -0.5
+
+
+def test_what_the_grammar_states_is_judged_on_what_is_drawn():
+    found = verdicts(findings.about_the_language(grammar.embedded(), 0))
+    assert verdict(found, "captions-have-the-stated-entropy") == Verdict.SUPPORTED
+    assert verdict(found, "captions-have-one-derivation") == Verdict.SUPPORTED
+    assert found[0].measured.width < ENTROPY_RESOLUTION < math.log(2)
+
+
+def test_a_grammar_that_states_another_entropy_is_refuted(monkeypatch):
+    language = grammar.embedded()
+    monkeypatch.setattr(type(language), "entropy", property(lambda self: 12.914 - math.log(2)))
+    found = verdicts(findings.about_the_language(language, 0))
+    assert verdict(found, "captions-have-the-stated-entropy") == Verdict.REFUTED
+    derive = type(language).derive
+    monkeypatch.setattr(
+        type(language), "derive", lambda self, rng: derive(self, rng)._replace(log_probability=-12.0)
+    )
+    found = verdicts(findings.about_the_language(language, 0))
+    assert verdict(found, "captions-have-one-derivation") == Verdict.REFUTED
 
 
 def row(decoding, seed, generation, forward, backward):
@@ -93,10 +134,10 @@ def test_sharper_decodings_are_judged_against_random_ones():
         for seed in range(3)
         for name, forward, backward in (("random", 0.5, 0.4), ("top_p0.9", 0.7, 0.3))
     ]
-    found = findings.verdicts(findings.compare(rows, [(1, 2)]))
+    found = verdicts(findings.compare(rows, [(1, 2)]))
     for claim in ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity"):
         assert verdict(found, claim) == Verdict.SUPPORTED
-    turned = findings.verdicts(
+    turned = verdicts(
         findings.compare(
             [row(r.decoding, r.seed, 0, 1 - r.scores.forward, 1 - r.scores.backward) for r in rows], [(1, 2)]
         )

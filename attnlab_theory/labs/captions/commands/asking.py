@@ -37,7 +37,7 @@ class Evaluate:
 
     def run(self) -> int:
         """Measure and print."""
-        from attnlab_theory.labs.captions.starts import read_model
+        from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
         from attnlab_theory.labs.estimates import mean
         from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
         from attnlab_theory.labs.sentences import Sizes, encoded, generated, read_sentences
@@ -47,10 +47,7 @@ class Evaluate:
         block = saved.model.config.block
         if self.test is None:
             drawn = generated(self.seed, Sizes())
-            if saved.text.as_json() != drawn.text.as_json():
-                raise ValueError(
-                    f"{self.model} was not trained on the embedded grammar: name sentences with --test"
-                )
+            refuse_other_grammar(self.model, saved, drawn)
             sentences, source, language = drawn.test, drawn.source, drawn.grammar
         else:
             sentences, source, language = read_sentences(self.test), str(self.test), None
@@ -133,6 +130,8 @@ class Generate:
     def _choosing(self) -> "Choosing":
         from attnlab_theory.language.decode import Beam, Greedy, Sampling
 
+        if self.temperature == 0:
+            raise ValueError("--temperature 0 is --greedy: the likeliest token each time")
         sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
         if self.length_penalty and self.beam is None:
             raise ValueError(f"--length-penalty {self.length_penalty} is for --beam: say how wide it is")

@@ -95,7 +95,7 @@ class Sweep:
     def run(self) -> int:
         """Generate, compare, draw."""
         from attnlab_theory.labs.captions import drawing, findings, results
-        from attnlab_theory.labs.captions.starts import read_model
+        from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
         from attnlab_theory.labs.captions.sweep import Named, sweep
         from attnlab_theory.labs.sentences import Sizes, generated, read_sentences
         from attnlab_theory.report import record
@@ -109,10 +109,19 @@ class Sweep:
             else str(path).replace("/", "_")
             for path in self.models
         ]
+        for path in self.models:
+            if self.models.count(path) > 1:
+                raise ValueError(f"{path} is named twice; once is enough: --generations repeats it")
         models = [
             Named(arm=name, seed=0, saved=read_model(path)) for name, path in zip(names, self.models, strict=True)
         ]
-        real = read_sentences(self.test) if self.test else generated(0, Sizes()).test
+        if self.test is None:
+            drawn = generated(0, Sizes())
+            for path, model in zip(self.models, models, strict=True):
+                refuse_other_grammar(path, model.saved, drawn)
+            real = drawn.test
+        else:
+            real = read_sentences(self.test)
         files.make_folder(self.out)
         rows, samples = [], []
         with files.held(self.out):
