@@ -32,6 +32,7 @@ def verdicts(measured: Estimates) -> Findings:
         "backward gained": _narrower,
         "commonest_opening gained": _same_beginnings,
         "harmonic gained": _by_perplexity(measured),
+        "training loss less that of the best epoch": _goes_on_falling,
         "test loss gained": _arm,
         "epochs gained": _fewer_epochs,
         "gap gained": _wider_gap,
@@ -102,6 +103,12 @@ def _by_perplexity(measured: Estimates) -> Callable[[Estimate], Finding | None]:
         return _judged(estimate, "perplexity-orders-bleu", statement, better, conjecture=True)
 
     return judge
+
+
+def _goes_on_falling(estimate: Estimate) -> Finding:
+    statement = "After the epoch with the lowest validation loss, the training loss goes on falling."
+    falling = Interval.at_most(0.0)
+    return _judged(estimate, "training-loss-goes-on-falling", statement, falling, conjecture=True)
 
 
 def _arm(estimate: Estimate) -> Finding | None:

@@ -92,6 +92,8 @@ def test_the_gap_and_training_on_are_measured_where_the_validation_loss_is_least
     one = model("scratch", 0, 1.0, validated=(2.0, 1.5, 1.7))
     assert one.gap == pytest.approx(1.5 - one.learned.per_sentence)
     assert dataclasses.replace(one, trained=(2.0, 1.0, 0.5)).trained_on == -0.5
+    models = [dataclasses.replace(one, seed=seed, trained=(2.0, 1.0, 0.5 + seed / 100)) for seed in range(4)]
+    assert verdict(verdicts(findings.measure(models)), "training-loss-goes-on-falling") == Verdict.SUPPORTED
 
 
 def test_what_the_grammar_states_is_judged_on_what_is_drawn():
