@@ -193,6 +193,14 @@ def test_a_head_is_put_on_a_trained_encoder():
         Classifier(other, key=jax.random.key(1), encoder=encoder)
 
 
+@ALL
+def test_half_precision_gives_a_loss_in_float32_and_gradients_of_its_own(pooling):
+    narrow = jax.tree.map(lambda x: x.astype(jnp.bfloat16), MODELS[pooling])
+    assert loss(narrow, BATCH).dtype == jnp.float32
+    assert bool(jnp.isfinite(loss(narrow, BATCH)))
+    assert all(part.dtype == jnp.bfloat16 for part in jax.tree.leaves(gradient(narrow, BATCH)))
+
+
 def test_labels_that_are_no_class_are_refused_or_traced_give_nan():
     wrong = BATCH._replace(labels=np.array([0, 1, 3, -1], np.int32))
     with pytest.raises(ValueError, match="label 3 of row 2 is no class: there are 3, from 0"):
