@@ -4,13 +4,17 @@ import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from attnlab_theory.labs.heads.plan import Plan
 from attnlab_theory.labs.heads.traces import Trace, softmax
 
 QUERIES = 128
 """Queries that are kept, one of a sentence each. Keys of the judging half meet none of their own sentence."""
+
+
+ROUNDING = 1e-9
+"""A variance that is smaller than this share of the mean square is none: the keys of a type are all alike."""
 
 
 class Moments:
@@ -40,6 +44,8 @@ class Fit:
     """The mean weight that a type's token is given by queries that see it."""
     queries: Float[np.ndarray, "layers h n d"]
     """Scaled so that the variance of their scores within a type is one, on average over types of equal weight."""
+    varies: Bool[np.ndarray, "layers h"]
+    """Whether keys of a type differ at all; before any position or neighbour is mixed in they may not."""
 
     @property
     def away(self) -> Float[np.ndarray, "layers h types d"]:
@@ -56,7 +62,7 @@ def fitted(traces: Iterable[Trace], plan: Plan, *, seed: int = 0) -> Fit:
         seed: of the choice of queries.
 
     Raises:
-        ValueError: if there is no trace, or a head's scores do not vary.
+        ValueError: if there is no trace, or the keys of all heads are all alike within their types.
     """
     rng = np.random.default_rng(seed)
     types = len(plan.types)
@@ -79,11 +85,20 @@ def fitted(traces: Iterable[Trace], plan: Plan, *, seed: int = 0) -> Fit:
         raise ValueError("no sentence to fit keys to: take more sentences")
     means = found.sums / found.counts[:, None]
     covariances = found.squares / found.counts[:, None, None] - means[..., :, None] * means[..., None, :]
+    queries = np.stack(asked, axis=2)
+    variances = spread(queries, covariances)
+    of_type = np.mean(variances, axis=3)
+    largest = np.mean(np.matmul(means, np.swapaxes(queries, 2, 3)) ** 2, axis=3) + of_type
+    varies = np.all(of_type > ROUNDING * largest, axis=2)
+    if not np.any(varies):
+        raise ValueError("no head's keys vary within a type: there is nothing to judge")
+    scale = np.mean(variances / np.where(varies[..., None], of_type, 1.0)[..., None], axis=2)
     return Fit(
         means=means,
         covariances=covariances,
         weights=weights / np.maximum(weighed, 1),
-        queries=_scaled(np.stack(asked, axis=2), covariances),
+        queries=queries / np.sqrt(np.where(varies[..., None], np.maximum(scale, ROUNDING), 1.0))[..., None],
+        varies=varies,
     )
 
 
@@ -97,17 +112,6 @@ def spread(
 ) -> Float[np.ndarray, "layers h types n"]:
     """The variances q^T Sigma q of every query's scores within every type."""
     return np.sum(np.matmul(queries[:, :, None], covariances) * queries[:, :, None], axis=4)
-
-
-def _scaled(
-    queries: Float[np.ndarray, "layers h n d"], covariances: Float[np.ndarray, "layers h types d d"]
-) -> Float[np.ndarray, "layers h n d"]:
-    variances = spread(queries, covariances)
-    mean = np.mean(variances, axis=3, keepdims=True)
-    if not np.all(mean > 0):
-        layer, head = np.argwhere(~(mean[..., 0] > 0))[0][:2]
-        raise ValueError(f"the scores of layer {layer + 1}, head {head + 1} do not vary: there is nothing to judge")
-    return queries / np.sqrt(np.maximum(np.mean(variances / mean, axis=2), 1e-12))[..., None]
 
 
 def _is_due(number: int, asked: int, sentences: int) -> bool:

@@ -98,7 +98,7 @@ class Splits:
         found = np.zeros((*q.shape[:3], len(kinds)))
         for kind in np.unique(kinds):
             variance = np.sum(np.matmul(q, self.fit.covariances[:, :, kind]) * q, axis=3)
-            found[..., kinds == kind] = variance[..., None]
+            found[..., kinds == kind] = np.maximum(variance, 0.0)[..., None]
         return found
 
     def _of_heads(self, s: _Sentence) -> tuple[np.ndarray, ...]:

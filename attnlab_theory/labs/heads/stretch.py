@@ -16,7 +16,7 @@ s = F(y) / F(x). The c_w(q) are those of a regression, so that F(y) varies littl
 on the judging half.
 """
 
-import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -27,8 +27,7 @@ from attnlab_theory.stats.groups import with_each_left_out
 TINY = np.finfo(float).tiny
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Replicates:
+class Replicates(NamedTuple):
     """Numbers of every head: from all groups first, then without each of them."""
 
     slope: Float[np.ndarray, "r layers h"]
@@ -76,7 +75,7 @@ class Stretch:
         self.directed[group] = np.sum(along * self.directions[:, :, :, None], axis=4)
 
     def replicates(self) -> Replicates:
-        """The numbers of every head; NaN where leaving out a group leaves no two groups with keys of a type."""
+        """The numbers of every head; NaN if its keys do not vary, or without a group no two others hold a type."""
         centre = np.sum(self.sums, axis=0) / np.sum(self.counts, axis=0)[:, None]
         types, d = centre.shape[2:]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -91,14 +90,10 @@ class Stretch:
             relative = variance / ((trace[..., None, :] - variance) / (d - 1))
             own = np.diagonal(relative, axis1=-2, axis2=-1)
             others = (np.sum(relative, axis=(-2, -1)) - np.sum(own, axis=-1)) / (types * (types - 1))
-        return Replicates(
-            slope=slope,
-            share=slope * np.mean(x[..., -2, :] / v, axis=-1),
-            distance=np.mean(x[..., -1, :], axis=-1),
-            trace=np.mean(trace, axis=-1),
-            along=np.mean(own, axis=-1),
-            others=others,
-        )
+            share = slope * np.mean(x[..., -2, :] / v, axis=-1)
+        distance, trace, own = (np.mean(each, axis=-1) for each in (x[..., -1, :], trace, own))
+        found = (np.where(self.fit.varies, each, np.nan) for each in (slope, share, distance, trace, own, others))
+        return Replicates(*found)
 
     def _means(self, squares: np.ndarray, of_centre: np.ndarray, products: np.ndarray) -> np.ndarray:
         """Quadratic forms of keys around their own mean, by type, averaged over keys.
@@ -135,12 +130,12 @@ def contrasts(fit: Fit) -> Float[np.ndarray, "layers h types n"]:
     y = spread(fit.queries, fit.covariances)
     mean = np.mean(y, axis=3, keepdims=True)
     x = np.matmul(fit.away, np.swapaxes(fit.queries, 2, 3)) ** 2
-    basis, _ = np.linalg.qr(np.stack([_of_others(y / mean), _of_others(x / mean)], axis=4))
+    basis, _ = np.linalg.qr(np.stack([_of_others(each / np.maximum(mean, TINY**0.25)) for each in (y, x)], axis=4))
     own = x
     # Twice, because once leaves rounding of the order of what is taken away.
     for _ in range(2):
         own = own - np.matmul(basis, np.matmul(np.swapaxes(basis, 3, 4), own[..., None]))[..., 0]
-    weighed = own / mean**2
+    weighed = own / np.maximum(mean, TINY**0.25) ** 2
     return weighed / np.maximum(np.sum(weighed * x, axis=(2, 3), keepdims=True), TINY)
 
 

@@ -71,10 +71,20 @@ class Reading(Protocol):
     Tokens are known without running the model. Traces are made one after the other, so that nobody keeps them all.
     """
 
-    layers: int
-    heads: int
-    tokens: Sequence[Tokens]
-    """Of every sentence."""
+    @property
+    def layers(self) -> int:
+        """How many layers have heads."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """How many heads each layer has."""
+        ...
+
+    @property
+    def tokens(self) -> Sequence[Tokens]:
+        """Of every sentence."""
+        ...
 
     def traces(self, numbers: Sequence[int]) -> Iterator[Trace]:
         """Those of the sentences with these numbers, in this order."""
