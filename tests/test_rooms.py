@@ -48,7 +48,8 @@ DOORS: dict[str, set[str]] = {
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},
-    "labs": {"attention", "language", "stats", "claims", "report"},
+    # labs opens theory for heads: what it predicts of real weights stands beside them.
+    "labs": {"attention", "language", "theory", "stats", "claims", "report"},
     # the phase diagram is drawn for an experiment as for somebody's own queries and keys.
     "experiments": {"experiment", "estimators"} | BELOW_EXPERIMENT,
 }

@@ -19,6 +19,7 @@ from attnlab_theory.cli.laws import Answers, List, Run
 from attnlab_theory.cli.machine import Doctor
 from attnlab_theory.cli.problems import Check, Construct, Leaks
 from attnlab_theory.labs.captions.commands import Captions
+from attnlab_theory.labs.heads.commands import Heads
 from attnlab_theory.labs.knowledge.commands import Knowledge
 from attnlab_theory.labs.mixers.commands import Mixers
 from attnlab_theory.labs.recurrent.commands import Recurrent
@@ -47,6 +48,7 @@ COMMANDS = {
     "captions": Captions,
     "mixers": Mixers,
     "recurrent": Recurrent,
+    "heads": Heads,
     "doctor": Doctor,
 }
 

@@ -1,0 +1,167 @@
+"""Pictures of heads, layer by head. Imports matplotlib: import this module where one is drawn."""
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads.findings import NORMAL
+from attnlab_theory.labs.heads.habits import QUANTITIES
+from attnlab_theory.report import style
+
+MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
+
+PREMISES = (
+    ("variance explained by the stretch", "keys-have-a-noisy-length", "variance that the noisy length explains"),
+    ("distance from normal", "scores-are-normal", "distance of scores from normal"),
+    ("gamble index", None, "gamble index of near-tied pairs"),
+    ("weights explained by theory", "theory-beats-the-mean-weight", "weights that theory explains"),
+)
+"""Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
+
+
+def premises(estimates: Estimates, findings: Findings) -> Figure:
+    """Where the homework's premises hold."""
+    shown = [panel for panel in PREMISES if _has(estimates, panel[0])]
+    rising = _supported(findings, "keys-have-a-noisy-length")
+    normal = _supported(findings, "scores-are-normal")
+    title = f"Keys have a noisy length in {rising} heads, and normal scores (to {NORMAL:g}) in {normal}"
+    rows = -(-len(shown) // 2)
+    figure, axes = style.panels(title, rows, 2, size=_size(estimates, rows, 2))
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    for ax, (quantity, claim, told) in zip(axes, shown, strict=False):
+        verdicts = {_at(f.setting): f.verdict for f in findings.of(claim)} if claim else {}
+        _grid(ax, estimates, quantity, verdicts)
+        ax.set_title(told)
+    figure.supxlabel("+ shown to hold, − shown not to, ? undecided", x=0.01, ha="left", fontsize=9, color=style.INK)
+    return figure
+
+
+def habits(estimates: Estimates) -> Figure:
+    """How many keys heads use, and which."""
+    shown = [quantity for quantity in QUANTITIES if quantity != "effective keys" and _has(estimates, quantity)]
+    uses = [e.value for e in estimates.of("share of keys")]
+    title = f"Heads use between {min(uses):.0%} and {max(uses):.0%} of the keys that they see"
+    rows = -(-len(shown) // 2)
+    figure, axes = style.panels(title, rows, 2, size=_size(estimates, rows, 2))
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    for ax, quantity in zip(axes, shown, strict=False):
+        _grid(ax, estimates, quantity, {})
+        ax.set_title(quantity)
+    return figure
+
+
+def bluntness(estimates: Estimates) -> Figure:
+    """The largest weight of a row by its length, beside the bound that the spread of scores gives."""
+    top, bound = estimates.of("largest weight"), estimates.of("bound on the largest weight")
+    near = [e.value for e in estimates.of("largest weight over its bound")]
+    title = f"Heads reach {np.mean(near):.0%} of the sharpness that their scores allow"
+    figure, (ax,) = style.panels(title, size=(7.0, 4.2))
+    for series, layer in enumerate(sorted({e.setting["layer"] for e in top})):
+        own = Estimates(e for e in top if e.setting["layer"] == layer)
+        xs = [e.setting["keys_from"] * (1 + 0.02 * series) for e in own]
+        bars(ax, own, xs, series=series, label=f"layer {layer}", line=True)
+        allowed = [e for e in bound if e.setting["layer"] == layer]
+        ax.plot(
+            [e.setting["keys_from"] for e in allowed],
+            [e.value for e in allowed],
+            color=style.COLOURS[series % 7],
+            linewidth=0.8,
+            alpha=0.6,
+        )
+    ax.set_xscale("log", base=2)
+    ax.set(xlabel="keys that a query sees, from", ylabel="largest weight, mean over heads", ylim=(0, 1.02))
+    told = f"thin line: bound by the spread of scores; {interval(top[0], 'max-t')}"
+    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=told, title_fontsize=8)
+    return figure
+
+
+def hedging(estimates: Estimates, findings: Findings) -> Figure:
+    """The gamble of a layer's mean, beside what copies of its heads would gamble."""
+    mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
+    said = _supported(findings, "the-layer-hedges")
+    figure, (ax,) = style.panels(f"{said} layers hedge", size=(6.8, 4.0))
+    for series, (found, label) in enumerate(((mean, "mean of the heads"), (alike, "copies of one head"))):
+        bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
+    for half in alike:
+        ends = [half.setting["layer"] - 0.2, half.setting["layer"] + 0.2]
+        label = "half of the copies': the margin" if half is alike[0] else None
+        ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
+    ax.set_xticks([e.setting["layer"] for e in mean])
+    ax.set(xlabel="layer", ylabel="gamble index")
+    figure.legend(loc="outside lower left", ncols=3, fontsize=8, title=interval(mean[0], "max-t"), title_fontsize=8)
+    return figure
+
+
+def calibration(
+    curve: tuple[Float[np.ndarray, "bins layers"], Float[np.ndarray, "bins layers"]], estimates: Estimates
+) -> Figure:
+    """Weights of frequent words as theory predicts them, and as they are."""
+    predicted, weights = curve
+    explained = np.median([e.value for e in estimates.of("weights explained by theory")])
+    by_type = np.median([e.value for e in estimates.of("weights explained by the type")])
+    title = f"Theory explains {explained:.0%} of the weights of frequent words, a type's mean weight {by_type:.0%}"
+    figure, (ax,) = style.panels(f"{title} (medians over heads)", size=(5.8, 5.2))
+    top = 1.05 * float(max(predicted.max(), weights.max()))
+    ax.plot([0, top], [0, top], color=style.INK, linewidth=1, label="line: predicted")
+    for layer in range(predicted.shape[1]):
+        ax.plot(
+            predicted[:, layer],
+            weights[:, layer],
+            color=style.COLOURS[layer % 7],
+            marker=style.MARKERS[layer % 7],
+            markerfacecolor="white",
+            linewidth=0.8,
+            label=f"layer {layer + 1}",
+        )
+    ax.set(xlabel="predicted mean weight, tenths of the keys", ylabel="mean weight")
+    figure.legend(loc="outside lower left", ncols=4, fontsize=8)
+    return figure
+
+
+def _grid(ax: Axes, estimates: Estimates, quantity: str, verdicts: dict[tuple[int, int], Verdict]) -> None:
+    """One cell for each head; grey where nothing is known."""
+    layers, heads = _shape(estimates)
+    cells = np.full((layers, heads), np.nan)
+    for e in estimates.of(quantity):
+        cells[e.setting["layer"] - 1, e.setting["head"] - 1] = e.value
+    low, high = min(0.0, float(np.nanmin(cells))), float(np.nanmax(cells))
+    ax.set_facecolor("#dddddd")
+    image = ax.imshow(np.ma.masked_invalid(cells), vmin=low, vmax=max(high, low + 1e-9), aspect="auto")
+    for (layer, head), verdict in verdicts.items():
+        dark = cells[layer - 1, head - 1] < (low + high) / 2
+        colour = "white" if dark else "black"
+        ax.text(head - 1, layer - 1, MARKS[verdict], ha="center", va="center", color=colour, fontsize=8)
+    ax.set_xticks(range(heads), [str(h + 1) for h in range(heads)])
+    ax.set_yticks(range(layers), [str(layer + 1) for layer in range(layers)])
+    ax.set(xlabel="head", ylabel="layer")
+    ax.grid(visible=False)
+    ax.figure.colorbar(image, ax=ax, shrink=0.9)
+
+
+def _shape(estimates: Estimates) -> tuple[int, int]:
+    found = [_at(e.setting) for e in estimates.of("share of keys")]
+    return max(layer for layer, _ in found), max(head for _, head in found)
+
+
+def _size(estimates: Estimates, rows: int, columns: int) -> tuple[float, float]:
+    layers, heads = _shape(estimates)
+    return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
+
+
+def _at(setting: dict[str, int]) -> tuple[int, int]:
+    return setting["layer"], setting["head"]
+
+
+def _has(estimates: Estimates, quantity: str) -> bool:
+    return any(e.quantity == quantity for e in estimates)
+
+
+def _supported(findings: Findings, claim: str) -> str:
+    found = findings.of(claim)
+    return f"{sum(f.verdict == Verdict.SUPPORTED for f in found)} of {len(found)}"

@@ -1,0 +1,124 @@
+"""The gamble index of splits, of one head and of a layer's mean, with the numbers that leaving out groups gives.
+
+The index Var(m) / (E m (1 - E m)) is 1 for a coin and 0 for a steady average. Mean and variance are those within a
+pair of types. Products of two means come from pairs of different sentences: splits within a sentence go together.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from attnlab_theory.labs.heads.splits import Rows
+from attnlab_theory.stats.groups import with_each_left_out
+
+STEADY = 1e-9
+"""A spread of E m (1 - E m) below which a head always chooses the same: its index is 0."""
+
+
+class LayerReplicates(NamedTuple):
+    """Numbers of one layer: from all groups first, then without each of them."""
+
+    mean: Float[np.ndarray, " r"]
+    """The index of the mean over the heads that take part."""
+    alike: Float[np.ndarray, " r"]
+    """The index that the layer would have if all heads asked one head's query; averaged over whose query it is."""
+    correlation: Float[np.ndarray, " r"]
+    """Between the splits of two heads, on average over pairs of heads; NaN if no two take part together."""
+    taking_part: float
+    """How many heads do, on average."""
+    rows: int
+
+
+def gamble(
+    split: Float[np.ndarray, " n"],
+    group: Int[np.ndarray, " n"],
+    sentence: Int[np.ndarray, " n"],
+    pair: Int[np.ndarray, " n"],
+    groups: int,
+) -> Float[np.ndarray, " r"]:
+    """The gamble index: from all groups, then without each; NaN where no pair of types lies in three groups.
+
+    Args:
+        split: m of every row.
+        group, sentence, pair: of every row.
+        groups: how many there are.
+    """
+    if not len(split):
+        return np.full(groups + 1, np.nan)
+    cell, first, counts = _cells(sentence, pair)
+    sums = np.bincount(cell, split)
+    squares = np.bincount(cell, split**2)
+    kinds, kind = np.unique(pair[first], return_inverse=True)
+    at = group[first] * len(kinds) + kind
+
+    def by_group(values: np.ndarray) -> np.ndarray:
+        return np.bincount(at, values, minlength=groups * len(kinds)).reshape(groups, len(kinds))
+
+    held = np.count_nonzero(by_group(np.ones(len(first))), axis=0) >= 3
+    if not np.any(held):
+        return np.full(groups + 1, np.nan)
+    parts = (counts, sums, squares, counts**2, sums**2)
+    n, s, ss, n2, s2 = (with_each_left_out(by_group(part)[:, held]) for part in parts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squared_mean = (s**2 - s2) / (n**2 - n2)
+        counted = n**2 - n2 > 0.5
+        variance = np.sum(np.where(counted, ss - n * squared_mean, 0), axis=1)
+        largest = np.sum(np.where(counted, s - n * squared_mean, 0), axis=1)
+        return np.where(largest > STEADY * np.sum(n, axis=1), variance / largest, 0.0)
+
+
+def of_head(rows: Rows, groups: int) -> Float[np.ndarray, " r"]:
+    """The index of a head's own near-tied pairs."""
+    return gamble(rows.split[:, 0], rows.group, rows.sentence, rows.pair, groups)
+
+
+def of_layer(rows: Rows, groups: int) -> LayerReplicates:
+    """What a layer's heads do together."""
+    split, takes_part = np.nan_to_num(rows.split), np.isfinite(rows.split)
+    taking = takes_part.sum(axis=1)
+    none = np.full(groups + 1, np.nan)
+    if not len(split):
+        return LayerReplicates(none, none, none, 0.0, 0)
+    mean = gamble(split.sum(axis=1) / taking, rows.group, rows.sentence, rows.pair, groups)
+    single, weight = [], []
+    for head in range(split.shape[1]):
+        own = takes_part[:, head]
+        index = gamble(split[own, head], rows.group[own], rows.sentence[own], rows.pair[own], groups)
+        if np.all(np.isfinite(index)):
+            single.append(index)
+            weight.append(np.sum(own))
+    alike = np.average(single, axis=0, weights=weight) if single else none
+    return LayerReplicates(
+        mean, alike, _correlation(split, takes_part, rows, groups), float(np.mean(taking)), len(split)
+    )
+
+
+def _correlation(
+    split: Float[np.ndarray, "n heads"], takes_part: np.ndarray, rows: Rows, groups: int
+) -> Float[np.ndarray, " r"]:
+    """The mean correlation of two heads' splits around their means within each pair of types."""
+    kinds, kind = np.unique(rows.pair, return_inverse=True)
+    centred = np.zeros_like(split)
+    for head in range(split.shape[1]):
+        counts = np.maximum(np.bincount(kind, takes_part[:, head], len(kinds)), 1)
+        centre = np.bincount(kind, split[:, head], len(kinds)) / counts
+        centred[:, head] = np.where(takes_part[:, head], split[:, head] - centre[kind], 0)
+    products, squares = (np.zeros((groups, split.shape[1], split.shape[1])) for _ in range(2))
+    for group in range(groups):
+        own = rows.group == group
+        products[group] = centred[own].T @ centred[own]
+        squares[group] = (centred[own] ** 2).T @ takes_part[own]
+    covariance, variance = with_each_left_out(products), with_each_left_out(squares)
+    both = np.sqrt(variance * np.swapaxes(variance, 1, 2))
+    upper = np.triu(np.ones(both.shape[1:], bool), 1) & np.all(both > STEADY, axis=0)
+    if not np.any(upper):
+        return np.full(groups + 1, np.nan)
+    return np.mean((covariance[:, upper] / both[:, upper]), axis=1)
+
+
+def _cells(sentence: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of one sentence and one pair of types are a cell: that of each row; a row and the size of each."""
+    key = sentence.astype(np.int64) * (int(pair.max()) + 1) + pair
+    _, first, cell, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return cell, first, counts.astype(np.float64)

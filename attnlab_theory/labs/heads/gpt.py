@@ -1,0 +1,99 @@
+"""The heads of a GPT before a text."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from attnlab_theory.labs.heads.traces import Tokens, Trace
+from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.models.mixers import Softmax, SoftmaxLayer
+from attnlab_theory.language.models.mixing import Parts
+from attnlab_theory.language.models.weighing import place
+from attnlab_theory.language.text.characters import Characters
+
+ROWS = 64
+"""Sentences that go through the model at once."""
+
+PLACES = 16
+"""Rows are as long as a multiple of it, so that few shapes are compiled."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GPTReading:
+    """A `Reading` of sentences by a GPT; each begins with the mark that sentences begin with."""
+
+    model: GPT
+    text: Any
+    """The vocabulary: characters, or one with marks for the ends of a sentence."""
+    tokens: tuple[Tokens, ...]
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return self.model.config.layers
+
+    @property
+    def heads(self) -> int:
+        """Heads of every layer."""
+        return self.model.config.heads
+
+    def traces(self, numbers: Sequence[int]) -> Iterator[Trace]:
+        """Of these sentences, in this order. Rows are filled up at the end, where a causal model does not look."""
+        for start in range(0, len(numbers), ROWS):
+            chosen = [self.tokens[number] for number in numbers[start : start + ROWS]]
+            places = -(-max(len(each.ids) for each in chosen) // PLACES) * PLACES
+            rows = np.zeros((ROWS, min(places, self.model.config.longest or places)), np.int32)
+            for row, each in zip(rows, chosen, strict=False):
+                row[: len(each.ids)] = each.ids
+            parts = [np.asarray(part, np.float64) for part in _parts(self.model, jnp.asarray(rows))]
+            for at, each in enumerate(chosen):
+                q, k, v = (part[:, at, :, : len(each.ids)] for part in parts)
+                yield Trace(tokens=each, q=q * q.shape[3] ** -0.5, k=k, v=v, causal=True)
+
+    def name_of(self, token: int) -> str:
+        """The token as it is written."""
+        if isinstance(self.text, Characters):
+            return repr(self.text.decode([token]))
+        return self.text.decode_text([token]).strip() or f"token {token}"
+
+
+def reading(model: GPT, text: Any, sentences: Sequence[str]) -> GPTReading:
+    """A GPT with sentences before it; what does not fit into its block is cut off.
+
+    Raises:
+        ValueError: if its scores are no inner products of queries and keys, or it does not know a character.
+    """
+    mixer, positions = model.config.mixer, model.config.positions
+    if not isinstance(mixer, Softmax) or positions.biases:
+        raise ValueError(
+            f"scores of {mixer.name} with {positions.name} are no inner products of queries and keys: "
+            "name a model of softmax attention whose positions do not bias its scores"
+        )
+    return GPTReading(model, text, tuple(_read(text, each, model.config.longest) for each in sentences))
+
+
+def _read(text: Any, sentence: str, longest: int | None) -> Tokens:
+    if isinstance(text, Characters):
+        ids = text.encode(sentence).astype(np.int64)[:longest]
+        return Tokens(ids=ids, special=np.zeros(len(ids), bool))
+    ids = np.concatenate([[text.bos], text.encode_text(sentence)]).astype(np.int64)[:longest]
+    return Tokens(ids=ids, special=np.arange(len(ids)) == 0)
+
+
+@eqx.filter_jit
+def _parts(model: GPT, tokens: Int[Array, "b t"]) -> Parts:
+    """Queries, keys and values of all layers, [layers b h t d] each."""
+    where = place(tokens.shape[0], tokens.shape[1], None, None)
+    x = model.embedded(tokens, where.at)
+    found = []
+    for block in model.blocks:
+        assert isinstance(block.mixing, SoftmaxLayer)
+        found.append(block.mixing.parts(block.ln_1(x), where.at))
+        x, _ = block.whole(x, where, None)
+    return jax.tree.map(lambda *layers: jnp.stack(layers), *found)

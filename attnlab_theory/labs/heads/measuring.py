@@ -1,0 +1,83 @@
+"""One pass over the sentences: the fitting half first, then the judging half, group by group."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from attnlab_theory.labs.heads.calibration import Calibration
+from attnlab_theory.labs.heads.fitting import Fit, Moments, fitted
+from attnlab_theory.labs.heads.habits import Habits
+from attnlab_theory.labs.heads.normality import Normality
+from attnlab_theory.labs.heads.plan import Plan
+from attnlab_theory.labs.heads.splits import Splits
+from attnlab_theory.labs.heads.stretch import Stretch
+from attnlab_theory.labs.heads.traces import Reading, softmax
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Sums by group of sentences, and rows of the few things that are kept."""
+
+    plan: Plan
+    fit: Fit
+    habits: Habits
+    stretch: Stretch
+    normality: Normality
+    splits: Splits
+    calibration: Calibration
+
+
+def measured(
+    reading: Reading,
+    plan: Plan,
+    *,
+    calibrated: int = 200,
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Measured:
+    """Read every sentence once.
+
+    Args:
+        reading: the model with its text.
+        plan: which sentences fit and which judge.
+        calibrated: sentences of the judging half whose weights theory predicts; 0 leaves that out.
+        seed: of the queries that are chosen.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: as `fitted`, or if a trace is broken.
+    """
+    tell(f"keys of {len(plan.fitting)} sentences")
+    fit = fitted(reading.traces(plan.fitting), plan, seed=seed)
+    layers, h = fit.means.shape[:2]
+    found = Measured(
+        plan=plan,
+        fit=fit,
+        habits=Habits(layers, h, plan.groups),
+        stretch=Stretch(fit, plan.groups),
+        normality=Normality(fit),
+        splits=Splits(fit, plan),
+        calibration=Calibration(fit, plan, seed=seed),
+    )
+    predicted = set(plan.judging[:calibrated])
+    dealt = [plan.judging[group :: plan.groups] for group in range(plan.groups)]
+    traces = reading.traces([number for numbers in dealt for number in numbers])
+    for group, numbers in enumerate(dealt):
+        tell(f"group {group + 1} of {plan.groups} of {len(plan.judging)} other sentences")
+        moments = Moments(*fit.means.shape)
+        for number, trace in zip(numbers, traces, strict=False):
+            scores = trace.scores()
+            weights = softmax(scores)
+            found.habits.add(trace, scores, weights, group)
+            found.splits.add(trace, scores, number, group)
+            kinds = plan.kinds(trace.tokens)
+            known = np.flatnonzero(kinds >= 0)
+            keys = trace.k[:, :, known].astype(np.float64)
+            moments.add(keys - fit.means[:, :, kinds[known]], kinds[known])
+            if len(known):
+                found.normality.add(keys, kinds[known])
+            if number in predicted:
+                found.calibration.add(trace, scores, weights, group)
+        found.stretch.add(group, moments)
+    return found

@@ -1,0 +1,159 @@
+r"""Do heads gamble between two keys, and does a layer hedge? The split of near-tied pairs.
+
+A pair is the two tokens at the top of a row by their mean scores: those that their types' mean keys would have. It
+is near-tied if the two mean scores differ by at most one standard deviation of the difference. So chance, which
+moves the scores that are then measured, has no say in the choice of pairs.
+
+A head takes part if it is expected to give the pair at least half of its weight: with mean scores for the pair, and
+actual scores for all else. The split is m = alpha_a / (alpha_a + alpha_b) = sigma(z_a - z_b), a being the type of
+smaller number.
+
+For one head the mean scores are its own. For a layer they are averaged over its heads, which keeps the pairs that
+heads share out among themselves; then the heads' splits are averaged too.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.special
+from jaxtyping import Bool, Float, Int
+
+from attnlab_theory.labs.heads.fitting import Fit
+from attnlab_theory.labs.heads.plan import Plan
+from attnlab_theory.labs.heads.traces import Trace
+
+
+class Rows(NamedTuple):
+    """Near-tied pairs of one head, or of one layer."""
+
+    group: Int[np.ndarray, " n"]
+    sentence: Int[np.ndarray, " n"]
+    pair: Int[np.ndarray, " n"]
+    """The number of the pair of types."""
+    split: Float[np.ndarray, "n heads"]
+    """m; NaN for a head that does not take part."""
+
+
+class _Sentence(NamedTuple):
+    """The rows of one sentence in which at least two frequent keys are seen."""
+
+    number: int
+    group: int
+    actual: Float[np.ndarray, "layers h r t"]
+    """The scores of all keys."""
+    means: Float[np.ndarray, "layers h r m"]
+    """The mean scores of frequent keys; -inf where the query does not see one."""
+    variances: Float[np.ndarray, "layers h r m"]
+    known: Int[np.ndarray, " m"]
+    """Where the frequent keys stand."""
+    kinds: Int[np.ndarray, " t"]
+
+
+class Splits:
+    """Near-tied pairs of the judging half: a few numbers for each."""
+
+    def __init__(self, fit: Fit, plan: Plan) -> None:
+        self.fit, self.plan = fit, plan
+        layers, h = fit.means.shape[:2]
+        self.shape = layers, h
+        self._heads: list[tuple[np.ndarray, ...]] = []
+        self._layers: list[tuple[np.ndarray, ...]] = []
+
+    def add(self, trace: Trace, scores: Float[np.ndarray, "layers h t t"], sentence: int, group: int) -> None:
+        """Take in the pairs of one sentence."""
+        kinds = self.plan.kinds(trace.tokens)
+        known = np.flatnonzero(kinds >= 0)
+        if len(known) < 2:
+            return
+        rows = np.flatnonzero(~trace.tokens.special)
+        # A token's own key moves with its query.
+        seen = trace.visible[np.ix_(rows, known)] & (rows[:, None] != known[None, :])
+        rows, seen = rows[seen.sum(axis=1) >= 2], seen[seen.sum(axis=1) >= 2]
+        if not len(rows):
+            return
+        q, actual = trace.q[:, :, rows].astype(np.float64), scores[:, :, rows]
+        means = np.matmul(q, np.swapaxes(self.fit.means[:, :, kinds[known]], 2, 3))
+        variances = self._variances(q, kinds[known])
+        found = _Sentence(sentence, group, actual, np.where(seen, means, -np.inf), variances, known, kinds)
+        self._heads.append(self._of_heads(found))
+        self._layers.append(self._of_layers(found))
+
+    def of_head(self, layer: int, head: int) -> Rows:
+        """The pairs of one head's own."""
+        at, group, sentence, pair, split = _joined(self._heads)
+        chosen = at == layer * self.shape[1] + head
+        return Rows(group[chosen], sentence[chosen], pair[chosen], split[chosen].astype(np.float64)[:, None])
+
+    def of_layer(self, layer: int) -> Rows:
+        """The pairs of a layer, with all heads that take part."""
+        at, group, sentence, pair, split = _joined(self._layers)
+        chosen = at == layer
+        split = split.reshape(-1, self.shape[1])
+        return Rows(group[chosen], sentence[chosen], pair[chosen], split[chosen].astype(np.float64))
+
+    def _variances(
+        self, q: Float[np.ndarray, "layers h r d"], kinds: Int[np.ndarray, " m"]
+    ) -> Float[np.ndarray, "layers h r m"]:
+        """Of each query's scores, by key: q^T Sigma q of the key's type."""
+        found = np.zeros((*q.shape[:3], len(kinds)))
+        for kind in np.unique(kinds):
+            variance = np.sum(np.matmul(q, self.fit.covariances[:, :, kind]) * q, axis=3)
+            found[..., kinds == kind] = np.maximum(variance, 0.0)[..., None]
+        return found
+
+    def _of_heads(self, s: _Sentence) -> tuple[np.ndarray, ...]:
+        near, a, b = _near_ties(s.means, s.variances, s.kinds[s.known])
+        layer, head, row = np.nonzero(near & _takes_part(s, a, b))
+        first, second = s.known[a[layer, head, row]], s.known[b[layer, head, row]]
+        difference = s.actual[layer, head, row, first] - s.actual[layer, head, row, second]
+        return self._noted(s, layer * self.shape[1] + head, first, second, scipy.special.expit(difference))
+
+    def _of_layers(self, s: _Sentence) -> tuple[np.ndarray, ...]:
+        near, a, b = _near_ties(np.mean(s.means, axis=1), np.mean(s.variances, axis=1), s.kinds[s.known])
+        takes_part = _takes_part(s, *(np.broadcast_to(each[:, None], s.means.shape[:3]) for each in (a, b)))
+        layer, row = np.nonzero(near & (takes_part.sum(axis=1) >= 2))
+        first, second = s.known[a[layer, row]], s.known[b[layer, row]]
+        difference = s.actual[layer, :, row, first] - s.actual[layer, :, row, second]
+        split = np.where(takes_part[layer, :, row], scipy.special.expit(difference), np.nan)
+        return self._noted(s, layer, first, second, split)
+
+    def _noted(
+        self, s: _Sentence, at: np.ndarray, first: np.ndarray, second: np.ndarray, split: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        pair = s.kinds[first] * len(self.plan.types) + s.kinds[second]
+        told = (at, np.full_like(at, s.group), np.full_like(at, s.number), pair)
+        return *(part.astype(np.int32) for part in told), split.astype(np.float32)
+
+
+def _joined(parts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """The columns of all sentences; they stay joined, so that they are joined once."""
+    if len(parts) > 1:
+        parts[:] = [tuple(np.concatenate(each) for each in zip(*parts, strict=True))]
+    return parts[0] if parts else (*(np.zeros(0, np.int32) for _ in range(4)), np.zeros(0, np.float32))
+
+
+def _near_ties(
+    means: Float[np.ndarray, "*rows m"], variances: Float[np.ndarray, "*rows m"], kinds: Int[np.ndarray, " m"]
+) -> tuple[Bool[np.ndarray, "*rows"], Int[np.ndarray, "*rows"], Int[np.ndarray, "*rows"]]:
+    """Whether the two top keys are near-tied and of two types, and which they are, the smaller type first."""
+    top = np.argpartition(-means, 1, axis=-1)[..., :2]
+    a, b = top[..., 0], top[..., 1]
+    swap = kinds[a] > kinds[b]
+    a, b = np.where(swap, b, a), np.where(swap, a, b)
+    pair = np.stack([a, b], axis=-1)
+    score, variance = (np.take_along_axis(each, pair, axis=-1) for each in (means, variances))
+    apart = np.abs(score[..., 0] - score[..., 1])
+    return (kinds[a] != kinds[b]) & (apart <= np.sqrt(np.sum(variance, axis=-1))), a, b
+
+
+def _takes_part(
+    s: _Sentence, a: Int[np.ndarray, "layers h r"], b: Int[np.ndarray, "layers h r"]
+) -> Bool[np.ndarray, "layers h r"]:
+    """Whether the pair is expected to get half of a head's weight."""
+    pair = np.stack([a, b], axis=-1)
+    expected = np.logaddexp.reduce(np.take_along_axis(s.means, pair, axis=3), axis=3)
+    rest = s.actual.copy()
+    np.put_along_axis(rest, s.known[pair], -np.inf, axis=3)
+    top = np.maximum(np.max(rest, axis=3), np.finfo(float).min)
+    powers = np.sum(np.exp(rest - top[..., None]), axis=3)
+    return expected >= top + np.log(np.maximum(powers, np.finfo(float).tiny))

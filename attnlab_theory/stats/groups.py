@@ -1,0 +1,102 @@
+"""Numbers made of sums over independent groups: leave each group out, and cover a whole family at once.
+
+What lies in one group may depend on each other in any way. Groups are independent and alike: whole sentences dealt
+to them at random, say.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from attnlab_theory.stats.bounds import EVERYTHING
+from attnlab_theory.stats.interval import Interval
+
+LEAST = 10
+"""Groups below which their spread says too little of itself."""
+
+
+class Bands(NamedTuple):
+    """A family of numbers, each with an interval; all of them hold together but for the error rate."""
+
+    values: Float[np.ndarray, "*m"]
+    low: Float[np.ndarray, "*m"]
+    high: Float[np.ndarray, "*m"]
+
+    def at(self, *index: int) -> tuple[float, Interval]:
+        """One number of the family and its interval."""
+        return float(self.values[index]), Interval(float(self.low[index]), float(self.high[index]))
+
+
+def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarray, "r *m"]:
+    """The sum over all groups first, then the sums without group 0, 1, 2, …
+
+    Raises:
+        ValueError: if there are fewer than `LEAST` groups.
+    """
+    if len(sums) < LEAST:
+        raise ValueError(f"intervals need at least {LEAST} groups, not {len(sums)}: take more sentences")
+    total = np.sum(sums, axis=0)
+    return np.concatenate([total[None], total[None] - sums])
+
+
+def bands(
+    replicates: Float[np.ndarray, "r *m"],
+    error_rate: float,
+    *,
+    within: Interval = EVERYTHING,
+    draws: int = 2000,
+    seed: int = 0,
+) -> Bands:
+    """Simultaneous intervals for numbers that are smooth functions of sums over groups.
+
+    The spread of each number is the jackknife's. Groups are then drawn anew with replacement, and the intervals are
+    as many standard errors wide as the largest |t| of the family reaches with probability `error_rate` (max-t).
+    A number that no group moves says nothing of its spread: its interval is all of `within`. So is that of NaN.
+
+    Args:
+        replicates: the numbers from all groups, then without each group, as `with_each_left_out` orders them.
+        error_rate: with which any interval of the family misses.
+        within: where the numbers can lie; intervals are cut to it.
+        draws: of groups.
+        seed: of the draws.
+
+    Raises:
+        ValueError: if there are too few groups, or the error rate does not lie between 0 and 1.
+
+    Source: Efron and Stein 1981; Romano and Wolf 2005.
+    """
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    groups = len(replicates) - 1
+    if groups < LEAST:
+        raise ValueError(f"intervals need at least {LEAST} groups, not {groups}: take more sentences")
+    whole, shape = replicates[0].reshape(-1), replicates.shape[1:]
+    pseudo = groups * whole - (groups - 1) * replicates[1:].reshape(groups, -1)
+    centred = pseudo - np.mean(pseudo, axis=0)
+    error = np.sqrt(np.sum(centred**2, axis=0) / (groups * (groups - 1)))
+    # The rounding of equal sums is no spread.
+    moves = np.isfinite(error) & (error > 1e-12 * (1 + np.abs(whole)))
+    radius = np.full(whole.shape, math.inf)
+    if np.any(moves):
+        radius[moves] = _largest_t(centred[:, moves], error_rate, draws, seed) * error[moves]
+    with np.errstate(invalid="ignore"):
+        low, high = np.maximum(whole - radius, within.low), np.minimum(whole + radius, within.high)
+    unknown = np.isnan(whole)
+    low[unknown], high[unknown] = within.low, within.high
+    return Bands(whole.reshape(shape), low.reshape(shape), high.reshape(shape))
+
+
+def _largest_t(centred: Float[np.ndarray, "groups m"], error_rate: float, draws: int, seed: int) -> float:
+    """What the largest |t| of the family exceeds with probability `error_rate` when groups are drawn anew."""
+    groups = len(centred)
+    rng = np.random.default_rng(seed)
+    scaled = centred / np.sqrt(np.mean(centred**2, axis=0))
+    largest = []
+    for size in np.diff(np.append(np.arange(0, draws, 256), draws)):
+        times = rng.multinomial(groups, np.full(groups, 1 / groups), size=size) / groups
+        mean = times @ scaled
+        spread = np.maximum(times @ scaled**2 - mean**2, 1e-12)
+        largest.append(np.max(np.abs(mean) / np.sqrt(spread / (groups - 1)), axis=1))
+    return float(np.quantile(np.concatenate(largest), 1 - error_rate, method="higher"))

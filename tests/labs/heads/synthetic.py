@@ -1,0 +1,41 @@
+"""A reading whose queries and keys are given: what the lab's verdicts must come out right on."""
+
+import dataclasses
+
+import numpy as np
+
+from attnlab_theory.labs.heads.traces import Tokens, Trace
+
+
+@dataclasses.dataclass
+class Given:
+    """Sentences [n t] of types, and [n layers h t d] of queries and keys."""
+
+    kinds: np.ndarray
+    q: np.ndarray
+    k: np.ndarray
+    causal: bool = False
+
+    def __post_init__(self):
+        self.layers, self.heads = self.k.shape[1:3]
+        self.tokens = [Tokens(ids=row, special=np.zeros(len(row), bool)) for row in self.kinds]
+
+    def traces(self, numbers):
+        for n in numbers:
+            yield Trace(tokens=self.tokens[n], q=self.q[n], k=self.k[n], v=self.k[n], causal=self.causal)
+
+    def name_of(self, token):
+        return f"type {token}"
+
+
+def in_layers(x, heads):
+    """Heads [n h t d], cut into layers of `heads` each."""
+    x = np.asarray(x)
+    return x.reshape(len(x), -1, heads, *x.shape[2:])
+
+
+def wrong_at_most(trials, error_rate, false_alarm=1e-6):
+    """The number of wrong verdicts that `trials` with this error rate exceed with probability `false_alarm`."""
+    import scipy.stats
+
+    return int(scipy.stats.binom.isf(false_alarm, trials, error_rate))

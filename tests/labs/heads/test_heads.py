@@ -1,0 +1,186 @@
+"""The lab of heads: who fits and who judges, what heads do, how scores are spread, what theory predicts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs.heads import findings, gpt
+from attnlab_theory.labs.heads.gambling import gamble
+from attnlab_theory.labs.heads.habits import QUANTITIES, Habits
+from attnlab_theory.labs.heads.measuring import measured
+from attnlab_theory.labs.heads.plan import planned
+from attnlab_theory.labs.heads.traces import Reading, Tokens, Trace, softmax
+from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.gpt import GPT, GPTConfig
+from attnlab_theory.language.models.mixers import Additive
+from attnlab_theory.language.models.positions import Alibi, Rotary
+from attnlab_theory.language.text.words import Words
+from attnlab_theory.sampling.typed_keys import KeyLaw, typed_keys
+from tests.labs.heads.synthetic import Given, in_layers
+
+TEXT = Words(("a", "cat", "runs"))
+NONE = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
+
+
+def row(*ids, special=()):
+    return Tokens(ids=np.array(ids), special=np.isin(np.arange(len(ids)), special))
+
+
+def model(**changes):
+    config = GPTConfig(vocabulary=len(TEXT), block=16, layers=2, heads=2, width=8, **NONE, **changes)
+    first = GPT(config, key=jax.random.key(0))
+    return jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), first)
+
+
+def test_sentences_are_dealt_once_and_frequent_words_counted():
+    tokens = [row(9, 1, 2, 3, 3, special=(0,)) for _ in range(60)] + [row(9, 4, special=(0,))]
+    plan = planned(tokens, occurrences=50)
+    assert plan.types.tolist() == [3, 1, 2]
+    assert plan.counts.tolist() == [120, 60, 60]
+    assert sorted(plan.fitting + plan.judging) == list(range(61))
+    assert plan.kinds(row(9, 3, 4, 1, 1, special=(0, 4))).tolist() == [-1, 0, -1, 1, -1]
+
+
+def test_a_text_without_frequent_words_is_told_how_many_it_would_take():
+    tokens = [row(1, 2, 3) for _ in range(60)]
+    with pytest.raises(ValueError, match=r"rank 3 occurs 60 times; take a text 4 times as long.*--occurrences"):
+        planned(tokens, source="mine.txt")
+    with pytest.raises(ValueError, match="different tokens"):
+        planned([row(1, 2)] * 400)
+    with pytest.raises(ValueError, match="its 10 sentences are too few"):
+        planned([row(*[1, 2, 3] * 30)] * 10)
+
+
+def test_what_is_no_trace_is_refused():
+    x = np.zeros((1, 2, 3, 4))
+    tokens = row(1, 2, 3)
+    with pytest.raises(ValueError, match="not finite"):
+        Trace(tokens=tokens, q=x + np.nan, k=x, v=x, causal=True)
+    with pytest.raises(ValueError, match="3 tokens do not belong to a sentence of 2"):
+        Trace(tokens=row(1, 2), q=x, k=x, v=x, causal=True)
+    with pytest.raises(ValueError, match="a row of tokens"):
+        Tokens(ids=np.zeros(0, int), special=np.zeros(0, bool))
+
+
+@pytest.mark.parametrize("positions", [None, Rotary()], ids=["learned", "rotary"])
+def test_the_weights_of_a_gpts_traces_are_its_own(positions):
+    net = model() if positions is None else model(positions=positions)
+    sentences = ["a cat runs", "runs", "a a a cat cat runs runs a cat"]
+    reading = gpt.reading(net, TEXT, sentences)
+    assert isinstance(reading, Reading)
+    traces = list(reading.traces([2, 0, 1]))
+    assert [len(each.tokens.ids) for each in traces] == [10, 4, 2]
+    for trace in traces:
+        own = np.asarray(attending(net, jnp.asarray(trace.tokens.ids[None], jnp.int32)))[0]
+        np.testing.assert_allclose(softmax(trace.scores()), own, atol=1e-5)
+        assert trace.tokens.special.tolist() == [True] + [False] * (len(trace.tokens.ids) - 1)
+    assert reading.name_of(int(traces[0].tokens.ids[-1])) == "cat"
+
+
+def test_scores_that_are_no_inner_products_are_refused():
+    for changes in ({"positions": Alibi()}, {"mixer": Additive()}):
+        with pytest.raises(ValueError, match="no inner products"):
+            gpt.reading(model(**changes), TEXT, ["a cat"])
+
+
+def test_weights_go_where_they_are_said_to_go():
+    q = np.zeros((1, 1, 4, 2))
+    k = np.log([[1.0, 1], [2, 1], [1, 1], [4, 1]])[None, None]
+    q[..., 0] = 1
+    trace = Trace(tokens=row(9, 5, 6, 5, special=(0,)), q=q, k=k, v=k, causal=False)
+    found = Habits(1, 1, 10)
+    for group in range(10):
+        found.add(trace, trace.scores(), softmax(trace.scores()), group)
+    weights = dict(zip(QUANTITIES, found.replicates()[0, :, 0, 0], strict=True))
+    w = np.array([1, 2, 1, 4]) / 8
+    effective = np.exp(-np.sum(w * np.log(w)))
+    expected = {
+        "effective keys": effective,
+        "share of keys": effective / 4,
+        "weight on first": w[0],
+        "weight on self": np.mean(w[1:]),
+        "weight on previous": np.mean(w[:3]),
+        "weight on next": np.mean(w[2:]),
+        "weight on same word": (w[3] + w[1]) / 2,
+    }
+    assert {name: weights[name] for name in expected} == pytest.approx(expected)
+    assert np.isnan(weights["weight on separators"])
+    top, bound = found.bluntness()
+    # A spread of ln 4 over four keys: at most 4 / (4 + 3).
+    assert top[0, 1, 0, 0] == pytest.approx(0.5)
+    assert bound[0, 1, 0, 0] == pytest.approx(4 / 7)
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 30.0), st.booleans())
+def test_no_row_is_sharper_than_its_spread_allows(seed, strength, causal):
+    x = strength * np.random.default_rng(seed).normal(size=(2, 1, 3, 5, 2))
+    trace = Trace(tokens=row(1, 2, 3, 4, 5), q=x[0], k=x[1], v=x[1], causal=causal)
+    found = Habits(1, 3, 10)
+    for group in range(10):
+        found.add(trace, trace.scores(), softmax(trace.scores()), group)
+    top, bound = found.bluntness()
+    seen = np.isfinite(top[0])
+    assert np.all(top[0][seen] <= bound[0][seen] * (1 + 1e-12))
+
+
+def test_a_coin_gambles_and_a_steady_average_does_not():
+    rng = np.random.default_rng(0)
+    n, groups = 4000, 20
+    sentence = np.arange(n) // 2
+    told = (sentence % groups, sentence, rng.integers(0, 3, n), groups)
+    # Both rows of a sentence have the same coin: means are not taken for more certain than they are.
+    coin = (rng.random(n) < 0.3)[sentence].astype(float)
+    assert gamble(coin, *told)[0] == pytest.approx(1, abs=0.01)
+    assert gamble(np.full(n, 0.4), *told)[0] == pytest.approx(0, abs=1e-12)
+    assert gamble(np.ones(n), *told)[0] == 0
+    assert np.all(np.isnan(gamble(np.zeros(0), *(np.zeros(0, int),) * 3, groups)))
+
+
+def lab(law, **changes):
+    """The lab's own road from traces to verdicts, for two layers of two heads."""
+    kinds = jax.random.randint(jax.random.key(5), (600, 6), 0, 6)
+    k = in_layers(typed_keys(jax.random.key(1), law, kinds, heads=4, d=8, **changes), 2)
+    q = 2 * in_layers(jax.random.normal(jax.random.key(2), (600, 4, 6, 8)), 2)
+    given = Given(np.asarray(kinds), q, k)
+    return findings.measure(measured(given, planned(given.tokens), calibrated=40))
+
+
+@pytest.fixture(scope="module")
+def stretched():
+    return lab(KeyLaw.NOISY_LENGTH, variance=0.02)
+
+
+def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
+    judged = findings.verdicts(stretched)
+    for claim in ("keys-have-a-noisy-length", "the-noisy-length-matters"):
+        assert [f.verdict for f in judged.of(claim)] == [Verdict.SUPPORTED] * 4
+    # That scores are normal to a tenth takes a thousand sentences to show.
+    assert all(f.verdict != Verdict.REFUTED for f in judged.of("scores-are-normal"))
+    assert all(f.expect is None for f in judged)
+
+
+def test_isotropic_keys_have_no_noisy_length():
+    judged = findings.verdicts(lab(KeyLaw.ISOTROPIC))
+    assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.REFUTED] * 4
+    assert all(f.verdict != Verdict.SUPPORTED for f in judged.of("keys-have-a-noisy-length"))
+
+
+def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
+    judged = findings.verdicts(stretched)
+    assert [f.verdict for f in judged.of("theory-beats-the-mean-weight")] == [Verdict.SUPPORTED] * 4
+    for each in stretched.of("squared error over predicted variance"):
+        assert each.interval.low < 1 < each.interval.high
+
+
+def test_keys_on_two_points_are_far_from_normal():
+    kinds = jax.random.randint(jax.random.key(5), (600, 6), 0, 4)
+    signs = np.sign(np.random.default_rng(0).normal(size=(600, 1, 2, 6, 1)))
+    k = in_layers(typed_keys(jax.random.key(1), KeyLaw.ISOTROPIC, kinds, heads=2, d=4, variance=1e-4), 2)
+    q = in_layers(jax.random.normal(jax.random.key(2), (600, 2, 6, 4)), 2)
+    given = Given(np.asarray(kinds), q, k + signs)
+    judged = findings.verdicts(findings.measure(measured(given, planned(given.tokens), calibrated=0)))
+    assert [f.verdict for f in judged.of("scores-are-normal")] == [Verdict.REFUTED] * 2

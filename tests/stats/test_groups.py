@@ -1,0 +1,73 @@
+"""Intervals from leaving out groups: how often families are covered, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from attnlab_theory.stats import Interval
+from attnlab_theory.stats.groups import bands, with_each_left_out
+
+RUNS, ERROR_RATE = 400, 0.1
+LIMIT = int(scipy.stats.binom.isf(1e-7, RUNS, ERROR_RATE))
+
+
+def ratios(rng, groups=40, family=5):
+    """Ratios of sums over groups, correlated over the family; their expectation is 2."""
+    common = rng.exponential(size=(groups, 1))
+    counts = 1 + rng.poisson(4, size=(groups, 1))
+    totals = counts * (1 + 0.5 * common + 0.5 * rng.exponential(size=(groups, family)))
+    sums = with_each_left_out(np.concatenate([totals, counts], axis=1))
+    return sums[:, :-1] / sums[:, -1:]
+
+
+def missed(found, truth):
+    return bool(np.any((found.low > truth) | (found.high < truth)))
+
+
+def test_families_are_covered_together():
+    rng = np.random.default_rng(0)
+    assert sum(missed(bands(ratios(rng), ERROR_RATE, draws=500), 2.0) for _ in range(RUNS)) <= LIMIT
+
+
+def test_intervals_of_single_numbers_do_not_cover_the_family():
+    """The test above can fail: families of independent numbers need wider intervals than one number."""
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for _ in range(RUNS // 4):
+        found = ratios(rng, family=20)
+        alone = [bands(found[:, at], ERROR_RATE, draws=200) for at in range(20)]
+        wrong += any(missed(each, 2.0) for each in alone)
+    assert wrong > RUNS // 8
+
+
+def test_a_number_that_no_group_moves_has_all_of_where_it_can_lie():
+    replicates = np.stack([np.full(21, 0.3), np.linspace(0, 1, 21)], axis=1)
+    found = bands(replicates, 0.05, within=Interval(0.0, 1.0))
+    assert (found.low[0], found.high[0]) == (0.0, 1.0)
+    assert np.isinf(bands(replicates, 0.05).high[0])
+
+
+def test_nan_is_known_to_be_unknown():
+    replicates = np.stack([np.full(21, np.nan), np.linspace(0.4, 0.41, 21)], axis=1)
+    found = bands(replicates, 0.05, within=Interval(0.0, 1.0))
+    assert (found.low[0], found.high[0]) == (0.0, 1.0)
+    assert found.low[1] > 0.0
+    assert math.isnan(found.values[0])
+
+
+def test_the_whole_comes_first_and_each_group_is_missing_once():
+    sums = np.arange(20.0).reshape(10, 2)
+    found = with_each_left_out(sums)
+    np.testing.assert_array_equal(found[0], sums.sum(axis=0))
+    np.testing.assert_array_equal(found[4], np.delete(sums, 3, axis=0).sum(axis=0))
+
+
+def test_few_groups_and_wrong_error_rates_are_refused():
+    with pytest.raises(ValueError, match="at least 10 groups, not 3"):
+        with_each_left_out(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="at least 10 groups, not 3"):
+        bands(np.ones(4), 0.05)
+    with pytest.raises(ValueError, match="between 0 and 1, not 1"):
+        bands(np.ones(21), 1.0)
