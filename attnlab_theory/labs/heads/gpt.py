@@ -10,18 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from attnlab_theory.labs.heads.rows import traced
 from attnlab_theory.labs.heads.traces import Tokens, Trace
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax, SoftmaxLayer
 from attnlab_theory.language.models.mixing import Parts
 from attnlab_theory.language.models.weighing import place
 from attnlab_theory.language.text.characters import Characters
-
-ROWS = 64
-"""Sentences that go through the model at once."""
-
-PLACES = 16
-"""Rows are as long as a multiple of it, so that few shapes are compiled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,16 +40,12 @@ class GPTReading:
 
     def traces(self, numbers: Sequence[int]) -> Iterator[Trace]:
         """Of these sentences, in this order. Rows are filled up at the end, where a causal model does not look."""
-        for start in range(0, len(numbers), ROWS):
-            chosen = [self.tokens[number] for number in numbers[start : start + ROWS]]
-            places = -(-max(len(each.ids) for each in chosen) // PLACES) * PLACES
-            rows = np.zeros((ROWS, min(places, self.model.config.longest or places)), np.int32)
-            for row, each in zip(rows, chosen, strict=False):
-                row[: len(each.ids)] = each.ids
-            parts = [np.asarray(part, np.float64) for part in _parts(self.model, jnp.asarray(rows))]
-            for at, each in enumerate(chosen):
-                q, k, v = (part[:, at, :, : len(each.ids)] for part in parts)
-                yield Trace(tokens=each, q=q * q.shape[3] ** -0.5, k=k, v=v, causal=True)
+        return traced(
+            [self.tokens[number] for number in numbers],
+            lambda rows, _: _parts(self.model, jnp.asarray(rows)),
+            longest=self.model.config.longest,
+            causal=True,
+        )
 
     def name_of(self, token: int) -> str:
         """The token as it is written."""

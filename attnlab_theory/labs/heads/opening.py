@@ -3,26 +3,43 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnlab_theory.labs.heads import gpt
+from attnlab_theory.labs.heads import encoder, gpt
 from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.language import pretrained
 from attnlab_theory.language.checkpoint import load_model
+from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
+from attnlab_theory.language.models.huggingface import json_object
 from attnlab_theory.language.text.bpe import BPE
+from attnlab_theory.language.text.subwords import Subwords
+
+MINILM = "minilm"
+"""The name of the encoder that a package carries. A file of this name is called ./minilm."""
 
 
 def opened(model: Path, sentences: Sequence[str]) -> Reading:
     """A model with sentences before it.
 
     Args:
-        model: a checkpoint of a GPT that a lab wrote, or a folder with GPT-2's safetensors file and configuration.
+        model: `minilm` for the encoder that a package carries; a checkpoint of a GPT or of a classifier that a lab
+            wrote; or a folder with the files of GPT-2, BERT or RoBERTa as transformers writes them.
         sentences: what it reads.
 
     Raises:
         ValueError: if there is no such model, it is of a kind whose heads nobody can read yet, or as its loader.
     """
+    if str(model) == MINILM:
+        return encoder.reading(*pretrained.minilm(), sentences)
     if model.is_dir():
-        return gpt.reading(load_gpt2(model), BPE(), sentences)
+        if json_object(model / "config.json").get("model_type") == "gpt2":
+            return gpt.reading(load_gpt2(model), BPE(), sentences)
+        return encoder.reading(*pretrained.load_folder(model), sentences)
     saved = load_model(model)
-    if not isinstance(saved.model, GPT):
-        raise ValueError(f"{model} holds a {type(saved.model).__name__}, and the lab reads the heads of a GPT only")
-    return gpt.reading(saved.model, saved.text, sentences)
+    if isinstance(saved.model, GPT):
+        return gpt.reading(saved.model, saved.text, sentences)
+    if isinstance(saved.model, Classifier) and isinstance(saved.text, Subwords):
+        return encoder.reading(saved.model.encoder, saved.text, sentences)
+    raise ValueError(
+        f"{model} holds a {type(saved.model).__name__} that reads {saved.text.as_json()['kind']}: "
+        "the lab reads the heads of GPTs, and of encoders of parts of words"
+    )

@@ -25,7 +25,8 @@ class Heads:
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
-    """File of a GPT that a lab wrote, or folder with GPT-2's safetensors file and its configuration."""
+    """minilm: the encoder of the extra `pretrained`. Else a file that a lab wrote, or a folder with GPT-2, BERT or
+    RoBERTa."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
     sentences: int = 2000

@@ -1,0 +1,49 @@
+"""The heads of an encoder: its scores give its weights, whatever fills up the rows, and its tokens are named."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.labs.heads import encoder
+from attnlab_theory.labs.heads.opening import opened
+from attnlab_theory.labs.heads.traces import softmax
+from attnlab_theory.language.models.encoder import Encoder
+from attnlab_theory.language.models.encoder_config import EncoderConfig, Layout
+from attnlab_theory.language.text.wordpiece import WordPiece
+
+SENTENCES = ("a cat runs", "the cat", "a " * 20)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    path = tmp_path_factory.mktemp("words") / "vocab.txt"
+    path.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "cat", "run", "##s", "the"]))
+    text = WordPiece.of_vocabulary(path, lower=True)
+    config = EncoderConfig(
+        vocabulary=len(text), block=16, layers=2, heads=2, width=8, hidden=16, layout=Layout.BERT, pad=text.pad
+    )
+    model = Encoder(config, key=jax.random.key(0))
+    model = jax.tree.map(lambda x: x + 0.5 * jax.random.normal(jax.random.key(x.size), x.shape), model)
+    return encoder.reading(model, text, SENTENCES)
+
+
+def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
+    for number, trace in zip((2, 0), read.traces((2, 0)), strict=True):
+        ids = jnp.asarray(read.tokens[number].ids, jnp.int32)[None]
+        alone = read.model.traced(ids, jnp.ones(ids.shape, bool))
+        wanted = np.stack([np.asarray(layer.weights[0]) for layer in alone])
+        np.testing.assert_allclose(softmax(trace.scores()), wanted, atol=1e-5)
+        np.testing.assert_allclose(trace.v[1], np.asarray(alone[1].v[0]), atol=1e-4)
+
+
+def test_sentences_stand_between_marks_and_are_cut_before_the_last(read):
+    first, _, long = read.tokens
+    assert [read.name_of(token) for token in first.ids] == ["[CLS]", "a", "cat", "run", "##s", "[SEP]"]
+    assert first.special.tolist() == [True, False, False, False, False, True]
+    assert (len(long.ids), read.name_of(long.ids[-1]), long.special.sum()) == (16, "[SEP]", 2)
+
+
+def test_a_folder_of_nothing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"config\.json"):
+        opened(tmp_path, SENTENCES)
