@@ -1,17 +1,15 @@
 """GPT-2's checkpoints as Hugging Face's transformers write them: one safetensors file and a config.json."""
 
 import dataclasses
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from attnlab_theory import refuse
+from attnlab_theory.language.models import huggingface
 
 OF_THE_MODEL = {
     "wte.weight": ".tokens",
@@ -57,7 +55,7 @@ class Checkpoint:
 
 def read(path: str | os.PathLike[str], *, heads: int | None = None) -> Checkpoint:
     """What a file and the config.json beside it say; args, raises as `load_gpt2`."""
-    file = Path(path) / "model.safetensors" if Path(path).is_dir() else Path(path)
+    file = huggingface.weights_file(path)
     arrays = _arrays(file)
     beside = _config(file.parent / "config.json")
     sizes = _sizes(file, arrays, beside)
@@ -68,16 +66,7 @@ def read(path: str | os.PathLike[str], *, heads: int | None = None) -> Checkpoin
 
 def _arrays(file: Path) -> dict[str, np.ndarray]:
     """Arrays by name, without `transformer.`, causal masks and a copy of the tied head."""
-    if not file.is_file():
-        raise ValueError(f"no such file: {file}; load_gpt2 needs a local safetensors file")
-    try:
-        stored = load_file(file)
-    except (SafetensorError, OSError, TypeError, KeyError) as error:
-        raise ValueError(f"{file} is no whole safetensors file: {_one_line(error)}") from None
-    arrays: dict[str, np.ndarray] = {}
-    for name, array in stored.items():
-        if arrays.setdefault(name.removeprefix("transformer."), array) is not array:
-            raise ValueError(f"{file} holds {name!r} with and without 'transformer.': which one counts?")
+    arrays = huggingface.arrays_of(file, reader="load_gpt2", prefix="transformer.")
     arrays = {name: array for name, array in arrays.items() if not name.endswith(BUFFERS)}
     head = arrays.pop("lm_head.weight", None)
     for name in arrays:
@@ -88,10 +77,7 @@ def _arrays(file: Path) -> dict[str, np.ndarray]:
             raise ValueError(f"{file} lacks {name!r}: is it another model's?")
     if head is not None and not np.array_equal(head, arrays["wte.weight"]):
         raise ValueError(f"{file}: lm_head.weight differs from wte.weight, but GPT-2's head is tied to it")
-    for name, array in arrays.items():
-        if not np.issubdtype(array.dtype, np.floating) and array.dtype.name != "bfloat16":
-            raise ValueError(f"{file}: {name} must hold floating-point numbers, not {array.dtype}")
-        refuse.non_finite(**{name: array.astype(np.float32)})
+    huggingface.refuse_no_numbers(file, arrays)
     return arrays
 
 
@@ -118,23 +104,9 @@ def leaf_of(name: str) -> str:
 def _config(file: Path) -> Mapping[str, Any] | None:
     if not file.is_file():
         return None
-    try:
-        config = json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{file} is no JSON: {_one_line(error)}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"{file} must hold a JSON object, not {type(config).__name__}")
-    config = {field: value for field, value in config.items() if value is not None}
-    for field, understood in REQUIRED.items():
-        if config.get(field, understood[0]) not in understood:
-            raise ValueError(f"{file}: {field} is {config[field]!r}, but only {understood[0]!r} can be loaded")
-    for field in NUMBERS:
-        if not isinstance(config.get(field, 0), int | float):
-            raise ValueError(f"{file}: {field} must be a number, not {config[field]!r}")
-    activation = config.get("activation_function", "gelu_new")
-    if not isinstance(activation, str) or activation not in GELUS:
-        raise ValueError(f"{file}: activation_function is {activation!r}, not one of {', '.join(GELUS)}")
-    return config
+    return huggingface.config_of(
+        file, required=REQUIRED, numbers=NUMBERS, activation="activation_function", gelus=GELUS
+    )
 
 
 def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, Any] | None) -> dict[str, int]:
@@ -206,12 +178,4 @@ def _refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], sizes: Mapping[
             expected |= {f"h.{number}.{layer}.{kind}": (c,) for kind in ("weight", "bias")}
         for layer, shape in of_a_layer.items():
             expected |= {f"h.{number}.{layer}.weight": shape, f"h.{number}.{layer}.bias": shape[1:]}
-    for name, shape in expected.items():
-        if name not in arrays:
-            raise ValueError(f"{file} lacks {name!r}: it is not whole")
-        if arrays[name].shape != shape:
-            raise ValueError(f"{file}: {name} must have shape {shape}, not {arrays[name].shape}")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    huggingface.refuse_shapes(file, arrays, expected)
