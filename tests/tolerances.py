@@ -307,3 +307,13 @@ def log_probability_atol(n: int, logits: float, dtype=np.float32) -> float:
     sum and its logarithm add n + 5 eps, in each of the two ways of computing it that are compared.
     """
     return 2 * logits + 2 * (n + 5) * float(np.finfo(dtype).eps)
+
+
+def difference_atol(fine: float, coarse: float, rounding: float, step: float) -> float:
+    """Absolute error of a central difference of a smooth function that is known to `rounding`.
+
+    `fine` and `coarse` are the differences with this step and twice of it. To leading order their errors are
+    step**2 / 6 of the third derivative and four times that, so that a third of their distance is the former; twice
+    of it covers the next order.
+    """
+    return 2 / 3 * abs(coarse - fine) + rounding / step

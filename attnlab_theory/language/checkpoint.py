@@ -84,7 +84,7 @@ def load_model(path: Path, *, kinds: Mapping[str, Kind] = KINDS) -> Saved:
     """
     header, arrays = _read(path)
     model = _filled(path, "model", _empty(path, header, kinds), arrays)
-    return Saved(model, _text(path, header, kinds), dict(header["about"]))
+    return Saved(model, _text(path, header, kinds, model.config), dict(header["about"]))
 
 
 def load_state(path: Path, training: Training, *, kinds: Mapping[str, Kind] = KINDS) -> tuple[State, Saved]:
@@ -100,7 +100,7 @@ def load_state(path: Path, training: Training, *, kinds: Mapping[str, Kind] = KI
         raise ValueError(f"{path} does not say how far its run has come, its header is damaged; train anew")
     model = _filled(path, "model", empty, arrays)
     state = State(model, _filled(path, "moments", moments, arrays), **progress)
-    return state, Saved(model, _text(path, header, kinds), about)
+    return state, Saved(model, _text(path, header, kinds, model.config), about)
 
 
 def _write(
@@ -189,14 +189,13 @@ def _filled(path: Path, part: str, empty: PyTree, arrays: Mapping[str, np.ndarra
     return jax.tree.unflatten(jax.tree.structure(empty), leaves)
 
 
-def _text(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Vocabulary:
+def _text(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind], config: Config) -> Vocabulary:
     try:
         text = vocabulary_from_json(header["text"], kinds[header["model"]].vocabularies)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    vocabulary = header["config"].get("vocabulary")
-    if len(text) != vocabulary:
-        raise ValueError(f"{path} has {len(text)} tokens for a vocabulary of {vocabulary}")
+    if len(text) != config.vocabulary:
+        raise ValueError(f"{path} has {len(text)} tokens for a vocabulary of {config.vocabulary}")
     return text
 
 

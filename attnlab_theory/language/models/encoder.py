@@ -1,0 +1,217 @@
+"""The encoder: every token of a row in the context of all others, in the layouts of BERT and RoBERTa.
+
+A row is filled up with padding, which a mask tells from tokens (True: a token). What stands in the padding, and how
+much of it there is, changes nothing.
+"""
+
+from typing import NamedTuple, assert_never
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab_theory import refuse
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.language.models.config import Gelu
+from attnlab_theory.language.models.encoder_config import EncoderConfig, Layout
+from attnlab_theory.language.models.layers import (
+    LayerNorm,
+    Linear,
+    dropout,
+    first_weights,
+    gelu,
+    keys_of,
+    rows_of,
+)
+from attnlab_theory.language.models.mixers import SoftmaxLayer
+from attnlab_theory.language.models.mixing import Parts, Shape
+from attnlab_theory.language.models.weighing import Place, weighted_means
+
+
+class LayerTrace(NamedTuple):
+    """What one layer makes of the rows of a batch; where padding stands, numbers without meaning."""
+
+    q: Float[Array, "b h t d"]
+    """Scores are q . k / sqrt(d)."""
+    k: Float[Array, "b h t d"]
+    v: Float[Array, "b h t d"]
+    weights: Float[Array, "b h t t"]
+    """How much of each token's value every token takes: rows sum to one, padding gets nothing."""
+    hidden: Float[Array, "b t c"]
+    """The layer's output."""
+
+
+class BidirectionalLayer(SoftmaxLayer):
+    """Softmax attention in which every token sees all tokens of its row."""
+
+    def __init__(self, key: PRNGKeyArray, shape: Shape):
+        super().__init__(key, shape, stacks=3)
+
+    def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
+        """The means of the values, head by head."""
+        scores = self._scores_of(parts, place, 0, parts.v.shape[2])
+        return weighted_means(scores, parts.v, place.mask, rate=self.shape.dropout, key=key)
+
+
+class EncoderLayer(eqx.Module):
+    """Mix, add and normalise; transform each token, add and normalise."""
+
+    mixing: BidirectionalLayer
+    ln_1: LayerNorm
+    into: Linear
+    back: Linear
+    ln_2: LayerNorm
+    rate: float = eqx.field(static=True)
+    gelu: Gelu = eqx.field(static=True)
+
+    def __init__(self, config: EncoderConfig, key: PRNGKeyArray):
+        mixing, into, back = jax.random.split(key, 3)
+        self.mixing = BidirectionalLayer(mixing, config.shape)
+        self.ln_1 = LayerNorm(config.width, epsilon=config.epsilon)
+        self.into = Linear(into, config.width, config.hidden_width)
+        self.back = Linear(back, config.hidden_width, config.width)
+        self.ln_2 = LayerNorm(config.width, epsilon=config.epsilon)
+        self.rate, self.gelu = config.dropout, config.gelu
+
+    def whole(self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None) -> Float[Array, "b t c"]:
+        """The next layer's tokens."""
+        weights, mixed, transformed = keys_of(key, 3)
+        more, _ = self.mixing.whole(x, where, weights)
+        return self._after(x, more, mixed, transformed)
+
+    def traced(self, x: Float[Array, "b t c"], where: Place) -> LayerTrace:
+        """The next layer's tokens, and what they come from."""
+        parts = self.mixing.parts(x, where.at)
+        more = self.mixing.merged(self.mixing.mixed(parts, where, None))
+        return LayerTrace(*parts, self.mixing.weights(x, where), self._after(x, more, None, None))
+
+    def _after(self, x: Array, more: Array, mixed: PRNGKeyArray | None, transformed: PRNGKeyArray | None) -> Array:
+        x = self.ln_1(x + dropout(mixed, more, self.rate))
+        inner = self.into(x)
+        inner = gelu(inner) if self.gelu == "exact" else jax.nn.gelu(inner)
+        return self.ln_2(x + dropout(transformed, self.back(inner), self.rate))
+
+
+class Encoder(eqx.Module):
+    """A post-LayerNorm transformer whose tokens all see each other."""
+
+    tokens: Float[Array, "n c"]
+    positions: Float[Array, "m c"]
+    types: Float[Array, "k c"]
+    ln: LayerNorm
+    blocks: tuple[EncoderLayer, ...]
+    config: EncoderConfig = eqx.field(static=True)
+
+    def __init__(self, config: EncoderConfig, *, key: PRNGKeyArray):
+        tokens, positions, types, *blocks = jax.random.split(key, 3 + config.layers)
+        self.tokens = first_weights(tokens, config.vocabulary, config.width)
+        self.positions = first_weights(positions, config.positions, config.width)
+        self.types = first_weights(types, config.types, config.width)
+        self.ln = LayerNorm(config.width, epsilon=config.epsilon)
+        self.blocks = tuple(EncoderLayer(config, key) for key in blocks)
+        self.config = config
+
+    def hidden(
+        self,
+        tokens: Int[Array, "b t"],
+        mask: Bool[Array, "b t"],
+        types: Int[Array, "b t"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> Float[Array, "b t c"]:
+        """The last layer's tokens.
+
+        Args:
+            tokens: of rows of one length, each at least 0 and less than the vocabulary; any number in the padding.
+            mask: True for a token, False for padding. A row may be nothing but padding.
+            types: of the segments that tokens belong to, from 0; None means 0 everywhere.
+            key: for dropout; None means none, as in evaluation.
+
+        Returns:
+            Numbers without meaning where padding stands. Traced tokens or types without a row in their table give
+            NaN.
+
+        Raises:
+            ValueError: if the rows are empty or longer than the block, shapes differ, or tokens or types are out of
+                range.
+        """
+        return self.through(self.embedded(tokens, mask, types), mask, key)
+
+    def embedded(
+        self, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"], types: Int[Array, "b t"] | None = None
+    ) -> Float[Array, "b t c"]:
+        """What the first layer reads; args, raises as `hidden`."""
+        self._refuse_unfit(tokens, mask, types)
+        # Whatever stands in the padding, from here on it is a token: no NaN that a weight of zero would not stop.
+        x = rows_of(self.tokens, jnp.where(mask, tokens, self.config.pad))
+        x = x + rows_of(self.positions, self._at(mask))
+        kinds = jnp.zeros_like(tokens) if types is None else jnp.where(mask, types, 0)
+        return self.ln(x + rows_of(self.types, kinds))
+
+    def through(
+        self, x: Float[Array, "b t c"], mask: Bool[Array, "b t"], key: PRNGKeyArray | None = None
+    ) -> Float[Array, "b t c"]:
+        """The last layer's tokens, from what the first one reads; with a key, after dropout of it."""
+        embedding, *layers = keys_of(key, 1 + len(self.blocks))
+        x, where = dropout(embedding, x, self.config.dropout), _place(mask)
+        for block, layer in zip(self.blocks, layers, strict=True):
+            x = block.whole(x, where, layer)
+        return x
+
+    def traced(
+        self, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"], types: Int[Array, "b t"] | None = None
+    ) -> tuple[LayerTrace, ...]:
+        """What every layer makes of the rows, without dropout; args, raises as `hidden`.
+
+        The last layer's `hidden` is that of `hidden`. Under `jit` what the caller does not use is not computed.
+        """
+        x, where = self.embedded(tokens, mask, types), _place(mask)
+        traces = []
+        for block in self.blocks:
+            traces.append(block.traced(x, where))
+            x = traces[-1].hidden
+        return tuple(traces)
+
+    def _at(self, mask: Array) -> Int[Array, "rows t"]:
+        """Positions, as the layout numbers them. transformers counts RoBERTa's where a token is not `pad`."""
+        match self.config.layout:
+            case Layout.BERT:
+                return jnp.arange(mask.shape[1])[None]
+            case Layout.ROBERTA:
+                return self.config.pad + jnp.where(mask, jnp.cumsum(mask, axis=1, dtype=jnp.int32), 0)
+            case _:
+                assert_never(self.config.layout)
+
+    def _refuse_unfit(self, tokens: Array, mask: Array, types: Array | None) -> None:
+        refuse.wrong_rank(2, tokens=tokens)
+        t = tokens.shape[1]
+        if not 1 <= t <= self.config.block:
+            raise ValueError(f"a row must have 1 to {self.config.block} places, the block of this encoder, not {t}")
+        if mask.shape != tokens.shape or mask.dtype != bool:
+            raise ValueError(
+                f"mask must have True or False for tokens of shape {tokens.shape}, not {mask.dtype} of {mask.shape}"
+            )
+        if types is not None and types.shape != tokens.shape:
+            raise ValueError(f"types must have the tokens' shape {tokens.shape}, not {types.shape}")
+        _refuse_outside("token", tokens, mask, self.config.vocabulary)
+        if types is not None:
+            _refuse_outside("type", types, mask, self.config.types)
+
+
+def _place(mask: Array) -> Place:
+    """Every token sees the tokens; in a row without any all see all, for a softmax over nothing would be NaN."""
+    b, t = mask.shape
+    seen = mask | ~jnp.any(mask, axis=1, keepdims=True)
+    return Place(jnp.arange(t)[None], jnp.broadcast_to(seen[:, None, :], (b, t, t)), counted=True, packed=False)
+
+
+def _refuse_outside(name: str, array: Array, mask: Array, end: int) -> None:
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise ValueError(f"{name}s must be whole numbers, not {array.dtype}")
+    if refuse.is_concrete(array) and refuse.is_concrete(mask):
+        host = np.asarray(array)
+        wrong = np.argwhere(((host < 0) | (host >= end)) & np.asarray(mask))
+        if wrong.size:
+            row, at = map(int, wrong[0])
+            raise ValueError(f"{name} {host[row, at]} at {at} of row {row} is out of range: 0 to {end - 1}")

@@ -1,0 +1,204 @@
+"""BERT's and RoBERTa's checkpoints as Hugging Face's transformers writes them."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab_theory.language.models import huggingface
+from attnlab_theory.language.models.config import Gelu
+from attnlab_theory.language.models.encoder import Encoder
+from attnlab_theory.language.models.encoder_config import EncoderConfig, Layout
+from attnlab_theory.language.models.layers import Linear
+
+OF_THE_MODEL = {
+    "embeddings.word_embeddings.weight": ".tokens",
+    "embeddings.position_embeddings.weight": ".positions",
+    "embeddings.token_type_embeddings.weight": ".types",
+    "embeddings.LayerNorm.weight": ".ln.weight",
+    "embeddings.LayerNorm.bias": ".ln.bias",
+}
+OF_A_LAYER = {
+    "attention.output.dense": "mixing.out",
+    "attention.output.LayerNorm": "ln_1",
+    "intermediate.dense": "into",
+    "output.dense": "back",
+    "output.LayerNorm": "ln_2",
+}
+"""Names there and here, each with a weight and a bias."""
+STACKED = tuple(f"attention.self.{part}" for part in ("query", "key", "value"))
+"""Three layers there, side by side in `mixing.inputs` here."""
+POOLER = "pooler.dense"
+
+OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+"""As the files that were converted from TensorFlow have them."""
+BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
+"""Counted numbers that old files carry along."""
+HEADS = ("cls.", "lm_head.")
+"""Of the pretraining's tasks, which is over: no part of the encoder, and left out."""
+
+REQUIRED = {
+    "position_embedding_type": ("absolute",),
+    "is_decoder": (False,),
+    "add_cross_attention": (False,),
+    "pruned_heads": ({},),
+}
+"""Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
+NUMBERS = ("layer_norm_eps", "hidden_dropout_prob", "attention_probs_dropout_prob")
+SIZES = {
+    "vocab_size": "vocabulary",
+    "type_vocab_size": "types",
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "hidden_size": "width",
+    "intermediate_size": "hidden",
+}
+GELUS: Mapping[str, Gelu] = {"gelu": "exact", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh"}
+
+
+class Pretrained(NamedTuple):
+    """What a checkpoint holds."""
+
+    encoder: Encoder
+    pooler: Linear | None
+    """What pretraining put on the first token, before a tanh; not every file has one."""
+
+
+def load_encoder(path: str | os.PathLike[str]) -> Pretrained:
+    """An encoder from a local safetensors file with the names of Hugging Face's transformers, and its config.json.
+
+    Args:
+        path: of the file, or of a folder that holds `model.safetensors`; `config.json` lies beside the file.
+
+    Returns:
+        The encoder in float32, with the file's dropout rates; it computes the same hidden states as transformers.
+
+    Raises:
+        ValueError: in one line, if a file is missing, truncated or of another kind, an array is unknown, missing or
+            of an unexpected shape, or the configuration asks for what this encoder does not have.
+
+    Source: Devlin et al. 2019; Liu et al. 2019; names as in transformers' `BertModel` and `RobertaModel`.
+    """
+    file = huggingface.weights_file(path)
+    beside = file.parent / "config.json"
+    layout = _layout(beside)
+    arrays = _arrays(file, prefix=f"{layout}.")
+    config = _config(beside, layout)
+    _refuse_strangers(file, arrays, config)
+    leaves = leaves_of(arrays, config)
+    empty = eqx.filter_eval_shape(lambda key: Encoder(config, key=key), jax.random.key(0))
+    flat, structure = jax.tree.flatten_with_path(empty)
+    weights = [jnp.asarray(leaves[jax.tree_util.keystr(at)], jnp.float32) for at, _ in flat]
+    return Pretrained(jax.tree.unflatten(structure, weights), _pooler(arrays, config))
+
+
+def _layout(file: Path) -> Layout:
+    kind = huggingface.json_object(file).get("model_type")
+    if kind not in list(Layout):
+        known = " or ".join(repr(str(layout)) for layout in Layout)
+        raise ValueError(f"{file}: model_type is {kind!r}, but only {known} can be loaded")
+    return Layout(kind)
+
+
+def _config(file: Path, layout: Layout) -> EncoderConfig:
+    said = huggingface.config_of(file, required=REQUIRED, numbers=NUMBERS, activation="hidden_act", gelus=GELUS)
+    for field in (*SIZES, "max_position_embeddings", "layer_norm_eps"):
+        if field not in said:
+            raise ValueError(f"{file} does not say {field}, which the arrays alone do not tell")
+    whole = {"pad_token_id": 1 if layout is Layout.ROBERTA else 0} | said
+    for field in (*SIZES, "max_position_embeddings", "pad_token_id"):
+        if type(whole[field]) is not int:
+            raise ValueError(f"{file}: {field} must be a whole number, not {whole[field]!r}")
+    rows, pad = whole["max_position_embeddings"], whole["pad_token_id"]
+    fields: dict[str, Any] = {here: said[there] for there, here in SIZES.items()}
+    try:
+        return EncoderConfig(
+            **fields,
+            block=rows - pad - 1 if layout is Layout.ROBERTA else rows,
+            layout=layout,
+            pad=pad,
+            dropout=said.get("hidden_dropout_prob", 0.1),
+            attention_dropout=said.get("attention_probs_dropout_prob", 0.1),
+            gelu=GELUS[said.get("hidden_act", "gelu")],
+            epsilon=said["layer_norm_eps"],
+        )
+    except ValueError as error:
+        raise ValueError(f"{file} describes no encoder: {error}") from None
+
+
+def _arrays(file: Path, *, prefix: str) -> dict[str, np.ndarray]:
+    """Arrays by name, without the prefix, counted positions and the heads of the pretraining."""
+    stored = huggingface.arrays_of(file, reader="load_encoder", prefix=prefix)
+    arrays: dict[str, np.ndarray] = {}
+    for old, array in stored.items():
+        if old in BUFFERS or old.startswith(HEADS):
+            continue
+        name = old
+        for ending, today in OLD_NAMES.items():
+            if old.endswith(ending):
+                name = old.removesuffix(ending) + today
+        if arrays.setdefault(name, array) is not array:
+            raise ValueError(f"{file} holds {name!r} twice, also as an old name: which one counts?")
+    return arrays
+
+
+def _refuse_strangers(file: Path, arrays: Mapping[str, np.ndarray], config: EncoderConfig) -> None:
+    """Refuse a file that holds an array that the encoder does not have, lacks one, or has one that does not fit."""
+    expected = _shapes(config)
+    pooler = {f"{POOLER}.weight": (config.width, config.width), f"{POOLER}.bias": (config.width,)}
+    if any(name in arrays for name in pooler):
+        expected |= pooler
+    for name in arrays:
+        if name not in expected:
+            raise ValueError(
+                f"{file} holds {name!r}, which a {config.layout} encoder of {config.layers} layers does not have: "
+                "is it another model's?"
+            )
+    huggingface.refuse_shapes(file, arrays, expected)
+    huggingface.refuse_no_numbers(file, arrays)
+
+
+def _shapes(config: EncoderConfig) -> dict[str, tuple[int, ...]]:
+    """Of all arrays but the pooler's, by name."""
+    c, hidden = config.width, config.hidden_width
+    shapes: dict[str, tuple[int, ...]] = dict(
+        zip(
+            OF_THE_MODEL,
+            ((config.vocabulary, c), (config.positions, c), (config.types, c), (c,), (c,)),
+            strict=True,
+        )
+    )
+    weights = {name: (c, c) for name in (*STACKED, "attention.output.dense")}
+    weights |= {"intermediate.dense": (hidden, c), "output.dense": (c, hidden)}
+    weights |= {"attention.output.LayerNorm": (c,), "output.LayerNorm": (c,)}
+    for number in range(config.layers):
+        for name, shape in weights.items():
+            shapes[f"encoder.layer.{number}.{name}.weight"] = shape
+            shapes[f"encoder.layer.{number}.{name}.bias"] = shape[:1]
+    return shapes
+
+
+def leaves_of(arrays: Mapping[str, np.ndarray], config: EncoderConfig) -> Mapping[str, np.ndarray]:
+    """Arrays by the paths of an encoder's leaves. transformers stores linear layers (out, in), we (in, out)."""
+    leaves = {ours: arrays[name] for name, ours in OF_THE_MODEL.items()}
+    for number in range(config.layers):
+        there, here = f"encoder.layer.{number}", f".blocks[{number}]"
+        for kind in ("weight", "bias"):
+            for name, ours in OF_A_LAYER.items():
+                leaves[f"{here}.{ours}.{kind}"] = arrays[f"{there}.{name}.{kind}"].T
+            stacked = np.concatenate([arrays[f"{there}.{name}.{kind}"] for name in STACKED])
+            leaves[f"{here}.mixing.inputs.{kind}"] = stacked.T
+    return leaves
+
+
+def _pooler(arrays: Mapping[str, np.ndarray], config: EncoderConfig) -> Linear | None:
+    if f"{POOLER}.weight" not in arrays:
+        return None
+    empty = eqx.filter_eval_shape(lambda key: Linear(key, config.width, config.width), jax.random.key(0))
+    weight, bias = (jnp.asarray(arrays[f"{POOLER}.{kind}"].T, jnp.float32) for kind in ("weight", "bias"))
+    return eqx.tree_at(lambda layer: (layer.weight, layer.bias), empty, (weight, bias))
