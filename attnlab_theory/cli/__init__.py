@@ -22,6 +22,7 @@ from attnlab_theory.labs.captions.commands import Captions
 from attnlab_theory.labs.knowledge.commands import Knowledge
 from attnlab_theory.labs.mixers.commands import Mixers
 from attnlab_theory.labs.recurrent.commands import Recurrent
+from attnlab_theory.labs.reviews.commands import Reviews
 from attnlab_theory.options import parsed_in_one_line
 
 
@@ -47,6 +48,7 @@ COMMANDS = {
     "captions": Captions,
     "mixers": Mixers,
     "recurrent": Recurrent,
+    "reviews": Reviews,
     "doctor": Doctor,
 }
 
