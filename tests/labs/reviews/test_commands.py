@@ -95,6 +95,14 @@ def test_a_head_on_frozen_features_keeps_the_encoder_and_is_no_worse_than_none(f
     assert accuracy(found, reviews) >= 0.8
 
 
+def test_a_frozen_encoder_is_written_with_its_head(capsys, folder, tmp_path):
+    options = [*data(folder), *SMALL, "--frozen", "--json"]
+    code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "head", *options)
+    told = json.loads(out)
+    _, evaluated, _ = run(capsys, "evaluate", tmp_path / "head", "--test", folder / "train", "--json")
+    assert (code, json.loads(evaluated)["accuracy"]) == (0, told["training accuracy"])
+
+
 TINY = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64", "--seeds", "1", "--trials", "0"]
 
 

@@ -1,6 +1,8 @@
 """attnlab reviews train: one classifier, from first weights or on a pretrained encoder."""
 
 import dataclasses
+import json
+import time
 from typing import TYPE_CHECKING
 
 from attnlab_theory import files
@@ -11,6 +13,8 @@ from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.reviews.material import Material
+    from attnlab_theory.labs.reviews.starts import Start
     from attnlab_theory.labs.training import Told
     from attnlab_theory.language.checkpoint import Saved
 
@@ -50,6 +54,9 @@ class Train:
     order: OrderName = "shuffled"
     """The order of the reviews. shuffled: another in every epoch. file: as they come.
     by-label: all unfavourable ones first."""
+    frozen: bool = False
+    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
+    Optimizer, order and recipe are not looked at, but for the seed."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
@@ -64,9 +71,31 @@ class Train:
         reviews, start_on = beginning(preset, self.data)
         material = reviews(self.recipe.seed)
         start, recipe = start_on(material), self.recipe.of(preset.recipe)
+        if self.frozen:
+            return self._fit_head(material, start)
         variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order)
         run = training(material, lambda: start.first(recipe.seed), start.config, recipe, variant, start=start.about)
         return train_and_report(run, self.checkpoint, adding=_accuracies)
+
+    def _fit_head(self, material: "Material", start: "Start") -> int:
+        """Fit, write and tell what a logistic regression makes of the features."""
+        from attnlab_theory.labs.reviews.answered import accuracy
+        from attnlab_theory.labs.reviews.frozen import with_head
+        from attnlab_theory.labs.reviews.material import encoded
+        from attnlab_theory.language.checkpoint import save_model
+
+        path, began = self.checkpoint.writing_params_path, time.monotonic()
+        files.refuse_unwritable(path)
+        block = start.config.encoder.block
+        learned, asked = (encoded(each, material.text, block) for each in (material.train, material.validation))
+        model = with_head(start.first(self.recipe.seed), learned, asked)
+        accuracies = {"training accuracy": accuracy(model, learned), "validation accuracy": accuracy(model, asked)}
+        origin = {"stage": "frozen", "variant": "logistic", "seed": self.recipe.seed, "start": start.about}
+        save_model(path, model, material.text, {"origin": origin, "losses": [], "watched": [accuracies]})
+        told = {"origin": origin, **accuracies, "seconds": time.monotonic() - began}
+        said = ", ".join(f"{name} {number:.4f}" for name, number in accuracies.items())
+        print(json.dumps(told, indent=1) if self.checkpoint.json else f"{path} is written; {said}")
+        return 0
 
 
 def _accuracies(saved: "Saved") -> "Told":
