@@ -8,7 +8,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Float
 
-from attnlab_theory.labs.reviews.answered import ROWS, accuracy
+from attnlab_theory.labs.reviews.answered import ROWS
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled import LabelledBatch
@@ -41,10 +41,17 @@ def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Classifier
         raise ValueError(f"a head on frozen features needs the pooling mean, not {model.config.pooling}")
     x, labels = features(model, learned.rows), np.asarray(learned.rows.labels)
     shift, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
-    heads = [
-        _as_layer(model, *_fitted((x - shift) / scale, labels, strength), shift, scale) for strength in STRENGTHS
-    ]
-    return max(heads, key=lambda head: accuracy(head, asked))
+    other, answers = features(model, asked.rows), np.asarray(asked.rows.labels)
+
+    def whole(strength: float) -> tuple[Float[np.ndarray, " c"], float]:
+        """Weights and bias for features as they come."""
+        weights, bias = _fitted((x - shift) / scale, labels, strength)
+        return weights / scale, bias - float(weights @ (shift / scale))
+
+    def hits(head: tuple[Float[np.ndarray, " c"], float]) -> int:
+        return int(np.sum((other @ head[0] + head[1] > 0) == answers))
+
+    return _with_layer(model, *max(map(whole, STRENGTHS), key=hits))
 
 
 def _fitted(
@@ -64,13 +71,9 @@ def _fitted(
     return found.x[:-1], float(found.x[-1])
 
 
-def _as_layer(
-    model: Classifier, weights: np.ndarray, bias: float, shift: np.ndarray, scale: np.ndarray
-) -> Classifier:
-    """The last layer whose two logits differ by what the regression says of features as they come."""
-    whole = weights / scale
-    offset = bias - whole @ shift
-    layer = (np.stack([-whole, whole], axis=1) / 2, np.array([-offset, offset]) / 2)
+def _with_layer(model: Classifier, weights: Float[np.ndarray, " c"], bias: float) -> Classifier:
+    """The model whose two logits differ by what the regression says."""
+    layer = np.stack([-weights, weights], axis=1) / 2, np.array([-bias, bias]) / 2
     parts = tuple(jnp.asarray(part, jnp.float32) for part in layer)
     changed: Any = eqx.tree_at(lambda m: (m.out.weight, m.out.bias), model, parts)
     return changed
