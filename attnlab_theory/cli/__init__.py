@@ -23,6 +23,7 @@ from attnlab_theory.labs.heads.commands import Heads
 from attnlab_theory.labs.knowledge.commands import Knowledge
 from attnlab_theory.labs.mixers.commands import Mixers
 from attnlab_theory.labs.recurrent.commands import Recurrent
+from attnlab_theory.labs.reviews.commands import Reviews
 from attnlab_theory.options import parsed_in_one_line
 
 
@@ -49,6 +50,7 @@ COMMANDS = {
     "mixers": Mixers,
     "recurrent": Recurrent,
     "heads": Heads,
+    "reviews": Reviews,
     "doctor": Doctor,
 }
 

@@ -14,11 +14,12 @@ from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
 from attnlab_theory.language.checkpoint import fingerprint
 from attnlab_theory.language.models.model import KINDS, Config, Kind, Model
+from attnlab_theory.language.optimizers import AdamW, Optimizer
 from attnlab_theory.language.runs import Run
 from attnlab_theory.language.schedules import Constant
-from attnlab_theory.language.train import Optimizer, Training
+from attnlab_theory.language.train import Training
 
-ADAM = Optimizer(betas=(0.9, 0.999), decay=0.0, clip=math.inf)
+ADAM = AdamW(betas=(0.9, 0.999), decay=0.0, clip=math.inf)
 """torch's Adam, without weight decay and without clipping, as in homework ann-hw3."""
 
 

@@ -11,7 +11,7 @@ MicroBatches = Literal["sorted", "packed"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One stage of training, with the optimizer of `language.train.Optimizer`."""
+    """One stage of training, with one of `language.optimizers`."""
 
     epochs: int
     """Passes over the data."""

@@ -6,7 +6,7 @@ import itertools
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,16 +66,17 @@ def train_and_report(
     return 0
 
 
-def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | None:
-    """Train to the end, showing on standard error how far it has come.
+def train(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int | None = None) -> float | None:
+    """Train to the end, or so far, showing on standard error how far it has come.
 
     Args:
         run: what is trained; its origin names a stage and a variant.
         checkpoints: the file for the model, and when a checkpoint is written.
         told: what the progress line adds to stage and variant.
+        until: the number of a step behind which the run is left with its checkpoint, for another call to resume.
 
     Returns:
-        Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
+        Seconds that it took, 0 if it had come so far before; None if Ctrl-C has stopped it.
 
     Raises:
         ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
@@ -89,7 +90,9 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | No
     files.refuse_unwritable(path)
     with files.held(path):
         begin = standing(run, path, resume=checkpoints.resume)
-        if begin is None:
+        end = run.steps if until is None else min(until, run.steps)
+        # Behind the last step of a run whose file is not whole the model is still to be written.
+        if begin is None or end <= begin.state.step < run.steps:
             return 0.0
         before = time.monotonic()
         name = f"{run.origin['stage']} {run.origin['variant']}{told}"
@@ -97,7 +100,7 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | No
             progress.say(_beginning(run, begin))
             for note in run.notes:
                 progress.say(note)
-            stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress)
+            stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, end)
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
                 progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
@@ -105,8 +108,8 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "") -> float | No
         return time.monotonic() - before
 
 
-def _steps(run: "Run", checkpoints: Checkpoints, begin: "Standing", progress: Progress) -> int | None:
-    """Take all steps, or stop after the one in which Ctrl-C is pressed: its number, or None."""
+def _steps(run: "Run", checkpoints: Checkpoints, begin: "Standing", progress: Progress, end: int) -> int | None:
+    """Take all steps up to the end, or stop after the one in which Ctrl-C is pressed: its number, or None."""
     from attnlab_theory.language.runs import checkpointed
 
     steps = checkpointed(run, checkpoints.writing_params_path, begin, save_every=checkpoints.save_every)
@@ -115,23 +118,35 @@ def _steps(run: "Run", checkpoints: Checkpoints, begin: "Standing", progress: Pr
             progress.advance(metrics)
             if interrupts and metrics.step < run.steps:
                 return metrics.step
+            if metrics.step == end < run.steps:
+                return None
     # Behind the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
     return run.steps if interrupts else None
 
 
 def _telling(run: "Run", begin: "Standing", progress: Progress) -> "Run":
-    """The run, which shows every validation loss."""
-    validation = run.validation
-    if validation is None:
-        return run
-    epochs = itertools.count(len(begin.validated) + 1)
+    """The run, which shows what is measured after every epoch."""
+    validation, watched = run.validation, run.watched
+    if watched is not None:
+        past = itertools.count(len(begin.watched) + 1)
 
-    def told(model: Any) -> float:
-        loss = validation(model)
-        progress.say(f"epoch {next(epochs)} of at most {run.training.epochs}: validation loss {loss:.4f}")
-        return loss
+        def shown(model: Any) -> Mapping[str, float]:
+            numbers = watched(model)
+            said = ", ".join(f"{name} {number:.4f}" for name, number in numbers.items())
+            progress.say(f"epoch {next(past)} of {run.training.epochs}: {said}")
+            return numbers
 
-    return dataclasses.replace(run, validation=told)
+        run = dataclasses.replace(run, watched=shown)
+    if validation is not None:
+        epochs = itertools.count(len(begin.validated) + 1)
+
+        def told(model: Any) -> float:
+            loss = validation(model)
+            progress.say(f"epoch {next(epochs)} of at most {run.training.epochs}: validation loss {loss:.4f}")
+            return loss
+
+        run = dataclasses.replace(run, validation=told)
+    return run
 
 
 @contextlib.contextmanager

@@ -48,9 +48,11 @@ class Run:
     """
     notes: tuple[str, ...] = ()
     """What whoever trains should know of the data. Nothing follows from them."""
+    watched: Callable[[Any], Mapping[str, float]] | None = None
+    """Numbers of a model that are measured after every epoch and kept; nothing follows from them."""
 
     def __post_init__(self) -> None:
-        if self.validation is not None and self.steps % self.training.epochs:
+        if (self.validation or self.watched) and self.steps % self.training.epochs:
             raise ValueError(
                 f"{self.steps} steps are not equally many in each of {self.training.epochs} epochs: train without "
                 "validation"
@@ -61,9 +63,15 @@ class Run:
         """What two runs must agree on to come to the same parameters."""
         return {**self.origin, "config": self.config.as_json(), "text": self.text.as_json()}
 
-    def about(self, losses: Sequence[float], validated: Sequence[float] = ()) -> dict[str, Any]:
+    def about(
+        self,
+        losses: Sequence[float],
+        validated: Sequence[float] = (),
+        watched: Sequence[Mapping[str, float]] = (),
+    ) -> dict[str, Any]:
         """What its files say of it."""
-        measured = {} if self.validation is None else {"validated": list(validated)}
+        measured: dict[str, Any] = {} if self.validation is None else {"validated": list(validated)}
+        measured |= {} if self.watched is None else {"watched": list(watched)}
         return {"origin": self.origin, "losses": list(losses), **measured}
 
     def ends_epoch(self, step: int) -> bool:
@@ -79,6 +87,8 @@ class Standing(NamedTuple):
     """Of every step so far."""
     validated: tuple[float, ...] = ()
     """The validation loss after every epoch so far, if it is measured."""
+    watched: tuple[Mapping[str, float], ...] = ()
+    """What was watched after every epoch so far, if anything is."""
 
 
 def partial_path(path: Path) -> Path:
@@ -130,7 +140,7 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
         validated = tuple(saved.about.get("validated", ()))
         if validated and not best_path(path).exists():
             raise ValueError(f"{best_path(path)}, the best model of the run so far, is missing: train anew")
-        return Standing(state, tuple(saved.about["losses"]), validated)
+        return Standing(state, tuple(saved.about["losses"]), validated, tuple(saved.about.get("watched", ())))
     if path.exists():
         saved = load_model(path, kinds=run.kinds)
         _refuse_other_run(path, run, saved.model.config, saved.text, saved.about)
@@ -158,13 +168,14 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
         Diverged: as `train`; the last checkpoint whose parameters gave a loss is kept, and named.
         OSError: if a file cannot be written.
     """
-    partial, losses, validated = partial_path(path), list(begin.losses), list(begin.validated)
+    partial, losses = partial_path(path), list(begin.losses)
+    validated, watched = list(begin.validated), list(begin.watched)
     saved_step, saved_at = begin.state.step, time.monotonic()
     state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=meshes.of_this_process())
     due: State | None = None
 
     def save(state: State) -> None:
-        save_state(partial, state, run.text, run.about(losses, validated), kinds=run.kinds)
+        save_state(partial, state, run.text, run.about(losses, validated, watched), kinds=run.kinds)
 
     try:
         try:
@@ -173,10 +184,12 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
                     save(due)
                     saved_step, saved_at, due = due.step, time.monotonic(), None
                 losses.append(metrics.loss)
+                if run.watched is not None and run.ends_epoch(metrics.step):
+                    watched.append(run.watched(state.model))
                 if run.validation is not None and run.ends_epoch(metrics.step):
                     validated.append(_validated(run.validation, state.model, metrics))
                     if not _worse(validated):
-                        about = run.about(losses, validated)
+                        about = run.about(losses, validated, watched)
                         save_model(best_path(path), state.model, run.text, about, kinds=run.kinds)
                 if time.monotonic() - saved_at >= save_every:
                     due = _copied(state)
@@ -192,7 +205,7 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
         kept = f"{partial} keeps the parameters after step {saved_step}, for --reading_params_path"
         raise Diverged(f"{error}; {kept if partial.exists() else 'no checkpoint was written before it'}") from None
     model = state.model if run.validation is None else load_model(best_path(path), kinds=run.kinds).model
-    save_model(path, model, run.text, run.about(losses, validated), kinds=run.kinds)
+    save_model(path, model, run.text, run.about(losses, validated, watched), kinds=run.kinds)
     for spare in (partial, best_path(path)):
         spare.unlink(missing_ok=True)
 

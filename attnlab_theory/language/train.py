@@ -26,6 +26,7 @@ from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language import meshes
 from attnlab_theory.language.models.model import Examples, Model
+from attnlab_theory.language.optimizers import AdamW, Optimizer
 from attnlab_theory.language.precision import Precision
 from attnlab_theory.language.schedules import Schedule
 from attnlab_theory.seeds import key_for
@@ -41,47 +42,12 @@ Split = Callable[[Any], Sequence[Any]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Optimizer:
-    """AdamW with clipped gradients; the homework's numbers by default.
-
-    Raises:
-        ValueError: naming a number that makes no optimizer.
-
-    Source: Loshchilov and Hutter 2019; Stanford CS224n, assignment 5, `TrainerConfig`.
-    """
-
-    betas: tuple[float, float] = (0.9, 0.95)
-    epsilon: float = 1e-8
-    decay: float = 0.1
-    """Of all parameters but biases (`Model.decayed`), times the learning rate."""
-    clip: float = 1.0
-    """Longest gradient, over all parameters; infinite: any length."""
-
-    def __post_init__(self) -> None:
-        refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
-        for beta in self.betas:
-            if not 0 <= beta < 1:
-                raise ValueError(f"betas must be at least 0 and less than 1, not {self.betas}")
-        if not self.decay >= 0:
-            raise ValueError(f"decay must not be negative, but is {self.decay}")
-
-    def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps of unit learning rate, uphill."""
-        steps = [optax.scale_by_adam(*self.betas, eps=self.epsilon)]
-        if math.isfinite(self.clip):
-            steps.insert(0, optax.clip_by_global_norm(self.clip))
-        if self.decay:
-            steps.append(optax.add_decayed_weights(self.decay, mask=model.decayed()))
-        return optax.chain(*steps)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Training:
     """How a model is trained."""
 
     schedule: Schedule
     epochs: int
-    optimizer: Optimizer = dataclasses.field(default_factory=Optimizer)
+    optimizer: Optimizer = dataclasses.field(default_factory=AdamW)
     split: Split = lambda batch: (batch,)
     """Into micro-batches; `functools.partial(by_length, rows=8)` reads little PAD."""
     seed: int = 0

@@ -101,6 +101,28 @@ def test_a_validation_loss_that_is_no_number_ends_the_run(tmp_path):
         finish(run_of(Script(math.nan)), tmp_path / "nan", resume=False)
 
 
+def watching(epochs=3):
+    """A run that keeps the sum of its parameters after every epoch."""
+    run = run_of(None, epochs=epochs)
+    return dataclasses.replace(
+        run, watched=lambda model: {"sum": float(sum(x.sum() for x in jax.tree.leaves(model)))}
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6])
+def test_what_is_watched_is_kept_for_every_epoch_and_ends_nothing(tmp_path, steps):
+    finish(watching(), tmp_path / "whole", resume=False)
+    watched = load_model(tmp_path / "whole").about["watched"]
+    assert len({each["sum"] for each in watched}) == 3
+    stop_after(watching(), tmp_path / "closed", steps)
+    assert load_model(runs.partial_path(tmp_path / "closed")).about["watched"] == watched[: steps // 2]
+    finish(watching(), tmp_path / "closed", resume=True)
+    assert (tmp_path / "closed").read_bytes() == (tmp_path / "whole").read_bytes()
+    finish(run_of(None, epochs=3), tmp_path / "unwatched", resume=False)
+    assert np.array_equal(embedded(tmp_path / "whole"), embedded(tmp_path / "unwatched"))
+
+
 def test_epochs_of_unequal_length_are_refused():
-    with pytest.raises(ValueError, match="7 steps are not equally many in each of 5 epochs"):
-        dataclasses.replace(run_of(Script()), steps=7)
+    for run in (run_of(Script()), watching(epochs=5)):
+        with pytest.raises(ValueError, match="7 steps are not equally many in each of 5 epochs"):
+            dataclasses.replace(run, steps=7)

@@ -13,10 +13,11 @@ import pytest
 from attnlab_theory.language.checkpoint import load_model, save_model
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.model import Config, Examples, Kind, Model
+from attnlab_theory.language.optimizers import AdamW
 from attnlab_theory.language.runs import Run, checkpointed, standing
 from attnlab_theory.language.schedules import Cosine
 from attnlab_theory.language.text.vocabulary import VOCABULARIES
-from attnlab_theory.language.train import Optimizer, Training
+from attnlab_theory.language.train import Training
 
 WORDS = ("", "a", "cat", "sat")
 
@@ -125,7 +126,7 @@ def labelled(epoch: int) -> list[Any]:
 
 
 def run_of(kind: type, epochs) -> Run:
-    training = Training(schedule=Cosine(peak=0.02, steps=30, warmup=1), epochs=10, optimizer=Optimizer(decay=0.01))
+    training = Training(schedule=Cosine(peak=0.02, steps=30, warmup=1), epochs=10, optimizer=AdamW(decay=0.01))
     return Run(
         first=lambda: kind(SIZES, key=jax.random.key(0)),
         config=SIZES,

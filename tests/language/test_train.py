@@ -15,9 +15,10 @@ from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Rotary
+from attnlab_theory.language.optimizers import AdamW
 from attnlab_theory.language.schedules import Cosine
 from attnlab_theory.language.text.characters import PAD_ID
-from attnlab_theory.language.train import LONGEST, Diverged, Optimizer, Training, started, train
+from attnlab_theory.language.train import LONGEST, Diverged, Training, started, train
 from tests.language.models import BLOCK, VOCABULARY, compiled, config, stirred
 
 DRY = {"embedding_dropout": 0.0, "residual_dropout": 0.0, "attention_dropout": 0.0}
@@ -92,7 +93,7 @@ def test_the_loss_of_a_step_is_the_mean_over_targets_and_not_over_pad():
 
 
 def test_updates_are_adamw_with_clipped_gradients():
-    optimizer = Optimizer(betas=(0.8, 0.9), epsilon=1e-6, decay=0.3, clip=0.7)
+    optimizer = AdamW(betas=(0.8, 0.9), epsilon=1e-6, decay=0.3, clip=0.7)
     training = Training(schedule=SCHEDULE, epochs=1, optimizer=optimizer)
     loss = compiled(jax.value_and_grad(lambda model, batch: model.summed_loss(batch) / batch.y.size))
     held, moments = DRY_MODEL, [(0.0, 0.0)] * len(jax.tree.leaves(DRY_MODEL))
@@ -213,9 +214,9 @@ def test_a_mesh_of_one_device_changes_nothing():
     [
         (lambda: Training(schedule=SCHEDULE, epochs=0), "epochs"),
         (lambda: dataclasses.replace(PLAIN, precision="float16"), "precision .* 'float16'"),
-        (lambda: Optimizer(clip=0.0), "clip"),
-        (lambda: Optimizer(betas=(0.9, 1.0)), "betas"),
-        (lambda: Optimizer(decay=float("nan")), "decay .* nan"),
+        (lambda: AdamW(clip=0.0), "clip"),
+        (lambda: AdamW(betas=(0.9, 1.0)), "betas"),
+        (lambda: AdamW(decay=float("nan")), "decay .* nan"),
     ],
 )
 def test_what_makes_no_training_is_refused(wrong, said):

@@ -1,0 +1,76 @@
+"""attnlab reviews batch: what a tokenizer's arguments do, on real reviews."""
+
+import dataclasses
+import json
+from typing import Any
+
+from attnlab_theory.labs.reviews.commands.data import Data
+from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
+
+SHOWN = 24
+"""Numbers of a row that are printed."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ShowBatch:
+    """Show the first batch of the training reviews, and what padding and truncation do to all of them."""
+
+    preset: PresetName = "tiny"
+    """Whose tokens are shown. tiny: the words of the training reviews. minilm: parts of words."""
+    data: Data = dataclasses.field(default_factory=Data)
+    batch_size: int = 64
+    """Reviews of a batch."""
+    max_length: int = 512
+    """Places in the longest row, both marks among them. Longer reviews are cut, and counted."""
+    seed: int = 0
+    """Of reviews that are drawn."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Make the batches and print."""
+        from attnlab_theory.labs.reviews import batches
+        from attnlab_theory.labs.reviews.commands.starting import beginning
+        from attnlab_theory.labs.reviews.material import encoded
+
+        material = beginning(PRESETS[self.preset], self.data)[0](self.seed)
+        told = batches.first_batch(material.train, material.text, size=self.batch_size, block=self.max_length)
+        every = encoded(material.train, material.text, self.max_length)
+        told |= {
+            "sizes": {name: len(getattr(material, name)) for name in ("train", "validation", "test")},
+            "max_length": self.max_length,
+            "cut_of_all": every.cut,
+            "padding": [
+                {**vars(way), "wasted": way.wasted}
+                for way in batches.ways(every, size=self.batch_size, block=self.max_length)
+            ],
+        }
+        print(json.dumps(told, indent=1, ensure_ascii=False) if self.json else _page(told))
+        return 0
+
+
+def _page(told: dict[str, Any]) -> str:
+    sizes, shortest = told["sizes"], told["shortest"]
+    lines = [
+        "reviews: " + ", ".join(f"{size:,} for {name}" for name, size in sizes.items()),
+        "",
+        f"The first batch of {told['reviews']} reviews (return_tensors: arrays, not lists)",
+        *(f"  {name:15} {each['dtype']:6} {each['shape']}" for name, each in told["arrays"].items()),
+        "",
+        f"Its shortest review: {shortest['text']}",
+        f"  input_ids       {_row(shortest['input_ids'])}",
+        f"  attention_mask  {_row(shortest['attention_mask'])}",
+        f"  label           {shortest['label']}",
+        "",
+        f"truncation: {told['cut_of_all']} of {sizes['train']:,} reviews are longer than max_length "
+        f"{told['max_length']} and are cut",
+        "",
+        f"{'padding':28} {'places':>12} {'of them padding':>16} {'shapes':>7}",
+        *(f"{w['way']:28} {w['places']:>12,} {w['wasted']:>16.1%} {w['shapes']:>7}" for w in told["padding"]),
+    ]
+    return "\n".join(lines)
+
+
+def _row(numbers: list[int]) -> str:
+    said = " ".join(map(str, numbers[:SHOWN]))
+    return f"{said} … ({len(numbers)} in all)" if len(numbers) > SHOWN else said

@@ -1,0 +1,50 @@
+"""Options that say which reviews are read."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.reviews.material import Material, Sizes
+    from attnlab_theory.language.text.vocabulary import OfSentences
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Data:
+    """Files of reviews, a line LABEL text for each. Without files, reviews are drawn from the embedded grammar."""
+
+    train: Path | None = None
+    """Reviews to learn."""
+    validation: Path | None = None
+    """Reviews that choose between models."""
+    test: Path | None = None
+    """Reviews to ask at the end."""
+    least: int = 3
+    """Words that the training file holds less often are read as <UNK>. A pretrained model has its own words."""
+
+    def material(self, seed: int, text: "OfSentences | None" = None, sizes: "Sizes | None" = None) -> "Material":
+        """The reviews: of the files, or drawn from the grammar by the seed.
+
+        Args:
+            seed: of what is drawn.
+            text: the vocabulary of a pretrained model; None: words.
+            sizes: how many are drawn.
+
+        Raises:
+            ValueError: if some of the files are missing, or as `material.read`.
+        """
+        from attnlab_theory.labs.reviews.material import Sizes, generated, read
+
+        files = {"--train": self.train, "--validation": self.validation, "--test": self.test}
+        missing = [name for name, path in files.items() if path is None]
+        if self.train is None and self.validation is None and self.test is None:
+            drawn = generated(seed, Sizes() if sizes is None else sizes)
+            return drawn if text is None else dataclasses.replace(drawn, text=text)
+        if self.train is None or self.validation is None or self.test is None:
+            raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
+        return read(self.train, self.validation, self.test, text=text, least=self.least)
+
+    @property
+    def paths(self) -> tuple[Path | None, ...]:
+        """The files, which must not be written over."""
+        return self.train, self.validation, self.test

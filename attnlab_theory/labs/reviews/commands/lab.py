@@ -1,0 +1,172 @@
+"""attnlab reviews run: every optimizer, every order and a search, then what the models learned."""
+
+import dataclasses
+import functools
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab_theory import files
+from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.reviews.commands.data import Data
+from attnlab_theory.labs.reviews.commands.searching import Trainer, budget
+from attnlab_theory.labs.reviews.commands.training import Sizes
+from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
+from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
+from attnlab_theory.labs.reviews.trials import Halving, Trial
+from attnlab_theory.labs.training import train
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.reviews.lab import Lab
+    from attnlab_theory.labs.reviews.results import Results
+    from attnlab_theory.labs.reviews.searching import Outcome
+
+QUESTION = "What decides how often an encoder labels reviews right, and what does it look at?"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Adjustments(Sizes):
+    """Changes to the preset."""
+
+    epochs: int | None = None
+    """Passes over the training reviews."""
+    batch_size: int | None = None
+    """Reviews behind one step."""
+    train_reviews: int = 2000
+    """How many reviews are drawn for training, without files."""
+    test_reviews: int = 2000
+    """How many are drawn for test, without files."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunLab(WholeRun):
+    """Train every optimizer at the shared rate and at its own best, every order, and the trials of a search.
+
+    Then ask all models about test reviews, explain the first of them, judge and draw. Without files, reviews are
+    drawn from an embedded grammar, for which the accuracy of Bayes's rule is known exactly.
+    """
+
+    data: Data = dataclasses.field(default_factory=Data)
+    preset: PresetName = "tiny"
+    """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
+    optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
+    """Optimizers. Each is trained at the shared rate and at its own best one."""
+    orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
+    """Orders of the training reviews.
+    shuffled: another in every epoch. file: as they come. by-label: all unfavourable ones first."""
+    trials: int | None = None
+    """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
+    seeds: int = 3
+    """How many seeds to run. Reviews that are drawn, first weights and dropout follow from the seed."""
+    out: Path = Path("lab/reviews")
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+    training: Adjustments = dataclasses.field(default_factory=Adjustments)
+
+    def run(self) -> int:
+        """Train, ask, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        from attnlab_theory.labs.reviews import results
+        from attnlab_theory.report import record
+
+        began = time.monotonic()
+        preset = self._preset()
+        trials = self._trials(preset)
+        lab = self._lab(preset)
+        about = self._about(trials)
+        files.make_folder(self.out)
+        with files.held(self.out):
+            if not self.resume:
+                lab.refuse_left_over()
+            for stage in lab.stages():
+                told = f", seed {stage.run.training.seed}"
+                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
+                    return 130
+            outcomes = self._search(lab, trials)
+            if outcomes is None:
+                return 130
+            found = results.results(lab, outcomes, tell=_tell)
+            results.write(found, self.out)
+            about["seconds"] = round(time.monotonic() - began, 2)
+            files.write_text(self.out / results.ABOUT, record.to_text(about))
+        self._report(found, about)
+        return 0 if found.as_expected else 1
+
+    def _preset(self) -> Preset:
+        changed = self.training.of(PRESETS[self.preset])
+        recipe = changed.recipe
+        if self.training.epochs is not None:
+            recipe = dataclasses.replace(recipe, epochs=self.training.epochs)
+        if self.training.batch_size is not None:
+            recipe = dataclasses.replace(recipe, batch=self.training.batch_size)
+        return dataclasses.replace(changed, recipe=recipe)
+
+    def _trials(self, preset: Preset) -> tuple[Trial, ...]:
+        number = preset.trials if self.trials is None else self.trials
+        return preset.space.drawn(number, self.seed) if number else ()
+
+    def _lab(self, preset: Preset) -> "Lab":
+        from attnlab_theory.labs.reviews.commands.starting import beginning
+        from attnlab_theory.labs.reviews.lab import Lab
+        from attnlab_theory.labs.reviews.material import Sizes
+
+        sizes = Sizes(train=self.training.train_reviews, test=self.training.test_reviews)
+        reviews, start = beginning(preset, self.data, sizes)
+        reviews = functools.cache(reviews)
+        start(reviews(self.seed))  # Complains of bad input before anything is written.
+        given = self.data.train is not None
+        return Lab(
+            preset=preset,
+            seeds=self.every_seed(),
+            material=(lambda _: reviews(self.seed)) if given else reviews,
+            start=start,
+            folder=self.out / "models",
+            optimizers=self.optimizers,
+            orders=self.orders,
+        )
+
+    def _search(self, lab: "Lab", trials: tuple[Trial, ...]) -> "tuple[Outcome, ...] | None":
+        from attnlab_theory.labs.reviews.searching import search
+
+        if not trials:
+            return ()
+        halving = Halving(rungs=1)
+        _tell(budget(trials, halving))
+        trainer = Trainer(resume=self.resume, save_every=self.save_every)
+        return search(lab, trials, self.seed, trainer, halving)
+
+    def _about(self, trials: tuple[Trial, ...]) -> dict[str, Any]:
+        """What was run; asked for before anything is written, which may be a change to the checkout."""
+        from attnlab_theory.labs.reviews.measured import ERROR_RATE
+        from attnlab_theory.report import provenance
+
+        return {
+            "question": QUESTION,
+            "preset": self.preset,
+            "seed": self.seed,
+            "seeds": self.seeds,
+            "optimizers": list(self.optimizers),
+            "orders": list(self.orders),
+            "trials": len(trials),
+            **provenance.of_this_process(),
+            "error_rate": ERROR_RATE,
+        }
+
+    def _report(self, found: "Results", about: dict[str, Any]) -> None:
+        from attnlab_theory.report import record
+        from attnlab_theory.report.table import show, verdict_table
+
+        if self.json:
+            tables = {"findings": [record.as_json(f) for f in found.findings]}
+            tables["estimates"] = [estimate.as_json() for estimate in found.estimates]
+            print(record.to_text({**tables, "run": about}), end="")
+            return
+        show(found.table())
+        show(verdict_table(found.findings))
+        show(
+            f"\nFindings: {len(found.findings)}, of which each errs with probability at most "
+            f"{about['error_rate']:g}; {about['seconds']:.0f} s. Figures and data: {self.out}/"
+        )
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,143 @@
+"""attnlab reviews search: a random search over batch size, learning rate and epochs, with a declared budget."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab_theory import files
+from attnlab_theory.labs.reviews.commands.data import Data
+from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
+from attnlab_theory.labs.reviews.trials import Halving, Trial
+from attnlab_theory.labs.training import Checkpoints, train
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.reviews.lab import Lab, Stage
+    from attnlab_theory.labs.reviews.searching import Outcome
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Search:
+    """Train random trials, and say which is best, how good the best of n is, and how lucky the winner was.
+
+    The budget is told before anything is trained.
+    """
+
+    preset: PresetName = "tiny"
+    """Model, and the space that is searched. minilm: the homework's space."""
+    data: Data = dataclasses.field(default_factory=Data)
+    trials: int | None = None
+    """The budget: how many trials. By default 12, or the homework's 4 for minilm."""
+    rungs: int = 1
+    """Successive halving with so many rungs. With 1, every trial is trained to its end."""
+    seed: int = 0
+    """Of the trials, of reviews that are drawn, of first weights and dropout."""
+    out: Path = Path("lab/reviews.search")
+    """Folder for models, JSON and the figure. It is made if it does not exist."""
+    resume: bool = False
+    """Skip what is finished in the folder, and continue from the last checkpoint."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Search and write; 130 after Ctrl-C."""
+        from attnlab_theory.labs.reviews.searching import search
+
+        preset, halving = PRESETS[self.preset], Halving(rungs=self.rungs)
+        trials = preset.space.drawn(preset.trials if self.trials is None else self.trials, self.seed)
+        lab = self._lab()
+        print(budget(trials, halving), file=sys.stderr)
+        files.make_folder(self.out)
+        with files.held(self.out):
+            if not self.resume:
+                lab.refuse_left_over()
+            trainer = Trainer(resume=self.resume, save_every=self.save_every)
+            found = search(lab, trials, self.seed, trainer, halving)
+            if found is None:
+                return 130
+            told = self._told(found, trials, halving)
+        print(json.dumps(told, indent=1) if self.json else _page(told))
+        return 0
+
+    def _lab(self) -> "Lab":
+        from attnlab_theory.labs.reviews.commands.starting import beginning
+        from attnlab_theory.labs.reviews.lab import Lab
+
+        preset = PRESETS[self.preset]
+        reviews, start = beginning(preset, self.data)
+        first = reviews(self.seed)
+        return Lab(
+            preset=preset, seeds=(self.seed,), material=lambda _: first, start=start, folder=self.out / "models"
+        )
+
+    def _told(self, found: "tuple[Outcome, ...]", trials: tuple[Trial, ...], halving: Halving) -> dict[str, Any]:
+        """What is printed; written to the folder too."""
+        from attnlab_theory.labs.reviews import figures
+        from attnlab_theory.labs.reviews.measured import ERROR_RATE
+        from attnlab_theory.labs.reviews.searching import epochs_trained, winner, worth
+        from attnlab_theory.report import record, style
+
+        estimates = worth(found, ERROR_RATE)
+        told = {
+            "seed": self.seed,
+            "budget": {"trials": len(trials), "rungs": halving.rungs, "epochs": halving.epochs(trials)},
+            "epochs_trained": epochs_trained(found),
+            "winner": winner(found).as_json(),
+            "trials": [outcome.as_json() for outcome in found],
+            "estimates": [estimate.as_json() for estimate in estimates],
+        }
+        files.write_text(self.out / "search.json", record.to_text(told))
+        if any(estimate.quantity == "optimism" for estimate in estimates):
+            with files.replacing_all(self.out / "search", (".svg", ".png")) as written:
+                style.save(lambda: figures.searches(estimates), list(written.values()))
+        return told
+
+
+class Trainer:
+    """Trains the stages of a search, each from where it was left."""
+
+    def __init__(self, *, resume: bool, save_every: float) -> None:
+        self._resume, self._save_every = resume, save_every
+        self._begun: set[Path] = set()
+
+    def __call__(self, stage: "Stage", until: int | None) -> bool:
+        """Train a stage; False if Ctrl-C has stopped it."""
+        # Without --resume a trial begins anew, but a later rung goes on with it.
+        resume = self._resume or stage.path in self._begun
+        self._begun.add(stage.path)
+        kept = Checkpoints(writing_params_path=stage.path, resume=resume, save_every=self._save_every)
+        return (
+            train(stage.run, kept, told=f", batches of {stage.run.origin['recipe']['batch']}", until=until)
+            is not None
+        )
+
+
+def budget(trials: tuple[Trial, ...], halving: Halving) -> str:
+    """What a search will spend at most."""
+    rungs = "" if halving.rungs == 1 else f" in {halving.rungs} rungs"
+    return f"budget: {len(trials)} trials{rungs}, at most {halving.epochs(trials)} epochs"
+
+
+def _page(told: dict[str, Any]) -> str:
+    best, spent = told["winner"], told["budget"]
+    lines = [
+        f"{'batch':>6} {'rate':>8} {'epochs':>7} {'trained':>8} {'validation':>11} {'test':>7}",
+        *(
+            f"{t['batch']:>6} {t['rate']:>8g} {t['epochs']:>7} {t['epochs_trained']:>8} {t['validation']:>11.4f} "
+            + (f"{t['test']:>7.4f}" if t["test"] is not None else f"{'–':>7}")
+            for t in told["trials"]
+        ),
+        f"best on validation: batch {best['batch']}, rate {best['rate']:g}, {best['epochs']} epochs: "
+        f"{best['validation']:.4f} on validation, {best['test']:.4f} on test",
+        f"trained {told['epochs_trained']} of {spent['epochs']} epochs that were declared",
+    ]
+    for name in ("best of n", "optimism"):
+        chosen = [e for e in told["estimates"] if e["quantity"] == name]
+        if chosen:
+            last = chosen[-1]
+            low, high = (f"{end:.4f}" for end in last["interval"])
+            lines.append(f"{name}, n = {last['setting']['n']}: {last['value']:.4f}, interval {low} to {high}")
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""attnlab reviews train: one classifier, from first weights or on a pretrained encoder."""
+
+import dataclasses
+import json
+import time
+from typing import TYPE_CHECKING
+
+from attnlab_theory import files
+from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
+from attnlab_theory.labs.reviews.commands.data import Data
+from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
+from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
+from attnlab_theory.labs.training import Checkpoints, train_and_report
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.reviews.material import Material
+    from attnlab_theory.labs.reviews.starts import Start
+    from attnlab_theory.labs.training import Told
+    from attnlab_theory.language.checkpoint import Saved
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes(ModelSizes):
+    """The size of a model with first weights. What is left out is the preset's."""
+
+    dropout: float | None = None
+    """Dropout rate."""
+
+    def of(self, preset: Preset) -> Preset:
+        """The preset with what was given.
+
+        Raises:
+            ValueError: if something was, and the preset's model is pretrained.
+        """
+        changed = self.given | given({"dropout": self.dropout})
+        if preset.model is None:
+            if changed:
+                raise ValueError(f"a pretrained model keeps its size: leave {', '.join(changed)} out")
+            return preset
+        return dataclasses.replace(preset, model=dataclasses.replace(preset.model, **changed))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation."""
+
+    checkpoint: Checkpoints
+    preset: PresetName = "tiny"
+    """Model and recipe. tiny: first weights, trained in seconds. minilm: a pretrained encoder of 22 million
+    parameters, with the extra pretrained."""
+    data: Data = dataclasses.field(default_factory=Data)
+    optimizer: OptimizerName = "adamw"
+    """From gradients to steps."""
+    order: OrderName = "shuffled"
+    """The order of the reviews. shuffled: another in every epoch. file: as they come.
+    by-label: all unfavourable ones first."""
+    frozen: bool = False
+    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
+    Optimizer, order and recipe are not looked at, but for the seed."""
+    recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
+    model: Sizes = dataclasses.field(default_factory=Sizes)
+
+    def run(self) -> int:
+        """Train and write."""
+        from attnlab_theory.labs.reviews.commands.starting import beginning
+        from attnlab_theory.labs.reviews.stages import training
+        from attnlab_theory.labs.reviews.variants import Variant
+
+        files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
+        preset = self.model.of(PRESETS[self.preset])
+        reviews, start_on = beginning(preset, self.data)
+        material = reviews(self.recipe.seed)
+        start, recipe = start_on(material), self.recipe.of(preset.recipe)
+        if self.frozen:
+            return self._fit_head(material, start)
+        variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order)
+        run = training(material, lambda: start.first(recipe.seed), start.config, recipe, variant, start=start.about)
+        return train_and_report(run, self.checkpoint, adding=_accuracies)
+
+    def _fit_head(self, material: "Material", start: "Start") -> int:
+        """Fit, write and tell what a logistic regression makes of the features."""
+        from attnlab_theory.labs.reviews.answered import accuracy
+        from attnlab_theory.labs.reviews.frozen import with_head
+        from attnlab_theory.labs.reviews.material import encoded
+        from attnlab_theory.language.checkpoint import save_model
+
+        path, began = self.checkpoint.writing_params_path, time.monotonic()
+        files.refuse_unwritable(path)
+        block = start.config.encoder.block
+        learned, asked = (encoded(each, material.text, block) for each in (material.train, material.validation))
+        model = with_head(start.first(self.recipe.seed), learned, asked)
+        accuracies = {"training accuracy": accuracy(model, learned), "validation accuracy": accuracy(model, asked)}
+        origin = {"stage": "frozen", "variant": "logistic", "seed": self.recipe.seed, "start": start.about}
+        save_model(path, model, material.text, {"origin": origin, "losses": [], "watched": [accuracies]})
+        told = {"origin": origin, **accuracies, "seconds": time.monotonic() - began}
+        said = ", ".join(f"{name} {number:.4f}" for name, number in accuracies.items())
+        print(json.dumps(told, indent=1) if self.checkpoint.json else f"{path} is written; {said}")
+        return 0
+
+
+def _accuracies(saved: "Saved") -> "Told":
+    from attnlab_theory.labs.reviews.lab import curve_of
+    from attnlab_theory.labs.training import Told
+
+    curve = curve_of(saved)
+    told = ", ".join(f"{name} {number:.4f}" for name, number in curve[-1].items())
+    return Told(f"after the last epoch: {told}", {"epochs": list(curve)})

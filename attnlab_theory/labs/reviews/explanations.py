@@ -1,0 +1,113 @@
+"""Which tokens of a review a classifier looks at: three answers to one question.
+
+Each gives every token of a review a score, the two marks apart. Scores of gradient and leave-one-out have a sign:
+positive ones speak for label 1. Rollout has none.
+"""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from attnlab_theory.labs.reviews.answered import ROWS, LogOdds
+from attnlab_theory.labs.reviews.material import Encoded, batch_of
+from attnlab_theory.language.corpora.buckets import in_buckets
+from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
+
+Ask = Callable[[LabelledBatch], LogOdds]
+"""The log-odds of label 1 for every row; all that leave-one-out needs to know of a model."""
+
+Scores = tuple[Float[np.ndarray, "_"], ...]
+"""For every review one number for each of its tokens, without marks."""
+
+
+def leave_one_out(ask: Ask, asked: Encoded, *, pad: int) -> Scores:
+    """By how much the log-odds fall if a token is deleted, and the rest closes up.
+
+    Args:
+        ask: of the model.
+        asked: reviews of at least one token.
+        pad: what fills up rows.
+    """
+    whole = ask(asked.rows)
+    rows, lengths = np.asarray(asked.rows.tokens), asked.lengths
+    without = [
+        np.delete(row[:length], place)
+        for row, length in zip(rows, lengths, strict=True)
+        for place in range(1, length - 1)
+    ]
+    left = ask(batch_of(without, pad))
+    ends = np.cumsum(lengths - 2)
+    return tuple(whole[i] - part for i, part in enumerate(np.split(left, ends[:-1])))
+
+
+def gradient_times_input(model: Classifier, asked: Encoded) -> Scores:
+    """The product of what the first layer reads of a token with the gradient of the log-odds there.
+
+    Raises:
+        ValueError: if the model does not pool by the mean.
+    """
+    if model.config.pooling is not Pooling.MEAN:
+        raise ValueError(f"gradients are taken through the pooling mean, not {model.config.pooling}")
+    return _by_review(asked, lambda batch: np.asarray(_gradients(model, batch)))
+
+
+def attention_rollout(model: Classifier, asked: Encoded) -> Scores:
+    """How much of each token's place the mean over the last layer's tokens takes, layer upon layer.
+
+    Source: Abnar and Zuidema 2020: weights averaged over heads, half of each layer passed by the skip connection.
+
+    Raises:
+        ValueError: if the model does not pool by the mean.
+    """
+    if model.config.pooling is not Pooling.MEAN:
+        raise ValueError(f"rollout begins with the mean over tokens, not with the pooling {model.config.pooling}")
+
+    def rolled(batch: LabelledBatch) -> np.ndarray:
+        weights = [np.asarray(layer, np.float64) for layer in _weights(model, batch)]
+        return rollout(weights, np.asarray(batch.mask))
+
+    return _by_review(asked, rolled)
+
+
+def rollout(weights: Sequence[Float[np.ndarray, "b h t t"]], mask: np.ndarray) -> Float[np.ndarray, "b t"]:
+    """From each layer's weights, first layer first, to the share of every token in the mean over all tokens."""
+    tokens = mask.astype(float)
+    shares = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1)
+    for layer in reversed(weights):
+        shares = 0.5 * shares + 0.5 * np.einsum("bt,bts->bs", shares, layer.mean(axis=1))
+    return shares
+
+
+def _by_review(asked: Encoded, scored: Callable[[LabelledBatch], np.ndarray]) -> Scores:
+    """The scores of every review, cut to its tokens."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(asked)
+    for bucket in in_buckets(asked.rows, rows=ROWS):
+        scores = np.asarray(scored(bucket.batch), np.float64)
+        for row, place in enumerate(bucket.rows):
+            found[place] = scores[row, 1 : asked.lengths[place] - 1]
+    return tuple(found)
+
+
+@eqx.filter_jit
+def _gradients(model: Classifier, batch: LabelledBatch) -> Float[Array, "b t"]:
+    mask = jnp.asarray(batch.mask)
+    x = model.encoder.embedded(jnp.asarray(batch.tokens), mask)
+
+    def summed(x: Array) -> Array:
+        pooled = mean_of_tokens(model.encoder.through(x, mask), mask)
+        logits = model.out(pooled[:, None])[:, 0]
+        return jnp.sum(logits[:, 1] - logits[:, 0])
+
+    return jnp.sum(x * jax.grad(summed)(x), axis=2)
+
+
+@eqx.filter_jit
+def _weights(model: Classifier, batch: LabelledBatch) -> tuple[Array, ...]:
+    return tuple(
+        trace.weights for trace in model.encoder.traced(jnp.asarray(batch.tokens), jnp.asarray(batch.mask))
+    )

@@ -1,0 +1,110 @@
+"""Whether explanations agree with each other, and whether what they point at is what decides.
+
+The test of faithfulness intervenes as no explanation does: it replaces tokens by one that says nothing, the mask or
+the unknown word. By how much the answer moves is compared with as many random tokens of the same review.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+import scipy.stats
+from jaxtyping import Bool, Float
+
+from attnlab_theory.labs.estimates import Estimate, Estimates, mean
+from attnlab_theory.labs.reviews.explanations import Ask, Scores
+from attnlab_theory.labs.reviews.material import Encoded
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.language.text.words import UNK_ID, Words
+from attnlab_theory.stats import bounded
+
+LEAST_TOKENS = 3
+"""A rank correlation of fewer says nothing."""
+
+SHARE = 0.2
+"""Of a review's tokens that are hidden, or kept."""
+
+WITHIN_ONE = bounded(-1.0, 1.0)
+"""Of correlations, and of differences of probabilities."""
+
+
+def agreement(one: Scores, other: Scores, error_rate: float, **setting: Any) -> Estimate:
+    """`rank correlation`: the mean over reviews of Spearman's correlation between the sizes of two scores.
+
+    Reviews of few tokens, or with scores that are all equal, have none; `left_out` counts them.
+
+    Raises:
+        ValueError: if no review has a correlation.
+    """
+    found = []
+    for x, y in zip(one, other, strict=True):
+        x, y = np.abs(x), np.abs(y)
+        if len(x) >= LEAST_TOKENS and np.ptp(x) > 0 and np.ptp(y) > 0:
+            found.append(float(np.corrcoef(scipy.stats.rankdata(x), scipy.stats.rankdata(y))[0, 1]))
+    if not found:
+        raise ValueError(f"none of {len(one)} reviews has {LEAST_TOKENS} tokens with different scores")
+    correlations = np.clip(found, -1, 1)  # rounding
+    left_out = len(one) - len(found)
+    return mean("rank correlation", correlations, WITHIN_ONE, error_rate, **setting, left_out=left_out)
+
+
+def faithfulness(
+    ask: Ask, asked: Encoded, scores: Scores, blank: int, error_rate: float, seed: int, **setting: Any
+) -> Estimates:
+    """`moved by hiding` and `held by keeping`: what the top tokens do to the answer, beside random ones.
+
+    `moved by hiding` is how far the probability of label 1 moves if the top tokens are blank, less how far it moves
+    if as many random tokens are. `held by keeping` is how far it moves if all but random tokens are blank, less how
+    far it moves if all but the top tokens are. Positive numbers say that the scores point at what decides.
+
+    Args:
+        ask: of the model.
+        asked: reviews of at least one token.
+        scores: of their tokens.
+        blank: the token that says nothing.
+        error_rate: of each interval.
+        seed: of the random tokens.
+        setting: of the estimates.
+    """
+    rng = np.random.default_rng(seed)
+    top, some = _chosen(asked, scores), _chosen(asked, tuple(rng.random(len(each)) for each in scores))
+    whole = scipy.special.expit(ask(asked.rows))
+
+    def moved(hidden: Bool[np.ndarray, "reviews t"]) -> Float[np.ndarray, " reviews"]:
+        """How far the probability moves if tokens are blank."""
+        tokens = np.where(hidden, np.int32(blank), np.asarray(asked.rows.tokens))
+        return np.abs(scipy.special.expit(ask(asked.rows._replace(tokens=tokens))) - whole)
+
+    words = _words(asked)
+    hiding, keeping = moved(top) - moved(some), moved(words & ~some) - moved(words & ~top)
+    return Estimates(
+        mean(quantity, draws, WITHIN_ONE, error_rate, **setting, share=SHARE)
+        for quantity, draws in (("moved by hiding", hiding), ("held by keeping", keeping))
+    )
+
+
+def blank_of(text: OfSentences) -> int:
+    """The token that says nothing: the mask of a pretrained vocabulary, or the unknown word.
+
+    Raises:
+        ValueError: if the vocabulary has neither.
+    """
+    found = UNK_ID if isinstance(text, Words) else getattr(text, "mask", None)
+    if not isinstance(found, int):
+        raise ValueError(f"a vocabulary of {text.as_json()['kind']} has no token that says nothing")
+    return found
+
+
+def _words(asked: Encoded) -> Bool[np.ndarray, "reviews t"]:
+    """Where tokens stand that are no marks."""
+    places = np.arange(np.asarray(asked.rows.tokens).shape[1])
+    return (places >= 1) & (places < asked.lengths[:, None] - 1)
+
+
+def _chosen(asked: Encoded, scores: Scores) -> Bool[np.ndarray, "reviews t"]:
+    """Of every review the share of tokens with the largest scores, at least one."""
+    found = np.zeros(np.asarray(asked.rows.tokens).shape, bool)
+    for row, each in enumerate(scores):
+        count = max(1, round(SHARE * len(each)))
+        found[row, 1 + np.argsort(-np.abs(each), kind="stable")[:count]] = True
+    return found

@@ -1,0 +1,107 @@
+"""Pictures of training and of what was learned. Imports matplotlib: import this module where one is drawn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from attnlab_theory.labs.drawing import bars, level
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.report import style
+
+
+def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
+    """Accuracy on training and validation after every epoch, of every seed of one variant."""
+    chosen = [row for row in rows if row["variant"] == base]
+    last = max(row["epoch"] for row in chosen)
+    ends = {
+        which: sum(row[which] for row in chosen if row["epoch"] == last) / len({row["seed"] for row in chosen})
+        for which in ("training accuracy", "validation accuracy")
+    }
+    said = ", ".join(f"{which.removesuffix(' accuracy')} {end:.1%}" for which, end in ends.items())
+    figure, (ax,) = style.panels(f"After {last} epochs: {said}", size=(6.4, 4.2))
+    for series, which in enumerate(ends):
+        for number, seed in enumerate(dict.fromkeys(row["seed"] for row in chosen)):
+            points = [(row["epoch"], row[which]) for row in chosen if row["seed"] == seed]
+            ax.plot(
+                *zip(*points, strict=True),
+                color=style.COLOURS[series],
+                linestyle=style.DASHES[series],
+                marker=style.MARKERS[series],
+                markerfacecolor="white",
+                linewidth=1.2,
+                label=which if number == 0 else None,
+            )
+    ax.set(xlabel="epoch", ylabel="accuracy")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(loc="lower right")
+    return figure
+
+
+def optimizers(estimates: Estimates) -> Figure:
+    """Test accuracy of every optimizer, at the rate that all share and at its own."""
+    found = [e for e in estimates.of("accuracy over seeds") if " at " in e.setting["part"]]
+    names = list(dict.fromkeys(e.setting["part"].partition(" ")[0] for e in found))
+    best = {n: next(e for e in found if e.setting["part"] == f"{n} at its best rate") for n in names}
+    said = ", ".join(f"{name} {each.value:.1%}" for name, each in best.items())
+    figure, (ax,) = style.panels(f"At its own best rate: {said}", size=(6.8, 4.2))
+    for series, rate in enumerate(("the shared rate", "its best rate")):
+        chosen = Estimates(e for n in names for e in found if e.setting["part"] == f"{n} at {rate}")
+        places = [place + 0.2 * series - 0.1 for place in range(len(chosen))]
+        bars(ax, chosen, places, series=series, label=f"at {rate}")
+    ax.set_xticks(range(len(names)), names)
+    ax.grid(visible=False, axis="x")
+    ax.set(ylabel="accuracy on test reviews", xlim=(-0.5, len(names) - 0.5))
+    figure.legend(loc="outside lower left", ncols=2, title=f"over seeds, {level(found[0])}", title_fontsize=8)
+    return figure
+
+
+def searches(estimates: Estimates) -> Figure:
+    """The best of n trials, and the winner's optimism, against n."""
+    best, lucky = estimates.of("best of n"), estimates.of("optimism")
+    title = (
+        f"The best of {best[-1].setting['n']} trials: {best[-1].value:.1%} on validation,\n"
+        f"of which luck {lucky[-1].value:+.2%}"
+    )
+    figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
+    for series, (ax, found, label) in enumerate(
+        zip(axes, (best, lucky), ("best validation accuracy", "winner's optimism"), strict=True)
+    ):
+        bars(ax, found, [e.setting["n"] for e in found], series=series, line=True)
+        ax.set(xlabel="trials of a search", ylabel=label)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes[1].axhline(0, color=style.INK, linewidth=0.8)
+    return figure
+
+
+def explanations(estimates: Estimates) -> Figure:
+    """How alike explanations are, and what hiding or keeping their top tokens does beyond random ones."""
+    alike = estimates.of("rank correlation")
+    moved, kept = estimates.of("moved by hiding"), estimates.of("held by keeping")
+    most = max(moved, key=lambda e: e.value)
+    title = f"Hiding the top tokens of {most.setting['explanation']} moves the answer furthest: by {most.value:.2f}"
+    figure, axes = style.panels(title, columns=2, size=(9.0, 4.2))
+    bars(axes[0], alike, range(len(alike)), series=0)
+    names = [e.setting["pair"].replace(", ", "\n") for e in alike]
+    axes[0].set_xticks(range(len(alike)), names, fontsize=8)
+    axes[0].set(ylabel="mean rank correlation", xlim=(-0.5, len(alike) - 0.5))
+    for series, (found, label) in enumerate(((moved, "top tokens hidden"), (kept, "only they kept"))):
+        bars(axes[1], found, [x + 0.2 * series - 0.1 for x in range(len(found))], series=series, label=label)
+    axes[1].set_xticks(range(len(moved)), [e.setting["explanation"] for e in moved], fontsize=8)
+    axes[1].axhline(0, color=style.INK, linewidth=0.8)
+    axes[1].set(ylabel="probability beyond random tokens", xlim=(-0.5, len(moved) - 0.5))
+    axes[1].legend(loc="best")
+    return figure
+
+
+def confidence(estimates: Estimates) -> Figure:
+    """Accuracy against confidence, group by group."""
+    found = estimates.of("accuracy by confidence")
+    (gap,) = estimates.of("confidence less accuracy")
+    way = "over" if gap.value > 0 else "under"
+    figure, (ax,) = style.panels(f"The model is {way}confident by {abs(gap.value):.1%}", size=(5.2, 4.4))
+    bars(ax, found, [e.setting["confidence"] for e in found], series=0)
+    ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8)
+    ax.set(xlabel="mean confidence of a group", ylabel="accuracy")
+    return figure

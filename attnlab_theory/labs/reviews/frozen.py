@@ -1,0 +1,85 @@
+"""The quick variant: a frozen encoder's features, and a logistic regression upon them."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy.optimize
+from jaxtyping import Array, Float
+
+from attnlab_theory.labs.reviews.answered import ROWS
+from attnlab_theory.labs.reviews.material import Encoded
+from attnlab_theory.language.corpora.buckets import in_buckets
+from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
+
+STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1)
+"""Of the penalty on squared weights, of which the best on validation is taken."""
+
+
+def features(model: Classifier, rows: LabelledBatch) -> Float[np.ndarray, "reviews c"]:
+    """The mean of the encoder's tokens, for every row, without dropout."""
+    found = np.zeros((len(rows.tokens), model.config.encoder.width))
+    for bucket in in_buckets(rows, rows=ROWS):
+        found[bucket.rows] = np.asarray(_features(model, bucket.batch))[: len(bucket.rows)]
+    return found
+
+
+def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Classifier:
+    """The model with the head of a logistic regression on its features; the encoder stays as it is.
+
+    Args:
+        model: with the mean as its pooling.
+        learned: what the regression is fitted to.
+        asked: what chooses its penalty.
+
+    Raises:
+        ValueError: if the model pools in another way, whose layer the regression would not see.
+    """
+    if model.config.pooling is not Pooling.MEAN:
+        raise ValueError(f"a head on frozen features needs the pooling mean, not {model.config.pooling}")
+    x, labels = features(model, learned.rows), np.asarray(learned.rows.labels)
+    shift, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
+    other, answers = features(model, asked.rows), np.asarray(asked.rows.labels)
+
+    def whole(strength: float) -> tuple[Float[np.ndarray, " c"], float]:
+        """Weights and bias for features as they come."""
+        weights, bias = _fitted((x - shift) / scale, labels, strength)
+        return weights / scale, bias - float(weights @ (shift / scale))
+
+    def hits(head: tuple[Float[np.ndarray, " c"], float]) -> int:
+        return int(np.sum((other @ head[0] + head[1] > 0) == answers))
+
+    return _with_layer(model, *max(map(whole, STRENGTHS), key=hits))
+
+
+def _fitted(
+    x: Float[np.ndarray, "reviews c"], labels: np.ndarray, strength: float
+) -> tuple[Float[np.ndarray, " c"], float]:
+    """Weights and bias of the logistic regression with this penalty."""
+    signs = 2.0 * labels - 1
+
+    def lost(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        weights, bias = parameters[:-1], parameters[-1]
+        margins = signs * (x @ weights + bias)
+        pull = -signs / (1 + np.exp(np.clip(margins, -500, 500))) / len(x)
+        value = np.mean(np.logaddexp(0, -margins)) + strength / 2 * weights @ weights
+        return float(value), np.append(x.T @ pull + strength * weights, pull.sum())
+
+    found = scipy.optimize.minimize(lost, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B")
+    return found.x[:-1], float(found.x[-1])
+
+
+def _with_layer(model: Classifier, weights: Float[np.ndarray, " c"], bias: float) -> Classifier:
+    """The model whose two logits differ by what the regression says."""
+    layer = np.stack([-weights, weights], axis=1) / 2, np.array([-bias, bias]) / 2
+    parts = tuple(jnp.asarray(part, jnp.float32) for part in layer)
+    changed: Any = eqx.tree_at(lambda m: (m.out.weight, m.out.bias), model, parts)
+    return changed
+
+
+@eqx.filter_jit
+def _features(model: Classifier, batch: LabelledBatch) -> Float[Array, "b c"]:
+    mask = jnp.asarray(batch.mask)
+    return mean_of_tokens(model.encoder.hidden(jnp.asarray(batch.tokens), mask), mask)

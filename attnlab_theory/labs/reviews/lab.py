@@ -1,0 +1,166 @@
+"""The whole lab: every optimizer at the shared rate and at its own best, every order, and a random search.
+
+`stages` says what is to be trained, one after the other; whoever iterates trains. What is finished under the folder
+need not be trained again: `language.runs` knows whether it is the same. Which rate is an optimizer's best is known
+only after the rates of the first seed are trained, so that stages must be trained as they come.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.reviews.material import Material
+from attnlab_theory.labs.reviews.presets import Preset
+from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
+from attnlab_theory.labs.reviews.stages import training
+from attnlab_theory.labs.reviews.starts import Start
+from attnlab_theory.labs.reviews.trials import Trial, best
+from attnlab_theory.labs.reviews.variants import Variant
+from attnlab_theory.language.checkpoint import Saved, load_model
+from attnlab_theory.language.runs import Run, refuse_left_over
+
+Curve = tuple[dict[str, float], ...]
+"""What was watched, epoch by epoch."""
+
+
+class Stage(NamedTuple):
+    """A run, and the file for its model."""
+
+    run: Run
+    path: Path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lab:
+    """Which models are trained on what, and where they are kept.
+
+    Raises:
+        ValueError: if there is no seed.
+    """
+
+    preset: Preset
+    seeds: tuple[int, ...]
+    material: Callable[[int], Material]
+    """The reviews of a seed."""
+    start: Callable[[Material], Start]
+    folder: Path
+    """The folder for the models."""
+    optimizers: tuple[OptimizerName, ...] = get_args(OptimizerName)
+    orders: tuple[OrderName, ...] = get_args(OrderName)
+
+    def __post_init__(self) -> None:
+        if not self.seeds or not self.optimizers:
+            raise ValueError("a run needs at least one seed and one optimizer")
+        for kind, names in (("optimizer", self.optimizers), ("order", self.orders)):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"{kind} {name} is named twice; once is enough")
+
+    @property
+    def base(self) -> Variant:
+        """What the others are compared with: AdamW at the recipe's rate, in another order in every epoch."""
+        return Variant(optimizer="adamw", rate=self.preset.recipe.rate)
+
+    def path(self, variant: Variant, seed: int) -> Path:
+        """The file of a trained model."""
+        return self.folder / f"seed-{seed}" / variant.name
+
+    def stages(self) -> Iterator[Stage]:
+        """All that is to be trained; each stage must be, before the next is asked for.
+
+        Raises:
+            ValueError: as `stages.training`.
+        """
+        first = self.seeds[0]
+        yield from self._stages(self._swept(), first)
+        for seed in self.seeds:
+            trained = self._swept() if seed == first else ()
+            yield from self._stages([each for each in self.variants() if each not in trained], seed)
+
+    def variants(self) -> tuple[Variant, ...]:
+        """All that every seed trains; the rates of the first seed must be trained.
+
+        Raises:
+            ValueError: if one of those models is missing.
+        """
+        shared = [Variant(optimizer=name, rate=self.preset.recipe.rate) for name in self.optimizers]
+        ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
+        return tuple(dict.fromkeys([self.base, *shared, *map(self.best, self.optimizers), *ordered]))
+
+    def best(self, optimizer: OptimizerName) -> Variant:
+        """The optimizer at the rate with the highest validation accuracy after the last epoch, for the first seed.
+
+        Raises:
+            ValueError: if one of the models is missing.
+        """
+        candidates = [each for each in self._swept() if each.optimizer == optimizer]
+        scores = [self.curve(each, self.seeds[0])[-1]["validation accuracy"] for each in candidates]
+        return candidates[best(scores, 1)[0]]
+
+    def curve(self, variant: Variant, seed: int) -> Curve:
+        """What was watched while a model was trained.
+
+        Raises:
+            ValueError: if it is missing.
+        """
+        return curve_of(load_model(self.path(variant, seed)))
+
+    def saved(self, variant: Variant, seed: int) -> Saved:
+        """A trained model.
+
+        Raises:
+            ValueError: if it is missing.
+        """
+        return load_model(self.path(variant, seed))
+
+    def refuse_left_over(self) -> None:
+        """Refuse to start anew where a stopped run has left a checkpoint.
+
+        Raises:
+            ValueError: naming the checkpoint.
+        """
+        for partial in sorted(self.folder.glob("*/*.partial")):
+            refuse_left_over(partial.with_suffix(""))
+
+    def _swept(self) -> tuple[Variant, ...]:
+        """Every optimizer at every rate of its sweep."""
+        return tuple(
+            Variant(optimizer=name, rate=rate) for name in self.optimizers for rate in self.preset.rates[name]
+        )
+
+    def _stages(self, variants: Sequence[Variant], seed: int) -> Iterator[Stage]:
+        material = self.material(seed)
+        start = self.start(material)
+        recipe = dataclasses.replace(self.preset.recipe, seed=seed)
+        self.path(self.base, seed).parent.mkdir(parents=True, exist_ok=True)
+        for variant in variants:
+            yield Stage(_run(material, start, recipe, variant), self.path(variant, seed))
+
+
+def trial_stage(lab: Lab, trial: Trial, seed: int) -> Stage:
+    """One trial of a random search, with AdamW.
+
+    Raises:
+        ValueError: as `stages.training`.
+    """
+    material = lab.material(seed)
+    recipe = dataclasses.replace(trial.of(lab.preset.recipe), seed=seed)
+    path = lab.folder / "search" / trial.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    variant = Variant(optimizer="adamw", rate=trial.rate)
+    return Stage(_run(material, lab.start(material), recipe, variant, stage="trial"), path)
+
+
+def curve_of(saved: Saved) -> Curve:
+    """What a file keeps of the epochs of its training."""
+    watched: Any = saved.about.get("watched", ())
+    return tuple(watched)
+
+
+def _run(material: Material, start: Start, recipe: Recipe, variant: Variant, *, stage: str = "train") -> Run:
+    def first() -> Any:
+        return start.first(recipe.seed)
+
+    return training(material, first, start.config, recipe, variant, start=start.about, stage=stage)

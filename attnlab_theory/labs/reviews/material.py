@@ -1,0 +1,140 @@
+"""The reviews of a run, from files or from the embedded grammar, and the rows of tokens that a model reads."""
+
+import dataclasses
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from attnlab_theory import refuse
+from attnlab_theory.labs.reviews.corpora import labelled_grammar
+from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar
+from attnlab_theory.labs.reviews.corpora.reading import Reviews, read_reviews
+from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.language.text.words import Words
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Material:
+    """What is learned, what chooses, and what is asked at the end."""
+
+    train: Reviews
+    validation: Reviews
+    test: Reviews
+    text: OfSentences
+    grammar: LabelledGrammar | None = None
+    """The languages that the reviews were drawn from, if they are known."""
+    source: str = "the embedded grammar"
+    """What a complaint calls it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How many reviews are drawn from the grammar."""
+
+    train: int = 2000
+    validation: int = 500
+    test: int = 2000
+
+    def __post_init__(self) -> None:
+        refuse.not_a_size(**vars(self))
+
+
+def generated(seed: int, sizes: Sizes) -> Material:
+    """Reviews of the embedded grammar.
+
+    Args:
+        seed: all reviews follow from it.
+        sizes: how many there are.
+    """
+    language = labelled_grammar.embedded()
+    rng = random.Random(f"reviews {seed}")
+
+    def drawn(number: int) -> Reviews:
+        pairs = [language.sample(rng) for _ in range(number)]
+        return Reviews(tuple(" ".join(words) for _, words in pairs), tuple(label for label, _ in pairs))
+
+    return Material(
+        train=drawn(sizes.train),
+        validation=drawn(sizes.validation),
+        test=drawn(sizes.test),
+        text=Words(tuple(sorted(language.words))),
+        grammar=language,
+    )
+
+
+def read(train: Path, validation: Path, test: Path, *, text: OfSentences | None = None, least: int = 3) -> Material:
+    """Reviews of three files, a line LABEL text for each.
+
+    Args:
+        train, validation, test: the files.
+        text: the vocabulary of a model that exists; None: the words of TRAIN.
+        least: words that TRAIN holds less often are read as <UNK>.
+
+    Raises:
+        ValueError: as `read_reviews`, or if all reviews of TRAIN have one label.
+    """
+    reviews = read_reviews(train)
+    if reviews.majority == 1:
+        raise ValueError(
+            f"all reviews of {train} have the label {reviews.labels[0]}: nothing can be learned from them"
+        )
+    return Material(
+        train=reviews,
+        validation=read_reviews(validation),
+        test=read_reviews(test),
+        text=Words.of((line.split() for line in reviews.texts), least=least) if text is None else text,
+        source=str(train),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """Reviews as rows of tokens, each between BOS and EOS."""
+
+    rows: LabelledBatch
+    lengths: Int[np.ndarray, " reviews"]
+    """Tokens of each review, both marks among them."""
+    cut: int
+    """Reviews that did not fit and lost their end; EOS stands behind what is left."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def encoded(reviews: Reviews, text: OfSentences, block: int) -> Encoded:
+    """Reviews as a model reads them.
+
+    Args:
+        reviews: at least one.
+        text: their vocabulary.
+        block: places in the longest row.
+
+    Raises:
+        ValueError: if the block has no room for a token between the marks, or a review has no token.
+    """
+    if not block > 2:
+        raise ValueError(
+            f"a row of {block} places has no room for a token between its two marks: take a longer block"
+        )
+    tokens, cut = [], 0
+    for number, line in enumerate(reviews.texts, start=1):
+        found = text.encode_text(line)
+        if not len(found):
+            raise ValueError(f"line {number} of {reviews.source} has no token; write a review on it")
+        cut += len(found) > block - 2
+        tokens.append(np.concatenate([[text.bos], found[: block - 2], [text.eos]]))
+    rows = batch_of(tokens, text.pad)._replace(labels=reviews.targets.astype(np.int32))
+    return Encoded(rows, np.array([len(row) for row in tokens]), cut)
+
+
+def batch_of(tokens: Sequence[np.ndarray], pad: int) -> LabelledBatch:
+    """Rows of tokens, padded to the longest, with the label 0 until another is known."""
+    lengths = np.array([len(row) for row in tokens])
+    shape = (len(tokens), int(lengths.max()))
+    rows, mask = np.full(shape, pad, np.int32), np.arange(shape[1]) < lengths[:, None]
+    rows[mask] = np.concatenate(tokens)
+    return LabelledBatch(rows, mask, np.zeros(len(rows), np.int32), np.ones(len(rows), np.float32))

@@ -1,0 +1,74 @@
+"""Training mode against evaluation mode, padding against none, gradients against none: each change alone."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.special
+
+from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.labs.reviews.answered import ROWS, log_odds, probabilities, right
+from attnlab_theory.labs.reviews.material import Encoded
+from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval
+
+
+def accuracy_lost_to_dropout(model: Any, asked: Encoded, seed: int) -> float:
+    """Accuracy in evaluation mode less that in training mode, of one model on the same reviews."""
+    labels = np.asarray(asked.rows.labels)
+    plain, dropped = (probabilities(model, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
+    return float(np.mean(right(plain, labels)) - np.mean(right(dropped, labels)))
+
+
+def moved_by_dropout(model: Any, asked: Encoded, seed: int) -> float:
+    """How far dropout alone moves the probability of a label, on average."""
+    plain, dropped = (log_odds(model, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
+    return float(np.mean(np.abs(scipy.special.expit(plain) - scipy.special.expit(dropped))))
+
+
+def moved_by_padding(model: Any, asked: Encoded, block: int, **setting: Any) -> Estimate:
+    """`moved by padding`: the furthest that log-odds move if every review is padded to the block.
+
+    Args:
+        model: any.
+        asked: the reviews.
+        block: places in the longest row.
+        setting: of the estimate.
+    """
+    tokens, mask, labels, weights = (np.asarray(part) for part in asked.rows)
+    more = ((0, 0), (0, block - tokens.shape[1]))
+    padded = LabelledBatch(np.pad(tokens, more), np.pad(mask, more), labels, weights)
+    there = [
+        np.asarray(model.logits(padded.take(slice(start, start + ROWS))), np.float64)
+        for start in range(0, len(tokens), ROWS)
+    ]
+    whole = np.concatenate(there)
+    furthest = float(np.max(np.abs(whole[:, 1] - whole[:, 0] - log_odds(model, asked.rows))))
+    return _counted("moved by padding", furthest, len(asked), "these very reviews are meant", **setting)
+
+
+def memory_of_gradients(model: Any, asked: Encoded, **setting: Any) -> Estimate:
+    """`memory of gradients`: bytes that a gradient needs for a while, over those of the loss alone."""
+    batch = asked.rows.take(slice(0, ROWS))
+
+    def loss(model: Any) -> jax.Array:
+        return model.summed_loss(batch)
+
+    plain, tracked = (_temporary(program, model) for program in (loss, jax.grad(loss)))
+    told = "counted: what the compiler sets aside for this program"
+    return _counted("memory of gradients", tracked / max(plain, 1), 1, told, **setting, rows=len(batch.tokens))
+
+
+def _temporary(program: Any, model: Any) -> int:
+    compiled = jax.jit(program).lower(model).compile()
+    found = compiled.memory_analysis()
+    assert found is not None, "every backend of XLA tells what its programs need"
+    return int(found.temp_size_in_bytes)
+
+
+def _counted(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
+    point = Interval.point(value)
+    return Estimate(
+        quantity=quantity, setting=setting, value=value, interval=point, draws=draws, bound=told, error_rate=0.0
+    )

@@ -1,0 +1,136 @@
+"""Everything that a run of the lab found, as files: findings, numbers, curves, predictions and figures."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from attnlab_theory import files
+from attnlab_theory.claims import Findings
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.reviews import findings, measured
+from attnlab_theory.labs.reviews.answered import Probabilities
+from attnlab_theory.labs.reviews.asked import Asked, ask, bayes
+from attnlab_theory.labs.reviews.lab import Lab
+from attnlab_theory.labs.reviews.searching import Outcome, worth
+from attnlab_theory.report import record
+
+ABOUT = "reviews.run.json"
+"""The file that says what was run. A folder with this file belongs to a run."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """What was found."""
+
+    estimates: Estimates
+    findings: Findings
+    curves: tuple[dict[str, Any], ...]
+    """Accuracies by variant, seed and epoch."""
+    outcomes: tuple[Outcome, ...]
+    """Of the trials of the search."""
+    answers: Mapping[int, Probabilities]
+    """By seed, the base model's probability of label 1 for every test review."""
+    base: str
+    """The name of the base variant."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(finding.as_expected for finding in self.findings)
+
+    def table(self) -> Table:
+        """Test accuracy of every part over seeds."""
+        shown = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("part", "variant", "accuracy", "interval over seeds"):
+            shown.add_column(column, justify="left" if column in ("part", "variant") else "right", no_wrap=True)
+        for each in self.estimates.of("accuracy over seeds"):
+            low, high = each.interval.low, each.interval.high
+            shown.add_row(
+                each.setting["part"], each.setting["variant"], f"{each.value:.4f}", f"{low:.4f} to {high:.4f}"
+            )
+        return shown
+
+
+def results(lab: Lab, outcomes: Sequence[Outcome], *, tell: Callable[[str], None] = lambda _: None) -> Results:
+    """Ask all models, measure, judge.
+
+    Args:
+        lab: whose models are trained.
+        outcomes: of the trials of a search; none if there was no search.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if a model is missing.
+    """
+    asked: list[Asked] = []
+    for seed in lab.seeds:
+        for variant in lab.variants():
+            tell(f"{variant.name}, seed {seed}: test reviews")
+            asked.append(ask(lab, variant, seed))
+    rules = [rule for seed in lab.seeds if (rule := bayes(lab.material(seed), seed))]
+    tell(f"{lab.base.name}, seed {lab.seeds[0]}: explanations")
+    found = Estimates(
+        [
+            *measured.measure(asked, measured.roles(lab)),
+            *measured.against_bayes(asked, rules, lab.base),
+            *measured.look_into(lab, asked),
+            *worth(outcomes, measured.ERROR_RATE),
+        ]
+    )
+    return Results(
+        estimates=found,
+        findings=findings.verdicts(found, lab.material(lab.seeds[0]).grammar),
+        curves=tuple(_curves(asked)),
+        outcomes=tuple(outcomes),
+        answers={each.seed: each.test for each in asked if each.variant == lab.base},
+        base=lab.base.name,
+    )
+
+
+def write(found: Results, folder: Path) -> None:
+    """Write tables and predictions and draw the figures, each file whole or not at all.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    tables = {
+        "reviews": [record.as_json(finding) for finding in found.findings],
+        "estimates": [estimate.as_json() for estimate in found.estimates],
+        "curves": list(found.curves),
+        "search": [outcome.as_json() for outcome in found.outcomes],
+    }
+    for name, rows in tables.items():
+        files.write_text(folder / f"{name}.json", record.to_text(rows))
+    for seed, answers in found.answers.items():
+        lines = "".join(f"{int(answer > 0.5)}\n" for answer in answers)
+        files.write_text(folder / f"test.{seed}.predictions", lines)
+    _draw(found, folder)
+
+
+def _draw(found: Results, folder: Path) -> None:
+    from attnlab_theory.labs.reviews import figures
+    from attnlab_theory.report import style
+
+    drawn = {
+        "curves": functools.partial(figures.curves, found.curves, found.base),
+        "optimizers": functools.partial(figures.optimizers, found.estimates),
+        "explanations": functools.partial(figures.explanations, found.estimates),
+        "confidence": functools.partial(figures.confidence, found.estimates),
+    }
+    if any(estimate.quantity == "optimism" for estimate in found.estimates):
+        drawn["search"] = functools.partial(figures.searches, found.estimates)
+    for name, figure in drawn.items():
+        with files.replacing_all(folder / name, (".svg", ".png")) as written:
+            style.save(figure, list(written.values()))
+
+
+def _curves(asked: Sequence[Asked]) -> list[dict[str, Any]]:
+    return [
+        {"variant": model.variant.name, "seed": model.seed, "epoch": epoch, **numbers}
+        for model in asked
+        for epoch, numbers in enumerate(model.curve, start=1)
+    ]

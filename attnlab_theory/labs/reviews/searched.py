@@ -1,0 +1,135 @@
+"""What a finished search says about searches: how good the best of n trials is, and how much of it is luck.
+
+Every subset of n of the N finished trials is a search that could have been run. The mean over all of them has a
+closed form, a U-statistic of degree n: unbiased for searches of n trials. Its interval comes from the jackknife, by
+Student's t, whose variance is on average no smaller than the true one. For n near N all searches are nearly the
+same, and no interval could tell what others would have found: n goes up to N/2.
+
+Source: Hoeffding 1948 for the U-statistic; Efron and Stein 1981 for the jackknife; Tang et al. 2020 against
+resampling with replacement, which underestimates the best of n.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+from jaxtyping import Float
+
+from attnlab_theory import refuse
+from attnlab_theory.labs.estimates import Estimate, Estimates, mean
+from attnlab_theory.stats import student
+
+OVER_TRIALS = student("jackknife pseudo-values of trials that are drawn independently")
+
+LEAST = 4
+"""Trials, for a search of two and its interval."""
+
+Trials = Float[np.ndarray, " trials"]
+
+
+def best_of(validation: Trials, n: int) -> float:
+    """The highest validation accuracy among n trials, on average over all subsets.
+
+    Raises:
+        ValueError: if there are fewer trials, or one is no number.
+    """
+    return float(_winning(validation, n) @ np.sort(validation)[::-1])
+
+
+def optimism(validation: Trials, test: Trials, n: int) -> float:
+    """By how much the winner's validation accuracy exceeds what a test says of it, because it won.
+
+    The winner's validation less test accuracy, on average over all subsets of n trials, less the mean of that
+    difference over all trials. The second term is what the two sets differ in difficulty.
+
+    Args:
+        validation, test: accuracies of the same trials.
+        n: trials of one search; the highest validation accuracy wins, and equal ones are as likely.
+
+    Raises:
+        ValueError: as `best_of`, or if the two are not as many.
+    """
+    if validation.shape != test.shape:
+        raise ValueError(
+            f"there are {len(validation)} validation and {len(test)} test accuracies of the same trials"
+        )
+    refuse.non_finite(test=test)
+    gaps = validation - test
+    return float(_winning(validation, n) @ _among_equals(validation, gaps) - np.mean(gaps))
+
+
+def expected_best(validation: Trials, n: int, error_rate: float) -> Estimate:
+    """`best of n`: the highest validation accuracy that a search of n trials finds, on average, with its interval.
+
+    Raises:
+        ValueError: if n is more than half of the trials, or as `best_of`.
+    """
+    _refuse_few(validation, n)
+    return _jackknifed("best of n", lambda chosen: best_of(validation[chosen], n), validation, error_rate, n=n)
+
+
+def expected_optimism(validation: Trials, test: Trials, n: int, error_rate: float) -> Estimate:
+    """`optimism` of a search of n trials, with its interval; args, raises as `optimism` and `expected_best`."""
+    _refuse_few(validation, n)
+    return _jackknifed(
+        "optimism", lambda chosen: optimism(validation[chosen], test[chosen], n), validation, error_rate, n=n
+    )
+
+
+def curves(validation: Trials, test: Trials, error_rate: float) -> Estimates:
+    """`best of n` and `optimism` for every n from 1 to half of the trials; a search of one has no optimism.
+
+    Raises:
+        ValueError: if there are fewer than `LEAST` trials, or as `best_of` and `optimism`.
+    """
+    _refuse_few(validation, 1)
+    sizes = range(1, len(validation) // 2 + 1)
+    return Estimates(
+        [expected_best(validation, n, error_rate) for n in sizes]
+        + [expected_optimism(validation, test, n, error_rate) for n in sizes if n > 1]
+    )
+
+
+def _jackknifed(
+    quantity: str, statistic: Callable[[np.ndarray], float], trials: Trials, error_rate: float, **setting: Any
+) -> Estimate:
+    """A U-statistic of trials, whose pseudo-values have it as their mean."""
+    number = len(trials)
+    every = np.arange(number)
+    whole = statistic(every)
+    without = np.array([statistic(np.delete(every, place)) for place in every])
+    return mean(
+        quantity, number * whole - (number - 1) * without, OVER_TRIALS, error_rate, **setting, trials=number
+    )
+
+
+def _winning(validation: Trials, n: int) -> Float[np.ndarray, " trials"]:
+    """The chance that a random subset of n has its best at each rank, the highest first."""
+    refuse.not_a_size(n=n)
+    if validation.ndim != 1 or not n <= len(validation):
+        raise ValueError(f"a search of {n} needs at least as many finished trials, not {validation.shape}")
+    refuse.non_finite(validation=validation)
+    return _chances(len(validation), n)
+
+
+@functools.cache
+def _chances(number: int, n: int) -> Float[np.ndarray, " trials"]:
+    # That no trial of a subset is among the first so many.
+    behind = scipy.special.comb(number - np.arange(number + 1), n) / scipy.special.comb(number, n)
+    return np.asarray(-np.diff(behind))
+
+
+def _among_equals(validation: Trials, values: Trials) -> Float[np.ndarray, " trials"]:
+    """The values by rank of validation, the highest first; trials of one rank share their mean."""
+    _, group, sizes = np.unique(-validation, return_inverse=True, return_counts=True)
+    means = np.bincount(group, weights=values) / sizes
+    return np.repeat(means, sizes)
+
+
+def _refuse_few(trials: Trials, n: int) -> None:
+    if len(trials) < LEAST:
+        raise ValueError(f"what a search is worth takes at least {LEAST} finished trials, not {len(trials)}")
+    if n > len(trials) // 2:
+        raise ValueError(f"{len(trials)} trials tell of searches of up to {len(trials) // 2}, not of {n}")

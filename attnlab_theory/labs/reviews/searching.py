@@ -1,0 +1,103 @@
+"""A random search over training runs: every trial to its end, or by successive halving."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.reviews import searched
+from attnlab_theory.labs.reviews.answered import accuracy
+from attnlab_theory.labs.reviews.lab import Curve, Lab, Stage, curve_of, trial_stage
+from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.labs.reviews.trials import Halving, Trial, best
+from attnlab_theory.language.checkpoint import load_model
+from attnlab_theory.language.runs import partial_path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a trial."""
+
+    trial: Trial
+    curve: Curve
+    """After every epoch that was trained."""
+    test: float | None
+    """Accuracy on test; None for a trial that halving has stopped, of which nobody asks it."""
+
+    @property
+    def validation(self) -> float:
+        """Accuracy after the last epoch that was trained."""
+        return self.curve[-1]["validation accuracy"]
+
+    def as_json(self) -> dict[str, Any]:
+        """All in one level."""
+        told = {"epochs_trained": len(self.curve), "validation": self.validation, "test": self.test}
+        return {**dataclasses.asdict(self.trial), **told}
+
+
+Train = Callable[[Stage, int | None], bool]
+"""Trains a stage to its end, or until a step; False if it was stopped by hand."""
+
+
+def search(
+    lab: Lab, trials: Sequence[Trial], seed: int, train: Train, halving: Halving
+) -> tuple[Outcome, ...] | None:
+    """Train the trials, and ask those that come to their end.
+
+    Args:
+        lab: whose material and models are searched with.
+        trials: in their order.
+        seed: of material, first weights and dropout.
+        train: as `labs.training.train` does, with resume, for a rung goes on where the one before ended.
+        halving: which trials are trained to their end; one rung: all.
+
+    Returns:
+        What came of each trial; None if training was stopped by hand.
+    """
+    alive = list(range(len(trials)))
+    stages = [trial_stage(lab, trial, seed) for trial in trials]
+    for rung in range(halving.rungs):
+        if rung:
+            scores = [_curve(stages[place])[-1]["validation accuracy"] for place in alive]
+            alive = [alive[place] for place in best(scores, halving.kept(len(trials), rung))]
+        for place in alive:
+            reached = halving.reached(trials[place].epochs, rung)
+            until = stages[place].run.steps // trials[place].epochs * reached
+            if not train(stages[place], until):
+                return None
+    material = lab.material(seed)
+    asked = encoded(material.test, material.text, lab.start(material).config.encoder.block)
+
+    def outcome(place: int, stage: Stage) -> Outcome:
+        ended = place in alive
+        test = accuracy(load_model(stage.path).model, asked) if ended else None
+        return Outcome(trial=trials[place], curve=_curve(stage), test=test)
+
+    return tuple(outcome(place, stage) for place, stage in enumerate(stages))
+
+
+def winner(found: Sequence[Outcome]) -> Outcome:
+    """Of the trials that came to their end the best on validation; of equal ones the first."""
+    ended = [outcome for outcome in found if outcome.test is not None]
+    return ended[best([outcome.validation for outcome in ended], 1)[0]]
+
+
+def worth(found: Sequence[Outcome], error_rate: float) -> Estimates:
+    """What a search is worth: `searched.curves` of trials that all came to their end, none for fewer than four."""
+    ended = [(outcome.validation, outcome.test) for outcome in found if outcome.test is not None]
+    if len(ended) < len(found) or len(ended) < searched.LEAST:
+        return Estimates()
+    validation, test = np.array(ended, float).T
+    return searched.curves(validation, test, error_rate)
+
+
+def _curve(stage: Stage) -> Curve:
+    """Of a trial, finished or not."""
+    return curve_of(load_model(stage.path if stage.path.exists() else partial_path(stage.path)))
+
+
+def epochs_trained(found: Sequence[Outcome]) -> int:
+    """What was spent of the budget."""
+    return sum(len(outcome.curve) for outcome in found)

@@ -1,0 +1,75 @@
+"""Where training begins: first weights from a seed, or a pretrained encoder with a new head."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from attnlab_theory.labs.reviews.presets import FirstWeights
+from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model, load_model
+from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
+from attnlab_theory.language.models.encoder_config import EncoderConfig
+from attnlab_theory.language.pretrained import minilm
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.seeds import key_for
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Start:
+    """A model before its first step, for every seed."""
+
+    config: ClassifierConfig
+    first: Callable[[int], Classifier]
+    """From the seed."""
+    about: dict[str, Any] | None = None
+    """What the first model follows from besides the seed."""
+
+
+def scratch(sizes: FirstWeights, text: OfSentences) -> Start:
+    """First weights throughout.
+
+    Raises:
+        ValueError: as `EncoderConfig`.
+    """
+    encoder = EncoderConfig(
+        vocabulary=len(text),
+        block=sizes.block,
+        types=1,
+        layers=sizes.layers,
+        heads=sizes.heads,
+        width=sizes.width,
+        pad=text.pad,
+        dropout=sizes.dropout,
+        attention_dropout=sizes.dropout,
+    )
+    config = ClassifierConfig(encoder=encoder, dropout=sizes.dropout)
+    return Start(config=config, first=lambda seed: Classifier(config, key=key_for(seed, "parameters")))
+
+
+def pretrained() -> tuple[Start, OfSentences]:
+    """A new head on the packaged MiniLM, and the vocabulary that it reads.
+
+    Raises:
+        ValueError: as `language.pretrained.minilm`, if the package is not installed.
+    """
+    encoder, text = minilm()
+
+    def first(seed: int) -> Classifier:
+        return Classifier.on(encoder, key=key_for(seed, "parameters"))
+
+    config = ClassifierConfig(encoder=encoder.config)
+    return Start(config=config, first=first, about={"pretrained": fingerprint_of_model(first(0))}), cast(
+        OfSentences, text
+    )
+
+
+def read_model(path: Path) -> Saved:
+    """A classifier of two labels that this lab trained.
+
+    Raises:
+        ValueError: if the file holds another model, or as `load_model`.
+    """
+    saved = load_model(path)
+    if not isinstance(saved.model, Classifier) or saved.model.config.classes != 2:
+        raise ValueError(f"{path} holds no classifier of reviews; name a file that reviews train wrote")
+    return saved

@@ -1,0 +1,81 @@
+"""Labelled rows of similar length side by side, in batches of few shapes: little padding, few programs."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int
+
+from attnlab_theory import refuse
+from attnlab_theory.language.corpora.labelled import LabelledBatch
+
+WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""Each is at most half as wide again as the one before: less than a third of a row is there for the width alone."""
+
+
+class Bucket(NamedTuple):
+    """Rows of one width, and where they come from."""
+
+    rows: Int[np.ndarray, " rows"]
+    """Their places in the whole; rows that only fill up have none and stand at the end of the batch."""
+    batch: LabelledBatch
+
+
+def in_buckets(whole: LabelledBatch, *, rows: int, widths: Sequence[int] = WIDTHS) -> list[Bucket]:
+    """All rows, longest first, each bucket only as wide as it must be.
+
+    Args:
+        whole: any.
+        rows: of every bucket; the last one is filled with rows of padding.
+        widths: the widths that buckets may have, and the width of the whole; no others are compiled.
+
+    Raises:
+        ValueError: if `rows` is not a positive whole number.
+    """
+    refuse.not_a_size(rows=rows)
+    lengths, most = lengths_of(whole), whole.tokens.shape[1]
+    order = np.argsort(-lengths, kind="stable")
+    return list(_cut(whole, order, lengths, rows, [width for width in sorted(widths) if width < most] + [most]))
+
+
+def _cut(
+    whole: LabelledBatch, order: np.ndarray, lengths: np.ndarray, rows: int, widths: Sequence[int]
+) -> Iterator[Bucket]:
+    for start in range(0, len(order), rows):
+        chosen = order[start : start + rows]
+        width = next(width for width in widths if width >= lengths[chosen[0]])
+        yield Bucket(chosen, whole.take(chosen, width).filled(rows))
+
+
+def micro_batches(batch: LabelledBatch, *, rows: int) -> list[LabelledBatch]:
+    """A batch of training as buckets: the summed losses and gradients are those of the batch.
+
+    Raises:
+        ValueError: as `in_buckets`.
+    """
+    return [bucket.batch for bucket in in_buckets(batch, rows=rows)]
+
+
+def in_order(
+    whole: LabelledBatch, size: int, *, shuffled: tuple[int, int] | None = None
+) -> Iterator[LabelledBatch]:
+    """Batches of so many rows, the last one shorter.
+
+    Args:
+        whole: an epoch.
+        size: rows of a batch.
+        shuffled: a seed and the number of an epoch, from which the order follows; None: as the rows come.
+
+    Raises:
+        ValueError: if `size` is not a positive whole number.
+    """
+    refuse.not_a_size(size=size)
+    count = len(whole.tokens)
+    order = np.arange(count) if shuffled is None else np.random.default_rng(shuffled).permutation(count)
+    return (whole.take(order[start : start + size]) for start in range(0, count, size))
+
+
+def lengths_of(whole: LabelledBatch) -> Int[np.ndarray, " rows"]:
+    """For every row the place of its last token, plus one; 0 for nothing but padding."""
+    mask = np.asarray(whole.mask)
+    return np.where(mask.any(axis=1), mask.shape[1] - np.argmax(mask[:, ::-1], axis=1), 0)

@@ -1,0 +1,170 @@
+"""attnlab reviews: from the command line to files, and one line for whatever is wrong."""
+
+import json
+
+import numpy as np
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.labs.reviews import frozen, searching
+from attnlab_theory.labs.reviews.answered import accuracy
+from attnlab_theory.labs.reviews.corpora.reading import read_reviews
+from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.labs.reviews.searching import Outcome
+from attnlab_theory.labs.reviews.starts import read_model
+from attnlab_theory.labs.reviews.trials import Trial
+
+SMALL = ["--layers", "1", "--heads", "1", "--width", "8", "--block-size", "32"]
+LINES = "1 a good film\n0 a bad film\n1 good\n0 so bad\n1 what a good film this is\n0 not a good film\n" * 6
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    code = main(["reviews", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def data(folder):
+    return [part for name in ("train", "validation", "test") for part in (f"--{name}", folder / name)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of reviews, and a model that was trained on them."""
+    folder = tmp_path_factory.mktemp("reviews")
+    for name in ("train", "validation", "test"):
+        (folder / name).write_text(LINES)
+    (folder / "empty").write_text("\n")
+    (folder / "label").write_text("1 good\n5 bad\n")
+    (folder / "bytes").write_bytes(b"1 good\n0 b\xe9\n")
+    options = ["--batch-size", "12", "--epochs", "10", "--lr", "0.02"]
+    model = ["--writing-params-path", folder / "model"]
+    assert main(["reviews", "train", *map(str, [*model, *data(folder)]), *options, *SMALL]) == 0
+    return folder
+
+
+def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
+    code, out, _ = run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--json")
+    told = json.loads(out)
+    assert (code, told["reviews"], told["majority"], told["cut"]) == (0, 36, 0.5, 0)
+    assert told["interval"][0] < told["accuracy"] == told["right"] / 36
+    assert told["accuracy"] > 0.8
+
+
+def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
+    (tmp_path / "lines").write_text("so bad\ngood\nso bad\n")
+    code, out, _ = run(capsys, "predict", folder / "model", tmp_path / "lines")
+    first, second, third = out.splitlines()
+    assert (code, first == third, first[0], second[0]) == (0, True, "0", "1")
+    run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--outputs-path", tmp_path / "labels")
+    labels = (tmp_path / "labels").read_text().split()
+    assert len(labels) == 36
+    assert labels[:2] == ["1", "0"]
+
+
+def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_path):
+    options = [*data(folder), "--batch-size", 12, "--epochs", 2, "--lr", 0.02, *SMALL, "--json"]
+    code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "again", *options)
+    told = json.loads(out)
+    assert (code, len(told["epochs"])) == (0, 2)
+    assert set(told["epochs"][0]) == {"training accuracy", "validation accuracy"}
+    before = (tmp_path / "again").read_bytes()
+    assert run(capsys, "train", "--writing-params-path", tmp_path / "again", *options, "--resume")[0] == 0
+    assert (tmp_path / "again").read_bytes() == before
+    code, _, err = run(
+        capsys, "train", "--writing-params-path", tmp_path / "again", *options, "--resume", "--optimizer", "sgd"
+    )
+    assert (code, "variant" in err) == (2, True)
+
+
+def test_batch_shows_shapes_and_what_padding_takes(capsys, folder):
+    code, out, _ = run(capsys, "batch", *data(folder), "--batch-size", 4, "--max-length", 6, "--json")
+    told = json.loads(out)
+    assert (code, told["arrays"]["input_ids"]) == (0, {"shape": [4, 5], "dtype": "int32"})
+    assert (told["sizes"]["train"], told["cut_of_all"]) == (36, 6)
+    assert run(capsys, "batch", *data(folder))[1].count("\n") > 10
+
+
+def test_a_head_on_frozen_features_keeps_the_encoder_and_is_no_worse_than_none(folder):
+    model = read_model(folder / "model").model
+    text = read_model(folder / "model").text
+    reviews = encoded(read_reviews(folder / "train"), text, 32)
+    found = frozen.with_head(model, reviews, reviews)
+    assert np.array_equal(found.encoder.tokens, model.encoder.tokens)
+    assert accuracy(found, reviews) >= 0.8
+
+
+def test_a_frozen_encoder_is_written_with_its_head(capsys, folder, tmp_path):
+    options = [*data(folder), *SMALL, "--frozen", "--json"]
+    code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "head", *options)
+    told = json.loads(out)
+    _, evaluated, _ = run(capsys, "evaluate", tmp_path / "head", "--test", folder / "train", "--json")
+    assert (code, json.loads(evaluated)["accuracy"]) == (0, told["training accuracy"])
+
+
+TINY = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64", "--seeds", "1", "--trials", "0"]
+
+
+def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
+    main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"reviews.json", "estimates.json", "curves.json", "reviews.run.json", "test.0.predictions"} <= names
+    assert {"curves.svg", "optimizers.svg", "explanations.svg", "confidence.svg"} <= names
+    claims = {finding["claim"] for finding in json.loads((tmp_path / "reviews.json").read_text())}
+    assert {"nobody-beats-bayes", "padding-changes-nothing", "explanations-agree", "top-tokens-decide"} <= claims
+    assert len((tmp_path / "test.0.predictions").read_text().split()) == 64
+
+
+def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder, tmp_path):
+    options = [*data(folder), "--trials", 4, "--rungs", 2, "--out", tmp_path, "--json"]
+    code, out, err = run(capsys, "search", *options)
+    told = json.loads(out)
+    assert code == 0
+    assert f"at most {told['budget']['epochs']} epochs" in err
+    assert told["epochs_trained"] <= told["budget"]["epochs"]
+    ended = [trial for trial in told["trials"] if trial["test"] is not None]
+    assert len(ended) == 2
+    assert all(trial["epochs_trained"] == trial["epochs"] for trial in ended)
+    again = json.loads(run(capsys, "search", *options, "--resume")[1])
+    assert again == told
+
+
+def outcome(number, validation, test):
+    trial = Trial(batch=1, rate=1.0, epochs=number + 1)
+    return Outcome(trial=trial, curve=({"validation accuracy": validation},), test=test)
+
+
+def test_the_winner_came_to_its_end():
+    found = [outcome(0, 0.9, None), outcome(1, 0.7, 0.6), outcome(2, 0.8, 0.5), outcome(3, 0.8, 0.7)]
+    assert searching.winner(found) is found[2]
+    assert not searching.worth(found, 0.05)
+    assert len(searching.worth(found[1:] * 2, 0.05)) == 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["evaluate", "{}/none"], "there is no checkpoint"),
+        (["evaluate", "{}/model"], "was not trained on the embedded grammar"),
+        (["evaluate", "{}/model", "--test", "{}/empty"], "empty is empty"),
+        (["evaluate", "{}/model", "--test", "{}/label"], "line 2 of"),
+        (["evaluate", "{}/model", "--test", "{}/bytes"], "not UTF-8: line 2 holds the byte 0xe9"),
+        (["predict", "{}/model", "{}/empty"], "empty is empty"),
+        (["batch", "--max-length", "2"], "no room for a token"),
+        (["batch", "--batch-size", "0"], "batch_size must be"),
+        (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "--validation and --test is missing"),
+        (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "learning rate must be positive and finite"),
+        (["train", "--writing-params-path", "{}/x", "--heads", "3"], "width 32 cannot be cut into 3 heads"),
+        (["train", "--writing-params-path", "{}/x", "--preset", "minilm", "--width", "8"], "keeps its size"),
+        (["search", "--out", "{}/search", "--trials", "999"], "1 to 54 trials, not 999"),
+        (["search", "--out", "{}/search", "--rungs", "0"], "rungs must be"),
+        (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
+        (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
+    ],
+)
+def test_bad_input_gets_one_line(capsys, folder, arguments, told):
+    code, out, err = run(capsys, *(argument.format(folder) for argument in arguments))
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.strip().splitlines()) == 1

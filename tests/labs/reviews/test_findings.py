@@ -1,0 +1,99 @@
+"""The verdicts, on numbers that are known."""
+
+import numpy as np
+import pytest
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs.reviews import findings
+from attnlab_theory.labs.reviews.asked import Asked, Bayes
+from attnlab_theory.labs.reviews.corpora.labelled_grammar import embedded
+from attnlab_theory.labs.reviews.measured import against_bayes, measure
+from attnlab_theory.labs.reviews.searched import curves
+from attnlab_theory.labs.reviews.variants import Variant
+
+REVIEWS = 1000
+BASE, SGD, SLOW_SGD, SORTED = (
+    Variant(optimizer="adamw", rate=2e-3),
+    Variant(optimizer="sgd", rate=2e-3),
+    Variant(optimizer="sgd", rate=0.5),
+    Variant(optimizer="adamw", rate=2e-3, order="by-label"),
+)
+PARTS = (
+    ("base", BASE),
+    ("adamw at the shared rate", BASE),
+    ("adamw at its best rate", BASE),
+    ("sgd at the shared rate", SGD),
+    ("sgd at its best rate", SLOW_SGD),
+    ("order by-label", SORTED),
+)
+
+
+def model(variant, seed, accuracy):
+    right = round(REVIEWS * (accuracy + 0.001 * ((seed + 1) * len(variant.name) % 5)))
+    hits = np.arange(REVIEWS) < right
+    curve = tuple({"training accuracy": 0.9 + 0.01 * e, "validation accuracy": 0.9 - 0.01 * e} for e in range(3))
+    return Asked(
+        variant=variant,
+        seed=seed,
+        curve=curve,
+        test=np.where(hits, 0.9, 0.1),
+        hits=hits,
+        lost_to_dropout=0.02 + 0.001 * seed,
+        moved_by_dropout=0.05,
+    )
+
+
+def judged(accuracies, seeds=3):
+    """The verdicts of each claim where the variants have these accuracies."""
+    asked = [model(variant, seed, accuracy) for variant, accuracy in accuracies.items() for seed in range(seeds)]
+    found = findings.verdicts(measure(asked, PARTS), None)
+    return {(f.claim, f.setting.get("part")): f.verdict for f in found}
+
+
+def test_a_better_rate_is_told_from_a_better_optimizer():
+    worse = judged({BASE: 0.92, SGD: 0.51, SLOW_SGD: 0.70, SORTED: 0.6})
+    assert worse["one-rate-favours-adamw", "sgd at the shared rate"] == Verdict.SUPPORTED
+    assert worse["a-rate-of-its-own-helps", "sgd at its best rate"] == Verdict.SUPPORTED
+    assert worse["it-was-the-rate", "sgd at its best rate"] == Verdict.REFUTED
+    assert worse["sorted-labels-hurt", "order by-label"] == Verdict.SUPPORTED
+    same = judged({BASE: 0.92, SGD: 0.51, SLOW_SGD: 0.915, SORTED: 0.95})
+    assert same["it-was-the-rate", "sgd at its best rate"] == Verdict.SUPPORTED
+    assert same["sorted-labels-hurt", "order by-label"] == Verdict.REFUTED
+
+
+def test_curves_and_dropout_are_judged_of_the_base_alone():
+    found = judged({BASE: 0.9, SGD: 0.5, SLOW_SGD: 0.6, SORTED: 0.6})
+    for claim in ("training-accuracy-is-higher", "dropout-costs-accuracy"):
+        assert {part for name, part in found if name == claim} == {"base"}
+    assert found["dropout-costs-accuracy", "base"] == Verdict.SUPPORTED
+
+
+def test_a_part_gains_nothing_over_itself():
+    asked = [model(variant, seed, 0.9) for variant in (BASE, SGD, SLOW_SGD, SORTED) for seed in range(2)]
+    gains = measure(asked, PARTS).of("accuracy gained")
+    assert {(e.setting["part"], e.setting["against"]) for e in gains} == {
+        ("sgd at the shared rate", "base"),
+        ("sgd at its best rate", "base"),
+        ("sgd at its best rate", "adamw at its best rate"),
+        ("sgd at its best rate", "sgd at the shared rate"),
+        ("order by-label", "base"),
+    }
+
+
+@pytest.mark.parametrize(("accuracy", "floor"), [(0.8, Verdict.SUPPORTED), (0.999, Verdict.REFUTED)])
+def test_a_model_that_beats_bayes_is_found_out(accuracy, floor):
+    grammar, hits = embedded(), np.arange(REVIEWS) < 0.92 * REVIEWS
+    rule = Bayes(seed=0, posterior=np.where(hits, 0.9, 0.1), hits=hits)
+    found = findings.verdicts(against_bayes([model(BASE, 0, accuracy)], [rule], BASE), grammar)
+    verdicts = {f.claim: f.verdict for f in found}
+    assert verdicts["nobody-beats-bayes"] == floor
+    assert verdicts["bayes-accuracy-is-the-sum"] == Verdict.SUPPORTED
+    refuted = findings.verdicts(against_bayes([model(BASE, 0, 0.6)], [rule], BASE), grammar)
+    assert {f.claim: f.verdict for f in refuted}["order-is-read"] == Verdict.REFUTED
+
+
+def test_luck_is_judged_for_the_longest_search_alone():
+    rng = np.random.default_rng(0)
+    estimates = curves(0.9 + 0.01 * rng.normal(size=40), np.full(40, 0.9), 0.05)
+    (found,) = findings.verdicts(estimates, None)
+    assert (found.claim, found.setting["n"], found.verdict) == ("winners-are-lucky", 20, Verdict.SUPPORTED)
