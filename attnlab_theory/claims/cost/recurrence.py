@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 import jax
-from jaxtyping import Array
+from jax import lax
+from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, blocked_attention
 from attnlab_theory.attention.recurrence import recurrent_layer
