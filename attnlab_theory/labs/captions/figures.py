@@ -12,6 +12,9 @@ from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
+NUMBER_AT = ((-8, -9), (2, 11), (9, -9), (9, 9), (0, 22))
+"""Where the number of a point stands, by line: the lines lie close together. In points."""
+
 BEHIND_WORDS = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 MOST = 5
@@ -142,18 +145,15 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
             label=kind,
         )
         for number, x, y in zip(numbers, xs, ys, strict=True):
-            right, up = (series // 2) % 2, series % 2
             ax.annotate(
                 f"{number:g}",
                 (x.value, y.value),
-                (6 if right else -6, 6 if up else -6),
+                NUMBER_AT[series % len(NUMBER_AT)],
                 textcoords="offset points",
                 fontsize=7,
                 color=style.COLOURS[series % 7],
-                bbox=BEHIND_WORDS,
-                ha="left" if right else "right",
-                va="bottom" if up else "top",
-                zorder=5,
+                ha="center",
+                va="center",
             )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
     ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
