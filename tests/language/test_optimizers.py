@@ -68,7 +68,7 @@ def by_formula(optimizer, remember, step):
             lambda v, g: g / (np.sqrt(v) + 0.1),
         ),
     ],
-    ids=repr,
+    ids=["SGD", "SGD, decayed and clipped", "SGD with momentum", "RMSprop", "RMSprop, decayed and clipped"],
 )
 def test_steps_are_those_of_the_formula(optimizer, remember, step):
     for ours, expected in zip(
