@@ -48,7 +48,7 @@ def next_token(
         longer: what happens to a sentence that does not fit into the block.
         mean: what weighs the same in the loss, in training and in validation.
         optimizer: by default that of ann-hw3.
-        stops_early: whether the validation loss ends the run.
+        stops_early: whether the validation loss ends the run. If not, nobody asks for validation sentences.
         kinds: the models that its files may hold.
 
     Raises:
@@ -60,10 +60,10 @@ def next_token(
         raise ValueError("the learning rate must be finite, not inf; ann-hw3's is 1e-4")
     if config.vocabulary != len(material.text):
         raise ValueError(f"{material.source} has {len(material.text)} tokens, the model {config.vocabulary}")
-    learned, asked = (
-        encoded(each, material.text, block, longer=longer, mean=mean, source=material.source)
-        for each in (material.train, material.validation)
+    as_rows = functools.partial(
+        encoded, text=material.text, block=block, longer=longer, mean=mean, source=material.source
     )
+    learned = as_rows(material.train)
     # Packed, 32 sentences of 14 places fill 13 to 16 rows of 35: half as many rows as sentences hold most batches.
     recipe = dataclasses.replace(recipe, rows=batching.rows(recipe, on_processor=recipe.batch // 2 or 1))
     data = batching.batched(learned, recipe, width=block)
@@ -89,7 +89,7 @@ def next_token(
             "validation": fingerprint(*material.validation),
         },
         kinds=kinds,
-        validation=functools.partial(_loss, asked, mean) if stops_early else None,
+        validation=functools.partial(_loss, as_rows(material.validation), mean) if stops_early else None,
     )
 
 
