@@ -37,7 +37,7 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
     said = ", ".join(f"{CALLED[arm]} {value:.3f}" for arm, value in means.items())
-    figure, (ax,) = style.panels(f"Loss above the language's own, nats per token: {said}", size=(6.8, 4.0))
+    figure, (ax,) = style.panels(f"Loss above the language's own: {said}", size=(6.8, 4.0))
     for series, arm in enumerate(arms):
         each = estimates.of("loss above the grammar", arm=arm)
         xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
@@ -57,7 +57,7 @@ def _on_a_text(estimates: Estimates) -> Figure:
     """Each model's loss on a text whose own entropy nobody knows, over seeds."""
     found = [estimates.of("test loss", model=arm)[0] for arm in CALLED]
     said = ", ".join(f"{CALLED[e.setting['model']]} {e.value:.3f}" for e in found)
-    figure, (ax,) = style.panels(f"Test loss, nats per token: {said}", size=(6.8, 4.0))
+    figure, (ax,) = style.panels(f"Test loss: {said}", size=(6.8, 4.0))
     for series, each in enumerate(found):
         label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
         bars(ax, Estimates([each]), [series], series=series, label=label)
@@ -139,7 +139,7 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
         f"the {CALLED[lowest['cell']]} of {lowest['sizes']}"
     )
     cells = list(dict.fromkeys(row["cell"] for row in rows))
-    figure, axes = style.panels(title, 1, len(cells), size=(4.8 * len(cells), 4.8))
+    figure, axes = style.panels(title, 1, len(cells), size=(4.8 * len(cells), 5.6))
     for ax, cell in zip(axes, cells, strict=True):
         for series, name in enumerate(names):
             for number, row in enumerate(r for r in rows if r["name"] == name and r["cell"] == cell):
@@ -153,7 +153,9 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
                 )
         ax.sharey(axes[0])
         ax.set(xlabel="windows", title=f"{CALLED[cell]}, {of[names[0]]['activation']}")
-        ax.legend(loc="upper right", fontsize=8, title="a line for each seed", title_fontsize=8)
+        # Below the panel: curves fill all of it.
+        below = {"loc": "upper left", "bbox_to_anchor": (0, -0.13)}
+        ax.legend(**below, fontsize=8, title="a line for each seed", title_fontsize=8, alignment="left")
     axes[0].set_ylabel("smoothed loss, nats per character")
     return figure
 
