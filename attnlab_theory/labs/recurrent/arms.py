@@ -9,7 +9,7 @@ from attnlab_theory.labs.recurrent.presets import ArmName, Preset
 from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
 from attnlab_theory.language.models.model import Kind
-from attnlab_theory.language.models.recurrent import Recurrent, RecurrentConfig, hidden_for
+from attnlab_theory.language.models.recurrent import Activation, Cell, Recurrent, RecurrentConfig, hidden_for
 
 KINDS: Mapping[str, Kind] = {
     "GPT": Kind(GPT, config_from_json),
@@ -28,7 +28,13 @@ def config_of(arm: ArmName, preset: Preset, vocabulary: int) -> Config:
     if arm == "gpt":
         return gpt
     wanted = parameter_count(Kind(GPT, config_from_json).empty(gpt))
-    return RecurrentConfig(vocabulary=vocabulary, hidden=hidden_for(wanted, vocabulary, arm), cell=arm)
+    return recurrent(arm, hidden_for(wanted, vocabulary, arm), preset, vocabulary)
+
+
+def recurrent(cell: Cell, hidden: int, preset: Preset, vocabulary: int) -> RecurrentConfig:
+    """A recurrent network of this hidden size, with the activation of the preset for f1 and f2."""
+    f = Activation(preset.activation)
+    return RecurrentConfig(vocabulary=vocabulary, hidden=hidden, cell=cell, first=f, second=f)
 
 
 def first(config: Config, key: jax.Array) -> Any:

@@ -12,14 +12,32 @@ from attnlab_theory.report import style
 
 CALLED = {"rnn": "RNN", "w-rnn": "W-RNN", "gpt": "GPT"}
 
+TUNED = (*style.COLOURS, "#882255")
+"""A colour for each of the homework's eight settings."""
+
+
+DRAWN = {
+    "losses": "loss at equal parameters, less",
+    "growth": "loss of the W-RNN less the RNN's",
+    "garbled": "garbled words",
+    "gradients": "log of the gradient's norm",
+}
+"""The figures of a run, and the quantity without which there is none."""
+
 
 def losses(estimates: Estimates) -> Figure:
+    """The losses of the models at equal parameters: above those of the grammar, or themselves."""
+    known = any(estimate.quantity == "loss above the grammar" for estimate in estimates)
+    return _above_the_grammar(estimates) if known else _on_a_text(estimates)
+
+
+def _above_the_grammar(estimates: Estimates) -> Figure:
     """How far each model's loss is above that of the grammar, seed by seed."""
     found = estimates.of("loss above the grammar")
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
     said = ", ".join(f"{CALLED[arm]} {value:.3f}" for arm, value in means.items())
-    figure, (ax,) = style.panels(f"Loss above the language's own, nats per token: {said}", size=(6.8, 4.0))
+    figure, (ax,) = style.panels(f"Loss above the language's own: {said}", size=(6.8, 4.0))
     for series, arm in enumerate(arms):
         each = estimates.of("loss above the grammar", arm=arm)
         xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
@@ -32,6 +50,21 @@ def losses(estimates: Estimates) -> Figure:
         ylabel="nats per token above the grammar",
     )
     figure.legend(loc="outside lower left", fontsize=8, ncols=3, title=interval(found[0], "t"), title_fontsize=8)
+    return figure
+
+
+def _on_a_text(estimates: Estimates) -> Figure:
+    """Each model's loss on a text whose own entropy nobody knows, over seeds."""
+    found = [estimates.of("test loss", model=arm)[0] for arm in CALLED]
+    said = ", ".join(f"{CALLED[e.setting['model']]} {e.value:.3f}" for e in found)
+    figure, (ax,) = style.panels(f"Test loss: {said}", size=(6.8, 4.0))
+    for series, each in enumerate(found):
+        label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
+        bars(ax, Estimates([each]), [series], series=series, label=label)
+    ax.set_xticks(range(len(found)), [CALLED[e.setting["model"]] for e in found])
+    ax.grid(visible=False, axis="x")
+    ax.set(xlabel="model; all read equally many tokens", ylabel="test loss, nats per token")
+    figure.legend(loc="outside lower left", fontsize=8, ncols=3, title=_over(found[0]), title_fontsize=8)
     return figure
 
 
@@ -89,39 +122,41 @@ def gradients(estimates: Estimates) -> Figure:
             look = {"color": style.COLOURS[series], "linestyle": style.DASHES[series]}
             ax.plot(xs, ys, marker=style.MARKERS[series], markerfacecolor="white", label=CALLED[arm], **look)
             ax.fill_between(xs[1:], low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
-        ax.set(yscale="log", xlabel="distance, tokens", title=weights, ylim=(1e-4, 1e2))
+        ax.set(yscale="log", xlabel="distance, tokens", title=weights, ylim=(3e-3, 1e1))
     axes[0].set_ylabel("norm of the gradient,\nrelative to that at distance 0")
     axes[1].legend(loc="upper right", title=_over(found[0]).replace("interval", "shade"), title_fontsize=8)
     return figure
 
 
 def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
-    """The smoothed loss of the homework's settings, over the steps."""
-    found = estimates.of("smoothed loss")
-    best = min(found, key=lambda e: e.value)
-    title = (
-        f"Homework's settings, right gradient: best {best.setting['setting']}, {best.value:.2f} nats per character"
-    )
-    figure, (ax,) = style.panels(title, size=(7.2, 5.0))
+    """The smoothed loss of the homework's settings, over the steps: a panel for each cell, a colour for each."""
+    best = min(estimates.of("smoothed loss"), key=lambda e: e.value)
     names = list(dict.fromkeys(row["name"] for row in rows))
-    for series, name in enumerate(names):
-        for number, row in enumerate(r for r in rows if r["name"] == name):
-            ax.plot(
-                row["steps"],
-                row["losses"],
-                color=style.COLOURS[series % 7],
-                linestyle=style.DASHES[series % 7] if series < 7 else ":",
-                label=name if number == 0 else None,
-                linewidth=1.1,
-            )
-    ax.set(xlabel="windows", ylabel="smoothed loss, nats per character")
-    figure.legend(
-        loc="outside lower left",
-        ncols=4,
-        fontsize=8,
-        title="cell, hidden / window / rate; a line for each seed",
-        title_fontsize=8,
+    of = {row["name"]: row for row in rows}
+    lowest = of[best.setting["setting"]]
+    title = (
+        f"Lowest of the homework's settings with the right gradient: {best.value:.2f} nats per character,\n"
+        f"the {CALLED[lowest['cell']]} of {lowest['sizes']}"
     )
+    cells = list(dict.fromkeys(row["cell"] for row in rows))
+    figure, axes = style.panels(title, 1, len(cells), size=(4.8 * len(cells), 5.6))
+    for ax, cell in zip(axes, cells, strict=True):
+        for series, name in enumerate(names):
+            for number, row in enumerate(r for r in rows if r["name"] == name and r["cell"] == cell):
+                ax.plot(
+                    row["steps"],
+                    row["losses"],
+                    color=TUNED[series % len(TUNED)],
+                    linestyle=style.DASHES[series % len(style.DASHES)],
+                    label=row["sizes"] if number == 0 else None,
+                    linewidth=1.2,
+                )
+        ax.sharey(axes[0])
+        ax.set(xlabel="windows", title=f"{CALLED[cell]}, {of[names[0]]['activation']}")
+        # Below the panel: curves fill all of it.
+        below = {"loc": "upper left", "bbox_to_anchor": (0, -0.13)}
+        ax.legend(**below, fontsize=8, title="a line for each seed", title_fontsize=8, alignment="left")
+    axes[0].set_ylabel("smoothed loss, nats per character")
     return figure
 
 

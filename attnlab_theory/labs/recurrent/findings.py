@@ -10,11 +10,13 @@ from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates, judged, mean, over_seeds
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
 from attnlab_theory.labs.recurrent.distances import gradient_norms
-from attnlab_theory.labs.recurrent.lab import CELLS, RATES, SPACE, Lab, at_rate, grown
+from attnlab_theory.labs.recurrent.lab import CELLS, RATES, Lab, at_rate, grown
+from attnlab_theory.labs.recurrent.letters import SPACE
 from attnlab_theory.labs.recurrent.presets import ARMS
 from attnlab_theory.labs.recurrent.writing import garbled, texts
 from attnlab_theory.labs.sentences import Material, encoded
 from attnlab_theory.language.models.gpt import parameter_count
+from attnlab_theory.language.models.recurrent import Cell
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
 
@@ -25,16 +27,39 @@ FINE = 0.001
 """The resolution of a claim that one number is not the larger: support must show it, or be as narrow as this."""
 
 ANY = Interval(-math.inf, math.inf)
+POSITIVE = Interval(0.0, math.inf)
 
 FURTHEST = 10
 """The largest distance at which gradients are looked at, in tokens."""
+
+LOOKED_AT = 200
+"""Sentences whose gradients are averaged, at most."""
 
 WRITTEN = 200
 """Texts that a model of characters writes."""
 
 
+def refuse_unmeasurable(lab: Lab) -> None:
+    """Refuse, before anything is trained, sentences of which something could not be measured afterwards.
+
+    Sentences of files are the same for every seed, and those of the grammar are long enough.
+
+    Raises:
+        ValueError: naming what is too short, and how long it must be; or as `encoded`.
+    """
+    seed = lab.seeds[0]
+    if "equal" in lab.parts:
+        _long_ones(lab.material(seed))
+    if {"equal", "growth"} & set(lab.parts):
+        lab.read(seed)
+        lab.asked(seed)
+    if "rates" in lab.parts:
+        letters = lab.letters(seed)
+        encoded(letters.train, letters.text, lab.block_of_letters, longer=lab.longer, source=letters.source)
+
+
 def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
-    """Losses, distances from the grammar, gradients and garbled words.
+    """Losses, distances from the grammar, gradients and garbled words: all parts that the lab has.
 
     Args:
         lab: whose models are trained.
@@ -43,27 +68,39 @@ def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
     Raises:
         ValueError: if a model is missing.
     """
+    parts = {"equal": _equal, "growth": _growth, "rates": _garbled}
+    return Estimates(e for part, measured in parts.items() if part in lab.parts for e in measured(lab, tell))
+
+
+def _equal(lab: Lab, tell: Callable[[str], None]) -> list[Estimate]:
     found: list[Estimate] = []
-    lost: dict[tuple[str, int], float] = {}
+    lost: dict[str, list[float]] = {arm: [] for arm in ARMS}
     norms: dict[tuple[str, str], list[np.ndarray]] = {}
     for seed in lab.seeds:
         tell(f"losses and gradients, seed {seed}")
-        material = lab.material(seed)
-        test = encoded(material.test, material.text, lab.preset.block)
+        material, test = lab.material(seed), lab.asked(seed)
         for arm in ARMS:
             model = lab.saved(arm, seed).model
             here = losses(model, test)
-            lost[arm, seed] = here.per_token
+            lost[arm].append(here.per_token)
             if material.grammar is not None:
                 above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
                 told = {"arm": arm, "seed": seed, "parameters": parameter_count(model)}
                 found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
             for stage, each in (("first weights", lab.untrained(arm, seed)), ("trained", model)):
                 norms.setdefault((arm, stage), []).append(_by_distance(each, material))
-        for cell in CELLS:
-            for hidden in lab.preset.hidden:
-                lost[grown(cell, hidden), seed] = losses(lab.saved(grown(cell, hidden), seed).model, test).per_token
-    found += _losses(lab, lost)
+    for arm in ARMS:
+        told = {"model": arm, "parameters": parameter_count(lab.saved(arm, lab.seeds[0]).model)}
+        found.append(over_seeds("test loss", lost[arm], ERROR_RATE, within=POSITIVE, **told))
+    for one, other in (("w-rnn", "rnn"), ("gpt", "rnn"), ("gpt", "w-rnn")):
+        told = {"model": one, "against": other}
+        values = [a - b for a, b in zip(lost[one], lost[other], strict=True)]
+        found.append(over_seeds("loss at equal parameters, less", values, ERROR_RATE, within=ANY, **told))
+    return found + _gradients(norms)
+
+
+def _gradients(norms: dict[tuple[str, str], list[np.ndarray]]) -> list[Estimate]:
+    found = []
     for (arm, stage), each in norms.items():
         for distance in range(1, FURTHEST + 1):
             told = {"arm": arm, "weights": stage, "distance": distance}
@@ -76,41 +113,47 @@ def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
         ]
         told = {"arm": arm, "against": "gpt", "distance": FURTHEST}
         found.append(over_seeds("log gradient less the GPT's", far, ERROR_RATE, within=ANY, **told))
-    found += _garbled(lab, tell)
-    return Estimates(found)
+    return found
 
 
-def _losses(lab: Lab, lost: dict[tuple[str, int], float]) -> list[Estimate]:
-    found = []
-    positive = Interval(0.0, math.inf)
-    for name in dict.fromkeys(name for name, _ in lost):
-        values = [lost[name, seed] for seed in lab.seeds]
-        found.append(over_seeds("test loss", values, ERROR_RATE, within=positive, model=name))
-    for one, other in (("w-rnn", "rnn"), ("gpt", "rnn"), ("gpt", "w-rnn")):
-        values = [lost[one, seed] - lost[other, seed] for seed in lab.seeds]
-        told = {"model": one, "against": other}
-        found.append(over_seeds("loss at equal parameters, less", values, ERROR_RATE, within=ANY, **told))
-    gains = {
-        hidden: [lost[grown("w-rnn", hidden), seed] - lost[grown("rnn", hidden), seed] for seed in lab.seeds]
-        for hidden in lab.preset.hidden
-    }
+def _growth(lab: Lab, tell: Callable[[str], None]) -> list[Estimate]:
+    lost: dict[tuple[Cell, int], list[float]] = {(c, h): [] for c in CELLS for h in lab.preset.hidden}
+    for seed in lab.seeds:
+        tell(f"losses by hidden size, seed {seed}")
+        test = lab.asked(seed)
+        for (cell, hidden), values in lost.items():
+            values.append(losses(lab.saved(grown(cell, hidden), seed).model, test).per_token)
+    found = [
+        over_seeds("test loss", values, ERROR_RATE, within=POSITIVE, model=grown(cell, hidden))
+        for (cell, hidden), values in lost.items()
+    ]
+    gains = {h: np.subtract(lost["w-rnn", h], lost["rnn", h]).tolist() for h in lab.preset.hidden}
     for hidden, values in gains.items():
         told = {"hidden": hidden}
         found.append(over_seeds("loss of the W-RNN less the RNN's", values, ERROR_RATE, within=ANY, **told))
-    doublings = np.log2(lab.preset.hidden)
-    slopes = [float(np.polyfit(doublings, [gains[h][n] for h in gains], 1)[0]) for n in range(len(lab.seeds))]
-    found.append(over_seeds("slope of that by doublings of the hidden layer", slopes, ERROR_RATE, within=ANY))
-    return found
+    slopes = np.polyfit(np.log2(lab.preset.hidden), np.stack([*gains.values()]), 1)[0].tolist()
+    return [*found, over_seeds("slope of that by doublings of the hidden layer", slopes, ERROR_RATE, within=ANY)]
 
 
 def _by_distance(model: Any, material: Material) -> np.ndarray:
     """Log of the mean gradient norm at each distance, less that at distance 0."""
-    encode = material.text.encode_text
-    long = [tokens for tokens in map(encode, material.test) if len(tokens) > FURTHEST]
-    rows = np.stack([np.concatenate([[material.text.bos], tokens[: FURTHEST + 1]]) for tokens in long[:200]])
+    bos, long = material.text.bos, _long_ones(material)
+    rows = np.stack([np.concatenate([[bos], tokens[: FURTHEST + 1]]) for tokens in long])
     norms = gradient_norms(model, rows.astype(np.int32))
     logs = np.log(np.maximum(norms.mean(axis=0), 1e-300))
     return logs - logs[0]
+
+
+def _long_ones(material: Material) -> list[np.ndarray]:
+    """The first test sentences that reach back far enough, as tokens."""
+    every = [material.text.encode_text(sentence) for sentence in material.test]
+    long = [tokens for tokens in every if len(tokens) > FURTHEST]
+    if not long:
+        raise ValueError(
+            f"the longest test sentence has {max(map(len, every))} tokens, and gradients at a distance of "
+            f"{FURTHEST} need one of {FURTHEST + 1} or more: give longer ones, or leave out equal (--parts)"
+        )
+    return long[:LOOKED_AT]
 
 
 def _garbled(lab: Lab, tell: Callable[[str], None]) -> list[Estimate]:
@@ -122,7 +165,7 @@ def _garbled(lab: Lab, tell: Callable[[str], None]) -> list[Estimate]:
         for rate in RATES:
             saved = lab.saved(at_rate(rate), seed)
             key = key_for(seed, "texts", at_rate(rate))
-            drawn = texts(key, saved.model, saved.text, count=WRITTEN, steps=2 * lab.preset.block)
+            drawn = texts(key, saved.model, saved.text, count=WRITTEN, steps=lab.block_of_letters)
             shares[rate].append(garbled(drawn, known))
     within = Interval(0.0, 1.0)
     found = [
@@ -149,7 +192,7 @@ def _verdict(estimate: Estimate) -> Finding | None:
             )
         case "loss at equal parameters, less" if told["against"] == "rnn":
             name = {"w-rnn": "W-RNN", "gpt": "GPT"}[told["model"]]
-            statement = f"With equal parameters and sentences the {name} has a lower loss than the RNN."
+            statement = f"With equal parameters and equally many tokens the {name} has a lower loss than the RNN."
             return _judged(estimate, f"{told['model']}-beats-the-rnn", statement, Interval.at_most(0.0))
         case "slope of that by doublings of the hidden layer":
             statement = "The larger the hidden layer, the more the W-RNN gains on the RNN."
@@ -176,6 +219,5 @@ def curves_of_tuning(rows: Sequence[dict[str, Any]]) -> Estimates:
         chosen = [row for row in rows if row["name"] == name]
         told = {"setting": name, "published": chosen[0]["published"]}
         values = [row["losses"][-1] for row in chosen]
-        positive = Interval(0.0, math.inf)
-        found.append(over_seeds("smoothed loss", values, ERROR_RATE, within=positive, **told))
+        found.append(over_seeds("smoothed loss", values, ERROR_RATE, within=POSITIVE, **told))
     return Estimates(found)

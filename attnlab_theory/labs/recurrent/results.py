@@ -13,8 +13,9 @@ from attnlab_theory import files
 from attnlab_theory.claims import Findings
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.recurrent import findings
-from attnlab_theory.labs.recurrent.lab import SPACE, Lab
-from attnlab_theory.labs.recurrent.tuning import SETTINGS, tuned
+from attnlab_theory.labs.recurrent.lab import Lab
+from attnlab_theory.labs.recurrent.letters import in_a_row
+from attnlab_theory.labs.recurrent.tuning import SETTINGS, Tuned, refuse_short, tuned
 from attnlab_theory.report import record
 
 ABOUT = "recurrent.run.json"
@@ -39,8 +40,19 @@ class Results:
         return all(finding.as_expected for finding in self.findings)
 
 
+def refuse_unmeasurable(lab: Lab) -> None:
+    """Refuse, before anything is trained, sentences of which something could not be measured afterwards.
+
+    Raises:
+        ValueError: as `findings.refuse_unmeasurable` and `tuning.refuse_short`.
+    """
+    findings.refuse_unmeasurable(lab)
+    if "tuning" in lab.parts:
+        refuse_short(len(in_a_row(lab.letters(lab.seeds[0]))), SETTINGS)
+
+
 def results(lab: Lab, *, windows: int, tell: Callable[[str], None] = lambda _: None) -> Results:
-    """Measure and judge; then repeat the homework's tuning runs.
+    """Measure and judge; then repeat the homework's tuning runs, if they are among the lab's parts.
 
     Args:
         lab: whose models are trained.
@@ -52,15 +64,16 @@ def results(lab: Lab, *, windows: int, tell: Callable[[str], None] = lambda _: N
     """
     measured = findings.measure(lab, tell)
     rows: list[dict[str, Any]] = []
-    for seed in lab.seeds:
-        text = lab.letters(seed)
-        tokens = np.concatenate([text.text.encode_text(f"{sentence} {SPACE}") for sentence in text.train])
-        rows += tuning_rows(tokens, len(text.text), windows=windows, seed=seed, tell=tell)
+    for seed in lab.seeds if "tuning" in lab.parts else ():
+        letters = lab.letters(seed)
+        told = {"windows": windows, "seed": seed, "tell": tell}
+        rows += tuning_rows(SETTINGS, in_a_row(letters), len(letters.text), **told)
     measured = Estimates((*measured, *findings.curves_of_tuning(rows)))
     return Results(estimates=measured, findings=findings.verdicts(measured), tuning=tuple(rows))
 
 
 def tuning_rows(
+    settings: Sequence[Tuned],
     tokens: Int[np.ndarray, " n"],
     vocabulary: int,
     *,
@@ -68,13 +81,15 @@ def tuning_rows(
     seed: int,
     tell: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """The curves of the homework's settings on one text, a row for each setting."""
+    """The curves of settings on one text, a row for each of them."""
     rows = []
-    for setting in SETTINGS:
+    for setting in settings:
         tell(f"tuning {setting.name}, seed {seed}")
         losses = tuned(setting, tokens, vocabulary, steps=windows, seed=seed)
         steps = np.unique(np.linspace(0, windows - 1, POINTS).astype(int))
-        told = {"name": setting.name, "seed": seed, "published": setting.published}
+        told = {"name": setting.name, "cell": setting.cell, "sizes": setting.sizes, "seed": seed}
+        told["activation"] = str(setting.activation)
+        told["published"] = setting.published
         rows.append({**told, "steps": (steps + 1).tolist(), "losses": [round(float(x), 5) for x in losses[steps]]})
     return rows
 
@@ -113,13 +128,14 @@ def write(found: Results, folder: Path) -> None:
     }
     for name, rows in tables.items():
         files.write_text(folder / f"{name}.json", record.to_text(rows))
+    has = {estimate.quantity for estimate in found.estimates}
     drawn = {
         name: functools.partial(getattr(figures, name), found.estimates)
-        for name in ("growth", "garbled", "gradients")
+        for name, quantity in figures.DRAWN.items()
+        if quantity in has
     }
-    write_tuning(found.tuning, folder, "tuning")
-    if any(e.quantity == "loss above the grammar" for e in found.estimates):
-        drawn["losses"] = functools.partial(figures.losses, found.estimates)
+    if found.tuning:
+        write_tuning(found.tuning, folder, "tuning")
     for name, figure in drawn.items():
         with files.replacing_all(folder / name, (".svg", ".png")) as written:
             style.save(figure, list(written.values()))

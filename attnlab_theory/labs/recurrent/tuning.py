@@ -1,12 +1,13 @@
 """The homework's tuning runs: windows of one text, Adagrad, and a smoothed loss.
 
 Source: AI_2023, RNN assignment: sums of cross-entropy over a window, gradients clipped to [-5, 5], Adagrad with
-1e-8 inside the root, smoothed loss 0.999 to 0.001. The gradient here is the right one, and every window starts from
-zeros.
+1e-8 inside the root, smoothed loss 0.999 to 0.001. Two things differ. The gradient here is the right one. Every
+window starts from zeros; in the homework only the W-RNN's does, and the RNN carries its state over.
 """
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -34,11 +35,19 @@ class Tuned:
     rate: float
     published: float
     """Smoothed loss in nats per character, on another text: novels of 5,887 characters."""
+    activation: Activation = Activation.SIGMOID
+    """f1 and f2; the homework's are sigmoids."""
 
     @property
     def name(self) -> str:
-        """For figures."""
-        return f"{self.cell} {self.hidden}/{self.length}/{self.rate:g}"
+        """For tables: cell, hidden units / window / learning rate, and another activation than the homework's."""
+        own = "" if self.activation is Activation.SIGMOID else f" {self.activation}"
+        return f"{self.cell} {self.hidden}/{self.length}/{self.rate:g}{own}"
+
+    @property
+    def sizes(self) -> str:
+        """The same without the cell, in words."""
+        return f"{self.hidden} units, windows of {self.length}, rate {self.rate:g}"
 
 
 SETTINGS = (
@@ -54,6 +63,17 @@ SETTINGS = (
 """The settings whose losses the report shows."""
 
 
+def refuse_short(tokens: int, settings: Sequence[Tuned]) -> None:
+    """Refuse a text that is too short for one of the settings.
+
+    Raises:
+        ValueError: if the text is shorter than the longest window and its last target.
+    """
+    size = max(setting.length for setting in settings)
+    if tokens <= size:
+        raise ValueError(f"a text of {tokens} tokens has no window of {size}: take one of {size + 1} or more")
+
+
 def tuned(
     setting: Tuned, tokens: Int[np.ndarray, " n"], vocabulary: int, *, steps: int, seed: int
 ) -> Float[np.ndarray, " steps"]:
@@ -67,19 +87,18 @@ def tuned(
         seed: first weights follow from it.
 
     Raises:
-        ValueError: if the text is shorter than a window and its last target.
+        ValueError: as `refuse_short`.
     """
+    refuse_short(len(tokens), (setting,))
     size = setting.length
-    if len(tokens) <= size:
-        raise ValueError(f"a text of {len(tokens)} tokens has no window of {size}: take a longer one")
     starts = (np.arange(steps) * size) % (len(tokens) - size)
     windows = np.stack([tokens[start : start + size + 1] for start in starts]).astype(np.int32)
     config = RecurrentConfig(
         vocabulary=vocabulary,
         hidden=setting.hidden,
         cell=setting.cell,
-        first=Activation.SIGMOID,
-        second=Activation.SIGMOID,
+        first=setting.activation,
+        second=setting.activation,
         scale=0.01,
     )
     model = Recurrent(config, key=key_for(seed, "tuning"))

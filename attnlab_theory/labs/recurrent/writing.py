@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from attnlab_theory.labs.recurrent.lab import SPACE
+from attnlab_theory.labs.recurrent.letters import SPACE
 from attnlab_theory.language.models.recurrent import Recurrent
 from attnlab_theory.language.text.words import EOS_ID, Words
 

@@ -1,5 +1,10 @@
 """The recurrent lab: equal sizes, gradients by distance, garbled words, tuning runs, verdicts."""
 
+import dataclasses
+import functools
+import json
+from typing import get_args
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,13 +13,18 @@ import pytest
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import Estimates, over_seeds
-from attnlab_theory.labs.recurrent import arms, findings, results
+from attnlab_theory.labs.recurrent import arms, figures, findings, results, tuning
+from attnlab_theory.labs.recurrent.commands import lab
 from attnlab_theory.labs.recurrent.distances import gradient_norms
-from attnlab_theory.labs.recurrent.presets import ARMS, TINY
+from attnlab_theory.labs.recurrent.lab import Lab
+from attnlab_theory.labs.recurrent.letters import by_letters, in_a_row
+from attnlab_theory.labs.recurrent.presets import ARMS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.tuning import SETTINGS, Tuned, tuned
 from attnlab_theory.labs.recurrent.writing import garbled, texts
+from attnlab_theory.labs.sentences import Material, Sizes, generated
+from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.gpt import parameter_count
-from attnlab_theory.language.models.recurrent import Recurrent, RecurrentConfig
+from attnlab_theory.language.models.recurrent import Activation, Recurrent, RecurrentConfig
 from attnlab_theory.language.text.words import Words
 
 
@@ -64,7 +74,7 @@ def test_a_tuning_run_starts_at_the_uniform_loss_and_learns(cell):
     losses = tuned(setting, np.arange(400) % 4, 4, steps=1500, seed=0)
     assert losses[0] == pytest.approx(np.log(4), abs=1e-3)
     assert losses[-1] < 1.1
-    with pytest.raises(ValueError, match="a text of 10 tokens has no window of 10"):
+    with pytest.raises(ValueError, match="a text of 10 tokens has no window of 10: take one of 11 or more"):
         tuned(setting, np.zeros(10, int), 4, steps=1, seed=0)
 
 
@@ -72,9 +82,25 @@ def test_the_homeworks_settings_are_all_there():
     assert len({setting.name for setting in SETTINGS}) == 8
 
 
+def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
+    rows = [
+        {"name": s.name, "cell": s.cell, "sizes": s.sizes, "activation": "sigmoid", "published": s.published}
+        | {"steps": [1, 2], "losses": [4.0, 3.0 + number / 10 + seed / 100], "seed": seed}
+        for number, s in enumerate(SETTINGS)
+        for seed in range(2)
+    ]
+    figure = figures.tuning(rows, findings.curves_of_tuning(rows))
+    panels = [[line for line in ax.lines if not str(line.get_label()).startswith("_")] for ax in figure.axes]
+    assert [len(lines) for lines in panels] == [3, 5]
+    assert len({line.get_color() for lines in panels for line in lines}) == 8
+    for lines in panels:
+        assert len({str(vars(line)["_dash_pattern"]) for line in lines}) == len(lines)
+    assert "3.00 nats per character,\nthe RNN of 160 units, windows of 30, rate 0.01" in figure.get_suptitle()
+
+
 def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypatch):
     (tmp_path / "text").write_text("to be or not to be, that is the question\n" * 5)
-    monkeypatch.setattr(results, "SETTINGS", SETTINGS[:1])
+    monkeypatch.setattr(tuning, "SETTINGS", SETTINGS[:1])
     out = tmp_path / "out"
     assert (
         main(["recurrent", "tune", str(tmp_path / "text"), "--windows", "20", "--seeds", "2", "--out", str(out)])
@@ -84,7 +110,135 @@ def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypat
     assert {"tuning.json", "tuning.svg", "tuning.png"} <= {path.name for path in out.iterdir()}
     assert main(["recurrent", "tune", str(tmp_path / "text"), "--windows", "0"]) == 2
     assert main(["recurrent", "tune", str(tmp_path / "nothing")]) == 2
-    assert main(["recurrent", "run", "--unit", "bpe"]) == 2
+
+
+def test_a_text_that_is_too_short_is_refused_before_anything_is_made(tmp_path, capsys):
+    (tmp_path / "text").write_text("to be or not to be\n")
+    out = tmp_path / "out"
+    assert main(["recurrent", "tune", str(tmp_path / "text"), "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert "a text of 19 tokens has no window of 30: take one of 31 or more" in said
+    assert "tuning rnn" not in said
+    assert not out.exists()
+
+
+def test_the_activations_are_the_homeworks_and_a_misspelt_one_is_refused(tmp_path, capsys, monkeypatch):
+    assert get_args(ActivationName) == tuple(Activation)
+    for command in (["tune", "text"], ["run"]):
+        assert main(["recurrent", *command, "--activation", "softplus"]) == 2
+        assert "softplus" in capsys.readouterr().err
+    (tmp_path / "text").write_text("to be or not to be, that is the question\n" * 5)
+    monkeypatch.setattr(tuning, "SETTINGS", SETTINGS[:1])
+    told = ["--windows", "20", "--seeds", "1", "--activation", "gelu", "--out", str(tmp_path / "out")]
+    assert main(["recurrent", "tune", str(tmp_path / "text"), *told]) == 0
+    (row,) = json.loads((tmp_path / "out" / "tuning.json").read_text())
+    assert (row["activation"], row["name"]) == ("gelu", "rnn 160/30/0.01 gelu")
+    preset = dataclasses.replace(TINY, activation="relu")
+    for cell in ("rnn", "w-rnn"):
+        config = arms.recurrent(cell, 4, preset, 12)
+        assert (config.first, config.second) == (Activation.RELU, Activation.RELU)
+
+
+SMALL = dataclasses.replace(TINY, layers=1, heads=1, width=8, hidden=(4, 8))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """`attnlab recurrent run` with small models on two small files: exit code, what was complained of, folder."""
+    monkeypatch.setattr(lab, "TINY", SMALL)
+    lines = ["the cat sat on the mat and saw a big dog go home", "a dog saw the cat on the mat"]
+    for name, count in (("train", 40), ("test", 10)):
+        (tmp_path / name).write_text("\n".join(lines * count))
+    out = tmp_path / "out"
+
+    def run(*options, files=("train", "test")):
+        given = [word for name in files for word in (f"--{name}", str(tmp_path / name))]
+        code = main(["recurrent", "run", *given, "--seeds", "1", "--out", str(out), *options])
+        return code, capsys.readouterr().err, out
+
+    return run
+
+
+def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
+    code, _, out = run("--unit", "characters", "--parts", "equal", "--epochs", "3")
+    assert code == 0
+    about = json.loads((out / results.ABOUT).read_text())
+    each = 40 * (len("the cat sat on the mat and saw a big dog go home") + len("a dog saw the cat on the mat") + 2)
+    assert about["equal"] == {
+        "arms": list(ARMS),
+        "epochs": 3,
+        "tokens_read_by_each_arm": [3 * each],
+        "training_sentences_cut": [0],
+    }
+    saved = [load_model(out / "models" / "seed-0" / arm, kinds=arms.KINDS) for arm in ARMS]
+    # 80 sentences are 3 batches of 32 or fewer.
+    assert [len(each.about["losses"]) for each in saved] == [9, 9, 9]
+    assert not any("validated" in each.about for each in saved)
+    assert {"losses.png", "gradients.png"} <= {path.name for path in out.iterdir()}
+    assert not {"growth.png", "garbled.png", "tuning.png"} & {path.name for path in out.iterdir()}
+    claims = {each["claim"] for each in json.loads((out / "recurrent.json").read_text())}
+    assert claims == {"w-rnn-beats-the-rnn", "gpt-beats-the-rnn", "recurrence-forgets"}
+
+
+def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
+    small = functools.partial(generated, sizes=Sizes(train=64))
+    part = Lab(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, parts=("equal",))
+    runs = [stage.run for stage in part.stages()]
+    assert [run.validation for run in runs] == [None] * 3
+    assert {run.steps for run in runs} == {2 * TINY.recipe.epochs}
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--longer", "refuse", "--unit", "characters"], "has 68 tokens, and 63 fit into a block of 64"),
+        (["--mean", "sentences"], "--mean"),
+        (["--unit", "bpe"], "bpe"),
+        (["--parts", "equal", "equal"], "each at most once"),
+        (["--parts", "equal", "--windows", "20"], "--windows is for the tuning runs"),
+        (["--parts", "growth", "--epochs", "2"], "--epochs is for models at equal parameters"),
+        (["--epochs", "0"], "epochs must be"),
+        (["--validation", "test"], "--validation"),
+        (["--least", "0"], "at least once, not 0"),
+    ],
+)
+def test_options_that_would_do_nothing_or_cannot_be_are_refused_before_training(run, tmp_path, options, complaint):
+    (tmp_path / "train").write_text(
+        "\n".join(["the cat sat on the mat and saw a big dog go home once more and again"] * 40)
+    )
+    code, said, out = run(*options)
+    assert code == 2
+    assert complaint in said
+    assert not out.exists()
+
+
+def test_what_is_missing_or_too_short_is_refused_before_training(run, tmp_path):
+    code, said, out = run("--least", "2", files=())
+    assert (code, out.exists()) == (2, False)
+    assert "--least is for files" in said
+    code, said, out = run(files=("train",))
+    assert (code, out.exists()) == (2, False)
+    assert "--test is missing" in said
+    (tmp_path / "test").write_text("the cat sat\na dog saw the cat on the mat\n")
+    code, said, out = run()
+    assert (code, out.exists()) == (2, False)
+    assert "the longest test sentence has 8 tokens" in said
+    assert "need one of 11 or more" in said
+    for name in ("train", "test"):
+        (tmp_path / name).write_text("the cat\n")
+    code, said, out = run("--parts", "growth", "tuning")
+    assert (code, out.exists()) == (2, False)
+    assert "a text of 8 tokens has no window of 30" in said
+
+
+def test_letters_spell_sentences_and_refuse_what_stands_for_a_space():
+    text = Words.of([["a", "cat"]], least=1)
+    material = Material(train=("a  cat",), validation=(), test=("a c\tat",), text=text)
+    spelled = by_letters(material)
+    assert (spelled.train, spelled.test) == (("a _ c a t",), ("a _ c _ a t",))
+    assert spelled.text.decode_text(in_a_row(spelled)) == "a _ c a t _"
+    with pytest.raises(ValueError, match="stands for a space where characters are read, and 'a_b'"):
+        by_letters(dataclasses.replace(material, test=("a_b",)))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""Options that say which sentences the lab reads; nothing here imports jax, for the command line reads it first."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from attnlab_theory.labs.options import Longer
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.sentences import Material
+
+Unit = Literal["words", "characters"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Texts:
+    """Files of sentences, one a line. Without files, sentences are drawn from the embedded grammar."""
+
+    train: Path | None = None
+    """Sentences to learn."""
+    test: Path | None = None
+    """Sentences to ask at the end."""
+    unit: Unit = "words"
+    """What a token is. words: what stands between spaces. characters: every character, and the space is one."""
+    least: int | None = None
+    """Tokens that the training file holds less often are read as <UNK>. By default 3, for characters 1."""
+    longer: Longer = "cut"
+    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+
+    def material(self, seed: int) -> "Material":
+        """The sentences: of the files, or drawn from the grammar by the seed.
+
+        Raises:
+            ValueError: if one file is missing, an option has no file to act on, or as `sentences.read_sentences`.
+        """
+        from attnlab_theory.labs.recurrent.letters import by_letters
+        from attnlab_theory.labs.sentences import Material, Sizes, generated, read_sentences, vocabulary
+
+        if self.train is None and self.test is None:
+            if self.least is not None:
+                raise ValueError("--least is for files; the grammar's words are all known")
+            drawn = generated(seed, Sizes())
+            return by_letters(drawn) if self.unit == "characters" else drawn
+        if self.train is None or self.test is None:
+            missing = "--train" if self.train is None else "--test"
+            raise ValueError(f"data of your own are two files: {missing} is missing")
+        train = read_sentences(self.train)
+        least = self.least if self.least is not None else 3 if self.unit == "words" else 1
+        text = vocabulary(train, "words", least=least)
+        # Nothing stops early here: no sentence is for validation.
+        words = Material(
+            train=train, validation=(), test=read_sentences(self.test), text=text, source=str(self.train)
+        )
+        return by_letters(words, least=least) if self.unit == "characters" else words
