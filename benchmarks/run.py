@@ -40,8 +40,8 @@ class Options:
     quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Few rounds and short inputs: to see that it works."""
     isa: Literal["best", "avx2"] = "best"
-    """Instructions that libraries may use. best: all that the processor has. avx2: as without AVX-512, as far as they
-    obey: jax's matrix products do not."""
+    """Instructions that libraries may use. best: all that the processor has.
+    avx2: as without AVX-512, as far as they obey: jax's matrix products do not."""
     out: Path = HERE
     """Folder for results.json and RESULTS.md."""
 

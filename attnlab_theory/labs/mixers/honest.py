@@ -42,18 +42,16 @@ def beginnings(model: Any, sentences: Encoded) -> Beginnings:
     rows, sizes = sentences.rows, np.minimum(sentences.lengths, LONGEST)
     width = np.minimum(-(-sentences.lengths // STEP) * STEP, rows.x.shape[1])
     forced, filled, bare = np.zeros((3, len(sizes)))
+    # All sentences go along each time, whether they count or not: few shapes to compile.
     for wide in np.unique(width):
-        same = np.flatnonzero(width == wide)
-        x, y = rows.x[same, :wide], rows.y[same, :wide]
-        counted = np.arange(wide)[None, :] < sizes[same, None]
-        forced[same] = np.where(counted, _losses(model, x, y), 0.0).sum(axis=1)
-        for length in range(1, int(sizes[same].max()) + 1):
-            chosen = same[sizes[same] >= length]
-            prefix = np.where(np.arange(wide)[None, :] < length, rows.x[chosen, :wide], PAD_ID).astype(np.int32)
-            filled[chosen] += _losses(model, prefix, rows.y[chosen, :wide])[:, length - 1]
+        x, y, places = rows.x[:, :wide], rows.y[:, :wide], np.arange(wide)[None, :]
+        counted = (places < sizes[:, None]) & (width == wide)[:, None]
+        forced += np.where(counted, _losses(model, x, y), 0.0).sum(axis=1)
+        for length in range(1, int(sizes.max(where=width == wide, initial=0)) + 1):
+            prefix = np.where(places < length, x, PAD_ID).astype(np.int32)
+            filled += np.where(counted, _losses(model, prefix, y), 0.0)[:, length - 1]
     for length in range(1, int(sizes.max()) + 1):
-        chosen = np.flatnonzero(sizes >= length)
-        bare[chosen] += _losses(model, rows.x[chosen, :length], rows.y[chosen, :length])[:, -1]
+        bare += np.where(sizes >= length, _losses(model, rows.x[:, :length], rows.y[:, :length])[:, -1], 0.0)
     return Beginnings(forced / sizes, filled / sizes, bare / sizes)
 
 
