@@ -11,7 +11,7 @@ from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import Estimates, over_seeds
 from attnlab_theory.labs.mixers import findings
-from attnlab_theory.labs.mixers.honest import beginnings, leak_map
+from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import MIXERS
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
 from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
@@ -42,6 +42,14 @@ def test_causal_losses_are_honest_and_nothing_leaks(arm):
     found = leak_map(model, SENTENCES, length=5)
     assert np.all(found[np.triu_indices(5, 1)] == 0)
     assert found[np.tril_indices(5)].max() > 0.01
+
+
+@pytest.mark.parametrize(("gap", "verdict"), [(0.0, Verdict.SUPPORTED), (0.01, Verdict.REFUTED)])
+def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
+    losses = np.full(20, 1.0)
+    begun = Beginnings(losses, losses + gap, losses)
+    (finding,) = findings.verdicts(Estimates([findings._gap(begun, arm="additive", seed=0)]))
+    assert (finding.claim, finding.verdict) == ("causal-losses-are-honest", verdict)
 
 
 @pytest.mark.parametrize("arm", LEAKING)
@@ -112,6 +120,18 @@ def difference(arm, values):
 def test_equivalence_is_shown_inside_the_margin_and_by_ten_seeds_only(values, verdict):
     (finding,) = findings.verdicts(Estimates([difference("shared-qk", values)]))
     assert (finding.claim, finding.verdict, finding.as_expected) == ("sharing-changes-nothing", verdict, True)
+
+
+def test_additive_attention_is_not_the_better_one_where_it_changes_nothing():
+    better, same = (
+        {
+            finding.claim: finding.verdict
+            for finding in findings.verdicts(Estimates([difference("additive", values)]))
+        }
+        for values in ([-0.03, -0.031, -0.0305, -0.032, -0.03] * 2, [0.001, -0.002, 0.003, 0.0015, 0.002] * 2)
+    )
+    assert better == {"additive-is-better": Verdict.SUPPORTED, "additive-changes-nothing": Verdict.REFUTED}
+    assert same == {"additive-is-better": Verdict.REFUTED, "additive-changes-nothing": Verdict.SUPPORTED}
 
 
 def test_a_leak_map_needs_a_sentence_that_is_long_enough():
