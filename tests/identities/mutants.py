@@ -23,6 +23,7 @@ from attnlab_theory.identities import (
     several_heads,
     shared_projection,
     symmetry,
+    through_time,
 )
 from attnlab_theory.identities.operators import SOFTMAX, Operator, full_pass, heads_pass, queries_keys_values
 from tests.identities.mutant_mixers import MIXERS
@@ -279,4 +280,23 @@ SHARED = (
     shared_projection.possible_chain("distances", distances),
 )
 
-MUTANTS = (*ROWS, *SYMMETRY, *DERIVATIVES, *CAUSALITY, *AGREEMENT, *HEADS, *ROTATION, *SHARED, *MIXERS)
+
+def one_percent_more(x, w_in, w, d_states):
+    d_in, d_w = through_time.by_hand(x, w_in, w, d_states)
+    return 1.01 * d_in, d_w
+
+
+THROUGH_TIME = (through_time.gradients_through_time("one percent more", one_percent_more),)
+
+MUTANTS = (
+    *ROWS,
+    *SYMMETRY,
+    *DERIVATIVES,
+    *THROUGH_TIME,
+    *CAUSALITY,
+    *AGREEMENT,
+    *HEADS,
+    *ROTATION,
+    *SHARED,
+    *MIXERS,
+)

@@ -15,9 +15,10 @@ from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig
 from attnlab_theory.language.models.layers import Linear
 from attnlab_theory.language.models.model import Config, Examples, Model
+from attnlab_theory.language.optimizers import AdamW
 from attnlab_theory.language.schedules import Cosine
 from attnlab_theory.language.text.words import Words
-from attnlab_theory.language.train import Optimizer, Training, started, train
+from attnlab_theory.language.train import Training, started, train
 from tests.language.models import compiled, gap, rounding, stirred
 from tests.tolerances import log_probability_atol
 
@@ -172,7 +173,7 @@ def test_it_is_trained_by_the_loop_that_trains_all():
             yield batch._replace(labels=(batch.tokens[:, 0] > 5).astype(np.int32))
 
     model = Classifier(ClassifierConfig(encoder=ENCODER, pooling=Pooling.BERT), key=jax.random.key(0))
-    training = Training(schedule=Cosine(peak=0.03, steps=45, warmup=1), epochs=15, optimizer=Optimizer())
+    training = Training(schedule=Cosine(peak=0.03, steps=45, warmup=1), epochs=15, optimizer=AdamW())
     losses = [metrics.loss for _, metrics in train(started(model, training), epochs, training)]
     assert abs(losses[0] - np.log(2)) < 0.1
     assert np.mean(losses[-5:]) < 0.35
