@@ -18,7 +18,10 @@ from jaxtyping import Array, Bool, Float, Int
 from attnlab_theory.language.models.layers import at_least_single
 
 PREFIX = 256
-"""So many likeliest tokens are looked at first: what is left by a cut is rarely more."""
+"""Up to so many likeliest tokens are found by sorting; more, by their probabilities."""
+
+ROWS = 8
+"""Rows whose laws are cut at once: those of more would fall out of the cache on the way."""
 
 BLOCK = 256
 """Tokens whose probabilities are added up before one is looked for among them."""
@@ -142,39 +145,43 @@ def drawn(chances: Float[Array, " n"], logits: Float[Array, "n c"], sampling: Sa
         Tokens, never one that is cut. NaN in a row draws a token that is none: their number.
     """
     told = sampling.law() if isinstance(sampling, Sampling) else sampling
-    count = min(PREFIX, logits.shape[1])
     if told.top_k is None and told.top_p is None:
         return _by_chance(chances, _cut_by_share(_tempered(logits, told), told))
-    law = _tempered(logits, told)
-    likeliest, tokens = lax.top_k(law, count)
-
-    def among_the_likeliest() -> Int[Array, " n"]:
-        few, place = likeliest, jnp.arange(count, dtype=jnp.int32)[None, :]
-        if told.top_k is not None:
-            few = _cut(few, place < told.top_k)
-        if told.top_p is not None:
-            # Without a cut before it, the mass is a share of that of all tokens.
-            mass = jnp.exp(few)
-            few = _cut(few, jnp.cumsum(mass, axis=1) - mass < told.top_p.astype(law.dtype))
-        few = _cut_by_share(few, told)
-        # In the order of their numbers, as where all tokens are looked at.
-        in_order = jnp.argsort(tokens, axis=1)
-        chosen = _by_chance(chances, jnp.take_along_axis(few, in_order, axis=1))
-        found = jnp.take_along_axis(
-            jnp.take_along_axis(tokens, in_order, axis=1), jnp.minimum(chosen, count - 1)[:, None], axis=1
-        )[:, 0]
-        return jnp.where(chosen < count, found, logits.shape[1]).astype(jnp.int32)
-
     if logits.shape[1] <= PREFIX:
-        return among_the_likeliest()
+        return _among_the_likeliest(chances, logits, told)
+
+    def of_rows(some: tuple[Array, Array]) -> Array:
+        def by_the_whole_law() -> Array:
+            return _by_chance(some[0], log_law(some[1], told))
+
+        if told.top_k is None:
+            return by_the_whole_law()
+        return lax.cond(
+            told.top_k <= PREFIX, lambda: _among_the_likeliest(some[0], some[1], told), by_the_whole_law
+        )
+
+    n = logits.shape[0]
+    padded = (jnp.pad(x, ((0, -n % ROWS), *[(0, 0)] * (x.ndim - 1)), mode="edge") for x in (chances, logits))
+    return lax.map(of_rows, tuple(x.reshape(-1, ROWS, *x.shape[1:]) for x in padded)).reshape(-1)[:n]
+
+
+def _among_the_likeliest(chances: Float[Array, " n"], logits: Float[Array, "n c"], told: Law) -> Int[Array, " n"]:
+    """As `drawn`, where no cut leaves more than the `PREFIX` likeliest tokens."""
+    law = _tempered(logits, told)
+    few, tokens = lax.top_k(law, min(PREFIX, law.shape[1]))
+    count = few.shape[1]
     if told.top_k is not None:
-        enough = told.top_k <= count
-    else:
-        assert told.top_p is not None
-        # A row of NaN draws nothing anyway.
-        covered = jnp.sum(jnp.exp(likeliest), axis=1) >= told.top_p.astype(law.dtype)
-        enough = jnp.all(covered | jnp.isnan(law[:, 0]))
-    return lax.cond(enough, among_the_likeliest, lambda: _by_chance(chances, log_law(logits, told)))
+        few = _cut(few, jnp.arange(count, dtype=jnp.int32)[None, :] < told.top_k)
+    if told.top_p is not None:
+        mass = jnp.exp(few)
+        few = _cut(few, jnp.cumsum(mass, axis=1) - mass < told.top_p.astype(law.dtype))
+    few = _cut_by_share(few, told)
+    # In the order of their numbers, as where all tokens are looked at.
+    in_order = jnp.argsort(tokens, axis=1)
+    chosen = _by_chance(chances, jnp.take_along_axis(few, in_order, axis=1))
+    place = jnp.minimum(chosen, count - 1)[:, None]
+    found = jnp.take_along_axis(jnp.take_along_axis(tokens, in_order, axis=1), place, axis=1)[:, 0]
+    return jnp.where(chosen < count, found, logits.shape[1]).astype(jnp.int32)
 
 
 def _tempered(logits: Float[Array, "*rows c"], told: Law) -> Float[Array, "*rows c"]:
@@ -219,8 +226,13 @@ def _likeliest(
 
     last, _ = lax.fori_loop(0, 8 * law.dtype.itemsize - 1, halve, ends)
     equal = costs == last[..., None]
-    rank = jnp.cumsum(jnp.where(equal, weights, 0), axis=-1) - weights
-    return (costs < last[..., None]) | (equal & (before(last)[..., None] + rank < limit))
+
+    def by_rank() -> Array:
+        rank = jnp.cumsum(jnp.where(equal, weights, 0), axis=-1) - weights
+        return (costs < last[..., None]) | (equal & (before(last)[..., None] + rank < limit))
+
+    # The last token that fits is rarely one of several equal ones.
+    return lax.cond(jnp.all(jnp.sum(equal, axis=-1) <= 1), lambda: costs <= last[..., None], by_rank)
 
 
 def _bits_of_infinity(dtype: np.dtype) -> int:
