@@ -7,11 +7,12 @@ references are made once, so that 5,000 sentences are scored against 5,000 in a 
 
 import dataclasses
 import enum
+import itertools
 import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 ORDER = 4
 """The longest n-grams that count."""
@@ -49,10 +50,8 @@ class References:
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         if not len(sentences):
             raise ValueError("BLEU needs at least one reference")
-        self._numbers: dict[Hashable, int] = {}
-        for sentence in sentences:
-            for token in sentence:
-                self._numbers.setdefault(token, len(self._numbers))
+        seen = dict.fromkeys(itertools.chain.from_iterable(sentences))
+        self._numbers: dict[Hashable, int] = {token: number for number, token in enumerate(seen)}
         flat = _Flat.of(sentences, self._numbers)
         self.lengths = np.unique(flat.lengths)
         self._keys: list[Int[np.ndarray, " grams"]] = []
@@ -60,14 +59,17 @@ class References:
         ranks = flat.tokens
         for order in range(1, ORDER + 1):
             ranks = self._longer(ranks, flat, order)
-            here = flat.holds(order)
-            keys, found = np.unique(ranks[here], return_inverse=True)
-            pairs, counts = np.unique(found * len(sentences) + flat.sentence[here], return_counts=True)
-            first = np.flatnonzero(np.diff(pairs // len(sentences), prepend=-1))
-            self._keys.append(keys)
-            self._most.append(np.maximum.reduceat(counts, first) if len(first) else counts)
+            here = np.flatnonzero(flat.holds(order))
+            place, begins = _in_groups(ranks[here])
+            sentence = flat.sentence[here[place]]
+            # Of equal n-grams those of one sentence lie side by side.
+            first = np.flatnonzero(begins | (np.diff(sentence, prepend=-1) != 0))
+            counts = np.diff(first, append=len(place))
+            of_gram = np.flatnonzero(begins[first])
+            self._keys.append(ranks[here[place[begins]]])
+            self._most.append(np.maximum.reduceat(counts, of_gram) if len(of_gram) else counts)
             ranks = np.full_like(ranks, -1)
-            ranks[here] = found
+            ranks[here[place]] = np.cumsum(begins) - 1
 
     def closest(self, lengths: Int[np.ndarray, " sentences"]) -> Int[np.ndarray, " sentences"]:
         """The length of a reference that is nearest to each length; of two, the shorter."""
@@ -88,10 +90,12 @@ class References:
             known = flat.holds(order) & (ranks >= 0) & (place < len(keys))
             known[known] = keys[place[known]] == ranks[known]
             ranks = np.where(known, place, -1)
-            pairs, counts = np.unique(ranks[known] * len(hypotheses) + flat.sentence[known], return_counts=True)
-            which, sentence = np.divmod(pairs, max(len(hypotheses), 1))
-            clipped = np.minimum(counts, most[which])
-            shared[order - 1] = np.bincount(sentence, weights=clipped, minlength=len(hypotheses))
+            here = np.flatnonzero(known)
+            place, begins = _in_groups(ranks[here])
+            here = here[place]
+            first = np.flatnonzero(begins | (np.diff(flat.sentence[here], prepend=-1) != 0))
+            clipped = np.minimum(np.diff(first, append=len(here)), most[ranks[here[first]]])
+            shared[order - 1] = np.bincount(flat.sentence[here[first]], weights=clipped, minlength=len(hypotheses))
         grams = np.maximum(flat.lengths - np.arange(ORDER)[:, None], 0)
         return Matches(shared=shared, grams=grams, lengths=flat.lengths, closest=self.closest(flat.lengths))
 
@@ -131,7 +135,8 @@ class _Flat:
     @classmethod
     def of(cls, sentences: Sequence[Sentence], numbers: dict[Hashable, int]) -> "_Flat":
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
-        tokens = np.array([numbers.get(token, -1) for sentence in sentences for token in sentence], dtype=np.int64)
+        flat = itertools.chain.from_iterable(sentences)
+        tokens = np.fromiter(map(numbers.get, flat, itertools.repeat(-1)), np.int64, int(lengths.sum()))
         sentence = np.repeat(np.arange(len(lengths)), lengths)
         left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(tokens))
         return cls(tokens, sentence, left, lengths)
@@ -139,6 +144,19 @@ class _Flat:
     def holds(self, order: int) -> np.ndarray:
         """Where an n-gram of this order begins."""
         return self.left >= order
+
+
+def _in_groups(values: Int[np.ndarray, " n"]) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+    """The places of the values in rising order, equal ones in theirs, and which of them begin a group of equals.
+
+    Values are at least 0. They are sorted digit by digit, the last digit first: numpy sorts numbers of 16 bits by
+    their digits, four times as fast as longer ones by comparison.
+    """
+    place = np.arange(len(values))
+    for shift in range(0, int(values.max(initial=0)).bit_length(), 16):
+        digits = (values[place] >> shift).astype(np.uint16)
+        place = place[np.argsort(digits, kind="stable")]
+    return place, np.diff(values[place], prepend=-1) != 0
 
 
 def sentence_bleu(hypotheses: Sequence[Sentence], references: References) -> Float[np.ndarray, " sentences"]:
