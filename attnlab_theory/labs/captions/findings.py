@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,38 @@ class Judged:
         """The training loss of the last epoch less that of the best one, after which the validation loss rises."""
         return self.trained[-1] - self.trained[best_epoch(self.validated) - 1]
 
+    @property
+    def summary(self) -> "Summary":
+        """What comparisons over seeds are made of."""
+        numbers = {
+            "perplexity of sentences": self.test.perplexity_of_sentences,
+            "perplexity of tokens": self.test.perplexity_of_tokens,
+            "test loss": self.test.per_token,
+            "best epoch": float(best_epoch(self.validated)),
+            "validation loss less training loss": self.gap,
+            "training loss less that of the best epoch": self.trained_on,
+        }
+        return Summary(arm=self.arm, seed=self.seed, numbers=numbers)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A trained model as one number for each quantity: all that is kept of it when runs are joined."""
+
+    arm: str
+    seed: int
+    numbers: Mapping[str, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """All numbers in one level."""
+        return {"arm": self.arm, "seed": self.seed, **self.numbers}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Summary":
+        """What `as_json` wrote."""
+        numbers = {name: float(number) for name, number in value.items() if name not in ("arm", "seed")}
+        return cls(arm=value["arm"], seed=value["seed"], numbers=numbers)
+
 
 def ask(model: Named, material: Material, lab: Lab) -> Judged:
     """The losses of one model, on its test sentences and on as many of training."""
@@ -89,28 +121,28 @@ def _encoded(sentences: Sequence[str], material: Material, lab: Lab) -> Encoded:
     return encoded(sentences, material.text, lab.preset.block, longer=lab.longer, source=material.source)
 
 
-def measure(judged_models: Sequence[Judged]) -> Estimates:
-    """Perplexities, epochs, gaps and distances from the grammar, by arm."""
+def measure(models: Sequence[Summary]) -> Estimates:
+    """Perplexities, epochs and gaps by arm, and by how much they differ from those of `BASE`.
+
+    A quantity that not all models of an arm have is left out.
+    """
     found: list[Estimate] = []
-    for name, models in _by_arm(judged_models):
-        numbers: dict[str, Callable[[Judged], float]] = {
-            "perplexity of sentences": lambda m: m.test.perplexity_of_sentences,
-            "perplexity of tokens": lambda m: m.test.perplexity_of_tokens,
-            "test loss": lambda m: m.test.per_token,
-            "best epoch": lambda m: float(best_epoch(m.validated)),
-            "validation loss less training loss": lambda m: m.gap,
-            "training loss less that of the best epoch": lambda m: m.trained_on,
-        }
-        for quantity, number in numbers.items():
-            within = Interval(-math.inf if "less" in quantity else 0.0, math.inf)
-            values = [number(model) for model in models]
-            found.append(over_seeds(quantity, values, ERROR_RATE, within=within, arm=name))
-        for model in models:
-            if model.above is not None:
-                told = {"arm": name, "seed": model.seed}
-                found.append(mean("loss above the grammar", model.above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
-    found += _against_base(judged_models)
-    return Estimates(found)
+    for name, of_arm in _by_arm(models):
+        for quantity in of_arm[0].numbers:
+            values = [model.numbers[quantity] for model in of_arm if quantity in model.numbers]
+            if len(values) == len(of_arm):
+                within = Interval(-math.inf if "less" in quantity else 0.0, math.inf)
+                found.append(over_seeds(quantity, values, ERROR_RATE, within=within, arm=name))
+    return Estimates((*found, *_against_base(models)))
+
+
+def above_the_floor(models: Iterable[Judged]) -> Estimates:
+    """How far each model lies above the grammar's own loss, where a grammar is known."""
+    return Estimates(
+        mean("loss above the grammar", m.above, OVER_SENTENCES, FLOOR_ERROR_RATE, arm=m.arm, seed=m.seed)
+        for m in models
+        if m.above is not None
+    )
 
 
 def about_the_language(language: Grammar, seed: int) -> Estimates:
@@ -129,25 +161,26 @@ def about_the_language(language: Grammar, seed: int) -> Estimates:
     return Estimates((logs, _known("log-probability by derivation less by parsing", apart, DRAWN)))
 
 
-def _by_arm(judged_models: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    for name in dict.fromkeys(model.arm for model in judged_models):
-        yield name, [model for model in judged_models if model.arm == name]
+def _by_arm(models: Sequence[Summary]) -> Iterator[tuple[str, list[Summary]]]:
+    for name in dict.fromkeys(model.arm for model in models):
+        yield name, [model for model in models if model.arm == name]
 
 
-def _against_base(judged_models: Sequence[Judged]) -> Iterator[Estimate]:
-    """Of each arm, by how much its numbers exceed those of `BASE`, seed by seed."""
-    base = {model.seed: model for model in judged_models if model.arm == BASE}
-    if not base:
-        return
-    numbers: dict[str, Callable[[Judged], float]] = {
-        "test loss gained": lambda m: m.test.per_token,
-        "epochs gained": lambda m: float(best_epoch(m.validated)),
-        "gap gained": lambda m: m.gap,
+def _against_base(models: Sequence[Summary]) -> Iterator[Estimate]:
+    """Of each arm, by how much its numbers exceed those of `BASE`, over the seeds that both have."""
+    base = {model.seed: model.numbers for model in models if model.arm == BASE}
+    gained = {
+        "test loss gained": "test loss",
+        "epochs gained": "best epoch",
+        "gap gained": "validation loss less training loss",
     }
-    for name, models in _by_arm(judged_models):
-        if name != BASE:
-            for quantity, number in numbers.items():
-                values = [number(model) - number(base[model.seed]) for model in models]
+    for name, of_arm in _by_arm(models):
+        pairs = [(model.numbers, base[model.seed]) for model in of_arm if model.seed in base]
+        if name == BASE or not pairs:
+            continue
+        for quantity, number in gained.items():
+            if all(number in own and number in others for own, others in pairs):
+                values = [own[number] - others[number] for own, others in pairs]
                 within = Interval(-math.inf, math.inf)
                 yield over_seeds(quantity, values, ERROR_RATE, within=within, arm=name, against=BASE)
 
@@ -164,13 +197,8 @@ def look_at_heads(model: Named, material: Material, lab: Lab) -> Estimates:
     return Estimates(found)
 
 
-def compare(rows: Sequence[Row], real: Sequence[Sequence[Any]]) -> Estimates:
-    """The scores of every arm and decoding, and what temperature and cut change.
-
-    Args:
-        rows: of a sweep.
-        real: the tokens of the test sentences.
-    """
+def compare(rows: Sequence[Row]) -> Estimates:
+    """The scores of every arm and decoding of a sweep, and what temperature and cut change."""
     found: list[Estimate] = []
     for name, decoding in dict.fromkeys((row.arm, row.decoding) for row in rows):
         chosen = [row for row in rows if (row.arm, row.decoding) == (name, decoding)]
@@ -182,15 +210,19 @@ def compare(rows: Sequence[Row], real: Sequence[Sequence[Any]]) -> Estimates:
         if plain and decoding != "random":
             for score in ("forward", "backward", "harmonic", "commonest_opening"):
                 found.append(_gain(score, chosen, plain, **told, against="random"))
-        base = [row for row in rows if (row.arm, row.decoding) == (BASE, decoding)]
+        seeds = {row.seed for row in chosen}
+        base = [row for row in rows if (row.arm, row.decoding) == (BASE, decoding) and row.seed in seeds]
         if base and name != BASE:
             for score in ("forward", "backward", "harmonic"):
                 found.append(_gain(score, chosen, base, **told, against=BASE))
-    begun = openings(real)
-    common = max(begun.values()) / len(real)
-    found.append(_known("commonest opening of real sentences", common, len(real)))
-    found.append(_known("openings of real sentences", float(len(begun)), len(real)))
     return Estimates(found)
+
+
+def about_real(sentences: Sequence[Sequence[Any]]) -> Estimates:
+    """How real sentences begin; each is a row of tokens."""
+    begun, count = openings(sentences), len(sentences)
+    common = _known("commonest opening of real sentences", max(begun.values()) / count, count)
+    return Estimates((common, _known("openings of real sentences", float(len(begun)), count)))
 
 
 def _known(quantity: str, value: float, draws: int) -> Estimate:

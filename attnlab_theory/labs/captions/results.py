@@ -10,7 +10,7 @@ from rich.table import Table
 from attnlab_theory import files
 from attnlab_theory.claims import Findings
 from attnlab_theory.labs.captions import findings, verdicts
-from attnlab_theory.labs.captions.findings import Judged
+from attnlab_theory.labs.captions.findings import Judged, Summary
 from attnlab_theory.labs.captions.generate import Tokens
 from attnlab_theory.labs.captions.lab import Lab
 from attnlab_theory.labs.captions.rules import DecodingName
@@ -37,6 +37,8 @@ class Results:
     """One for each set of captions."""
     curves: tuple[dict[str, Any], ...]
     """Training and validation losses by arm, seed and epoch, in nats."""
+    models: tuple[Summary, ...]
+    """One for each model."""
     captions: dict[str, tuple[str, ...]]
     """The first set of captions of each arm and decoding, as text."""
     samples: str
@@ -92,13 +94,16 @@ def results(
     material = lab.material(lab.seeds[0])
     real = [tuple(material.text.encode_text(sentence).tolist()) for sentence in material.test]
     language = () if material.grammar is None else findings.about_the_language(material.grammar, lab.seeds[0])
-    measured = Estimates((*findings.measure(asked), *findings.compare(rows, real), *looked_at, *language))
+    models = tuple(model.summary for model in asked)
+    apart = (*findings.above_the_floor(asked), *findings.about_real(real), *looked_at, *language)
+    measured = Estimates((*findings.measure(models), *findings.compare(rows), *apart))
     samples.insert(0, side("real sentences", real[:SHOWN], material.text))
     return Results(
         estimates=measured,
         findings=verdicts.verdicts(measured),
         rows=tuple(rows),
         curves=tuple(_curves(asked)),
+        models=models,
         captions=first,
         samples="\n".join(samples),
     )
@@ -117,12 +122,14 @@ def write(found: Results, folder: Path) -> None:
         "estimates": [estimate.as_json() for estimate in found.estimates],
         "sweep": [row.as_json() for row in found.rows],
         "curves": list(found.curves),
+        "models": [model.as_json() for model in found.models],
     }
     for name, rows in tables.items():
         files.write_text(folder / f"{name}.json", record.to_text(rows))
     for name, lines in found.captions.items():
         files.write_text(folder / f"{name}.txt", "".join(f"{line}\n" for line in lines))
-    files.write_text(folder / "samples.txt", found.samples)
+    if found.samples:
+        files.write_text(folder / "samples.txt", found.samples)
     drawing.draw(found.estimates, found.curves, folder)
 
 

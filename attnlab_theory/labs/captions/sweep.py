@@ -1,7 +1,7 @@
 """Models times decodings: what is generated, and how it compares with real captions."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attnlab_theory import refuse
@@ -39,6 +39,12 @@ class Row:
         """All numbers in one level."""
         known = {"arm": self.arm, "seed": self.seed, "decoding": self.decoding, "generation": self.generation}
         return {**known, **vars(self.scores), "harmonic": self.scores.harmonic}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Row":
+        """What `as_json` wrote."""
+        own = {name: value[name] for name in ("arm", "seed", "decoding", "generation")}
+        return cls(**own, scores=Scores(**{field.name: value[field.name] for field in dataclasses.fields(Scores)}))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 from tyro.conf import subcommand
 
 from attnlab_theory.labs.captions.commands.asking import Evaluate, Generate
+from attnlab_theory.labs.captions.commands.joining import Join
 from attnlab_theory.labs.captions.commands.lab import RunLab
 from attnlab_theory.labs.captions.commands.scoring import Draw, Score, Sweep
 from attnlab_theory.labs.captions.commands.training import Train
@@ -22,6 +23,7 @@ class Captions:
         | Annotated[Score, subcommand("score")]
         | Annotated[Sweep, subcommand("sweep")]
         | Annotated[RunLab, subcommand("run")]
+        | Annotated[Join, subcommand("join")]
         | Annotated[Draw, subcommand("draw")]
     )
 

@@ -48,7 +48,7 @@ class Score:
             "forward": both.forward,
             "backward": both.backward,
             "harmonic": both.harmonic,
-            "corpus_bleu": corpus_bleu(generated, References(real)),
+            "corpus": corpus_bleu(generated, References(real)),
         }
         if self.json:
             print(record.to_text(told), end="")
@@ -59,7 +59,7 @@ class Score:
         print(f"forward BLEU-4:  {both.forward:.4f}")
         print(f"backward BLEU-4: {both.backward:.4f}")
         print(f"harmonic mean:   {both.harmonic:.4f}")
-        print(f"corpus BLEU-4 of the hypotheses (sacrebleu's, exponential smoothing): {told['corpus_bleu']:.4f}")
+        print(f"corpus BLEU-4 of the hypotheses (sacrebleu's, exponential smoothing): {told['corpus']:.4f}")
         return 0
 
     def _tokens(self, sentence: str) -> tuple[int | str, ...]:
@@ -97,6 +97,7 @@ class Sweep:
         from attnlab_theory.labs.captions import drawing, findings, results
         from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
         from attnlab_theory.labs.captions.sweep import Named, sweep
+        from attnlab_theory.labs.estimates import Estimates
         from attnlab_theory.labs.sentences import Sizes, generated, read_sentences
         from attnlab_theory.report import record
         from attnlab_theory.report.table import show
@@ -136,7 +137,7 @@ class Sweep:
                     samples.append(results.side(name, each.captions[: results.SHOWN], text))
             text = models[0].saved.text
             tokens = [tuple(text.encode_text(sentence).tolist()) for sentence in real]
-            estimates = findings.compare(rows, tokens)
+            estimates = Estimates((*findings.compare(rows), *findings.about_real(tokens)))
             files.write_text(self.out / "samples.txt", "\n".join(samples))
             files.write_text(self.out / "estimates.json", record.to_text([e.as_json() for e in estimates]))
             files.write_text(self.out / "sweep.json", record.to_text([row.as_json() for row in rows]))

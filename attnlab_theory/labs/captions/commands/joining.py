@@ -1,0 +1,60 @@
+"""attnlab captions join: one set of findings of several runs."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from attnlab_theory import files
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Join:
+    """Join runs on the same files that trained other seeds or other models. Nothing is trained or generated.
+
+    All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
+    """
+
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER ...")]
+    """Folders that `captions run` wrote, two or more."""
+    out: Path = Path("lab/captions_joined")
+    """Folder for JSON and figures. It is made if it does not exist."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
+
+    def run(self) -> int:
+        """Read, compare, judge, draw; 1 if a verdict is not the expected one."""
+        from attnlab_theory.labs.captions import joined, results
+        from attnlab_theory.report import record
+        from attnlab_theory.report.table import show, verdict_table
+
+        if len(self.folders) < 2:
+            raise ValueError(f"join needs at least two folders, not {len(self.folders)}")
+        for folder in (*self.folders, self.out):
+            if [*self.folders, self.out].count(folder) > 1:
+                raise ValueError(f"{folder} is named twice; each folder is named once, and --out is another one")
+        parts = [joined.read(folder) for folder in self.folders]
+        found, about = joined.joined(parts), self._about([part.about for part in parts])
+        files.make_folder(self.out)
+        with files.held(self.out):
+            results.write(found, self.out)
+            files.write_text(self.out / results.ABOUT, record.to_text(about))
+        if self.json:
+            tables = {"findings": [record.as_json(f) for f in found.findings]}
+            tables["estimates"] = [estimate.as_json() for estimate in found.estimates]
+            print(record.to_text({**tables, "run": about}), end="")
+        else:
+            show(found.table())
+            show(verdict_table(found.findings))
+            show(f"\n{len(found.models)} models of {len(parts)} runs. Figures and data: {self.out}/")
+        return 0 if found.as_expected else 1
+
+    def _about(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
+        """What was joined; the records of the runs stand in it whole."""
+        from attnlab_theory.labs.captions.joined import SHARED
+        from attnlab_theory.report import provenance
+
+        first = runs[0]
+        shared = {name: first.get(name) for name in ("question", *SHARED, "error_rate")}
+        return {**shared, **provenance.of_this_process(), "runs": runs}

@@ -1,0 +1,117 @@
+"""Runs that are joined give what one run of all their models gives, or are refused."""
+
+import json
+
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.labs.captions import findings, results, verdicts
+from attnlab_theory.labs.captions.findings import Summary
+from attnlab_theory.labs.captions.results import Results
+from attnlab_theory.labs.captions.scores import Scores
+from attnlab_theory.labs.captions.sweep import Row
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.report import record
+
+REAL = [("a", "cat", "runs"), ("a", "dog", "sits"), ("the", "cat", "sits")]
+ABOUT = {"question": "?", "preset": "tiny", "decodings": ["random"], "count": 3, "generations": 1, "seeds": 1}
+
+
+def summary(arm, seed):
+    numbers = {"perplexity of sentences": 9.0 + seed / 7, "perplexity of tokens": 8.0 - seed / 3}
+    numbers |= {"test loss": 2.0 + seed / 9 - 0.3 * (arm != "scratch"), "best epoch": 4.0 + seed}
+    return Summary(arm=arm, seed=seed, numbers=numbers)
+
+
+def row(arm, seed):
+    shares = {"commonest_opening": 0.1, "openings": 3, "distinct": 0.9, "repeating": 0.0}
+    scores = Scores(forward=0.5 + seed / 100, backward=0.4 + 0.01 * (arm != "scratch"), **shares)
+    return Row(arm=arm, seed=seed, decoding="random", generation=0, scores=scores)
+
+
+def written(folder, pairs, *, real=REAL, **about):
+    """The JSON files of a run of these arms and seeds, without figures."""
+    models, rows = tuple(summary(*pair) for pair in pairs), tuple(row(*pair) for pair in pairs)
+    estimates = Estimates((*findings.measure(models), *findings.compare(rows), *findings.about_real(real)))
+    curves = tuple({"arm": arm, "seed": seed, "epoch": 1, "loss": 2.0, "training": 2.0} for arm, seed in pairs)
+    found = Results(
+        estimates=estimates,
+        findings=verdicts.verdicts(estimates),
+        rows=rows,
+        curves=curves,
+        models=models,
+        captions={},
+        samples="",
+    )
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("attnlab_theory.labs.captions.drawing.draw", lambda *_: None)
+        results.write(found, folder)
+    (folder / results.ABOUT).write_text(record.to_text({**ABOUT, **about}))
+    return folder
+
+
+def joined(capsys, *arguments):
+    code = main(["captions", "join", *map(str, arguments)])
+    return code, capsys.readouterr()
+
+
+def test_seeds_and_arms_that_were_trained_apart_are_compared_as_if_together(capsys, monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr("attnlab_theory.labs.captions.drawing.draw", lambda *told: drawn.append(told))
+    both = [("scratch", 0), ("shuffled", 0)]
+    first = written(tmp_path / "first", both)
+    second = written(tmp_path / "second", [("scratch", 1)])
+    third = written(tmp_path / "third", [("shuffled", 1)])
+    whole = written(tmp_path / "whole", [*both, ("scratch", 1), ("shuffled", 1)])
+    assert joined(capsys, third, first, second, "--out", tmp_path / "out")[0] == 0
+    for name in ("captions", "estimates", "models", "sweep"):
+        same = [json.loads((folder / f"{name}.json").read_text()) for folder in (tmp_path / "out", whole)]
+        one, other = (sorted(rows, key=json.dumps) for rows in same)
+        assert one == other, name
+    assert [about["seeds"] for about in json.loads((tmp_path / "out" / results.ABOUT).read_text())["runs"]] == [
+        1
+    ] * 3
+    assert len(drawn) == 1
+
+
+def test_a_number_that_one_model_lacks_is_left_out(tmp_path):
+    models = [summary("scratch", 0), summary("scratch", 1)]
+    less = Summary(arm="scratch", seed=2, numbers={"test loss": 2.0})
+    assert len(findings.measure(models).of("best epoch")) == 1
+    kept = findings.measure([*models, less])
+    assert kept.of("test loss")[0].draws == 3
+    with pytest.raises(KeyError):
+        kept.of("best epoch")
+
+
+@pytest.mark.parametrize(
+    ("told", "about", "real"),
+    [
+        ("both hold the model scratch of seed 0", {}, REAL),
+        ("runs of another preset cannot be joined: tiny in", {"preset": "homework"}, REAL),
+        ("have other test sentences", {}, REAL[:2]),
+    ],
+)
+def test_runs_that_do_not_belong_together_are_refused(capsys, tmp_path, told, about, real):
+    one = written(tmp_path / "one", [("scratch", 0)])
+    other = written(tmp_path / "other", [("scratch", 0)], real=real, **about)
+    code, (out, err) = joined(capsys, one, other, "--out", tmp_path / "out")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_without_a_run_are_refused(capsys, tmp_path):
+    one = written(tmp_path / "one", [("scratch", 0)])
+    for arguments, told in (
+        ([one], "at least two folders"),
+        ([one, one], "named twice"),
+        ([one, tmp_path / "none"], "is missing: name folders that captions run wrote"),
+    ):
+        code, (_, err) = joined(capsys, *arguments)
+        assert (code, err.count("\n")) == (2, 1)
+        assert told in err
+    (one / "models.json").write_text("[{}]")
+    code, (_, err) = joined(capsys, one, tmp_path / "none")
+    assert "models.json is damaged" in err
