@@ -7,6 +7,7 @@ is a row of a table. Both start from zeros.
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
@@ -95,6 +96,50 @@ class RecurrentConfig:
         return cls(**{**record, **names})
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def states(f: Callable[[Array], Array], x: Float[Array, "t b h"], w: Float[Array, "h h"]) -> Float[Array, "t b h"]:
+    """The states s_t = f(x_t + s_{t-1} w) of a recurrent layer, from s_{-1} = 0.
+
+    Derivatives are first ones only, in reverse mode. Only the gradient of s_t goes back step by step: that of w is
+    one product over all places, where automatic differentiation adds up one for each step.
+
+    Args:
+        f: acts on every number by itself.
+        x: what arrives at every place.
+        w: the recurrent weights.
+    """
+    return _kept_states(f, x, w)[0]
+
+
+def _kept_states(f: Callable[[Array], Array], x: Array, w: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    def step(state: Array, arriving: Array) -> tuple[Array, tuple[Array, Array]]:
+        before = arriving + state @ w
+        after = f(before)
+        return after, (after, before)
+
+    _, (found, before) = lax.scan(step, jnp.zeros_like(x[0]), x)
+    return found, (found, before, w)
+
+
+def _states_pulled_back(
+    f: Callable[[Array], Array], kept: tuple[Array, Array, Array], d_states: Array
+) -> tuple[Array, Array]:
+    found, before, w = kept
+    (slope,) = jax.vjp(f, before)[1](jnp.ones_like(before))
+
+    def step(later: Array, here: tuple[Array, Array]) -> tuple[Array, Array]:
+        d_state, slope = here
+        d_x = slope * (d_state + later @ w.T)
+        return d_x, d_x
+
+    _, d_x = lax.scan(step, jnp.zeros_like(found[0]), (d_states, slope), reverse=True)
+    d_w = jnp.tensordot(found[:-1], d_x[1:], axes=((0, 1), (0, 1)))
+    return d_x, d_w
+
+
+states.defvjp(_kept_states, _states_pulled_back)
+
+
 class Recurrent(eqx.Module):
     """An RNN or a W-RNN."""
 
@@ -125,25 +170,13 @@ class Recurrent(eqx.Module):
             inputs: U x_t, the rows of the table.
         """
         f1, f2, crossed = self.config.first.function, self.config.second.function, self.crossed
-        still = jnp.zeros((inputs.shape[0], inputs.shape[2]), inputs.dtype)
-
-        def first(a: Array, x: Array) -> tuple[Array, Array]:
-            a = f1(x + a @ self.w + self.s1[None])
-            return a, a
-
-        _, a = lax.scan(first, still, jnp.swapaxes(inputs, 0, 1))
+        a = states(f1, jnp.swapaxes(inputs, 0, 1) + self.s1[None, None], self.w)
         if crossed is None:
             return jnp.swapaxes(a, 0, 1)
         # All that b_t takes of a: two products over all places at once.
-        before = jnp.concatenate([still[None], a[:-1]])
+        before = jnp.concatenate([jnp.zeros_like(a[:1]), a[:-1]])
         arriving = a @ crossed.v + before @ crossed.r + crossed.s2[None, None]
-
-        def second(b: Array, x: Array) -> tuple[Array, Array]:
-            b = f2(x + b @ crossed.t)
-            return b, b
-
-        _, b = lax.scan(second, still, arriving)
-        return jnp.swapaxes(b, 0, 1)
+        return jnp.swapaxes(states(f2, arriving, crossed.t), 0, 1)
 
     def rows(self, tokens: Int[Array, "b t"]) -> Float[Array, "b t v"]:
         """Logits of the token after each place."""

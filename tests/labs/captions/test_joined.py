@@ -69,9 +69,8 @@ def test_seeds_and_arms_that_were_trained_apart_are_compared_as_if_together(caps
         same = [json.loads((folder / f"{name}.json").read_text()) for folder in (tmp_path / "out", whole)]
         one, other = (sorted(rows, key=json.dumps) for rows in same)
         assert one == other, name
-    assert [about["seeds"] for about in json.loads((tmp_path / "out" / results.ABOUT).read_text())["runs"]] == [
-        1
-    ] * 3
+    about = json.loads((tmp_path / "out" / results.ABOUT).read_text())
+    assert [run["seeds"] for run in about["runs"]] == [1] * 3
     assert len(drawn) == 1
 
 
