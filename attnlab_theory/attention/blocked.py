@@ -32,6 +32,10 @@ CAUSAL_WHOLE_ROWS = 1024
 """The same under a causal mask, where every block has a tile of its own length. The blocks are compiled one by one
 and XLA may hold the tiles of all of them at once: half a matrix of this side, no more than 2 MiB each way."""
 
+PIECE = 256
+"""Queries that meet the tile on the diagonal together, and of it no key beyond their last one. Longer blocks are
+cut into pieces there, so that few scores are computed that the causal mask forbids."""
+
 UNROLLED = 16
 """At most this many blocks are compiled one by one, or compilation would take longer than the work."""
 
@@ -80,7 +84,7 @@ def blocked_attention(
     if causal:
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
     longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS
-    plan = _Plan(operator.index(block), causal, k.shape[0] <= longest)
+    plan = _Plan(operator.index(block), min(PIECE, operator.index(block)), causal, k.shape[0] <= longest)
     q, k, v = of_one_type(q, k, v)
     # Sums over all keys before they are divided: half precision has neither the range nor the digits.
     narrow = jax.dtypes.canonicalize_dtype(q.dtype)
@@ -101,6 +105,7 @@ def _two_columns(x: Array) -> Array:
 
 class _Plan(NamedTuple):
     block: int
+    piece: int
     causal: bool
     whole_rows: bool
 
@@ -141,9 +146,12 @@ def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
     def block_of_queries(carry, start, size):
         q_block = scale * lax.dynamic_slice_in_dim(q, start, size)
 
-        def meet(state, at, width, diagonal):
+        def meet(state, rows, at, width, diagonal):
             k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
-            return _grown(state, q_block, k_tile, v_tile, diagonal)
+            if state is None:
+                return _grown(None, q_block, k_tile, v_tile, diagonal)
+            own = _State(*(x[rows] for x in state))
+            return _changed(state, rows, _grown(own, q_block[rows], k_tile, v_tile, diagonal))
 
         state = _over_tiles(plan, meet, _nothing(plan, size, v.shape[1], q.dtype), start, size, k.shape[0])
         # The value product came before this division: t * v divisions instead of t * s.
@@ -174,6 +182,11 @@ def _grown(state: _State | None, q: Array, k: Array, v: Array, diagonal: int | N
     return _State(m, shrink * state.z + fresh.z, shrink[:, None] * state.o + fresh.o)
 
 
+def _changed(whole: Any, rows: slice, own: Any) -> Any:
+    """Arrays with other numbers in these rows."""
+    return jax.tree.map(lambda x, new: new if new.shape == x.shape else x.at[rows].set(new), whole, own)
+
+
 def _backward(
     plan: _Plan, q: Array, k: Array, v: Array, scale: Array, d_o: Array
 ) -> tuple[Array, Array, Array, Array]:
@@ -184,31 +197,33 @@ def _backward(
         q_block, d_o_block = (lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o))
         q_block = scale * q_block
 
-        def tile(at, width, diagonal):
+        def tile(rows, at, width, diagonal):
             k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
-            return k_tile, _scores(q_block, k_tile, diagonal), jnp.einsum("tv,sv->ts", d_o_block, v_tile)
+            scores = _scores(q_block[rows], k_tile, diagonal)
+            return k_tile, scores, jnp.einsum("tv,sv->ts", d_o_block[rows], v_tile)
 
-        def add(carry, at, k_tile, weights, d_scores):
+        def add(carry, rows, at, k_tile, weights, d_scores):
             d_q, d_k, d_v = carry
             # Keys' and values' gradients are kept transposed: XLA's matrix product on the CPU is three times
             # slower when the result's long axis comes from a left side that must be transposed first.
-            d_k = _added(d_k, at, jnp.einsum("td,ts->ds", q_block, d_scores))
-            d_v = _added(d_v, at, jnp.einsum("tv,ts->vs", d_o_block, weights))
-            return d_q + jnp.einsum("ts,sd->td", d_scores, k_tile), d_k, d_v
+            d_k = _added(d_k, at, jnp.einsum("td,ts->ds", q_block[rows], d_scores))
+            d_v = _added(d_v, at, jnp.einsum("tv,ts->vs", d_o_block[rows], weights))
+            own = d_q[rows] + jnp.einsum("ts,sd->td", d_scores, k_tile)
+            return _changed(d_q, rows, own), d_k, d_v
 
-        def meet_alone(carry, at, width, diagonal):
-            k_tile, scores, g = tile(at, width, diagonal)
+        def meet_alone(carry, rows, at, width, diagonal):
+            k_tile, scores, g = tile(rows, at, width, diagonal)
             powers = jnp.exp(scores - jnp.max(scores, axis=1)[:, None])
             weights = powers / jnp.sum(powers, axis=1)[:, None]
-            return add(carry, at, k_tile, weights, weights * (g - jnp.sum(weights * g, axis=1)[:, None]))
+            return add(carry, rows, at, k_tile, weights, weights * (g - jnp.sum(weights * g, axis=1)[:, None]))
 
-        def weigh(state, at, width, diagonal):
-            _, scores, g = tile(at, width, diagonal)
-            m = jnp.maximum(state.m, jnp.max(scores, axis=1))
-            powers, shrink = jnp.exp(scores - m[:, None]), jnp.exp(state.m - m)
-            return _State(
-                m, shrink * state.z + jnp.sum(powers, axis=1), shrink * state.o + jnp.sum(powers * g, axis=1)
-            )
+        def weigh(state, rows, at, width, diagonal):
+            _, scores, g = tile(rows, at, width, diagonal)
+            own = _State(*(x[rows] for x in state))
+            m = jnp.maximum(own.m, jnp.max(scores, axis=1))
+            powers, shrink = jnp.exp(scores - m[:, None]), jnp.exp(own.m - m)
+            z, o = shrink * own.z + jnp.sum(powers, axis=1), shrink * own.o + jnp.sum(powers * g, axis=1)
+            return _changed(state, rows, _State(m, z, o))
 
         carry = (jnp.zeros((size, q.shape[1]), q.dtype), *carry)
         if plan.whole_rows:
@@ -217,10 +232,11 @@ def _backward(
         zero = jnp.zeros(size, q.dtype)
         state = _over_tiles(plan, weigh, _State(zero - jnp.inf, zero, zero), start, size, k.shape[0])
 
-        def meet(carry, at, width, diagonal):
-            k_tile, scores, g = tile(at, width, diagonal)
-            weights = jnp.exp(scores - state.m[:, None]) / state.z[:, None]
-            return add(carry, at, k_tile, weights, weights * (g - (state.o / state.z)[:, None]))
+        def meet(carry, rows, at, width, diagonal):
+            k_tile, scores, g = tile(rows, at, width, diagonal)
+            m, z, o = (x[rows] for x in state)
+            weights = jnp.exp(scores - m[:, None]) / z[:, None]
+            return add(carry, rows, at, k_tile, weights, weights * (g - (o / z)[:, None]))
 
         d_q, d_k, d_v = _over_tiles(plan, meet, carry, start, size, k.shape[0])
         return (d_k, d_v), d_q
@@ -264,14 +280,18 @@ def _over_blocks(plan: _Plan, step: Callable, carry: Any, t: int) -> tuple[Any, 
 
 
 def _over_tiles(plan: _Plan, meet: Callable, carry: Any, start: Any, size: int, s: int) -> Any:
-    """`meet(carry, at, width, diagonal) -> carry` over the tiles of keys that a block of queries sees."""
+    """`meet(carry, rows, at, width, diagonal) -> carry` over the tiles of keys that a block of queries sees."""
+    every = slice(0, size)
     if plan.whole_rows:
-        return meet(carry, 0, start + size, start) if plan.causal else meet(carry, 0, s, None)
+        return meet(carry, every, 0, start + size, start) if plan.causal else meet(carry, every, 0, s, None)
     whole = start // plan.block if plan.causal else s // plan.block
     if plan.block <= s:  # else there is no whole tile to compile
-        carry = lax.fori_loop(0, whole, lambda j, c: meet(c, j * plan.block, plan.block, None), carry)
+        carry = lax.fori_loop(0, whole, lambda j, c: meet(c, every, j * plan.block, plan.block, None), carry)
     if plan.causal:
         # Blocks and tiles are equally long, so that the mask crosses exactly one tile.
-        return meet(carry, start, size, 0)
+        for at in range(0, size, plan.piece):
+            rows = slice(at, min(at + plan.piece, size))
+            carry = meet(carry, rows, start, rows.stop, at)
+        return carry
     rest = s % plan.block
-    return meet(carry, s - rest, rest, None) if rest else carry
+    return meet(carry, every, s - rest, rest, None) if rest else carry

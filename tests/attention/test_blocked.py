@@ -15,6 +15,7 @@ from tests.tolerances import attention_slope_atol, blocked_atol, blocked_gradien
 
 FLOAT = jax.dtypes.canonicalize_dtype(float)
 D, V, BLOCK, PEAK, SCALE = 3, 2, 4, 2.0, 0.5
+PIECE = 3  # does not divide the block: a tile on the diagonal is met in pieces of 3 queries and 1
 # Ragged and whole numbers of blocks; fewer queries than a block; more queries than keys and the reverse.
 SHAPES = [(10, 10, True), (8, 8, True), (3, 3, True), (10, 7, False), (8, 4, False), (3, 9, False)]
 IN_ONE_TILE = pytest.mark.parametrize("whole_rows", [True, False], ids=["rows", "tiles"])
@@ -26,6 +27,7 @@ def keys_in_one_tile(whole_rows: bool):
     with pytest.MonkeyPatch.context() as patch:
         for longest in ("WHOLE_ROWS", "CAUSAL_WHOLE_ROWS"):
             patch.setattr(blocked, longest, 2048 if whole_rows else 0)
+        patch.setattr(blocked, "PIECE", PIECE)
         yield
 
 
@@ -158,12 +160,13 @@ def test_blocked_gradient_is_the_slope(t, s, causal, argument, whole_rows):
         assert abs(float(found) - float(jnp.sum(cotangent * slope))) <= atol
 
 
-@pytest.mark.parametrize(("t", "s", "causal"), [(2100, 2100, True), (40, 2100, False)])
-def test_long_inputs_agree_too(t, s, causal):
-    """Beyond the length at which tiles take over, with a ragged end, unpatched."""
+@pytest.mark.parametrize(("t", "s", "causal", "block"), [(2100, 2100, True, 700), (40, 2100, False, 256)])
+def test_long_inputs_agree_too(t, s, causal, block):
+    """Beyond the length at which tiles take over, with a ragged end, unpatched. Causal blocks come in pieces."""
     assert s > blocked.WHOLE_ROWS
+    assert block > blocked.PIECE or not causal
     q, k, v, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(t, s))
-    ours, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=256, causal=causal), q, k, v)
+    ours, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=block, causal=causal), q, k, v)
     theirs, pull_plain = jax.vjp(lambda *x: plain(*x, SCALE, causal), q, k, v)
     assert close(ours, theirs, blocked_atol(D, s, 9, SCALE * D, 1.0, FLOAT))
     atol = blocked_gradient_atol(t, s, D, V, 9, scale=SCALE, peak=1.0, dtype=FLOAT)
@@ -232,10 +235,10 @@ def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
 
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("t", [2048, 8192])
-def test_memory_is_that_of_a_few_blocks_of_rows(t, causal, backward):
+@pytest.mark.parametrize(("t", "block"), [(2048, 128), (8192, 128), (8192, 1024)])
+def test_memory_is_that_of_a_few_blocks_of_rows(t, block, causal, backward):
     """Plain attention's weights take t * t numbers; here at most four blocks of rows exist at a time."""
-    block, width = 128, 4
+    width = 4
     x = jax.ShapeDtypeStruct((t, width), FLOAT)
 
     def run(q, k, v):
