@@ -100,7 +100,8 @@ class Diverged(ValueError):
 
 def started(model: Model, training: Training) -> State:
     """The state before the first step."""
-    return State(model, training.optimizer.transformation(model).init(cast(optax.Params, model)))
+    # One program: one for each shape would take a tenth of a second to load.
+    return State(model, jax.jit(training.optimizer.transformation(model).init)(cast(optax.Params, model)))
 
 
 def train(
@@ -223,7 +224,7 @@ def _length(tree: PyTree) -> Array:
 def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """How trees come to lie on all devices, copied, and how rows of stacks are shared out among them."""
     if mesh is None:
-        return functools.partial(jax.tree.map, jnp.copy), lambda batch: batch
+        return jax.jit(functools.partial(jax.tree.map, jnp.copy)), lambda batch: batch
     mesh = meshes.of_rows(mesh)
     whole, rows = NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec(None, "data"))
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy.optimize
 import scipy.special
 from numpy.typing import ArrayLike
 
@@ -269,7 +268,9 @@ def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -
     while influence(-reach) < 0 or influence(reach) > 0:
         reach *= 8
     tolerance = 1e-6 * step
-    found = scipy.optimize.root_scalar(influence, bracket=(-reach, reach), xtol=tolerance, maxiter=10_000)
+    from scipy import optimize  # a quarter of a second, which most commands do not need
+
+    found = optimize.root_scalar(influence, bracket=(-reach, reach), xtol=tolerance, maxiter=10_000)
     centre = start + float(found.root) / scale
     return Interval.around(centre, radius + tolerance / scale)
 

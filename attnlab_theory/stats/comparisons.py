@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy.optimize
 import scipy.special
 
 from attnlab_theory.stats.bounds import proportion, real_numbers
@@ -161,7 +160,9 @@ def _least_mean(measured: float, allowed: float) -> float:
     least = math.exp(-(allowed + 1) / measured)
     if least == 0:
         return 0.0
-    return float(scipy.optimize.root_scalar(_excess, (measured, allowed), bracket=(least, measured)).root)
+    from scipy import optimize  # a quarter of a second, which most commands do not need
+
+    return float(optimize.root_scalar(_excess, (measured, allowed), bracket=(least, measured)).root)
 
 
 def _excess(p: float, measured: float, allowed: float) -> float:

@@ -13,6 +13,7 @@ from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
 from attnlab_theory.language.models.layers import gelu, kept, product
 from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
+from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions, Rotary, Sinusoidal
 from attnlab_theory.language.models.weighing import place, restarted
 from tests.language.models import FEATURES, PAIRS, TOKENS, compiled, config, gap, logits, name_of, rounding, stirred
@@ -35,6 +36,13 @@ def fresh():
 def test_homework_preset_has_the_published_number_of_parameters(positions, count):
     model = eqx.filter_eval_shape(lambda key: GPT(GPTConfig(positions=positions), key=key), jax.random.key(0))
     assert parameter_count(model) == count
+
+
+def test_first_weights_are_the_same_bits_in_one_program_or_many():
+    cfg = GPTConfig(vocabulary=7, block=3, layers=1, heads=1, width=4)
+    ours, plain = untrained(GPT, cfg, key=jax.random.key(0)), GPT(cfg, key=jax.random.key(0))
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_variants_differ_from_vanilla_by_their_own_parameters():

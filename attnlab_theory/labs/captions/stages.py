@@ -10,6 +10,7 @@ from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
+from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.runs import Run
 from attnlab_theory.seeds import key_for
 
@@ -84,7 +85,7 @@ def refuse_other_text(saved: Saved, material: Material) -> None:
 
 
 def _first(start: Start, seed: int, permute: bool) -> GPT:
-    model = start.model if isinstance(start, Saved) else GPT(start, key=key_for(seed, "parameters"))
+    model = start.model if isinstance(start, Saved) else untrained(GPT, start, key=key_for(seed, "parameters"))
     return heads.permuted(model, key_for(seed, "permutation")) if permute else model
 
 

@@ -26,6 +26,7 @@ from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.runs import Run
 from attnlab_theory.language.text.characters import Characters
 from attnlab_theory.seeds import key_for
@@ -216,7 +217,7 @@ def _run(
 
 
 def _first(start: GPTConfig | Saved, seed: int) -> GPT:
-    return start.model if isinstance(start, Saved) else GPT(start, key=key_for(seed, "parameters"))
+    return start.model if isinstance(start, Saved) else untrained(GPT, start, key=key_for(seed, "parameters"))
 
 
 def _origin(start: GPTConfig | Saved) -> dict[str, Any] | None:

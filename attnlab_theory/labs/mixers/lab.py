@@ -13,6 +13,7 @@ from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import Saved, load_model
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import Additive, Mixer, Softmax
+from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.runs import Run, refuse_left_over
 from attnlab_theory.seeds import key_for
 
@@ -80,7 +81,7 @@ class Lab:
         config = self.config(arm, len(material.text))
         return next_token(
             material,
-            lambda: GPT(config, key=key_for(seed, "parameters")),
+            lambda: untrained(GPT, config, key=key_for(seed, "parameters")),
             config,
             dataclasses.replace(self.preset.recipe, seed=seed),
             block=self.preset.block,

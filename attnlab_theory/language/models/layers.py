@@ -89,8 +89,9 @@ def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def first_weights(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
-    """Weights as they are before training, N(0, 0.02^2)."""
-    return INIT_STD * jax.random.normal(key, shape)
+    """Weights as they are before training, N(0, 0.02^2): the same bits alone and within a larger program."""
+    # Without the barrier XLA would multiply the two constants of a compiled draw first.
+    return INIT_STD * lax.optimization_barrier(jax.random.normal(key, shape))
 
 
 def rows_of(table: Float[Array, "n c"], at: Int[Array, "b t"]) -> Float[Array, "b t c"]:

@@ -170,7 +170,7 @@ class Recurrent(eqx.Module):
             inputs: U x_t, the rows of the table.
         """
         f1, f2, crossed = self.config.first.function, self.config.second.function, self.crossed
-        a = states(f1, jnp.swapaxes(inputs, 0, 1) + self.s1[None, None], self.w)
+        a: Array = states(f1, jnp.swapaxes(inputs, 0, 1) + self.s1[None, None], self.w)
         if crossed is None:
             return jnp.swapaxes(a, 0, 1)
         # All that b_t takes of a: two products over all places at once.
