@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab_theory.language.beam import beam
 from attnlab_theory.language.decode import Beam
-from attnlab_theory.language.generate import Stop, beam, greedy
+from attnlab_theory.language.generate import greedy
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Learned
+from attnlab_theory.language.prompts import Stop
 from tests.language.models import FEATURES, VOCABULARY, config, lively, logits, rounding
 from tests.tolerances import log_probability_atol
 

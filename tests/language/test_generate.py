@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab_theory.language import generate
+from attnlab_theory.language import generate, prompts
 from attnlab_theory.language.decode import Sampling, log_law
-from attnlab_theory.language.generate import Stop, greedy, greedy_uncached, sample, sample_uncached
+from attnlab_theory.language.generate import greedy, greedy_uncached, sample, sample_uncached
 from attnlab_theory.language.models.mixers import DenseSynthesizer, Softmax
 from attnlab_theory.language.models.positions import Alibi, Learned, Rotary
+from attnlab_theory.language.prompts import Stop
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import proportion
 from tests.language.models import BLOCK, FEATURES, PAIRS, VOCABULARY, config, lively, logits, name_of, rounding
@@ -74,7 +75,7 @@ def test_prompts_longer_than_the_block_lose_their_beginning():
 
 
 def test_the_cache_grows_on_the_way():
-    steps = generate.SEGMENT + 3
+    steps = prompts.SEGMENT + 3
     model = lively(config(Softmax(), Rotary(), block=steps + 3))
     found = greedy(model, PROMPTS[:2], LENGTHS[:2], steps=steps)
     assert_is_homework(found, model, steps, PROMPTS[:2], LENGTHS[:2])

@@ -7,9 +7,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory import refuse
+from attnlab_theory.language.beam import beam
 from attnlab_theory.language.decode import Beam, Choosing, Sampling
-from attnlab_theory.language.generate import MODELS_OWN, Stop, beam, greedy, sample
+from attnlab_theory.language.generate import MODELS_OWN, greedy, sample
 from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.prompts import Stop
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 BATCH = 256

@@ -13,8 +13,9 @@ from jaxtyping import Float64
 from attnlab_theory import files
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, Score, score
 from attnlab_theory.language import meshes
-from attnlab_theory.language.generate import Stop, greedy
+from attnlab_theory.language.generate import greedy
 from attnlab_theory.language.models.gpt import GPT
+from attnlab_theory.language.prompts import Stop
 from attnlab_theory.language.text.characters import MASK, MASK_ID, PAD, Characters
 
 ROWS = 512

@@ -21,7 +21,8 @@ from attnlab_theory.labs.mixers.lab import Lab
 from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.decode import Sampling
-from attnlab_theory.language.generate import Stop, sample, sample_uncached
+from attnlab_theory.language.generate import sample, sample_uncached
+from attnlab_theory.language.prompts import Stop
 from attnlab_theory.language.runs import Run
 from attnlab_theory.report import record
 from attnlab_theory.seeds import key_for
