@@ -94,6 +94,10 @@ def _gained(estimate: Estimate) -> Finding | None:
     if part.endswith("at its best rate") and against.endswith("at the shared rate"):
         statement = "An optimizer's own best rate, chosen on validation, raises its accuracy on test."
         return _judged(estimate, "a-rate-of-its-own-helps", statement, Interval.at_least(0.0), **told)
+    if part == "order alike":
+        statement = f"Whether reviews of similar length share a batch changes accuracy by at most {SAME:g}."
+        same = Interval(-SAME, SAME)
+        return _judged(estimate, "alike-lengths-do-no-harm", statement, same, **told | {"resolution": SAME})
     if part == "order file":
         statement = f"Whether reviews are shuffled in every epoch changes accuracy by at most {SAME:g}."
         same = Interval(-SAME, SAME)

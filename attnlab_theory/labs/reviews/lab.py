@@ -64,7 +64,7 @@ class Lab:
     @property
     def base(self) -> Variant:
         """What the others are compared with: AdamW at the recipe's rate, in another order in every epoch."""
-        return Variant(optimizer="adamw", rate=self.preset.recipe.rate)
+        return self._at("adamw", self.preset.recipe.rate)
 
     def path(self, variant: Variant, seed: int) -> Path:
         """The file of a trained model."""
@@ -88,10 +88,17 @@ class Lab:
         Raises:
             ValueError: if one of those models is missing, or as `best`.
         """
-        shared = [Variant(optimizer=name, rate=self.preset.recipe.rate) for name in self.optimizers]
+        shared = [self.shared(name) for name in self.optimizers]
         ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
         kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
         return tuple(dict.fromkeys([self.base, *shared, *map(self.best, self.optimizers), *ordered, *kept]))
+
+    def shared(self, optimizer: OptimizerName) -> Variant:
+        """The optimizer at the rate that all share."""
+        return self._at(optimizer, self.preset.recipe.rate)
+
+    def _at(self, optimizer: OptimizerName, rate: float) -> Variant:
+        return Variant(optimizer=optimizer, rate=rate, order=self.preset.order)
 
     def best(self, optimizer: OptimizerName) -> Variant:
         """The optimizer at the rate with the highest validation accuracy after the last epoch, for the first seed.
@@ -149,9 +156,7 @@ class Lab:
 
     def _swept(self) -> tuple[Variant, ...]:
         """Every optimizer at every rate of its sweep."""
-        return tuple(
-            Variant(optimizer=name, rate=rate) for name in self.optimizers for rate in self.preset.rates[name]
-        )
+        return tuple(self._at(name, rate) for name in self.optimizers for rate in self.preset.rates[name])
 
     def _stages(self, variants: Sequence[Variant], seed: int) -> Iterator[Stage]:
         material = self.material(seed)
@@ -172,7 +177,7 @@ def trial_stage(lab: Lab, trial: Trial, seed: int) -> Stage:
     recipe = dataclasses.replace(trial.of(lab.preset.recipe), seed=seed)
     path = lab.folder / "search" / trial.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    variant = Variant(optimizer="adamw", rate=trial.rate)
+    variant = dataclasses.replace(lab.base, rate=trial.rate)
     return Stage(_run(material, lab.start(material), recipe, variant, stage="trial"), path)
 
 

@@ -40,9 +40,8 @@ def roles(lab: Lab) -> tuple[Role, ...]:
     """
     found: list[Role] = [("base", lab.base)]
     for name in lab.optimizers:
-        shared = Variant(optimizer=name, rate=lab.preset.recipe.rate)
-        found += [(f"{name} at the shared rate", shared), (f"{name} at its best rate", lab.best(name))]
-    found += [(f"order {each.order}", each) for each in lab.variants() if each.order != "shuffled"]
+        found += [(f"{name} at the shared rate", lab.shared(name)), (f"{name} at its best rate", lab.best(name))]
+    found += [(f"order {each.order}", each) for each in lab.variants() if each.order != lab.base.order]
     return (*found, *(("never zeroed", each) for each in lab.variants() if not each.zeroed))
 
 

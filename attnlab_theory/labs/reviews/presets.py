@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.labs.reviews.rules import OptimizerName, PresetName
+from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName, PresetName
 from attnlab_theory.labs.reviews.trials import Space
 
 
@@ -37,6 +37,8 @@ class Preset:
     """What the random search searches."""
     trials: int
     """Its budget."""
+    order: OrderName = "shuffled"
+    """Of the reviews, in all that is compared but other orders."""
 
 
 PRESETS: dict[PresetName, Preset] = {
@@ -49,10 +51,11 @@ PRESETS: dict[PresetName, Preset] = {
     ),
     "minilm": Preset(
         model=None,
-        recipe=Recipe(epochs=3, batch=32, rate=5e-5, shuffled=True),
-        rates={"adamw": (2e-5, 5e-5, 1e-4), "sgd": (0.01, 0.1, 0.5), "rmsprop": (5e-6, 2e-5, 5e-5)},
+        recipe=Recipe(epochs=3, batch=32, rate=1e-4, rows=32, shuffled=True),
+        rates={"adamw": (5e-5, 1e-4, 2e-4), "sgd": (0.01, 0.1, 0.5), "rmsprop": (5e-6, 2e-5, 1e-4)},
         space=Space(batches=(32, 64), rates=(2e-5, 3e-5, 4e-5, 5e-5, 6e-5, 7e-5, 8e-5), epochs=(10, 15, 20)),
         trials=4,
+        order="alike",
     ),
 }
 """The space of minilm is the homework's, and so is its budget of four trials (uw, Q4.6)."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.labs.estimates import Estimate, over_seeds, share
+from attnlab_theory.claims import Finding
+from attnlab_theory.labs.estimates import Estimate, judged, over_seeds, share
 from attnlab_theory.labs.reviews.answered import Probabilities, probabilities, right
 from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.material import encoded
@@ -84,7 +85,30 @@ def tested(model: Any, text: OfSentences, reviews: Reviews) -> Tested:
     )
 
 
+WANTED = 0.87
+"""What a laptop should reach: the accuracy that is asked of fine-tuned models."""
+
+
 def over_models(found: Sequence[Tested]) -> Estimate:
     """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
     values = [each.accuracy.value for each in found]
     return over_seeds("accuracy over models", values, ERROR_RATE, within=Interval(0.0, 1.0))
+
+
+def judged_over_models(whole: Estimate, reviews: int) -> Finding:
+    """Whether more models of the kind would reach what is wanted.
+
+    Args:
+        whole: from `over_models`.
+        reviews: how many the test has.
+    """
+    whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
+    return judged(
+        whole,
+        experiment="reviews",
+        claim="tuned-models-reach-87",
+        statement=f"Models of this kind label at least {WANTED:.0%} of these test reviews right, on average.",
+        source="uw/3.q5",
+        predicted=Interval.at_least(WANTED),
+        resolution=0.02,
+    )

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.reviews import frozen, searching
 from attnlab_theory.labs.reviews.answered import accuracy
@@ -13,6 +14,7 @@ from attnlab_theory.labs.reviews.material import encoded
 from attnlab_theory.labs.reviews.searching import Outcome
 from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
+from attnlab_theory.report import record
 
 SMALL = ["--layers", "1", "--heads", "1", "--width", "8", "--block-size", "32"]
 LINES = "1 a good film\n0 a bad film\n1 good\n0 so bad\n1 what a good film this is\n0 not a good film\n" * 6
@@ -76,13 +78,17 @@ def test_the_test_is_asked_once_somebody_names_a_file_for_its_answers(capsys, fo
     assert f"{told['right']} of 36 test reviews" in out
 
 
-def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder):
+def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_path):
     asked = ["evaluate", folder / "model", folder / "model", "--test", folder / "test"]
     told = json.loads(run(capsys, *asked, "--json")[1])
     first, second = (each["accuracy"] for each in told["models"])
     assert first == second == told["over_models"]["accuracy"]
     assert told["over_models"]["interval"] == [0, 1], "two equal numbers say nothing of a third"
     assert "mean over 2 models" in run(capsys, *asked)[1]
+    run(capsys, *asked, "--findings-path", tmp_path / "tested.json")
+    (finding,) = record.read_findings(tmp_path / "tested.json")
+    assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 2, "reviews": 36})
+    assert finding.verdict == Verdict.INCONCLUSIVE
 
 
 def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
@@ -193,6 +199,7 @@ def test_the_winner_came_to_its_end():
             ["evaluate", "{}/model", "{}/model", "--outputs-path", "{}/x"],
             "answers of one model, not of 2",
         ),
+        (["evaluate", "{}/model", "--findings-path", "{}/x"], "is about the mean of several models"),
         (["evaluate"], "name at least one model"),
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
         (["explain", "{}/model", "{}/empty"], "empty is empty"),

@@ -10,8 +10,10 @@ import tyro
 from attnlab_theory import files
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.estimates import Estimate
     from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar
     from attnlab_theory.labs.reviews.corpora.reading import Reviews
+    from attnlab_theory.labs.reviews.tested import Tested
     from attnlab_theory.language.checkpoint import Saved
 
 Model = Annotated[
@@ -37,48 +39,49 @@ class Evaluate:
     """Of reviews that are drawn."""
     outputs_path: Path | None = None
     """File for the answers of one model: a label on each line, in the order of the reviews."""
+    findings_path: Path | None = None
+    """File for the finding about the mean of several models, which the answer sheet quotes."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask, count, print."""
-        from attnlab_theory.labs.reviews.starts import read_model
-        from attnlab_theory.labs.reviews.tested import over_models, tested
+        from attnlab_theory.labs.reviews.tested import judged_over_models, over_models
         from attnlab_theory.report import record
 
         self._refuse_unfit()
-        told: list[dict[str, Any]] = []
-        pages, found = [], []
-        for path in self.models:
-            saved = read_model(path)
-            reviews, language = self._asked(path, saved)
-            found.append(tested(saved.model, saved.text, reviews))
-            rules = _rules(language)
-            told.append(found[-1].as_json() | rules)
-            pages.append(found[-1].words + _page_of(rules))
+        found = [self._tested(path) for path in self.models]
         if self.outputs_path is not None:
-            files.write_text(self.outputs_path, found[0].labels)
+            files.write_text(self.outputs_path, found[0][0].labels)
         if len(found) == 1:
-            print(json.dumps(told[0], indent=1) if self.json else pages[0])
+            (test, rules) = found[0]
+            print(json.dumps(test.as_json() | rules, indent=1) if self.json else test.words + _page_of(rules))
             return 0
-        whole = over_models(found)
-        if self.json:
-            every = [{"model": str(path), **each} for path, each in zip(self.models, told, strict=True)]
-            interval = record.ends(whole.interval)
-            mean = {"accuracy": whole.value, "interval": interval, "error_rate": whole.error_rate}
-            print(json.dumps({"models": every, "over_models": mean}, indent=1))
-            return 0
-        for path, page in zip(self.models, pages, strict=True):
-            print(f"{path}: {page}")
-        print(
-            f"mean over {len(found)} models: {whole.value:.2%}, interval {whole.interval.low:.2%} to "
-            f"{whole.interval.high:.2%} ({1 - whole.error_rate:.0%}, for more models of the kind)"
-        )
+        whole = over_models([test for test, _ in found])
+        if self.findings_path is not None:
+            finding = judged_over_models(whole, len(found[0][0].answers))
+            files.write_text(self.findings_path, record.to_text([record.as_json(finding)]))
+        named = dict(zip(map(str, self.models), found, strict=True))
+        print(json.dumps(_together(named, whole), indent=1) if self.json else _page_of_all(named, whole))
         return 0
+
+    def _tested(self, path: Path) -> "tuple[Tested, dict[str, float]]":
+        """What a model says, and what is known of rules on the same reviews."""
+        from attnlab_theory.labs.reviews.starts import read_model
+        from attnlab_theory.labs.reviews.tested import tested
+
+        saved = read_model(path)
+        reviews, language = self._asked(path, saved)
+        return tested(saved.model, saved.text, reviews), _rules(language)
 
     def _refuse_unfit(self) -> None:
         if not self.models:
             raise ValueError("name at least one model that reviews train wrote")
+        if self.findings_path is not None:
+            if len(self.models) == 1:
+                raise ValueError(f"{self.findings_path} is about the mean of several models: name more than one")
+            files.refuse_unwritable(self.findings_path)
+            files.refuse_input(self.findings_path, *self.models, self.test)
         if self.outputs_path is None:
             return
         if len(self.models) > 1:
@@ -150,3 +153,21 @@ def _page_of(rules: dict[str, float]) -> str:
     if not rules:
         return ""
     return f"\nBayes's rule: {rules['bayes_accuracy']:.2%}; counting words: {rules['counting_accuracy']:.2%}"
+
+
+def _together(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estimate") -> dict[str, Any]:
+    from attnlab_theory.report import record
+
+    every = [{"model": name, **test.as_json(), **rules} for name, (test, rules) in found.items()]
+    mean = {"accuracy": whole.value, "interval": record.ends(whole.interval), "error_rate": whole.error_rate}
+    return {"models": every, "over_models": mean}
+
+
+def _page_of_all(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estimate") -> str:
+    return "\n".join(
+        [
+            *(f"{name}: {test.words}{_page_of(rules)}" for name, (test, rules) in found.items()),
+            f"mean over {len(found)} models: {whole.value:.2%}, interval {whole.interval.low:.2%} to "
+            f"{whole.interval.high:.2%} ({1 - whole.error_rate:.0%}, for more models of the kind)",
+        ]
+    )

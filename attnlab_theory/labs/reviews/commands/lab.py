@@ -52,9 +52,9 @@ class RunLab(WholeRun):
     """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
     optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
     """Optimizers. Each is trained at the shared rate and at its own best one."""
-    orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
-    """Orders of the training reviews.
-    shuffled: another in every epoch. file: as they come. by-label: all unfavourable ones first."""
+    orders: tuple[OrderName, ...] = ("shuffled", "alike", "file", "by-label")
+    """Orders of the training reviews. shuffled: another in every epoch. alike: the same, but reviews of similar
+    length share a batch. file: as they come. by-label: all unfavourable ones first."""
     forgetful: bool = True
     """Also train AdamW as a loop does that never zeroes gradients."""
     trials: int | None = None

@@ -56,9 +56,10 @@ class Train:
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
     """From gradients to steps."""
-    order: OrderName = "shuffled"
-    """The order of the reviews. shuffled: another in every epoch. file: as they come.
-    by-label: all unfavourable ones first."""
+    order: OrderName | None = None
+    """The order of the reviews. shuffled: another in every epoch. alike: the same, but reviews of similar length
+    share a batch, which wastes less on padding. file: as they come. by-label: all unfavourable ones first.
+    By default the preset's."""
     frozen: bool = False
     """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
     Optimizer, order and recipe are not looked at, but for the seed."""
@@ -84,7 +85,7 @@ class Train:
         start, recipe = start_on(material), self.recipe.of(preset.recipe)
         if self.frozen:
             return self._fit_head(material, start)
-        variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order)
+        variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order or preset.order)
         run = training(material, lambda: start.first(recipe.seed), start.config, recipe, variant, start=start.about)
         return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
 
