@@ -43,10 +43,13 @@ def optimizers(estimates: Estimates) -> Figure:
     """Test accuracy of every optimizer, at the rate that all share and at its own."""
     found = [e for e in estimates.of("accuracy over seeds") if " at " in e.setting["part"]]
     names = list(dict.fromkeys(e.setting["part"].partition(" ")[0] for e in found))
-    best = {name: each for name in names for each in found if each.setting["part"] == f"{name} at its best rate"}
-    said = ", ".join(f"{name} {each.value:.1%}" for name, each in best.items())
-    figure, (ax,) = style.panels(f"At its own best rate: {said}", size=(6.8, 4.2))
-    for series, rate in enumerate(("the shared rate", "its best rate")):
+    swept = any(e.setting["part"].endswith("its best rate") for e in found)
+    last = "its best rate" if swept else "the shared rate"
+    said = ", ".join(
+        f"{e.setting['part'].partition(' ')[0]} {e.value:.1%}" for e in found if e.setting["part"].endswith(last)
+    )
+    figure, (ax,) = style.panels(f"At {last}: {said}", size=(6.8, 4.2))
+    for series, rate in enumerate(("the shared rate", "its best rate")[: 1 + swept]):
         chosen = Estimates(e for n in names for e in found if e.setting["part"] == f"{n} at {rate}")
         places = [names.index(e.setting["part"].partition(" ")[0]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
@@ -92,6 +95,22 @@ def explanations(estimates: Estimates) -> Figure:
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
     axes[1].set(ylabel="probability beyond random tokens", xlim=(-0.5, len(moved) - 0.5))
     axes[1].legend(loc="best")
+    return figure
+
+
+def errors(estimates: Estimates) -> Figure:
+    """Accuracy of reviews by length, and of those with and without negation and opposition."""
+    lengths, kinds = estimates.of("accuracy by length"), estimates.of("accuracy by kind")
+    worst = min(kinds, key=lambda e: e.value)
+    what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
+    figure, axes = style.panels(f"Least is right of reviews {what}: {worst.value:.1%}", columns=2, size=(8.4, 4.0))
+    bars(axes[0], lengths, range(len(lengths)), series=0)
+    axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
+    axes[0].set(xlabel="words of a review, at least", ylabel="accuracy on test reviews")
+    bars(axes[1], kinds, range(len(kinds)), series=1)
+    names = [f"{'with' if e.setting['has'] else 'without'}\n{e.setting['kind']}" for e in kinds]
+    axes[1].set_xticks(range(len(kinds)), names, fontsize=8)
+    axes[1].set(xlim=(-0.5, len(kinds) - 0.5))
     return figure
 
 

@@ -91,7 +91,8 @@ class Lab:
         shared = [self.shared(name) for name in self.optimizers]
         ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
         kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
-        return tuple(dict.fromkeys([self.base, *shared, *map(self.best, self.optimizers), *ordered, *kept]))
+        best = [found for name in self.optimizers if (found := self.best(name)) is not None]
+        return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
 
     def shared(self, optimizer: OptimizerName) -> Variant:
         """The optimizer at the rate that all share."""
@@ -100,14 +101,18 @@ class Lab:
     def _at(self, optimizer: OptimizerName, rate: float) -> Variant:
         return Variant(optimizer=optimizer, rate=rate, order=self.preset.order)
 
-    def best(self, optimizer: OptimizerName) -> Variant:
+    def best(self, optimizer: OptimizerName) -> Variant | None:
         """The optimizer at the rate with the highest validation accuracy after the last epoch, for the first seed.
+
+        None if no rates are swept.
 
         Raises:
             ValueError: if one of the models is missing, or all of them diverged.
         """
         first = self.seeds[0]
         rates = [each for each in self._swept() if each.optimizer == optimizer]
+        if not rates:
+            return None
         candidates = [each for each in rates if noted(self.path(each, first)) is None]
         if not candidates:
             raise ValueError(f"{optimizer} diverged at all of its {len(rates)} rates: sweep lower ones")

@@ -40,7 +40,9 @@ def roles(lab: Lab) -> tuple[Role, ...]:
     """
     found: list[Role] = [("base", lab.base)]
     for name in lab.optimizers:
-        found += [(f"{name} at the shared rate", lab.shared(name)), (f"{name} at its best rate", lab.best(name))]
+        found.append((f"{name} at the shared rate", lab.shared(name)))
+        if (best := lab.best(name)) is not None:
+            found.append((f"{name} at its best rate", best))
     found += [(f"order {each.order}", each) for each in lab.variants() if each.order != lab.base.order]
     return (*found, *(("never zeroed", each) for each in lab.variants() if not each.zeroed))
 

@@ -32,7 +32,7 @@ class Preset:
     recipe: Recipe
     """Its rate is that of AdamW, and the one that all optimizers share in the homework's comparison."""
     rates: Mapping[OptimizerName, tuple[float, ...]]
-    """Learning rates of which each optimizer gets its best, chosen on validation."""
+    """Learning rates of which each optimizer gets its best, chosen on validation; none: it has the shared one."""
     space: Space
     """What the random search searches."""
     trials: int
@@ -45,9 +45,9 @@ PRESETS: dict[PresetName, Preset] = {
     "tiny": Preset(
         model=FirstWeights(layers=2, heads=4, width=32, block=48, dropout=0.1),
         recipe=Recipe(epochs=8, batch=32, rate=2e-3, rows=32, shuffled=True),
-        rates={"adamw": (1e-3, 2e-3, 5e-3), "sgd": (0.1, 0.5, 1.0), "rmsprop": (5e-4, 2e-3, 5e-3)},
+        rates={"adamw": (2e-3, 5e-3), "sgd": (0.5, 1.0), "rmsprop": (2e-3, 5e-3)},
         space=Space(batches=(16, 32, 64), rates=(5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3), epochs=(3, 5, 8)),
-        trials=12,
+        trials=8,
     ),
     "minilm": Preset(
         model=None,

@@ -126,6 +126,7 @@ def _draw(found: Results, folder: Path) -> None:
         "curves": functools.partial(figures.curves, found.curves, found.base),
         "optimizers": functools.partial(figures.optimizers, found.estimates),
         "explanations": functools.partial(figures.explanations, found.estimates),
+        "errors": functools.partial(figures.errors, found.estimates),
         "confidence": functools.partial(figures.confidence, found.estimates),
     }
     if any(estimate.quantity == "optimism" for estimate in found.estimates):

@@ -155,10 +155,20 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
     names = {path.name for path in tmp_path.iterdir()}
     assert {"reviews.json", "estimates.json", "curves.json", "reviews.run.json", "drawn.0.predictions"} <= names
-    assert {"curves.svg", "optimizers.svg", "explanations.svg", "confidence.svg"} <= names
+    assert {"curves.svg", "optimizers.svg", "explanations.svg", "errors.svg", "confidence.svg"} <= names
     claims = {finding["claim"] for finding in json.loads((tmp_path / "reviews.json").read_text())}
     assert {"nobody-beats-bayes", "padding-changes-nothing", "explanations-agree", "top-tokens-decide"} <= claims
     assert len((tmp_path / "drawn.0.predictions").read_text().split()) == 64
+
+
+def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
+    options = ["--optimizers", "adamw", "sgd", "--orders", "shuffled", "--no-sweep", "--no-forgetful", *TINY]
+    main(["reviews", "run", "--out", str(tmp_path), *options])
+    models = {path.name for path in (tmp_path / "models" / "seed-0").iterdir() if not path.name.startswith(".")}
+    assert models == {"adamw.lr-0.002", "sgd.lr-0.002"}
+    found = json.loads((tmp_path / "estimates.json").read_text())
+    parts = {each["setting"]["part"] for each in found if each["quantity"] == "accuracy over seeds"}
+    assert parts == {"base", "adamw at the shared rate", "sgd at the shared rate"}
 
 
 def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder, tmp_path):

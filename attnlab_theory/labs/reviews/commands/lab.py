@@ -51,8 +51,10 @@ class RunLab(WholeRun):
     preset: PresetName = "tiny"
     """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
     optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
-    """Optimizers. Each is trained at the shared rate and at its own best one."""
-    orders: tuple[OrderName, ...] = ("shuffled", "alike", "file", "by-label")
+    """Optimizers. Each is trained at the shared rate and at its own best one. AdamW is trained in any case."""
+    sweep: bool = True
+    """Look for the best rate of each optimizer, with the first seed; else all keep to the shared one."""
+    orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
     """Orders of the training reviews. shuffled: another in every epoch. alike: the same, but reviews of similar
     length share a batch. file: as they come. by-label: all unfavourable ones first."""
     forgetful: bool = True
@@ -96,6 +98,8 @@ class RunLab(WholeRun):
 
     def _preset(self) -> Preset:
         changed = self.training.of(PRESETS[self.preset])
+        if not self.sweep:
+            changed = dataclasses.replace(changed, rates={name: () for name in changed.rates})
         recipe = changed.recipe
         if self.training.epochs is not None:
             recipe = dataclasses.replace(recipe, epochs=self.training.epochs)

@@ -29,7 +29,7 @@ class Search:
     """Model, and the space that is searched. minilm: the homework's space."""
     data: Data = dataclasses.field(default_factory=Data)
     trials: int | None = None
-    """The budget: how many trials. By default 12, or the homework's 4 for minilm."""
+    """The budget: how many trials. By default 8, or the homework's 4 for minilm."""
     rungs: int = 1
     """Successive halving with so many rungs. With 1, every trial is trained to its end."""
     seed: int = 0
