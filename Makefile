@@ -31,6 +31,7 @@ figures: $(VENV)/.lab
 	$(BIN)/attnlab captions run --seeds 5 --out figures/captions --arms scratch shuffled pretrained heads-1 heads-6 heads-8 permuted dropped-heads
 	$(BIN)/attnlab mixers run --out figures/mixers
 	$(BIN)/attnlab recurrent run --seeds 5 --out figures/recurrent
+	$(BIN)/attnlab reviews run --out figures/reviews
 
 clean:
 	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis

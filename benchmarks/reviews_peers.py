@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from transformers import BertModel
+from transformers.utils import logging
 
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier
@@ -24,6 +25,8 @@ class Model(nn.Module):
 
     def __init__(self, ours: Classifier):
         super().__init__()
+        logging.set_verbosity_error()  # the pooler, which the head does without, is no news
+        logging.disable_progress_bar()
         self.encoder = BertModel.from_pretrained(minilm_folder(), add_pooling_layer=False)
         self.drop, self.out = nn.Dropout(ours.config.dropout), nn.Linear(ours.config.encoder.width, 2)
         with torch.no_grad():
