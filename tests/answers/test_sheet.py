@@ -77,7 +77,9 @@ def of_its_lab(entry):
 
 @functools.cache
 def committed(lab):
-    return record.read_findings(library.trained(lab) / f"{lab}.json")
+    names = (lab, *library.BESIDE.get(lab, ()))
+    found = [record.read_findings(library.trained(lab) / f"{name}.json") for name in names]
+    return Findings(finding for each in found for finding in each)
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)

@@ -7,7 +7,7 @@ import numpy as np
 import optax
 import pytest
 
-from attnlab_theory.language.optimizers import SGD, AdamW, RMSprop
+from attnlab_theory.language.optimizers import SGD, AdamW, NeverZeroed, RMSprop
 
 SINGLE = 1e-5
 """Relative rounding of a few operations in float32."""
@@ -106,3 +106,13 @@ def test_adamw_remembers_under_the_names_that_checkpoints_have():
 def test_numbers_that_make_no_optimizer_are_refused(wrong, told):
     with pytest.raises(ValueError, match=told):
         wrong()
+
+
+def test_gradients_that_nobody_zeroes_add_up():
+    """Each step is that of the sum of all gradients so far."""
+    plain = SGD()
+    found = steps(NeverZeroed(of=plain), GRADIENTS, MODEL)
+    sums = [jax.tree.map(lambda *parts: sum(parts), *GRADIENTS[: n + 1]) for n in range(len(GRADIENTS))]
+    for step, wanted in zip(found, steps(plain, sums, MODEL), strict=True):
+        for a, b in zip(jax.tree.leaves(step), jax.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(a, b, rtol=SINGLE, atol=SINGLE)

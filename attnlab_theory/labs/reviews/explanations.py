@@ -4,6 +4,7 @@ Each gives every token of a review a score, the two marks apart. Scores of gradi
 positive ones speak for label 1. Rollout has none.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from attnlab_theory.labs.reviews.answered import ROWS, LogOdds
+from attnlab_theory.labs.reviews.answered import ROWS, LogOdds, log_odds
 from attnlab_theory.labs.reviews.material import Encoded, batch_of
 from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled import LabelledBatch
@@ -23,6 +24,15 @@ Ask = Callable[[LabelledBatch], LogOdds]
 
 Scores = tuple[Float[np.ndarray, "_"], ...]
 """For every review one number for each of its tokens, without marks."""
+
+
+def scored(model: Classifier, asked: Encoded, *, pad: int) -> dict[str, Scores]:
+    """All explanations of a classifier's answers, by name; args, raises as each of them."""
+    return {
+        "gradient": gradient_times_input(model, asked),
+        "rollout": attention_rollout(model, asked),
+        "leave-one-out": leave_one_out(functools.partial(log_odds, model), asked, pad=pad),
+    }
 
 
 def leave_one_out(ask: Ask, asked: Encoded, *, pad: int) -> Scores:

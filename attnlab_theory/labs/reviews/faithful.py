@@ -67,7 +67,7 @@ def faithfulness(
         setting: of the estimates.
     """
     rng = np.random.default_rng(seed)
-    top, some = _chosen(asked, scores), _chosen(asked, tuple(rng.random(len(each)) for each in scores))
+    top, some = chosen(asked, scores), chosen(asked, tuple(rng.random(len(each)) for each in scores))
     whole = scipy.special.expit(ask(asked.rows))
 
     def moved(hidden: Bool[np.ndarray, "reviews t"]) -> Float[np.ndarray, " reviews"]:
@@ -101,7 +101,7 @@ def _words(asked: Encoded) -> Bool[np.ndarray, "reviews t"]:
     return (places >= 1) & (places < asked.lengths[:, None] - 1)
 
 
-def _chosen(asked: Encoded, scores: Scores) -> Bool[np.ndarray, "reviews t"]:
+def chosen(asked: Encoded, scores: Scores) -> Bool[np.ndarray, "reviews t"]:
     """Of every review the share of tokens with the largest scores, at least one."""
     found = np.zeros(np.asarray(asked.rows.tokens).shape, bool)
     for row, each in enumerate(scores):

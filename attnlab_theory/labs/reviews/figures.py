@@ -43,12 +43,15 @@ def optimizers(estimates: Estimates) -> Figure:
     """Test accuracy of every optimizer, at the rate that all share and at its own."""
     found = [e for e in estimates.of("accuracy over seeds") if " at " in e.setting["part"]]
     names = list(dict.fromkeys(e.setting["part"].partition(" ")[0] for e in found))
-    best = {n: next(e for e in found if e.setting["part"] == f"{n} at its best rate") for n in names}
-    said = ", ".join(f"{name} {each.value:.1%}" for name, each in best.items())
-    figure, (ax,) = style.panels(f"At its own best rate: {said}", size=(6.8, 4.2))
-    for series, rate in enumerate(("the shared rate", "its best rate")):
+    swept = any(e.setting["part"].endswith("its best rate") for e in found)
+    last = "its best rate" if swept else "the shared rate"
+    said = ", ".join(
+        f"{e.setting['part'].partition(' ')[0]} {e.value:.1%}" for e in found if e.setting["part"].endswith(last)
+    )
+    figure, (ax,) = style.panels(f"At {last}: {said}", size=(6.8, 4.2))
+    for series, rate in enumerate(("the shared rate", "its best rate")[: 1 + swept]):
         chosen = Estimates(e for n in names for e in found if e.setting["part"] == f"{n} at {rate}")
-        places = [place + 0.2 * series - 0.1 for place in range(len(chosen))]
+        places = [names.index(e.setting["part"].partition(" ")[0]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
     ax.set_xticks(range(len(names)), names)
     ax.grid(visible=False, axis="x")
@@ -91,7 +94,25 @@ def explanations(estimates: Estimates) -> Figure:
     axes[1].set_xticks(range(len(moved)), [e.setting["explanation"] for e in moved], fontsize=8)
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
     axes[1].set(ylabel="probability beyond random tokens", xlim=(-0.5, len(moved) - 0.5))
-    axes[1].legend(loc="best")
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower right", ncols=2)
+    return figure
+
+
+def errors(estimates: Estimates) -> Figure:
+    """Accuracy of reviews by length, and of those with and without negation and opposition."""
+    lengths, kinds = estimates.of("accuracy by length"), estimates.of("accuracy by kind")
+    worst = min(kinds, key=lambda e: e.value)
+    what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
+    figure, axes = style.panels(
+        f"Errors are most frequent in reviews {what}: {1 - worst.value:.1%}", columns=2, size=(8.4, 4.0)
+    )
+    bars(axes[0], lengths, range(len(lengths)), series=0)
+    axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
+    axes[0].set(xlabel="words of a review, at least", ylabel=f"accuracy ({level(kinds[0])} intervals)")
+    bars(axes[1], kinds, range(len(kinds)), series=1)
+    names = [f"{'with' if e.setting['has'] else 'without'}\n{e.setting['kind']}" for e in kinds]
+    axes[1].set_xticks(range(len(kinds)), names, fontsize=8)
+    axes[1].set(xlim=(-0.5, len(kinds) - 0.5))
     return figure
 
 
@@ -102,6 +123,7 @@ def confidence(estimates: Estimates) -> Figure:
     way = "over" if gap.value > 0 else "under"
     figure, (ax,) = style.panels(f"The model is {way}confident by {abs(gap.value):.1%}", size=(5.2, 4.4))
     bars(ax, found, [e.setting["confidence"] for e in found], series=0)
-    ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8)
-    ax.set(xlabel="mean confidence of a group", ylabel="accuracy")
+    ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8, label="confidence is accuracy")
+    ax.set(xlabel="mean confidence of a group", ylabel=f"accuracy ({level(gap)} intervals)")
+    ax.legend(loc="lower right")
     return figure

@@ -36,6 +36,7 @@ def verdicts(measured: Estimates, grammar: LabelledGrammar | None) -> Findings:
         "training less validation accuracy": _overfitted,
         "best epoch of validation less of training": _earlier,
         "accuracy lost to dropout": _dropout,
+        "moved by mode alone": _mode,
         "moved by padding": _padding,
         "memory of gradients": _memory,
         "confidence less accuracy": _calibrated,
@@ -93,6 +94,10 @@ def _gained(estimate: Estimate) -> Finding | None:
     if part.endswith("at its best rate") and against.endswith("at the shared rate"):
         statement = "An optimizer's own best rate, chosen on validation, raises its accuracy on test."
         return _judged(estimate, "a-rate-of-its-own-helps", statement, Interval.at_least(0.0), **told)
+    if part == "order alike":
+        statement = f"Whether reviews of similar length share a batch changes accuracy by at most {SAME:g}."
+        same = Interval(-SAME, SAME)
+        return _judged(estimate, "alike-lengths-do-no-harm", statement, same, **told | {"resolution": SAME})
     if part == "order file":
         statement = f"Whether reviews are shuffled in every epoch changes accuracy by at most {SAME:g}."
         same = Interval(-SAME, SAME)
@@ -100,6 +105,9 @@ def _gained(estimate: Estimate) -> Finding | None:
     if part == "order by-label":
         statement = "Reviews sorted by label, all of one first, lower the accuracy."
         return _judged(estimate, "sorted-labels-hurt", statement, Interval.at_most(0.0), **told)
+    if part == "never zeroed":
+        statement = "Without zeroing, each step has the sum of all gradients so far, and the accuracy is lower."
+        return _judged(estimate, "gradients-must-be-zeroed", statement, Interval.at_most(0.0), **told)
     return None
 
 
@@ -125,6 +133,14 @@ def _dropout(estimate: Estimate) -> Finding | None:
     statement = "The same parameters are right less often in training mode, with dropout, than in evaluation mode."
     told = {"source": "uw/3.q3", "conjecture": True}
     return _judged(estimate, "dropout-costs-accuracy", statement, Interval.at_least(0.0), **told)
+
+
+def _mode(estimate: Estimate) -> Finding:
+    statement = (
+        "With all rates of dropout at zero, training mode and evaluation mode are the same: no log-odds move."
+    )
+    told = {"source": "uw/3.q3", "resolution": UNMOVED}
+    return _judged(estimate, "modes-differ-in-dropout-alone", statement, Interval.point(0.0), **told)
 
 
 def _padding(estimate: Estimate) -> Finding:

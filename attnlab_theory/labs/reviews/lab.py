@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.reviews.diverging import noted
 from attnlab_theory.labs.reviews.material import Material
 from attnlab_theory.labs.reviews.presets import Preset
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
@@ -49,6 +50,8 @@ class Lab:
     """The folder for the models."""
     optimizers: tuple[OptimizerName, ...] = get_args(OptimizerName)
     orders: tuple[OrderName, ...] = get_args(OrderName)
+    forgetful: bool = True
+    """Whether the base is also trained without zeroing gradients."""
 
     def __post_init__(self) -> None:
         if not self.seeds or not self.optimizers:
@@ -61,7 +64,7 @@ class Lab:
     @property
     def base(self) -> Variant:
         """What the others are compared with: AdamW at the recipe's rate, in another order in every epoch."""
-        return Variant(optimizer="adamw", rate=self.preset.recipe.rate)
+        return self._at("adamw", self.preset.recipe.rate)
 
     def path(self, variant: Variant, seed: int) -> Path:
         """The file of a trained model."""
@@ -83,21 +86,53 @@ class Lab:
         """All that every seed trains; the rates of the first seed must be trained.
 
         Raises:
-            ValueError: if one of those models is missing.
+            ValueError: if one of those models is missing, or as `best`.
         """
-        shared = [Variant(optimizer=name, rate=self.preset.recipe.rate) for name in self.optimizers]
+        shared = [self.shared(name) for name in self.optimizers]
         ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
-        return tuple(dict.fromkeys([self.base, *shared, *map(self.best, self.optimizers), *ordered]))
+        kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
+        best = [found for name in self.optimizers if (found := self.best(name)) is not None]
+        return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
 
-    def best(self, optimizer: OptimizerName) -> Variant:
+    def shared(self, optimizer: OptimizerName) -> Variant:
+        """The optimizer at the rate that all share."""
+        return self._at(optimizer, self.preset.recipe.rate)
+
+    def _at(self, optimizer: OptimizerName, rate: float) -> Variant:
+        return Variant(optimizer=optimizer, rate=rate, order=self.preset.order)
+
+    def best(self, optimizer: OptimizerName) -> Variant | None:
         """The optimizer at the rate with the highest validation accuracy after the last epoch, for the first seed.
 
+        None if no rates are swept.
+
         Raises:
-            ValueError: if one of the models is missing.
+            ValueError: if one of the models is missing, or all of them diverged.
         """
-        candidates = [each for each in self._swept() if each.optimizer == optimizer]
-        scores = [self.curve(each, self.seeds[0])[-1]["validation accuracy"] for each in candidates]
+        first = self.seeds[0]
+        rates = [each for each in self._swept() if each.optimizer == optimizer]
+        if not rates:
+            return None
+        candidates = [each for each in rates if noted(self.path(each, first)) is None]
+        if not candidates:
+            raise ValueError(f"{optimizer} diverged at all of its {len(rates)} rates: sweep lower ones")
+        scores = [self.curve(each, first)[-1]["validation accuracy"] for each in candidates]
         return candidates[best(scores, 1)[0]]
+
+    def diverged(self) -> dict[Variant, str]:
+        """The variants that diverged for at least one seed, and how: nothing is compared with them.
+
+        Raises:
+            ValueError: if the base is among them, without which nothing can be compared.
+        """
+        found: dict[Variant, str] = {}
+        for variant in (*self._swept(), *self.variants()):
+            said = [line for seed in self.seeds if (line := noted(self.path(variant, seed))) is not None]
+            if said:
+                found[variant] = said[0]
+        if self.base in found:
+            raise ValueError(f"what all others are compared with diverged: {found[self.base]}")
+        return found
 
     def curve(self, variant: Variant, seed: int) -> Curve:
         """What was watched while a model was trained.
@@ -126,9 +161,7 @@ class Lab:
 
     def _swept(self) -> tuple[Variant, ...]:
         """Every optimizer at every rate of its sweep."""
-        return tuple(
-            Variant(optimizer=name, rate=rate) for name in self.optimizers for rate in self.preset.rates[name]
-        )
+        return tuple(self._at(name, rate) for name in self.optimizers for rate in self.preset.rates[name])
 
     def _stages(self, variants: Sequence[Variant], seed: int) -> Iterator[Stage]:
         material = self.material(seed)
@@ -149,7 +182,7 @@ def trial_stage(lab: Lab, trial: Trial, seed: int) -> Stage:
     recipe = dataclasses.replace(trial.of(lab.preset.recipe), seed=seed)
     path = lab.folder / "search" / trial.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    variant = Variant(optimizer="adamw", rate=trial.rate)
+    variant = dataclasses.replace(lab.base, rate=trial.rate)
     return Stage(_run(material, lab.start(material), recipe, variant, stage="trial"), path)
 
 

@@ -1,5 +1,7 @@
 """From what the models said to numbers with intervals."""
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,11 +12,11 @@ from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE
 from attnlab_theory.labs.reviews import slices
 from attnlab_theory.labs.reviews.answered import log_odds
 from attnlab_theory.labs.reviews.asked import Asked, Bayes
-from attnlab_theory.labs.reviews.explanations import attention_rollout, gradient_times_input, leave_one_out
+from attnlab_theory.labs.reviews.explanations import scored
 from attnlab_theory.labs.reviews.faithful import agreement, blank_of, faithfulness
 from attnlab_theory.labs.reviews.lab import Lab
 from attnlab_theory.labs.reviews.material import encoded
-from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_padding
+from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.stats import Interval, bounded, paired
 
@@ -31,16 +33,18 @@ Role = tuple[str, Variant]
 
 
 def roles(lab: Lab) -> tuple[Role, ...]:
-    """The parts that the variants play: `base`, `X at the shared rate`, `X at its best rate`, `order X`.
+    """The parts of variants: `base`, `X at the shared rate`, `X at its best rate`, `order X`, `never zeroed`.
 
     Raises:
         ValueError: as `Lab.variants`.
     """
     found: list[Role] = [("base", lab.base)]
     for name in lab.optimizers:
-        shared = Variant(optimizer=name, rate=lab.preset.recipe.rate)
-        found += [(f"{name} at the shared rate", shared), (f"{name} at its best rate", lab.best(name))]
-    return (*found, *((f"order {each.order}", each) for each in lab.variants() if each.order != "shuffled"))
+        found.append((f"{name} at the shared rate", lab.shared(name)))
+        if (best := lab.best(name)) is not None:
+            found.append((f"{name} at its best rate", best))
+    found += [(f"order {each.order}", each) for each in lab.variants() if each.order != lab.base.order]
+    return (*found, *(("never zeroed", each) for each in lab.variants() if not each.zeroed))
 
 
 def measure(found: Sequence[Asked], parts: Sequence[Role]) -> Estimates:
@@ -115,24 +119,16 @@ def look_into(lab: Lab, found: Sequence[Asked]) -> Estimates:
     estimates = [
         moved_by_padding(saved.model, few, block, seed=seed),
         memory_of_gradients(saved.model, few, seed=seed),
+        moved_by_mode_alone(saved.model, few, seed),
         *slices.by_length(reviews, model.hits, ERROR_RATE),
         *slices.by_kind(reviews, model.hits, ERROR_RATE),
         *slices.by_confidence(model.test, reviews.targets, ERROR_RATE),
     ]
-
-    def ask(rows):
-        return log_odds(saved.model, rows)
-
-    scored = {
-        "gradient": gradient_times_input(saved.model, few),
-        "rollout": attention_rollout(saved.model, few),
-        "leave-one-out": leave_one_out(ask, few, pad=saved.text.pad),
-    }
-    names = list(scored)
-    for place, one in enumerate(names):
-        for other in names[place + 1 :]:
-            estimates.append(agreement(scored[one], scored[other], ERROR_RATE, pair=f"{one}, {other}"))
-    for name, scores in scored.items():
+    ask = functools.partial(log_odds, saved.model)
+    found_scores = scored(saved.model, few, pad=saved.text.pad)
+    for (one, first), (other, second) in itertools.combinations(found_scores.items(), 2):
+        estimates.append(agreement(first, second, ERROR_RATE, pair=f"{one}, {other}"))
+    for name, scores in found_scores.items():
         estimates += faithfulness(ask, few, scores, blank_of(saved.text), ERROR_RATE, seed, explanation=name)
     return Estimates(estimates)
 

@@ -1,7 +1,9 @@
 """Training mode against evaluation mode, padding against none, gradients against none: each change alone."""
 
+import dataclasses
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 import scipy.special
@@ -10,6 +12,7 @@ from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.labs.reviews.answered import ROWS, log_odds, probabilities, right
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
 
@@ -25,6 +28,26 @@ def moved_by_dropout(model: Any, asked: Encoded, seed: int) -> float:
     """How far dropout alone moves the probability of a label, on average."""
     plain, dropped = (log_odds(model, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
     return float(np.mean(np.abs(scipy.special.expit(plain) - scipy.special.expit(dropped))))
+
+
+def moved_by_mode_alone(model: Classifier, asked: Encoded, seed: int) -> Estimate:
+    """`moved by mode alone`: the furthest that training mode moves log-odds if no dropout has a rate above zero.
+
+    BERT and RoBERTa normalise each token by itself. They keep no running means, as batch normalisation does, so
+    that their two modes differ in dropout alone.
+    """
+    calm = without_dropout(model)
+    plain, training = (log_odds(calm, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
+    furthest = float(np.max(np.abs(plain - training)))
+    return _counted("moved by mode alone", furthest, len(asked), "these very reviews are meant", seed=seed)
+
+
+def without_dropout(model: Classifier) -> Classifier:
+    """The same parameters in a classifier whose rates of dropout are all zero."""
+    encoder = dataclasses.replace(model.config.encoder, dropout=0.0, attention_dropout=0.0)
+    config = dataclasses.replace(model.config, encoder=encoder, dropout=0.0)
+    empty = eqx.filter_eval_shape(lambda key: Classifier(config, key=key), jax.random.key(0))
+    return jax.tree.unflatten(jax.tree.structure(empty), jax.tree.leaves(model))
 
 
 def moved_by_padding(model: Any, asked: Encoded, block: int, **setting: Any) -> Estimate:

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.labs.reviews.rules import OptimizerName, PresetName
+from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName, PresetName
 from attnlab_theory.labs.reviews.trials import Space
 
 
@@ -32,27 +32,30 @@ class Preset:
     recipe: Recipe
     """Its rate is that of AdamW, and the one that all optimizers share in the homework's comparison."""
     rates: Mapping[OptimizerName, tuple[float, ...]]
-    """Learning rates of which each optimizer gets its best, chosen on validation."""
+    """Learning rates of which each optimizer gets its best, chosen on validation; none: it has the shared one."""
     space: Space
     """What the random search searches."""
     trials: int
     """Its budget."""
+    order: OrderName = "shuffled"
+    """Of the reviews, in all that is compared but other orders."""
 
 
 PRESETS: dict[PresetName, Preset] = {
     "tiny": Preset(
         model=FirstWeights(layers=2, heads=4, width=32, block=48, dropout=0.1),
         recipe=Recipe(epochs=8, batch=32, rate=2e-3, rows=32, shuffled=True),
-        rates={"adamw": (1e-3, 2e-3, 5e-3), "sgd": (0.1, 0.5, 1.0), "rmsprop": (5e-4, 2e-3, 5e-3)},
+        rates={"adamw": (2e-3, 5e-3), "sgd": (0.5, 1.0), "rmsprop": (2e-3, 5e-3)},
         space=Space(batches=(16, 32, 64), rates=(5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3), epochs=(3, 5, 8)),
-        trials=12,
+        trials=8,
     ),
     "minilm": Preset(
         model=None,
-        recipe=Recipe(epochs=3, batch=32, rate=5e-5, shuffled=True),
-        rates={"adamw": (2e-5, 5e-5, 1e-4), "sgd": (0.01, 0.1, 0.5), "rmsprop": (5e-6, 2e-5, 5e-5)},
+        recipe=Recipe(epochs=3, batch=32, rate=1e-4, rows=32, shuffled=True),
+        rates={"adamw": (5e-5, 1e-4, 2e-4), "sgd": (0.01, 0.1, 0.5), "rmsprop": (5e-6, 2e-5, 1e-4)},
         space=Space(batches=(32, 64), rates=(2e-5, 3e-5, 4e-5, 5e-5, 6e-5, 7e-5, 8e-5), epochs=(10, 15, 20)),
         trials=4,
+        order="alike",
     ),
 }
 """The space of minilm is the homework's, and so is its budget of four trials (uw, Q4.6)."""

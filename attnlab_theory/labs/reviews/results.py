@@ -36,6 +36,8 @@ class Results:
     """By seed, the base model's probability of label 1 for every test review."""
     base: str
     """The name of the base variant."""
+    drawn: bool
+    """Whether the reviews were drawn from the grammar, and lie in no file."""
 
     @property
     def as_expected(self) -> bool:
@@ -67,15 +69,18 @@ def results(lab: Lab, outcomes: Sequence[Outcome], *, tell: Callable[[str], None
         ValueError: if a model is missing.
     """
     asked: list[Asked] = []
+    lost = lab.diverged()
     for seed in lab.seeds:
         for variant in lab.variants():
+            if variant in lost:
+                continue
             tell(f"{variant.name}, seed {seed}: test reviews")
             asked.append(ask(lab, variant, seed))
     rules = [rule for seed in lab.seeds if (rule := bayes(lab.material(seed), seed))]
     tell(f"{lab.base.name}, seed {lab.seeds[0]}: explanations")
     found = Estimates(
         [
-            *measured.measure(asked, measured.roles(lab)),
+            *measured.measure(asked, [part for part in measured.roles(lab) if part[1] not in lost]),
             *measured.against_bayes(asked, rules, lab.base),
             *measured.look_into(lab, asked),
             *worth(outcomes, measured.ERROR_RATE),
@@ -88,6 +93,7 @@ def results(lab: Lab, outcomes: Sequence[Outcome], *, tell: Callable[[str], None
         outcomes=tuple(outcomes),
         answers={each.seed: each.test for each in asked if each.variant == lab.base},
         base=lab.base.name,
+        drawn=lab.material(lab.seeds[0]).grammar is not None,
     )
 
 
@@ -107,7 +113,8 @@ def write(found: Results, folder: Path) -> None:
         files.write_text(folder / f"{name}.json", record.to_text(rows))
     for seed, answers in found.answers.items():
         lines = "".join(f"{int(answer > 0.5)}\n" for answer in answers)
-        files.write_text(folder / f"test.{seed}.predictions", lines)
+        # Of reviews that lie in no file, the seed tells which they were.
+        files.write_text(folder / f"{'drawn' if found.drawn else 'test'}.{seed}.predictions", lines)
     _draw(found, folder)
 
 
@@ -119,6 +126,7 @@ def _draw(found: Results, folder: Path) -> None:
         "curves": functools.partial(figures.curves, found.curves, found.base),
         "optimizers": functools.partial(figures.optimizers, found.estimates),
         "explanations": functools.partial(figures.explanations, found.estimates),
+        "errors": functools.partial(figures.errors, found.estimates),
         "confidence": functools.partial(figures.confidence, found.estimates),
     }
     if any(estimate.quantity == "optimism" for estimate in found.estimates):

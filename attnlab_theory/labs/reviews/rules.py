@@ -5,8 +5,12 @@ from typing import Literal
 OptimizerName = Literal["adamw", "sgd", "rmsprop"]
 """From gradients to steps."""
 
-OrderName = Literal["shuffled", "file", "by-label"]
-"""The order of the reviews: another in every epoch, that of the file, or all unfavourable ones first."""
+OrderName = Literal["shuffled", "alike", "file", "by-label"]
+"""The order of the reviews: another in every epoch; the same, but with batches of similar length; that of the file;
+all unfavourable ones first."""
+
+SHUFFLED: tuple[OrderName, ...] = ("shuffled", "alike")
+"""Orders that are another in every epoch."""
 
 PresetName = Literal["tiny", "minilm"]
 """Model and recipe."""

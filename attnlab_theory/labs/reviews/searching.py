@@ -9,6 +9,7 @@ import numpy as np
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.reviews import searched
 from attnlab_theory.labs.reviews.answered import accuracy
+from attnlab_theory.labs.reviews.diverging import Ended, noted
 from attnlab_theory.labs.reviews.lab import Curve, Lab, Stage, curve_of, trial_stage
 from attnlab_theory.labs.reviews.material import encoded
 from attnlab_theory.labs.reviews.trials import Halving, Trial, best
@@ -22,9 +23,11 @@ class Outcome:
 
     trial: Trial
     curve: Curve
-    """After every epoch that was trained."""
+    """After every epoch that was trained; empty if training diverged."""
     test: float | None
-    """Accuracy on test; None for a trial that halving has stopped, of which nobody asks it."""
+    """Accuracy on test; None for a trial that diverged or that halving has stopped, of which nobody asks it."""
+    diverged: str | None = None
+    """How training diverged, if it did."""
 
     @property
     def validation(self) -> float:
@@ -33,12 +36,12 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """All in one level."""
-        told = {"epochs_trained": len(self.curve), "validation": self.validation, "test": self.test}
-        return {**dataclasses.asdict(self.trial), **told}
+        told = {"validation": self.validation if self.curve else None, "test": self.test, "diverged": self.diverged}
+        return {**dataclasses.asdict(self.trial), "epochs_trained": len(self.curve), **told}
 
 
-Train = Callable[[Stage, int | None], bool]
-"""Trains a stage to its end, or until a step; False if it was stopped by hand."""
+Train = Callable[[Stage, int | None], Ended]
+"""Trains a stage to its end, or until a step."""
 
 
 def search(
@@ -55,6 +58,9 @@ def search(
 
     Returns:
         What came of each trial; None if training was stopped by hand.
+
+    Raises:
+        ValueError: if every trial that is left diverges.
     """
     alive = list(range(len(trials)))
     stages = [trial_stage(lab, trial, seed) for trial in trials]
@@ -62,15 +68,22 @@ def search(
         if rung:
             scores = [_curve(stages[place])[-1]["validation accuracy"] for place in alive]
             alive = [alive[place] for place in best(scores, halving.kept(len(trials), rung))]
-        for place in alive:
+        for place in tuple(alive):
             reached = halving.reached(trials[place].epochs, rung)
             until = stages[place].run.steps // trials[place].epochs * reached
-            if not train(stages[place], until):
+            ended = train(stages[place], until)
+            if ended is Ended.STOPPED:
                 return None
+            if ended is Ended.DIVERGED:
+                alive.remove(place)
+        if not alive:
+            raise ValueError(f"all {len(trials)} trials diverged or were stopped before: search lower rates")
     material = lab.material(seed)
     asked = encoded(material.test, material.text, lab.start(material).config.encoder.block)
 
     def outcome(place: int, stage: Stage) -> Outcome:
+        if (said := noted(stage.path)) is not None:
+            return Outcome(trial=trials[place], curve=(), test=None, diverged=said)
         ended = place in alive
         test = accuracy(load_model(stage.path).model, asked) if ended else None
         return Outcome(trial=trials[place], curve=_curve(stage), test=test)
@@ -85,9 +98,13 @@ def winner(found: Sequence[Outcome]) -> Outcome:
 
 
 def worth(found: Sequence[Outcome], error_rate: float) -> Estimates:
-    """What a search is worth: `searched.curves` of trials that all came to their end, none for fewer than four."""
-    ended = [(outcome.validation, outcome.test) for outcome in found if outcome.test is not None]
-    if len(ended) < len(found) or len(ended) < searched.LEAST:
+    """What a search is worth: `searched.curves` of trials that all came to their end, none for fewer than four.
+
+    Trials that diverged are left out: the curves are those of searches among the others.
+    """
+    left = [outcome for outcome in found if outcome.diverged is None]
+    ended = [(outcome.validation, outcome.test) for outcome in left if outcome.test is not None]
+    if len(ended) < len(left) or len(ended) < searched.LEAST:
         return Estimates()
     validation, test = np.array(ended, float).T
     return searched.curves(validation, test, error_rate)

@@ -10,9 +10,10 @@ from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.reviews import answered
 from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
+from attnlab_theory.labs.reviews.rules import SHUFFLED, OrderName
 from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.language.checkpoint import fingerprint
-from attnlab_theory.language.corpora.buckets import in_order, micro_batches
+from attnlab_theory.language.corpora.buckets import alike, in_order, micro_batches
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.runs import Run
@@ -56,12 +57,12 @@ def training(
     learned = encoded(variant.ordered(material.train), material.text, block)
     asked = encoded(material.validation, material.text, block)
     steps = recipe.epochs * -(-len(learned) // recipe.batch)
-    recipe = dataclasses.replace(recipe, rate=variant.rate, shuffled=variant.order == "shuffled")
+    recipe = dataclasses.replace(recipe, rate=variant.rate, shuffled=variant.order in SHUFFLED)
     return Run(
         first=first,
         config=config,
         text=material.text,
-        epochs=functools.partial(_epoch, learned.rows, recipe),
+        epochs=functools.partial(_epoch, learned.rows, recipe, variant.order),
         training=Training(
             schedule=Cosine(peak=recipe.rate, steps=steps, warmup=steps // 10),
             epochs=recipe.epochs,
@@ -83,7 +84,9 @@ def training(
     )
 
 
-def _epoch(rows: LabelledBatch, recipe: Recipe, number: int) -> Iterator[LabelledBatch]:
+def _epoch(rows: LabelledBatch, recipe: Recipe, order: OrderName, number: int) -> Iterator[LabelledBatch]:
+    if order == "alike":
+        return alike(rows, recipe.batch, shuffled=(recipe.seed, number))
     return in_order(rows, recipe.batch, shuffled=(recipe.seed, number) if recipe.shuffled else None)
 
 

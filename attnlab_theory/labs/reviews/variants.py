@@ -7,9 +7,9 @@ from typing import get_args
 
 from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
-from attnlab_theory.language.optimizers import SGD, AdamW, Optimizer, RMSprop
+from attnlab_theory.language.optimizers import SGD, AdamW, NeverZeroed, Optimizer, RMSprop
 
-OPTIMIZERS: Mapping[OptimizerName, Optimizer] = {
+OPTIMIZERS: Mapping[OptimizerName, AdamW | SGD | RMSprop] = {
     "adamw": AdamW(betas=(0.9, 0.999), decay=0.01, clip=1.0),
     "sgd": SGD(clip=1.0),
     "rmsprop": RMSprop(clip=1.0),
@@ -29,6 +29,8 @@ class Variant:
     rate: float
     """The highest learning rate."""
     order: OrderName = "shuffled"
+    zeroed: bool = True
+    """Whether a step has its own gradient; else that of all steps so far, as where nobody calls `zero_grad`."""
 
     def __post_init__(self) -> None:
         for name, choices in (("optimizer", OptimizerName), ("order", OrderName)):
@@ -41,12 +43,14 @@ class Variant:
     @property
     def name(self) -> str:
         """Of its file."""
-        return f"{self.optimizer}.lr-{self.rate:g}" + ("" if self.order == "shuffled" else f".{self.order}")
+        order = "" if self.order == "shuffled" else f".{self.order}"
+        return f"{self.optimizer}.lr-{self.rate:g}{order}" + ("" if self.zeroed else ".never-zeroed")
 
     @property
     def chosen(self) -> Optimizer:
         """The optimizer."""
-        return OPTIMIZERS[self.optimizer]
+        found = OPTIMIZERS[self.optimizer]
+        return found if self.zeroed else NeverZeroed(of=found)
 
     def ordered(self, reviews: Reviews) -> Reviews:
         """The reviews as they lie before an epoch may shuffle them."""

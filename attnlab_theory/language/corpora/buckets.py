@@ -12,6 +12,9 @@ from attnlab_theory.language.corpora.labelled import LabelledBatch
 WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Each is at most half as wide again as the one before: less than a third of a row is there for the width alone."""
 
+POOL = 16
+"""Batches whose rows are sorted together."""
+
 
 class Bucket(NamedTuple):
     """Rows of one width, and where they come from."""
@@ -73,6 +76,30 @@ def in_order(
     count = len(whole.tokens)
     order = np.arange(count) if shuffled is None else np.random.default_rng(shuffled).permutation(count)
     return (whole.take(order[start : start + size]) for start in range(0, count, size))
+
+
+def alike(whole: LabelledBatch, size: int, *, shuffled: tuple[int, int]) -> Iterator[LabelledBatch]:
+    """Batches as `in_order`, each of rows of similar length.
+
+    The rows of `POOL` random batches are sorted by length and cut into batches again. The order of the batches is
+    random, but for the last one of the epoch, which may be shorter.
+
+    Args:
+        whole: an epoch.
+        size: rows of a batch.
+        shuffled: a seed and the number of an epoch, from which the order follows.
+
+    Raises:
+        ValueError: if `size` is not a positive whole number.
+    """
+    refuse.not_a_size(size=size)
+    lengths, rng = lengths_of(whole), np.random.default_rng(shuffled)
+    order = rng.permutation(len(lengths))
+    pools = [order[start : start + POOL * size] for start in range(0, len(order), POOL * size)]
+    by_length = np.concatenate([pool[np.argsort(-lengths[pool], kind="stable")] for pool in pools])
+    batches = [by_length[start : start + size] for start in range(0, len(order), size)]
+    places = [*rng.permutation(len(batches) - 1), len(batches) - 1]
+    return (whole.take(batches[place]) for place in places)
 
 
 def lengths_of(whole: LabelledBatch) -> Int[np.ndarray, " rows"]:

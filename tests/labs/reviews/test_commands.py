@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.reviews import frozen, searching
 from attnlab_theory.labs.reviews.answered import accuracy
@@ -13,6 +14,7 @@ from attnlab_theory.labs.reviews.material import encoded
 from attnlab_theory.labs.reviews.searching import Outcome
 from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
+from attnlab_theory.report import record
 
 SMALL = ["--layers", "1", "--heads", "1", "--width", "8", "--block-size", "32"]
 LINES = "1 a good film\n0 a bad film\n1 good\n0 so bad\n1 what a good film this is\n0 not a good film\n" * 6
@@ -63,6 +65,49 @@ def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     assert labels[:2] == ["1", "0"]
 
 
+def test_the_test_is_asked_once_somebody_names_a_file_for_its_answers(capsys, folder, tmp_path):
+    options = [*data(folder), "--batch-size", 12, "--epochs", 1, "--lr", 0.02, *SMALL]
+    model, labels = tmp_path / "model", tmp_path / "labels"
+    told = json.loads(run(capsys, "train", "--writing-params-path", model, *options, "--json")[1])
+    assert "test" not in told
+    options += ["--resume", "--outputs-path", labels]
+    code, out, _ = run(capsys, "train", "--writing-params-path", model, *options)
+    _, evaluated, _ = run(capsys, "evaluate", model, "--test", folder / "test", "--json")
+    told = json.loads(evaluated)
+    assert (code, len(labels.read_text().split())) == (0, 36)
+    assert f"{told['right']} of 36 test reviews" in out
+
+
+def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_path):
+    asked = ["evaluate", folder / "model", folder / "model", "--test", folder / "test"]
+    told = json.loads(run(capsys, *asked, "--json")[1])
+    first, second = (each["accuracy"] for each in told["models"])
+    assert first == second == told["over_models"]["accuracy"]
+    assert told["over_models"]["interval"] == [0, 1], "two equal numbers say nothing of a third"
+    assert "mean over 2 models" in run(capsys, *asked)[1]
+    run(capsys, *asked, "--findings-path", tmp_path / "tested.json")
+    (finding,) = record.read_findings(tmp_path / "tested.json")
+    assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 2, "reviews": 36})
+    assert finding.verdict == Verdict.INCONCLUSIVE
+
+
+def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
+    (tmp_path / "lines").write_text("a good film\na bad film\n")
+    explain = ["explain", folder / "model", tmp_path / "lines"]
+    praise, blame = json.loads(run(capsys, *explain, "--json")[1])
+    assert [row["token"] for row in praise["tokens"]] == ["a", "good", "film"]
+    for found, word, sign in ((praise, "good", 1), (blame, "bad", -1)):
+        rows = {row["token"]: row for row in found["tokens"]}
+        for name in ("gradient", "leave-one-out"):
+            scores = {token: sign * row[name] for token, row in rows.items()}
+            assert max(scores, key=scores.__getitem__) == word
+        assert [found["tokens"][place]["token"] for place in found["top"]["leave-one-out"]] == [word]
+        assert sign * (found["probability"] - 0.5) > 0
+        assert sign * (found["probability"] - found["probability_without"]["leave-one-out"]) > 0
+    code, out, _ = run(capsys, *explain)
+    assert (code, out.count("without random ones")) == (0, 2)
+
+
 def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_path):
     options = [*data(folder), "--batch-size", 12, "--epochs", 2, "--lr", 0.02, *SMALL, "--json"]
     code, out, _ = run(capsys, "train", "--writing-params-path", tmp_path / "again", *options)
@@ -109,11 +154,21 @@ TINY = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64"
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"reviews.json", "estimates.json", "curves.json", "reviews.run.json", "test.0.predictions"} <= names
-    assert {"curves.svg", "optimizers.svg", "explanations.svg", "confidence.svg"} <= names
+    assert {"reviews.json", "estimates.json", "curves.json", "reviews.run.json", "drawn.0.predictions"} <= names
+    assert {"curves.svg", "optimizers.svg", "explanations.svg", "errors.svg", "confidence.svg"} <= names
     claims = {finding["claim"] for finding in json.loads((tmp_path / "reviews.json").read_text())}
     assert {"nobody-beats-bayes", "padding-changes-nothing", "explanations-agree", "top-tokens-decide"} <= claims
-    assert len((tmp_path / "test.0.predictions").read_text().split()) == 64
+    assert len((tmp_path / "drawn.0.predictions").read_text().split()) == 64
+
+
+def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
+    options = ["--optimizers", "adamw", "sgd", "--orders", "shuffled", "--no-sweep", "--no-forgetful", *TINY]
+    main(["reviews", "run", "--out", str(tmp_path), *options])
+    models = {path.name for path in (tmp_path / "models" / "seed-0").iterdir() if not path.name.startswith(".")}
+    assert models == {"adamw.lr-0.002", "sgd.lr-0.002"}
+    found = json.loads((tmp_path / "estimates.json").read_text())
+    parts = {each["setting"]["part"] for each in found if each["quantity"] == "accuracy over seeds"}
+    assert parts == {"base", "adamw at the shared rate", "sgd at the shared rate"}
 
 
 def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder, tmp_path):
@@ -150,7 +205,14 @@ def test_the_winner_came_to_its_end():
         (["evaluate", "{}/model", "--test", "{}/empty"], "empty is empty"),
         (["evaluate", "{}/model", "--test", "{}/label"], "line 2 of"),
         (["evaluate", "{}/model", "--test", "{}/bytes"], "not UTF-8: line 2 holds the byte 0xe9"),
+        (
+            ["evaluate", "{}/model", "{}/model", "--outputs-path", "{}/x"],
+            "answers of one model, not of 2",
+        ),
+        (["evaluate", "{}/model", "--findings-path", "{}/x"], "is about the mean of several models"),
+        (["evaluate"], "name at least one model"),
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
+        (["explain", "{}/model", "{}/empty"], "empty is empty"),
         (["batch", "--max-length", "2"], "no room for a token"),
         (["batch", "--batch-size", "0"], "batch_size must be"),
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "--validation and --test is missing"),

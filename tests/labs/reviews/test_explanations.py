@@ -5,6 +5,7 @@ import jax
 import numpy as np
 import pytest
 
+from attnlab_theory.labs.reviews import modes
 from attnlab_theory.labs.reviews.answered import log_odds, probabilities, right
 from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.explanations import (
@@ -134,3 +135,10 @@ def test_dropout_is_drawn_from_the_key_and_only_with_one():
 
 def test_a_half_is_an_answer_of_label_zero():
     assert right(np.array([0.5, 0.5, 0.6]), np.array([0, 1, 1])).tolist() == [True, False, True]
+
+
+def test_without_dropout_training_mode_says_what_evaluation_mode_says():
+    assert modes.moved_by_mode_alone(MODEL, ASKED, 0).value == 0
+    assert modes.moved_by_dropout(MODEL, ASKED, 0) > 0
+    calm = modes.without_dropout(MODEL)
+    assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(calm), jax.tree.leaves(MODEL), strict=True))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.language.corpora.buckets import WIDTHS, in_buckets, in_order, lengths_of, micro_batches
+from attnlab_theory.language.corpora.buckets import WIDTHS, alike, in_buckets, in_order, lengths_of, micro_batches
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 
 
@@ -61,8 +61,32 @@ def test_an_epoch_has_every_row_once_in_an_order_that_follows_from_seed_and_epoc
     assert [len(batch.labels) for batch in in_order(whole, 4)] == [4, 4, 2]
 
 
+@given(LENGTHS, st.integers(1, 4), st.integers(0, 9))
+def test_batches_of_alike_lengths_have_every_row_once(lengths, size, epoch):
+    whole = rows_of(lengths)
+    seen = [batch.labels.tolist() for batch in alike(whole, size, shuffled=(0, epoch))]
+    assert sorted(label for batch in seen for label in batch) == list(range(len(lengths)))
+    assert all(len(batch) == size for batch in seen[:-1])
+    assert seen == [batch.labels.tolist() for batch in alike(whole, size, shuffled=(0, epoch))]
+
+
+def test_batches_of_alike_lengths_come_in_random_order_and_waste_less():
+    rng = np.random.default_rng(0)
+    whole = rows_of(rng.integers(1, 41, 600))
+
+    def longest(batches):
+        return [int(lengths_of(batch).max()) for batch in batches]
+
+    found, usual = longest(alike(whole, 4, shuffled=(0, 0))), longest(in_order(whole, 4, shuffled=(0, 0)))
+    assert sum(found) < 0.8 * sum(usual)
+    assert found not in (sorted(found), sorted(found, reverse=True))
+    assert longest(alike(whole, 4, shuffled=(0, 1))) != found
+
+
 def test_a_size_that_is_none_is_refused():
     with pytest.raises(ValueError, match="rows"):
         in_buckets(rows_of([1]), rows=0)
     with pytest.raises(ValueError, match="size"):
         in_order(rows_of([1]), 0)
+    with pytest.raises(ValueError, match="size"):
+        alike(rows_of([1]), 0, shuffled=(0, 0))

@@ -7,6 +7,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory.labs.reviews.commands.asking import Evaluate, Predict
 from attnlab_theory.labs.reviews.commands.batching import ShowBatch
+from attnlab_theory.labs.reviews.commands.explaining import Explain
 from attnlab_theory.labs.reviews.commands.lab import RunLab
 from attnlab_theory.labs.reviews.commands.searching import Search
 from attnlab_theory.labs.reviews.commands.training import Train
@@ -21,6 +22,7 @@ class Reviews:
         | Annotated[Train, subcommand("train")]
         | Annotated[Evaluate, subcommand("evaluate")]
         | Annotated[Predict, subcommand("predict")]
+        | Annotated[Explain, subcommand("explain")]
         | Annotated[Search, subcommand("search")]
         | Annotated[RunLab, subcommand("run")]
     )

@@ -10,12 +10,11 @@ import tyro
 from attnlab_theory import files
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.estimates import Estimate
     from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar
     from attnlab_theory.labs.reviews.corpora.reading import Reviews
+    from attnlab_theory.labs.reviews.tested import Tested
     from attnlab_theory.language.checkpoint import Saved
-
-ERROR_RATE = 0.05
-"""Of the interval."""
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -24,54 +23,73 @@ Model = Annotated[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Tell how many reviews of a file a model labels as the file does, with an interval."""
+    """Tell how many reviews of a file a model labels as the file does, with an interval.
 
-    model: Model
+    Of several models their mean is told, too.
+    """
+
+    models: Annotated[
+        tuple[Path, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(metavar="MODEL ...", help="Files of models that reviews train wrote."),
+    ]
     test: Path | None = None
     """File of reviews, a line LABEL text for each. By default they are drawn from the embedded grammar."""
     seed: int = 0
     """Of reviews that are drawn."""
     outputs_path: Path | None = None
-    """File for the answers: a label on each line, in the order of the reviews."""
+    """File for the answers of one model: a label on each line, in the order of the reviews."""
+    findings_path: Path | None = None
+    """File for the finding about the mean of several models, which the answer sheet quotes."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask, count, print."""
-        import numpy as np
-
-        from attnlab_theory.labs.estimates import share
-        from attnlab_theory.labs.reviews.answered import probabilities, right
-        from attnlab_theory.labs.reviews.material import encoded
-        from attnlab_theory.labs.reviews.starts import read_model
+        from attnlab_theory.labs.reviews.tested import judged_over_models, over_models
         from attnlab_theory.report import record
 
+        self._refuse_unfit()
+        found = [self._tested(path) for path in self.models]
         if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, self.model, self.test)
-        saved = read_model(self.model)
-        reviews, language = self._asked(saved)
-        asked = encoded(reviews, saved.text, saved.model.config.encoder.block)
-        found = probabilities(saved.model, asked.rows)
-        hits = right(found, reviews.targets)
-        estimate = share("test accuracy", hits.astype(float), ERROR_RATE)
-        told: dict[str, Any] = {
-            "reviews": len(reviews),
-            "right": int(np.sum(hits)),
-            "accuracy": estimate.value,
-            "interval": record.ends(estimate.interval),
-            "error_rate": ERROR_RATE,
-            "majority": reviews.majority,
-            "cut": asked.cut,
-        }
-        if language is not None:
-            told |= {"bayes_accuracy": language.bayes_accuracy, "counting_accuracy": language.counting_accuracy}
-        if self.outputs_path is not None:
-            files.write_text(self.outputs_path, "".join(f"{int(p > 0.5)}\n" for p in found))
-        print(json.dumps(told, indent=1) if self.json else _page(told))
+            files.write_text(self.outputs_path, found[0][0].labels)
+        if len(found) == 1:
+            (test, rules) = found[0]
+            print(json.dumps(test.as_json() | rules, indent=1) if self.json else test.words + _page_of(rules))
+            return 0
+        whole = over_models([test for test, _ in found])
+        if self.findings_path is not None:
+            finding = judged_over_models(whole, len(found[0][0].answers))
+            files.write_text(self.findings_path, record.to_text([record.as_json(finding)]))
+        named = dict(zip(map(str, self.models), found, strict=True))
+        print(json.dumps(_together(named, whole), indent=1) if self.json else _page_of_all(named, whole))
         return 0
 
-    def _asked(self, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
+    def _tested(self, path: Path) -> "tuple[Tested, dict[str, float]]":
+        """What a model says, and what is known of rules on the same reviews."""
+        from attnlab_theory.labs.reviews.starts import read_model
+        from attnlab_theory.labs.reviews.tested import tested
+
+        saved = read_model(path)
+        reviews, language = self._asked(path, saved)
+        return tested(saved.model, saved.text, reviews), _rules(language)
+
+    def _refuse_unfit(self) -> None:
+        if not self.models:
+            raise ValueError("name at least one model that reviews train wrote")
+        if self.findings_path is not None:
+            if len(self.models) == 1:
+                raise ValueError(f"{self.findings_path} is about the mean of several models: name more than one")
+            files.refuse_unwritable(self.findings_path)
+            files.refuse_input(self.findings_path, *self.models, self.test)
+        if self.outputs_path is None:
+            return
+        if len(self.models) > 1:
+            raise ValueError(f"{self.outputs_path} holds the answers of one model, not of {len(self.models)}")
+        files.refuse_unwritable(self.outputs_path)
+        files.refuse_input(self.outputs_path, *self.models, self.test)
+
+    def _asked(self, path: Path, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
         from attnlab_theory.labs.reviews.corpora.reading import read_reviews
         from attnlab_theory.labs.reviews.material import Sizes, generated
 
@@ -79,7 +97,7 @@ class Evaluate:
             return read_reviews(self.test), None
         drawn = generated(self.seed, Sizes())
         if saved.text.as_json() != drawn.text.as_json():
-            raise ValueError(f"{self.model} was not trained on the embedded grammar: name reviews with --test")
+            raise ValueError(f"{path} was not trained on the embedded grammar: name reviews with --test")
         return drawn.test, drawn.grammar
 
 
@@ -124,15 +142,32 @@ class Predict:
         return 0
 
 
-def _page(told: dict[str, Any]) -> str:
-    low, high = told["interval"]
-    lines = [
-        f"{told['right']} of {told['reviews']} reviews are labelled right: {told['accuracy']:.2%}, "
-        f"interval {low:.2%} to {high:.2%} ({1 - ERROR_RATE:.0%})",
-        f"always the commoner label: {told['majority']:.2%}",
-    ]
-    if "bayes_accuracy" in told:
-        lines.append(f"Bayes's rule: {told['bayes_accuracy']:.2%}; counting words: {told['counting_accuracy']:.2%}")
-    if told["cut"]:
-        lines.append(f"{told['cut']} reviews did not fit and were cut")
-    return "\n".join(lines)
+def _rules(language: "LabelledGrammar | None") -> dict[str, float]:
+    """What is known of the accuracy of rules, where the language is known."""
+    if language is None:
+        return {}
+    return {"bayes_accuracy": language.bayes_accuracy, "counting_accuracy": language.counting_accuracy}
+
+
+def _page_of(rules: dict[str, float]) -> str:
+    if not rules:
+        return ""
+    return f"\nBayes's rule: {rules['bayes_accuracy']:.2%}; counting words: {rules['counting_accuracy']:.2%}"
+
+
+def _together(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estimate") -> dict[str, Any]:
+    from attnlab_theory.report import record
+
+    every = [{"model": name, **test.as_json(), **rules} for name, (test, rules) in found.items()]
+    mean = {"accuracy": whole.value, "interval": record.ends(whole.interval), "error_rate": whole.error_rate}
+    return {"models": every, "over_models": mean}
+
+
+def _page_of_all(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estimate") -> str:
+    return "\n".join(
+        [
+            *(f"{name}: {test.words}{_page_of(rules)}" for name, (test, rules) in found.items()),
+            f"mean over {len(found)} models: {whole.value:.2%}, interval {whole.interval.low:.2%} to "
+            f"{whole.interval.high:.2%} ({1 - whole.error_rate:.0%}, for more models of the kind)",
+        ]
+    )

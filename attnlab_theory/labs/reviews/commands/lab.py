@@ -12,10 +12,10 @@ from attnlab_theory.labs.options import WholeRun
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.commands.searching import Trainer, budget
 from attnlab_theory.labs.reviews.commands.training import Sizes
+from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
 from attnlab_theory.labs.reviews.trials import Halving, Trial
-from attnlab_theory.labs.training import train
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Lab
@@ -51,10 +51,14 @@ class RunLab(WholeRun):
     preset: PresetName = "tiny"
     """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
     optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
-    """Optimizers. Each is trained at the shared rate and at its own best one."""
+    """Optimizers. Each is trained at the shared rate and at its own best one. AdamW is trained in any case."""
+    sweep: bool = True
+    """Look for the best rate of each optimizer, with the first seed; else all keep to the shared one."""
     orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
-    """Orders of the training reviews.
-    shuffled: another in every epoch. file: as they come. by-label: all unfavourable ones first."""
+    """Orders of the training reviews. shuffled: another in every epoch. alike: the same, but reviews of similar
+    length share a batch. file: as they come. by-label: all unfavourable ones first."""
+    forgetful: bool = True
+    """Also train AdamW as a loop does that never zeroes gradients."""
     trials: int | None = None
     """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
     seeds: int = 3
@@ -79,13 +83,14 @@ class RunLab(WholeRun):
                 lab.refuse_left_over()
             for stage in lab.stages():
                 told = f", seed {stage.run.training.seed}"
-                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
+                if trained(stage.run, self.checkpoints(stage.path), told=told) is Ended.STOPPED:
                     return 130
             outcomes = self._search(lab, trials)
             if outcomes is None:
                 return 130
             found = results.results(lab, outcomes, tell=_tell)
             results.write(found, self.out)
+            about["diverged"] = {variant.name: said for variant, said in lab.diverged().items()}
             about["seconds"] = round(time.monotonic() - began, 2)
             files.write_text(self.out / results.ABOUT, record.to_text(about))
         self._report(found, about)
@@ -93,6 +98,8 @@ class RunLab(WholeRun):
 
     def _preset(self) -> Preset:
         changed = self.training.of(PRESETS[self.preset])
+        if not self.sweep:
+            changed = dataclasses.replace(changed, rates={name: () for name in changed.rates})
         recipe = changed.recipe
         if self.training.epochs is not None:
             recipe = dataclasses.replace(recipe, epochs=self.training.epochs)
@@ -122,6 +129,7 @@ class RunLab(WholeRun):
             folder=self.out / "models",
             optimizers=self.optimizers,
             orders=self.orders,
+            forgetful=self.forgetful,
         )
 
     def _search(self, lab: "Lab", trials: tuple[Trial, ...]) -> "tuple[Outcome, ...] | None":
@@ -161,6 +169,8 @@ class RunLab(WholeRun):
             print(record.to_text({**tables, "run": about}), end="")
             return
         show(found.table())
+        for name, said in about["diverged"].items():
+            show(f"{name} diverged and is left out: {said}")
         show(verdict_table(found.findings))
         show(
             f"\nFindings: {len(found.findings)}, of which each errs with probability at most "

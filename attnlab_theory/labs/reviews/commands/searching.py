@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
 from attnlab_theory.labs.reviews.commands.data import Data
+from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
 from attnlab_theory.labs.reviews.trials import Halving, Trial
-from attnlab_theory.labs.training import Checkpoints, train
+from attnlab_theory.labs.training import Checkpoints
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Lab, Stage
@@ -28,7 +29,7 @@ class Search:
     """Model, and the space that is searched. minilm: the homework's space."""
     data: Data = dataclasses.field(default_factory=Data)
     trials: int | None = None
-    """The budget: how many trials. By default 12, or the homework's 4 for minilm."""
+    """The budget: how many trials. By default 8, or the homework's 4 for minilm."""
     rungs: int = 1
     """Successive halving with so many rungs. With 1, every trial is trained to its end."""
     seed: int = 0
@@ -103,16 +104,13 @@ class Trainer:
         self._resume, self._save_every = resume, save_every
         self._begun: set[Path] = set()
 
-    def __call__(self, stage: "Stage", until: int | None) -> bool:
-        """Train a stage; False if Ctrl-C has stopped it."""
+    def __call__(self, stage: "Stage", until: int | None) -> Ended:
+        """Train a stage."""
         # Without --resume a trial begins anew, but a later rung goes on with it.
         resume = self._resume or stage.path in self._begun
         self._begun.add(stage.path)
         kept = Checkpoints(writing_params_path=stage.path, resume=resume, save_every=self._save_every)
-        return (
-            train(stage.run, kept, told=f", batches of {stage.run.origin['recipe']['batch']}", until=until)
-            is not None
-        )
+        return trained(stage.run, kept, told=f", batches of {stage.run.origin['recipe']['batch']}", until=until)
 
 
 def budget(trials: tuple[Trial, ...], halving: Halving) -> str:
@@ -126,8 +124,8 @@ def _page(told: dict[str, Any]) -> str:
     lines = [
         f"{'batch':>6} {'rate':>8} {'epochs':>7} {'trained':>8} {'validation':>11} {'test':>7}",
         *(
-            f"{t['batch']:>6} {t['rate']:>8g} {t['epochs']:>7} {t['epochs_trained']:>8} {t['validation']:>11.4f} "
-            + (f"{t['test']:>7.4f}" if t["test"] is not None else f"{'–':>7}")
+            f"{t['batch']:>6} {t['rate']:>8g} {t['epochs']:>7} {t['epochs_trained']:>8} "
+            f"{_number(t['validation']):>11} {_number(t['test']):>7}" + ("  diverged" if t["diverged"] else "")
             for t in told["trials"]
         ),
         f"best on validation: batch {best['batch']}, rate {best['rate']:g}, {best['epochs']} epochs: "
@@ -141,3 +139,7 @@ def _page(told: dict[str, Any]) -> str:
             low, high = (f"{end:.4f}" for end in last["interval"])
             lines.append(f"{name}, n = {last['setting']['n']}: {last['value']:.4f}, interval {low} to {high}")
     return "\n".join(lines)
+
+
+def _number(accuracy: float | None) -> str:
+    return "–" if accuracy is None else f"{accuracy:.4f}"

@@ -1,9 +1,11 @@
 """attnlab reviews train: one classifier, from first weights or on a pretrained encoder."""
 
 import dataclasses
+import functools
 import json
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
@@ -42,7 +44,10 @@ class Sizes(ModelSizes):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Train:
-    """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation."""
+    """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation.
+
+    With --outputs-path the test reviews are asked, once training has ended: accuracy and an interval are told.
+    """
 
     checkpoint: Checkpoints
     preset: PresetName = "tiny"
@@ -51,12 +56,16 @@ class Train:
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
     """From gradients to steps."""
-    order: OrderName = "shuffled"
-    """The order of the reviews. shuffled: another in every epoch. file: as they come.
-    by-label: all unfavourable ones first."""
+    order: OrderName | None = None
+    """The order of the reviews. shuffled: another in every epoch. alike: the same, but reviews of similar length
+    share a batch, which wastes less on padding. file: as they come. by-label: all unfavourable ones first.
+    By default the preset's."""
     frozen: bool = False
     """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
     Optimizer, order and recipe are not looked at, but for the seed."""
+    outputs_path: Path | None = None
+    """File for the answers about the test reviews: a label on each line, in their order.
+    Without it nobody asks the test, which is right as long as a recipe is looked for."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
@@ -67,15 +76,18 @@ class Train:
         from attnlab_theory.labs.reviews.variants import Variant
 
         files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
+        if self.outputs_path is not None:
+            files.refuse_unwritable(self.outputs_path)
+            files.refuse_input(self.outputs_path, *self.data.paths)
         preset = self.model.of(PRESETS[self.preset])
         reviews, start_on = beginning(preset, self.data)
         material = reviews(self.recipe.seed)
         start, recipe = start_on(material), self.recipe.of(preset.recipe)
         if self.frozen:
             return self._fit_head(material, start)
-        variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order)
+        variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order or preset.order)
         run = training(material, lambda: start.first(recipe.seed), start.config, recipe, variant, start=start.about)
-        return train_and_report(run, self.checkpoint, adding=_accuracies)
+        return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
 
     def _fit_head(self, material: "Material", start: "Start") -> int:
         """Fit, write and tell what a logistic regression makes of the features."""
@@ -92,16 +104,28 @@ class Train:
         accuracies = {"training accuracy": accuracy(model, learned), "validation accuracy": accuracy(model, asked)}
         origin = {"stage": "frozen", "variant": "logistic", "seed": self.recipe.seed, "start": start.about}
         save_model(path, model, material.text, {"origin": origin, "losses": [], "watched": [accuracies]})
-        told = {"origin": origin, **accuracies, "seconds": time.monotonic() - began}
+        words, test = self._tested(model, material)
+        told = {"origin": origin, **accuracies, **test, "seconds": time.monotonic() - began}
         said = ", ".join(f"{name} {number:.4f}" for name, number in accuracies.items())
-        print(json.dumps(told, indent=1) if self.checkpoint.json else f"{path} is written; {said}")
+        print(json.dumps(told, indent=1) if self.checkpoint.json else f"{path} is written; {said}{words}")
         return 0
 
+    def _told(self, material: "Material", saved: "Saved") -> "Told":
+        """What a finished training is reported with."""
+        from attnlab_theory.labs.reviews.lab import curve_of
+        from attnlab_theory.labs.training import Told
 
-def _accuracies(saved: "Saved") -> "Told":
-    from attnlab_theory.labs.reviews.lab import curve_of
-    from attnlab_theory.labs.training import Told
+        curve = curve_of(saved)
+        said = ", ".join(f"{name} {number:.4f}" for name, number in curve[-1].items())
+        words, test = self._tested(saved.model, material)
+        return Told(f"after the last epoch: {said}{words}", {"epochs": list(curve), **test})
 
-    curve = curve_of(saved)
-    told = ", ".join(f"{name} {number:.4f}" for name, number in curve[-1].items())
-    return Told(f"after the last epoch: {told}", {"epochs": list(curve)})
+    def _tested(self, model: Any, material: "Material") -> tuple[str, dict[str, Any]]:
+        """The test in words and numbers, and its answers in their file; nothing if nobody wants them."""
+        from attnlab_theory.labs.reviews.tested import tested
+
+        if self.outputs_path is None:
+            return "", {}
+        found = tested(model, material.text, material.test)
+        files.write_text(self.outputs_path, found.labels)
+        return f"\n{found.words}", {"test": found.as_json()}

@@ -1,0 +1,114 @@
+"""How often a classifier is right about reviews, with an interval, and what it answers."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.claims import Finding
+from attnlab_theory.labs.estimates import Estimate, judged, over_seeds, share
+from attnlab_theory.labs.reviews.answered import Probabilities, probabilities, right
+from attnlab_theory.labs.reviews.corpora.reading import Reviews
+from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.report import record
+from attnlab_theory.stats import Interval
+
+ERROR_RATE = 0.05
+"""Of the interval."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tested:
+    """What one classifier said of the reviews of a test."""
+
+    answers: Probabilities
+    """Of label 1, for every review."""
+    right: int
+    """Reviews that it labels as the file does."""
+    accuracy: Estimate
+    majority: float
+    """The accuracy of always saying the commoner label."""
+    cut: int
+    """Reviews that did not fit into the longest row, and lost their end."""
+
+    @property
+    def labels(self) -> str:
+        """A label on each line, in the order of the reviews."""
+        return "".join(f"{int(answer > 0.5)}\n" for answer in self.answers)
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the answers."""
+        return {
+            "reviews": len(self.answers),
+            "right": self.right,
+            "accuracy": self.accuracy.value,
+            "interval": record.ends(self.accuracy.interval),
+            "error_rate": ERROR_RATE,
+            "majority": self.majority,
+            "cut": self.cut,
+        }
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        low, high = self.accuracy.interval.low, self.accuracy.interval.high
+        said = (
+            f"{self.right} of {len(self.answers)} test reviews are labelled right: {self.accuracy.value:.2%}, "
+            f"interval {low:.2%} to {high:.2%} ({1 - ERROR_RATE:.0%})\n"
+            f"always the commoner label: {self.majority:.2%}"
+        )
+        return said + (f"\n{self.cut} reviews did not fit and were cut" if self.cut else "")
+
+
+def tested(model: Any, text: OfSentences, reviews: Reviews) -> Tested:
+    """Ask a classifier about every review.
+
+    Args:
+        model: a `Classifier`.
+        text: the vocabulary that it reads.
+        reviews: with the labels that count as right.
+
+    Raises:
+        ValueError: as `encoded`.
+    """
+    asked = encoded(reviews, text, model.config.encoder.block)
+    answers = probabilities(model, asked.rows)
+    hits = right(answers, reviews.targets)
+    return Tested(
+        answers=answers,
+        right=int(np.sum(hits)),
+        accuracy=share("test accuracy", hits.astype(float), ERROR_RATE),
+        majority=reviews.majority,
+        cut=asked.cut,
+    )
+
+
+WANTED = 0.87
+"""What a laptop should reach: the accuracy that is asked of fine-tuned models."""
+
+
+def over_models(found: Sequence[Tested]) -> Estimate:
+    """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
+    values = [each.accuracy.value for each in found]
+    return over_seeds("accuracy over models", values, ERROR_RATE, within=Interval(0.0, 1.0))
+
+
+def judged_over_models(whole: Estimate, reviews: int) -> Finding:
+    """Whether more models of the kind would reach what is wanted.
+
+    Args:
+        whole: from `over_models`.
+        reviews: how many the test has.
+    """
+    whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
+    return judged(
+        whole,
+        experiment="reviews",
+        claim="tuned-models-reach-87",
+        statement=f"Models of this kind label at least {WANTED:.0%} of these test reviews right, on average.",
+        source="uw/3.q5",
+        predicted=Interval.at_least(WANTED),
+        resolution=0.02,
+    )

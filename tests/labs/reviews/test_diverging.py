@@ -1,0 +1,89 @@
+"""A training that diverges is noted, and what is compared or searched goes on without it."""
+
+import pytest
+
+from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.reviews import searching
+from attnlab_theory.labs.reviews.commands.searching import Trainer
+from attnlab_theory.labs.reviews.diverging import Ended, note_path, noted, trained
+from attnlab_theory.labs.reviews.lab import Lab
+from attnlab_theory.labs.reviews.material import Sizes, generated
+from attnlab_theory.labs.reviews.presets import FirstWeights, Preset
+from attnlab_theory.labs.reviews.starts import scratch
+from attnlab_theory.labs.reviews.trials import Halving, Space, Trial
+from attnlab_theory.labs.training import Checkpoints
+from attnlab_theory.language.runs import partial_path
+
+HOPELESS = 1e12
+"""At this rate one step leads beyond all parameters that are of use."""
+
+SIZES = FirstWeights(layers=1, heads=1, width=4, block=48, dropout=0.0)
+TRIALS = tuple(Trial(batch=16, rate=rate, epochs=2) for rate in (HOPELESS, 1e-3))
+
+
+def lab(folder, rates=(HOPELESS, 1e-3)):
+    preset = Preset(
+        model=SIZES,
+        recipe=Recipe(epochs=2, batch=16, rate=1e-3, rows=16, shuffled=True),
+        rates={"adamw": rates, "sgd": rates, "rmsprop": rates},
+        space=Space(batches=(16,), rates=(HOPELESS, 1e-3), epochs=(2,)),
+        trials=2,
+    )
+    return Lab(
+        preset=preset,
+        seeds=(0,),
+        material=lambda seed: generated(seed, Sizes(train=32, validation=8, test=8)),
+        start=lambda material: scratch(SIZES, material.text),
+        folder=folder,
+        optimizers=("adamw",),
+        orders=("shuffled",),
+        forgetful=False,
+    )
+
+
+@pytest.mark.parametrize("rungs", [1, 2])
+def test_a_search_goes_on_behind_a_trial_that_diverges(tmp_path, capsys, rungs):
+    ours, trainer = lab(tmp_path), Trainer(resume=False, save_every=60.0)
+    lost, found = searching.search(ours, TRIALS, 0, trainer, Halving(rungs=rungs))
+    assert "1e+12" in lost.diverged
+    assert (lost.curve, lost.test, found.diverged, len(found.curve)) == ((), None, None, 2)
+    assert searching.winner([lost, found]) is found
+    assert lost.as_json()["validation"] is None
+    assert "diverged and is left out" in capsys.readouterr().err
+
+
+def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="all 1 trials diverged"):
+        searching.search(lab(tmp_path), TRIALS[:1], 0, Trainer(resume=False, save_every=60.0), Halving(rungs=1))
+
+
+def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys):
+    first = next(iter(lab(tmp_path).stages()))
+    assert first.run.training.schedule.peak == HOPELESS
+    fresh, again = (Checkpoints(writing_params_path=first.path, resume=resume) for resume in (False, True))
+    assert trained(first.run, fresh) is Ended.DIVERGED
+    assert "beyond" in noted(first.path) or "loss" in noted(first.path)
+    assert not partial_path(first.path).exists()
+    capsys.readouterr()
+    assert trained(first.run, again) is Ended.DIVERGED
+    assert "steps in" not in capsys.readouterr().err, "it was trained again"
+    assert trained(first.run, fresh) is Ended.DIVERGED
+    assert "steps in" in capsys.readouterr().err
+
+
+def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
+    ours = lab(tmp_path)
+    for stage in ours.stages():
+        trained(stage.run, Checkpoints(writing_params_path=stage.path))
+    assert ours.best("adamw").rate == 1e-3
+    assert [variant.rate for variant in ours.diverged()] == [HOPELESS]
+
+
+def test_where_all_rates_diverge_there_is_no_best_one(tmp_path):
+    ours = lab(tmp_path, rates=(HOPELESS,))
+    stages = ours.stages()
+    first = next(stages)
+    trained(first.run, Checkpoints(writing_params_path=first.path))
+    assert note_path(first.path).exists()
+    with pytest.raises(ValueError, match="adamw diverged at all of its 1 rates"):
+        next(stages)
