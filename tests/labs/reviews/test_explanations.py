@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.reviews.answered import log_odds, probabilities, right
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.explanations import (
     attention_rollout,
     gradient_times_input,
@@ -15,6 +14,7 @@ from attnlab_theory.labs.reviews.explanations import (
 )
 from attnlab_theory.labs.reviews.faithful import agreement, blank_of, faithfulness
 from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.encoder_config import EncoderConfig
 from attnlab_theory.language.text.words import Words
