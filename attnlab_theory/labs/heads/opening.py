@@ -4,20 +4,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab_theory.labs.heads import encoder, gpt
-from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.labs.heads.encoder import EncoderReading
+from attnlab_theory.labs.heads.gpt import GPTReading
 from attnlab_theory.language import pretrained
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
 from attnlab_theory.language.models.huggingface import json_object
 from attnlab_theory.language.text.bpe import BPE
-from attnlab_theory.language.text.subwords import Subwords
+from attnlab_theory.language.text.vocabulary import OfSentences
+
+AnyReading = EncoderReading | GPTReading
 
 MINILM = "minilm"
 """The name of the encoder that a package carries. A file of this name is called ./minilm."""
 
 
-def opened(model: Path, sentences: Sequence[str]) -> Reading:
+def opened(model: Path, sentences: Sequence[str]) -> AnyReading:
     """A model with sentences before it.
 
     Args:
@@ -37,9 +40,9 @@ def opened(model: Path, sentences: Sequence[str]) -> Reading:
     saved = load_model(model)
     if isinstance(saved.model, GPT):
         return gpt.reading(saved.model, saved.text, sentences)
-    if isinstance(saved.model, Classifier) and isinstance(saved.text, Subwords):
-        return encoder.reading(saved.model.encoder, saved.text, sentences)
+    if isinstance(saved.model, Classifier) and isinstance(saved.text, OfSentences):
+        return encoder.reading(saved.model, saved.text, sentences)
     raise ValueError(
         f"{model} holds a {type(saved.model).__name__} that reads {saved.text.as_json()['kind']}: "
-        "the lab reads the heads of GPTs, and of encoders of parts of words"
+        "the lab reads the heads of GPTs, and of classifiers of sentences"
     )

@@ -1,0 +1,7 @@
+"""What the lab may be asked for; nothing here imports jax, for the command line reads it first."""
+
+from typing import Literal
+
+PartName = Literal["premises", "collapse"]
+"""premises: what heads do, noisy lengths, gambles, predicted weights.
+collapse: whether tokens become alike by depth, without skip connections and MLPs."""
