@@ -2,6 +2,7 @@
 
 from typing import Literal
 
-PartName = Literal["premises", "collapse"]
+PartName = Literal["premises", "collapse", "approximations"]
 """premises: what heads do, noisy lengths, gambles, predicted weights.
-collapse: whether tokens become alike by depth, without skip connections and MLPs."""
+collapse: whether tokens become alike by depth, without skip connections and MLPs.
+approximations: what each head's output loses to random features, sketches and sparse masks."""

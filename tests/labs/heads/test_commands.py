@@ -51,7 +51,7 @@ def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
 def test_without_a_text_the_review_lab_lends_what_it_tests_with():
     from attnlab_theory.language.corpora.reviews import Sizes, drawn
 
-    assert texts.text_of(None, sentences=7, seed=3).sentences == drawn(3, Sizes())[2].texts[:7]
+    assert texts.text_of(None, labelled=False, sentences=7, seed=3).sentences == drawn(3, Sizes())[2].texts[:7]
 
 
 def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys):

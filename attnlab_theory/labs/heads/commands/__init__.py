@@ -14,6 +14,7 @@ from attnlab_theory.labs.heads.parts import PartName
 if TYPE_CHECKING:
     from attnlab_theory.labs.heads.opening import AnyReading
     from attnlab_theory.labs.heads.results import Results
+    from attnlab_theory.labs.heads.texts import Text
 
 QUESTION = "What do the heads of a trained model do, and what can they do without?"
 
@@ -34,15 +35,19 @@ class Heads:
     parts: tuple[PartName, ...] = ("premises",)
     """What is asked.
     premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
-    collapse: whether tokens become alike by depth, with and without skip connections and MLPs."""
+    collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
+    approximations: what each head loses to random features, sketches and sparse masks. Where MODEL is a classifier
+    and the sentences have labels, also what the accuracy loses if all heads are so replaced."""
+    labelled: bool = False
+    """Each line of TEXT begins with its label, 0 or 1, and a space. Reviews of the grammar have labels anyway."""
     sentences: int = 2000
     """How many sentences of the text are read, at most: the first ones."""
     occurrences: int = 200
     """How often a word must occur to be a type whose keys are looked at."""
     predicted: int = 200
     """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part of premises."""
-    few: int = 400
-    """Sentences that collapse looks at: the first ones."""
+    few: int = 200
+    """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
     seed: int = 0
     """Which sentences fit and which judge, which queries are asked, and random projections follow from the seed.
     So do reviews of the grammar."""
@@ -58,12 +63,12 @@ class Heads:
         from attnlab_theory.report import record
 
         self._refuse_wrong_numbers()
-        text = texts.text_of(self.text, sentences=self.sentences, seed=self.seed)
+        text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
         reading = opened(self.model, text.sentences)
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
-            found = self._found(part, reading, text.source)
+            found = self._found(part, reading, text)
             about = {**self._about(part, len(text.sentences)), "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
             with files.held(self.out):
@@ -75,8 +80,8 @@ class Heads:
             print(record.to_text(told), end="")
         return 0
 
-    def _found(self, part: PartName, reading: "AnyReading", source: str) -> "Results":
-        from attnlab_theory.labs.heads import collapse, premises
+    def _found(self, part: PartName, reading: "AnyReading", text: "Text") -> "Results":
+        from attnlab_theory.labs.heads import collapse, premises, surviving
 
         match part:
             case "premises":
@@ -85,11 +90,13 @@ class Heads:
                     occurrences=self.occurrences,
                     predicted=self.predicted,
                     seed=self.seed,
-                    source=source,
+                    source=text.source,
                     tell=_tell,
                 )
             case "collapse":
                 return collapse.results(reading, sentences=self.few, tell=_tell)
+            case "approximations":
+                return surviving.results(reading, text.labels, sentences=self.few, seed=self.seed, tell=_tell)
             case _:
                 assert_never(part)
 
@@ -108,7 +115,7 @@ class Heads:
         from attnlab_theory.report import provenance
 
         told = {"question": QUESTION, "part": part, "model": str(self.model)}
-        told |= {"text": str(self.text) if self.text else None, "sentences": sentences}
+        told |= {"text": str(self.text) if self.text else None, "labelled": self.labelled, "sentences": sentences}
         told |= {"occurrences": self.occurrences, "predicted": self.predicted, "few": self.few, "seed": self.seed}
         return {**told, "margins": _margins(part), **provenance.of_this_process(), "error_rate": ERROR_RATE}
 
@@ -127,13 +134,15 @@ class Heads:
 
 def _margins(part: PartName) -> dict[str, float]:
     """The margins that were stated before any run."""
-    from attnlab_theory.labs.heads import collapse, findings
+    from attnlab_theory.labs.heads import approximating, collapse, findings, losses, surviving
 
     match part:
         case "premises":
             return {"explained": findings.EXPLAINED, "normal": findings.NORMAL}
         case "collapse":
             return {"collapsed": collapse.COLLAPSED}
+        case "approximations":
+            return {"tolerated": losses.TOLERATED, "apart": approximating.APART, "lost": surviving.LOST}
         case _:
             assert_never(part)
 
