@@ -1,7 +1,7 @@
 """Which approximation would a model's own queries and keys survive? Errors by budget, of every head."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -46,13 +46,16 @@ APART = 0.25
 FITTED = 50
 """Sentences that say how queries and keys are written, at most; others are judged."""
 
+PREDICTED = 4
+"""Rows of a sentence whose errors theory predicts, at most."""
+
 GROUPS = 50
 """Into which judged sentences are dealt, at most."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Sums by group of sentences, and the predictions of one row of each."""
+    """Sums by group of sentences, and the predictions of some rows of each."""
 
     tried: tuple[Approximation, ...]
     gauge: Gauge
@@ -67,12 +70,20 @@ class Measured:
     """How many sentences there are of each length."""
 
 
-def measured(reading: Reading, *, sentences: int, seed: int = 0, tell: Tell = lambda _: None) -> Measured:
+def measured(
+    reading: Reading,
+    *,
+    sentences: int,
+    tried: Sequence[Approximation] | None = None,
+    seed: int = 0,
+    tell: Tell = lambda _: None,
+) -> Measured:
     """Approximate every head on some sentences.
 
     Args:
         reading: the model with its text.
         sentences: that are judged, at most; no more than two thirds of the text.
+        tried: the approximations; None: all that the model can be kept from the future with.
         seed: of the choice of sentences and rows, and of random projections.
         tell: is told what is being done.
 
@@ -90,25 +101,27 @@ def measured(reading: Reading, *, sentences: int, seed: int = 0, tell: Tell = la
     gauge = losses.gauge_of(list(reading.traces(fitting)))
     tell(f"approximations of every head in {count} other sentences")
     key = key_for(seed, "approximations")
-    groups, tried, sums = min(GROUPS, count), (), None
+    used, groups, sums = tuple(tried or ()), min(GROUPS, count), None
     counts, by_length = np.zeros(groups), np.zeros((groups, len(LENGTHS)))
     rank_sums = np.zeros((groups, 2, len(LENGTHS), reading.layers, reading.heads))
     predicted, group_of = [], []
     for place, trace in enumerate(reading.traces(chosen)):
         if sums is None:
-            tried = losses.approximations(causal=trace.causal)
-            sums = np.zeros((groups, len(tried), reading.layers, reading.heads))
+            used = used or losses.approximations(causal=trace.causal)
+            sums = np.zeros((groups, len(used), reading.layers, reading.heads))
         group, t = place % groups, len(trace.tokens.ids)
-        sums[group] += losses.squared_errors(trace, tried, gauge, jax.random.fold_in(key, place))
+        sums[group] += losses.squared_errors(trace, used, gauge, jax.random.fold_in(key, place))
         counts[group] += 1
-        predicted.append(losses.predicted(trace, int(rng.integers(1, t)), gauge))
-        group_of.append(group)
+        # The first row of a causal model sees one key, of which nothing is lost.
+        asks = 1 + rng.permutation(t - 1)[:PREDICTED]
+        predicted.extend(losses.predicted(trace, int(row), gauge) for row in asks)
+        group_of.extend([group] * len(asks))
         found, length = losses.ranks(trace), np.searchsorted(LENGTHS, t, side="right") - 1
         rank_sums[group, :, length] += np.stack([found.least, found.drawn])
         by_length[group, length] += 1
     assert sums is not None, "there are sentences"
     return Measured(
-        tried=tried,
+        tried=used,
         gauge=gauge,
         errors=sums,
         counts=counts,
@@ -152,23 +165,18 @@ def _features(found: Measured) -> Iterator[Estimate]:
     parts = [found.predicted[found.group != without] for without in (-1, *range(groups))]
     needed = np.stack([losses.features_needed(each) for each in parts])
     for number, kind in enumerate(FeatureMap):
-        reached = {}
-        for coupling in losses.COUPLINGS:
-            places = [
-                found.tried.index(RandomFeatures(budget=budget, kind=kind, coupling=coupling))
-                for budget in FEATURES
-            ]
-            reached[coupling] = losses.features_reached(squares[:, places])
-            yield from _powers(
-                "features for a tenth", reached[coupling], draws, kind=str(kind), coupling=str(coupling)
-            )
         yield from _powers("features for a tenth, predicted", needed[:, number], draws, kind=str(kind))
-        # Of features that were enough at the least budget nobody knows how few would have been.
-        within = np.where(
-            reached[Coupling.INDEPENDENT] > np.log10(FEATURES[0]), reached[Coupling.INDEPENDENT], np.nan
-        )
-        ratio = within - needed[:, number]
-        yield from _powers("features measured over predicted", ratio, draws, kind=str(kind))
+        for coupling in losses.COUPLINGS:
+            series = [RandomFeatures(budget=budget, kind=kind, coupling=coupling) for budget in FEATURES]
+            if not set(series) <= set(found.tried):
+                continue
+            reached = losses.features_reached(squares[:, [found.tried.index(each) for each in series]])
+            told = {"kind": str(kind), "coupling": str(coupling)}
+            yield from _powers("features for a tenth", reached, draws, **told)
+            if coupling is Coupling.INDEPENDENT:
+                # Where the least budget is enough nobody knows how few features would have been.
+                within = np.where(reached > np.log10(FEATURES[0]), reached, np.nan)
+                yield from _powers("features measured over predicted", within - needed[:, number], draws, **told)
 
 
 def _powers(quantity: str, logs: Float[np.ndarray, "r layers h"], draws: int, **setting: Any) -> Iterator[Estimate]:

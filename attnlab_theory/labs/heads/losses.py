@@ -163,7 +163,7 @@ def ranks(trace: Trace) -> Ranks:
     energies = np.linalg.svd(outputs, compute_uv=False) ** 2
     total = np.maximum(np.sum(energies, axis=2, keepdims=True), np.finfo(float).tiny)
     left = np.maximum(1 - np.cumsum(energies, axis=2) / total, 0)
-    least = 1 + np.sum(left > TOLERATED**2, axis=2)
+    least = 1.0 + np.sum(left > TOLERATED**2, axis=2)
     squares = [np.sum(each**2, axis=(2, 3)) for each in (outputs, weights, v)]
     of_one = np.vectorize(lambda product, matrix, vector: linformer.product_error(1, product, matrix, vector))
     return Ranks(least, of_one(*squares) / np.maximum(squares[0], np.finfo(float).tiny) / TOLERATED**2)

@@ -51,12 +51,16 @@ def mlps(model):
 
 
 def test_with_all_kept_the_states_are_the_models_own(of_encoder):
-    assert isinstance(of_encoder, Layered)
     ids = jnp.asarray(of_encoder.tokens[2].ids, jnp.int32)[None]
     traced = of_encoder.model.traced(ids, jnp.ones(ids.shape, bool))
     for depth, layer in enumerate(traced, start=1):
         np.testing.assert_allclose(states(of_encoder, Kept.ALL)[depth], layer.hidden[0], atol=1e-5)
     assert states(of_encoder, Kept.ALL).dtype == np.float64
+
+
+def test_both_kinds_of_models_can_be_taken_apart(of_encoder, of_gpt):
+    assert isinstance(of_encoder, Layered)
+    assert isinstance(of_gpt, Layered)
 
 
 def test_with_all_kept_a_gpts_last_state_gives_its_logits(of_gpt):

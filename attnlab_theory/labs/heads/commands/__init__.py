@@ -37,7 +37,8 @@ class Heads:
     premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
     collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
     approximations: what each head loses to random features, sketches and sparse masks. Where MODEL is a classifier
-    and the sentences have labels, also what the accuracy loses if all heads are so replaced."""
+    and the sentences have labels, also what the accuracy loses if all heads are so replaced.
+    ablations: what the accuracy loses without each head. MODEL is a classifier that reviews train wrote."""
     labelled: bool = False
     """Each line of TEXT begins with its label, 0 or 1, and a space. Reviews of the grammar have labels anyway."""
     sentences: int = 2000
@@ -59,12 +60,13 @@ class Heads:
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
         from attnlab_theory.labs.heads import results, texts
-        from attnlab_theory.labs.heads.opening import opened
+        from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
 
         self._refuse_wrong_numbers()
         text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
         reading = opened(self.model, text.sentences)
+        refuse_without_labels(self.parts, self.model, reading, text)
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
@@ -81,7 +83,8 @@ class Heads:
         return 0
 
     def _found(self, part: PartName, reading: "AnyReading", text: "Text") -> "Results":
-        from attnlab_theory.labs.heads import collapse, premises, surviving
+        from attnlab_theory.labs.heads import collapse, needing, premises, surviving
+        from attnlab_theory.labs.heads.encoder import EncoderReading
 
         match part:
             case "premises":
@@ -97,6 +100,10 @@ class Heads:
                 return collapse.results(reading, sentences=self.few, tell=_tell)
             case "approximations":
                 return surviving.results(reading, text.labels, sentences=self.few, seed=self.seed, tell=_tell)
+            case "ablations":
+                assert isinstance(reading, EncoderReading), "others are refused before"
+                assert text.labels is not None, "so is a text without labels"
+                return needing.results(reading, text.labels, seed=self.seed, tell=_tell)
             case _:
                 assert_never(part)
 
@@ -134,7 +141,7 @@ class Heads:
 
 def _margins(part: PartName) -> dict[str, float]:
     """The margins that were stated before any run."""
-    from attnlab_theory.labs.heads import approximating, collapse, findings, losses, surviving
+    from attnlab_theory.labs.heads import approximating, collapse, findings, losses, needing, surviving
 
     match part:
         case "premises":
@@ -143,6 +150,8 @@ def _margins(part: PartName) -> dict[str, float]:
             return {"collapsed": collapse.COLLAPSED}
         case "approximations":
             return {"tolerated": losses.TOLERATED, "apart": approximating.APART, "lost": surviving.LOST}
+        case "ablations":
+            return {"spared": needing.SPARED}
         case _:
             assert_never(part)
 
