@@ -4,14 +4,17 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
-from attnlab_theory.labs.heads.rows import Parts, traced
-from attnlab_theory.labs.heads.traces import Tokens, Trace
-from attnlab_theory.language.models.encoder import Encoder
+from attnlab_theory.labs.heads.rows import Parts, followed, in_double, traced
+from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace
+from attnlab_theory.language.models.classifier import Classifier
+from attnlab_theory.language.models.encoder import Encoder, seen_by_all
 from attnlab_theory.language.text.subwords import Subwords
+from attnlab_theory.language.text.vocabulary import OfSentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +22,10 @@ class EncoderReading:
     """A `Reading` of sentences by an encoder; each stands between the marks of beginning and end."""
 
     model: Encoder
-    text: Subwords
+    text: OfSentences | Subwords
     tokens: tuple[Tokens, ...]
+    classifier: Classifier | None = None
+    """The classifier that the encoder is part of, if it is."""
 
     @property
     def layers(self) -> int:
@@ -42,17 +47,35 @@ class EncoderReading:
         chosen = [self.tokens[number] for number in numbers]
         return traced(chosen, parts_of, longest=self.model.config.block, causal=False)
 
+    def states(self, numbers: Sequence[int], kept: Kept) -> Iterator[Float[np.ndarray, "depths t c"]]:
+        """The tokens before the first layer and after each, in float64; every LayerNorm stays."""
+
+        with jax.enable_x64(True):
+            model = in_double(self.model)
+
+        def states_of(rows: Int[np.ndarray, "b t"], lengths: Int[np.ndarray, " b"]) -> Array:
+            mask = np.arange(rows.shape[1])[None, :] < lengths[:, None]
+            with jax.enable_x64(True):
+                return _states(model, jnp.asarray(rows), jnp.asarray(mask), kept)
+
+        chosen = [self.tokens[number] for number in numbers]
+        return followed(chosen, states_of, longest=self.model.config.block)
+
     def name_of(self, token: int) -> str:
         """The token as the vocabulary writes it; `##` marks one that goes on with a word."""
-        return self.text.pieces([token])[0]
+        if isinstance(self.text, Subwords):
+            return self.text.pieces([token])[0]
+        return self.text.decode_text([token]) or f"token {token}"
 
 
-def reading(model: Encoder, text: Subwords, sentences: Sequence[str]) -> EncoderReading:
+def reading(model: Encoder | Classifier, text: OfSentences | Subwords, sentences: Sequence[str]) -> EncoderReading:
     """An encoder with sentences before it; what does not fit into its block is cut off, not the mark of the end."""
-    return EncoderReading(model, text, tuple(_read(text, each, model.config.block) for each in sentences))
+    encoder, classifier = (model.encoder, model) if isinstance(model, Classifier) else (model, None)
+    block = encoder.config.block
+    return EncoderReading(encoder, text, tuple(_read(text, each, block) for each in sentences), classifier)
 
 
-def _read(text: Subwords, sentence: str, longest: int) -> Tokens:
+def _read(text: OfSentences | Subwords, sentence: str, longest: int) -> Tokens:
     inner = text.encode_text(sentence).astype(np.int64)[: longest - 2]
     ids = np.concatenate([[text.bos], inner, [text.eos]]).astype(np.int64)
     return Tokens(ids=ids, special=np.isin(np.arange(len(ids)), (0, len(ids) - 1)))
@@ -63,3 +86,18 @@ def _parts(model: Encoder, rows: Int[Array, "b t"], mask: Bool[Array, "b t"]) ->
     layers = model.traced(rows, mask)
     q, k, v = (jnp.stack([getattr(layer, name) for layer in layers]) for name in ("q", "k", "v"))
     return q, k, v
+
+
+@eqx.filter_jit
+def _states(model: Encoder, rows: Int[Array, "b t"], mask: Bool[Array, "b t"], kept: Kept) -> Array:
+    x, where = model.embedded(rows, mask), seen_by_all(mask)
+    found = [x]
+    for block in model.blocks:
+        mixed, _ = block.mixing.whole(x, where, None)
+        x = block.ln_1(x + mixed if kept.skips else mixed)
+        if kept.mlps:
+            more = block.transformed(x)
+            x = x + more if kept.skips else more
+        x = block.ln_2(x)
+        found.append(x)
+    return jnp.stack(found)

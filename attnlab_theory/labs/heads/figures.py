@@ -2,17 +2,15 @@
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.findings import NORMAL
+from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.report import style
-
-MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
 
 PREMISES = (
     ("variance explained by the stretch", "keys-have-a-noisy-length", "variance that the noisy length explains"),
@@ -29,15 +27,15 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     rising = _supported(findings, "keys-have-a-noisy-length")
     normal = _supported(findings, "scores-are-normal")
     title = f"Keys have a noisy length in {rising} heads, and normal scores (to {NORMAL:g}) in {normal}"
-    rows = -(-len(shown) // 2)
-    figure, axes = style.panels(title, rows, 2, size=_size(estimates, rows, 2))
+    rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
+    figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
     for ax, (quantity, claim, told) in zip(axes, shown, strict=False):
-        verdicts = {_at(f.setting): f.verdict for f in findings.of(claim)} if claim else {}
-        _grid(ax, estimates, quantity, verdicts)
+        verdicts = verdicts_of(findings.of(claim)) if claim else {}
+        grid(ax, estimates.of(quantity), shape, verdicts)
         ax.set_title(told)
-    figure.supxlabel("+ shown to hold, − shown not to, ? undecided", x=0.01, ha="left", fontsize=9, color=style.INK)
+    figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=9, color=style.INK)
     return figure
 
 
@@ -46,12 +44,12 @@ def habits(estimates: Estimates) -> Figure:
     shown = [quantity for quantity in QUANTITIES if quantity != "effective keys" and _has(estimates, quantity)]
     uses = [e.value for e in estimates.of("share of keys")]
     title = f"Heads use between {min(uses):.0%} and {max(uses):.0%} of the keys that they see"
-    rows = -(-len(shown) // 2)
-    figure, axes = style.panels(title, rows, 2, size=_size(estimates, rows, 2))
+    rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
+    figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
     for ax, quantity in zip(axes, shown, strict=False):
-        _grid(ax, estimates, quantity, {})
+        grid(ax, estimates.of(quantity), shape)
         ax.set_title(quantity)
     return figure
 
@@ -122,40 +120,6 @@ def calibration(
     ax.set(xlabel="predicted mean weight, tenths of the keys", ylabel="mean weight")
     figure.legend(loc="outside lower left", ncols=4, fontsize=8)
     return figure
-
-
-def _grid(ax: Axes, estimates: Estimates, quantity: str, verdicts: dict[tuple[int, int], Verdict]) -> None:
-    """One cell for each head; grey where nothing is known."""
-    layers, heads = _shape(estimates)
-    cells = np.full((layers, heads), np.nan)
-    for e in estimates.of(quantity):
-        cells[e.setting["layer"] - 1, e.setting["head"] - 1] = e.value
-    low, high = min(0.0, float(np.nanmin(cells))), float(np.nanmax(cells))
-    ax.set_facecolor("#dddddd")
-    image = ax.imshow(np.ma.masked_invalid(cells), vmin=low, vmax=max(high, low + 1e-9), aspect="auto")
-    for (layer, head), verdict in verdicts.items():
-        dark = cells[layer - 1, head - 1] < (low + high) / 2
-        colour = "white" if dark else "black"
-        ax.text(head - 1, layer - 1, MARKS[verdict], ha="center", va="center", color=colour, fontsize=8)
-    ax.set_xticks(range(heads), [str(h + 1) for h in range(heads)])
-    ax.set_yticks(range(layers), [str(layer + 1) for layer in range(layers)])
-    ax.set(xlabel="head", ylabel="layer")
-    ax.grid(visible=False)
-    ax.figure.colorbar(image, ax=ax, shrink=0.9)
-
-
-def _shape(estimates: Estimates) -> tuple[int, int]:
-    found = [_at(e.setting) for e in estimates.of("share of keys")]
-    return max(layer for layer, _ in found), max(head for _, head in found)
-
-
-def _size(estimates: Estimates, rows: int, columns: int) -> tuple[float, float]:
-    layers, heads = _shape(estimates)
-    return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8
-
-
-def _at(setting: dict[str, int]) -> tuple[int, int]:
-    return setting["layer"], setting["head"]
 
 
 def _has(estimates: Estimates, quantity: str) -> bool:

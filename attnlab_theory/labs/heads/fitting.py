@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnlab_theory.labs.heads.plan import Plan
+from attnlab_theory.labs.heads.plan import TYPES, Plan
 from attnlab_theory.labs.heads.traces import Trace, softmax
 
 QUERIES = 128
@@ -38,6 +38,8 @@ class Moments:
 class Fit:
     """The keys of each type, and foreign queries."""
 
+    plan: Plan
+    """Without the types whose keys are all alike in every head, as those of a word that only begins sentences."""
     means: Float[np.ndarray, "layers h types d"]
     covariances: Float[np.ndarray, "layers h types d d"]
     weights: Float[np.ndarray, "layers h types"]
@@ -62,7 +64,7 @@ def fitted(traces: Iterable[Trace], plan: Plan, *, seed: int = 0) -> Fit:
         seed: of the choice of queries.
 
     Raises:
-        ValueError: if there is no trace, or the keys of all heads are all alike within their types.
+        ValueError: if there is no trace, or in every head the keys of some type are all alike.
     """
     rng = np.random.default_rng(seed)
     types = len(plan.types)
@@ -89,14 +91,18 @@ def fitted(traces: Iterable[Trace], plan: Plan, *, seed: int = 0) -> Fit:
     variances = spread(queries, covariances)
     of_type = np.mean(variances, axis=3)
     largest = np.mean(np.matmul(means, np.swapaxes(queries, 2, 3)) ** 2, axis=3) + of_type
-    varies = np.all(of_type > ROUNDING * largest, axis=2)
-    if not np.any(varies):
-        raise ValueError("no head's keys vary within a type: there is nothing to judge")
+    differ = of_type > ROUNDING * largest
+    chosen = np.flatnonzero(np.any(differ, axis=(0, 1)))
+    varies = np.all(differ[:, :, chosen], axis=2)
+    if len(chosen) < TYPES or not np.any(varies):
+        raise ValueError("no head's keys vary within three types or more: there is nothing to judge")
+    variances, of_type = variances[:, :, chosen], of_type[:, :, chosen]
     scale = np.mean(variances / np.where(varies[..., None], of_type, 1.0)[..., None], axis=2)
     return Fit(
-        means=means,
-        covariances=covariances,
-        weights=weights / np.maximum(weighed, 1),
+        plan=dataclasses.replace(plan, types=plan.types[chosen], counts=plan.counts[chosen]),
+        means=means[:, :, chosen],
+        covariances=covariances[:, :, chosen],
+        weights=(weights / np.maximum(weighed, 1))[:, :, chosen],
         queries=queries / np.sqrt(np.where(varies[..., None], np.maximum(scale, ROUNDING), 1.0))[..., None],
         varies=varies,
     )

@@ -8,10 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
-from attnlab_theory.labs.heads.rows import traced
-from attnlab_theory.labs.heads.traces import Tokens, Trace
+from attnlab_theory.labs.heads.rows import followed, in_double, traced
+from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax, SoftmaxLayer
 from attnlab_theory.language.models.mixing import Parts
@@ -46,6 +46,19 @@ class GPTReading:
             longest=self.model.config.longest,
             causal=True,
         )
+
+    def states(self, numbers: Sequence[int], kept: Kept) -> Iterator[Float[np.ndarray, "depths t c"]]:
+        """The tokens before the first layer and after each, in float64; attention and MLP read them normalised."""
+
+        with jax.enable_x64(True):
+            model = in_double(self.model)
+
+        def states_of(rows: Int[np.ndarray, "b t"], _: Int[np.ndarray, " b"]) -> Array:
+            with jax.enable_x64(True):
+                return _states(model, jnp.asarray(rows), kept)
+
+        chosen = [self.tokens[number] for number in numbers]
+        return followed(chosen, states_of, longest=self.model.config.longest)
 
     def name_of(self, token: int) -> str:
         """The token as it is written."""
@@ -88,3 +101,18 @@ def _parts(model: GPT, tokens: Int[Array, "b t"]) -> Parts:
         found.append(block.mixing.parts(block.ln_1(x), where.at))
         x, _ = block.whole(x, where, None)
     return jax.tree.map(lambda *layers: jnp.stack(layers), *found)
+
+
+@eqx.filter_jit
+def _states(model: GPT, tokens: Int[Array, "b t"], kept: Kept) -> Array:
+    where = place(tokens.shape[0], tokens.shape[1], None, None)
+    x = model.embedded(tokens, where.at)
+    found = [x]
+    for block in model.blocks:
+        mixed, _ = block.mixing.whole(block.ln_1(x), where, None)
+        x = x + mixed if kept.skips else mixed
+        if kept.mlps:
+            more = block.transformed(x)
+            x = x + more if kept.skips else more
+        found.append(x)
+    return jnp.stack(found)

@@ -50,7 +50,7 @@ def measured(
     """
     tell(f"keys of {len(plan.fitting)} sentences")
     fit = fitted(reading.traces(plan.fitting), plan, seed=seed)
-    layers, h = fit.means.shape[:2]
+    plan, (layers, h) = fit.plan, fit.means.shape[:2]
     found = Measured(
         plan=plan,
         fit=fit,

@@ -1,11 +1,16 @@
 """Sentences through a model, some at a time, and the traces of each."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory.labs.heads.traces import Tokens, Trace
+
+Model = TypeVar("Model")
 
 ROWS = 64
 """Sentences that go through the model at once."""
@@ -21,6 +26,27 @@ Parts = tuple[
 """Queries, keys and values of all layers."""
 
 
+def batches(
+    sentences: Sequence[Tokens], *, longest: int | None, rows: int = ROWS
+) -> Iterator[tuple[Sequence[Tokens], Int[np.ndarray, "b t"], Int[np.ndarray, " b"]]]:
+    """Sentences, some at a time: those, their rows of tokens, filled up at the end, and their lengths.
+
+    Args:
+        sentences: at least one token each.
+        longest: the longest row that the model takes, if there is one.
+        rows: how many go through at once; missing ones are filled up with rows of one token.
+    """
+    for start in range(0, len(sentences), rows):
+        chosen = sentences[start : start + rows]
+        lengths = np.ones(rows, np.int32)
+        lengths[: len(chosen)] = [len(each.ids) for each in chosen]
+        places = -(-int(lengths.max()) // PLACES) * PLACES
+        filled = np.zeros((rows, min(places, longest or places)), np.int32)
+        for row, each in zip(filled, chosen, strict=False):
+            row[: len(each.ids)] = each.ids
+        yield chosen, filled, lengths
+
+
 def traced(
     sentences: Sequence[Tokens],
     parts_of: Callable[[Int[np.ndarray, "b t"], Int[np.ndarray, " b"]], Parts],
@@ -31,21 +57,30 @@ def traced(
     """The traces of sentences, in this order.
 
     Args:
-        sentences: at least one token each.
-        parts_of: what the model makes of rows that are filled up at the end, and of the lengths of their sentences.
-            A score is q . k / sqrt(d).
-        longest: the longest row that the model takes, if there is one.
+        sentences, longest: as `batches`.
+        parts_of: what the model makes of rows and of the lengths of their sentences. A score is q . k / sqrt(d).
         causal: whether a token sees itself and earlier ones only.
     """
-    for start in range(0, len(sentences), ROWS):
-        chosen = sentences[start : start + ROWS]
-        lengths = np.ones(ROWS, np.int32)
-        lengths[: len(chosen)] = [len(each.ids) for each in chosen]
-        places = -(-int(lengths.max()) // PLACES) * PLACES
-        rows = np.zeros((ROWS, min(places, longest or places)), np.int32)
-        for row, each in zip(rows, chosen, strict=False):
-            row[: len(each.ids)] = each.ids
+    for chosen, rows, lengths in batches(sentences, longest=longest):
         parts = [np.asarray(part, np.float64) for part in parts_of(rows, lengths)]
         for at, each in enumerate(chosen):
             q, k, v = (part[:, at, :, : len(each.ids)] for part in parts)
             yield Trace(tokens=each, q=q * q.shape[3] ** -0.5, k=k, v=v, causal=causal)
+
+
+def followed(
+    sentences: Sequence[Tokens],
+    states_of: Callable[[Int[np.ndarray, "b t"], Int[np.ndarray, " b"]], Float[Array, "depths b t c"]],
+    *,
+    longest: int | None,
+) -> Iterator[Float[np.ndarray, "depths t c"]]:
+    """The tokens of sentences by depth; args as `traced`."""
+    for chosen, rows, lengths in batches(sentences, longest=longest):
+        states = np.asarray(states_of(rows, lengths))
+        for at, each in enumerate(chosen):
+            yield states[:, at, : len(each.ids)]
+
+
+def in_double(model: Model) -> Model:
+    """A model in float64, for differences that float32 does not hold; call it where 64 bits are enabled."""
+    return jax.tree.map(lambda x: x.astype(jnp.float64), model)

@@ -1,6 +1,7 @@
 """What the lab sees of a model: queries, keys and values of all heads, one sentence after the other."""
 
 import dataclasses
+import enum
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -92,6 +93,41 @@ class Reading(Protocol):
 
     def name_of(self, token: int) -> str:
         """How people write a token."""
+        ...
+
+
+class Kept(enum.StrEnum):
+    """What is left of a model's layers when states are followed through them."""
+
+    ALL = "all"
+    NO_MLPS = "no MLPs"
+    """Each token is handed on as attention left it."""
+    NO_SKIPS = "no skip connections"
+    """What attention and MLP make of a token takes its place."""
+    ATTENTION = "attention alone"
+
+    @property
+    def skips(self) -> bool:
+        """Whether what a half of a layer makes is added to what it reads."""
+        return self in (Kept.ALL, Kept.NO_MLPS)
+
+    @property
+    def mlps(self) -> bool:
+        """Whether tokens are transformed one by one."""
+        return self in (Kept.ALL, Kept.NO_SKIPS)
+
+
+@runtime_checkable
+class Layered(Protocol):
+    """A model with a text before it whose layers can be taken apart."""
+
+    @property
+    def tokens(self) -> Sequence[Tokens]:
+        """Of every sentence."""
+        ...
+
+    def states(self, numbers: Sequence[int], kept: Kept) -> Iterator[Float[np.ndarray, "depths t c"]]:
+        """The tokens of these sentences before the first layer and after each, in float64."""
         ...
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from attnlab_theory import refuse
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.material import Encoded, encoded
 from attnlab_theory.language.corpora.buckets import in_buckets, lengths_of
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 

@@ -9,10 +9,10 @@ import scipy.special
 from jaxtyping import Float
 
 from attnlab_theory.labs.reviews.answered import log_odds
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.explanations import scored
 from attnlab_theory.labs.reviews.faithful import blank_of, chosen
 from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.text.subwords import Subwords
 from attnlab_theory.language.text.vocabulary import OfSentences

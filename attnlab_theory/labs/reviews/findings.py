@@ -5,7 +5,7 @@ from typing import Any
 
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates, judged
-from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar
+from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
 from attnlab_theory.stats import Interval
 
 SAME = 0.02
@@ -66,7 +66,7 @@ def _bayes(grammar: LabelledGrammar) -> Rule:
     def judge(estimate: Estimate) -> Finding:
         statement = "Bayes's rule is right as often as the sum over all sorts of reviews says."
         exact = Interval.point(grammar.bayes_accuracy)
-        told = {"source": "labs/reviews/corpora/labelled_grammar.py", "resolution": 0.1}
+        told = {"source": "language/corpora/labelled_grammar.py", "resolution": 0.1}
         return _judged(estimate, "bayes-accuracy-is-the-sum", statement, exact, **told)
 
     return judge
@@ -75,7 +75,7 @@ def _bayes(grammar: LabelledGrammar) -> Rule:
 def _order(grammar: LabelledGrammar) -> Rule:
     def judge(estimate: Estimate) -> Finding:
         statement = "The encoder is right more often than any rule that counts words: it reads their order."
-        told = {"source": "labs/reviews/corpora/labelled_grammar.py"}
+        told = {"source": "language/corpora/labelled_grammar.py"}
         return _judged(estimate, "order-is-read", statement, Interval.at_least(grammar.counting_accuracy), **told)
 
     return judge

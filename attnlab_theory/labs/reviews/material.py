@@ -1,18 +1,16 @@
 """The reviews of a run, from files or from the embedded grammar, and the rows of tokens that a model reads."""
 
 import dataclasses
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory import refuse
-from attnlab_theory.labs.reviews.corpora import labelled_grammar
-from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar
-from attnlab_theory.labs.reviews.corpora.reading import Reviews, read_reviews
+from attnlab_theory.language.corpora import labelled_grammar
 from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
+from attnlab_theory.language.corpora.reviews import Reviews, Sizes, drawn, read_reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
 
@@ -31,18 +29,6 @@ class Material:
     """What a complaint calls it."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """How many reviews are drawn from the grammar."""
-
-    train: int = 2000
-    validation: int = 500
-    test: int = 2000
-
-    def __post_init__(self) -> None:
-        refuse.not_a_size(**vars(self))
-
-
 def generated(seed: int, sizes: Sizes) -> Material:
     """Reviews of the embedded grammar.
 
@@ -51,16 +37,11 @@ def generated(seed: int, sizes: Sizes) -> Material:
         sizes: how many there are.
     """
     language = labelled_grammar.embedded()
-    rng = random.Random(f"reviews {seed}")
-
-    def drawn(number: int) -> Reviews:
-        pairs = [language.sample(rng) for _ in range(number)]
-        return Reviews(tuple(" ".join(words) for _, words in pairs), tuple(label for label, _ in pairs))
-
+    train, validation, test = drawn(seed, sizes)
     return Material(
-        train=drawn(sizes.train),
-        validation=drawn(sizes.validation),
-        test=drawn(sizes.test),
+        train=train,
+        validation=validation,
+        test=test,
         text=Words(tuple(sorted(language.words))),
         grammar=language,
     )

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Int
 
 from attnlab_theory.labs.estimates import Estimates, mean, share
 from attnlab_theory.labs.reviews.answered import Probabilities, right
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.stats import bounded
 
 NEGATED = re.compile(r"\b(not|n't|no|never|nothing|nobody|neither|nor|without|hardly|cannot)\b|n't\b")

@@ -8,13 +8,13 @@ from typing import Any
 from attnlab_theory import refuse
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.reviews import answered
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
 from attnlab_theory.labs.reviews.rules import SHUFFLED, OrderName
 from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.language.checkpoint import fingerprint
 from attnlab_theory.language.corpora.buckets import alike, in_order, micro_batches
 from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.runs import Run
 from attnlab_theory.language.schedules import Cosine

@@ -9,8 +9,8 @@ import numpy as np
 from attnlab_theory.claims import Finding
 from attnlab_theory.labs.estimates import Estimate, judged, over_seeds, share
 from attnlab_theory.labs.reviews.answered import Probabilities, probabilities, right
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval

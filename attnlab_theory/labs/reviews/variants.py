@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import get_args
 
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.optimizers import SGD, AdamW, NeverZeroed, Optimizer, RMSprop
 
 OPTIMIZERS: Mapping[OptimizerName, AdamW | SGD | RMSprop] = {

@@ -38,14 +38,15 @@ class Block(eqx.Module):
         weights, mixed, transformed = keys_of(key, 3)
         more, kept = self.mixing.whole(self.ln_1(x), where, weights)
         x = x + dropout(mixed, more, self.rate)
-        return x + dropout(transformed, self._transformed(x), self.rate), kept
+        return x + dropout(transformed, self.transformed(x), self.rate), kept
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
         """The next layer's token of every row, and the longer cache."""
         more, kept = self.mixing.step(self.ln_1(x), slot, kept)
         x = x + more
-        return x + self._transformed(x), kept
+        return x + self.transformed(x), kept
 
-    def _transformed(self, x: Array) -> Array:
+    def transformed(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
+        """What the second half of the layer adds to each token."""
         x = self.into(self.ln_2(x))
         return self.back(gelu(x) if self.gelu == "exact" else jax.nn.gelu(x))

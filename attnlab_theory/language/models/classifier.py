@@ -156,7 +156,17 @@ class Classifier(eqx.Module):
         """
         within, first, last = keys_of(key, 3)
         tokens, mask = jnp.asarray(batch.tokens), jnp.asarray(batch.mask)
-        pooled = self._pooled(self.encoder.hidden(tokens, mask, key=within), mask, first)
+        return self.of_hidden(self.encoder.hidden(tokens, mask, key=within), mask, (first, last))
+
+    def of_hidden(
+        self,
+        hidden: Float[Array, "b t c"],
+        mask: Bool[Array, "b t"],
+        keys: tuple[PRNGKeyArray | None, PRNGKeyArray | None] = (None, None),
+    ) -> Float[Array, "b classes"]:
+        """The logits that follow from the encoder's last tokens; keys are for dropout before and behind pooling."""
+        first, last = keys
+        pooled = self._pooled(hidden, mask, first)
         return at_least_single(self.out(dropout(last, pooled, self.config.dropout)[:, None])[:, 0])
 
     def summed_loss(self, batch: LabelledBatch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:

@@ -89,9 +89,12 @@ class EncoderLayer(eqx.Module):
 
     def _after(self, x: Array, more: Array, mixed: PRNGKeyArray | None, transformed: PRNGKeyArray | None) -> Array:
         x = self.ln_1(x + dropout(mixed, more, self.rate))
+        return self.ln_2(x + dropout(transformed, self.transformed(x), self.rate))
+
+    def transformed(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
+        """What the second half of the layer adds to each token."""
         inner = self.into(x)
-        inner = gelu(inner) if self.gelu == "exact" else jax.nn.gelu(inner)
-        return self.ln_2(x + dropout(transformed, self.back(inner), self.rate))
+        return self.back(gelu(inner) if self.gelu == "exact" else jax.nn.gelu(inner))
 
 
 class Encoder(eqx.Module):
@@ -154,7 +157,7 @@ class Encoder(eqx.Module):
     ) -> Float[Array, "b t c"]:
         """The last layer's tokens, from what the first one reads; with a key, after dropout of it."""
         embedding, *layers = keys_of(key, 1 + len(self.blocks))
-        x, where = dropout(embedding, x, self.config.dropout), _place(mask)
+        x, where = dropout(embedding, x, self.config.dropout), seen_by_all(mask)
         for block, layer in zip(self.blocks, layers, strict=True):
             x = block.whole(x, where, layer)
         return x
@@ -166,7 +169,7 @@ class Encoder(eqx.Module):
 
         The last layer's `hidden` is that of `hidden`. Under `jit` what the caller does not use is not computed.
         """
-        x, where = self.embedded(tokens, mask, types), _place(mask)
+        x, where = self.embedded(tokens, mask, types), seen_by_all(mask)
         traces = []
         for block in self.blocks:
             traces.append(block.traced(x, where))
@@ -199,7 +202,7 @@ class Encoder(eqx.Module):
             _refuse_outside("type", types, mask, self.config.types)
 
 
-def _place(mask: Array) -> Place:
+def seen_by_all(mask: Bool[Array, "b t"]) -> Place:
     """Every token sees the tokens; in a row without any all see all, for a softmax over nothing would be NaN."""
     b, t = mask.shape
     seen = mask | ~jnp.any(mask, axis=1, keepdims=True)

@@ -118,6 +118,25 @@ def row_errors(covariances: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return weights**2 * np.maximum(relative, 0)
 
 
+def output_error(covariances: np.ndarray, weights: np.ndarray, values: np.ndarray) -> float:
+    """Mean square error of a row's output, times the number of projections, by the delta method.
+
+    Args:
+        covariances: relative, of one projection, [s s].
+        weights: the exact ones, [s].
+        values: of any width, [s e].
+
+    Returns:
+        The sum over coordinates; infinite where a covariance is.
+
+    Source: docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
+    """
+    along = weights[:, None] * (values - weights @ values)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = float(np.sum(along * (covariances @ along)))
+    return max(error, 0.0) if math.isfinite(error) else math.inf
+
+
 def _one_projection(estimator: Estimator, q: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Chances [w] of projections, and the relative estimates [w s] that each gives of the keys' kernel values."""
     if q.size > 2:

@@ -6,14 +6,16 @@ import jax
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.labs.sentences import Sizes, generated
+from attnlab_theory.labs.heads import texts
 from attnlab_theory.language.checkpoint import save_model
+from attnlab_theory.language.corpora import labelled_grammar
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
+from attnlab_theory.language.text.words import Words
 
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    text = generated(0, Sizes(train=1, validation=1, test=1)).text
+    text = Words(labelled_grammar.embedded().words)
     net = GPT(GPTConfig(vocabulary=len(text), block=32, layers=2, heads=2, width=16), key=jax.random.key(0))
     net = jax.tree.map(lambda x: x + 0.3 * jax.random.normal(jax.random.key(x.size), x.shape), net)
     path = tmp_path_factory.mktemp("models") / "gpt"
@@ -26,13 +28,30 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     asked = ["--sentences", "400", "--occurrences", "100", "--predicted", "20", "--out", str(out), "--json"]
     assert main(["heads", str(checkpoint), *asked]) == 0
     told = json.loads(capsys.readouterr().out)
+    told = told["premises"]
     assert len([f for f in told["findings"] if f["claim"] == "keys-have-a-noisy-length"]) == 4
-    assert {"a", "."} <= set(told["types"])
+    assert {"the", "."} <= set(told["types"])
     written = {path.name for path in out.iterdir()}
     for name in ("premises", "habits", "bluntness", "calibration"):
         assert {f"{name}.svg", f"{name}.png"} <= written
-    assert {"heads.json", "estimates.json", "types.json", "heads.run.json"} <= written
-    assert json.loads((out / "heads.json").read_text()) == told["findings"]
+    assert {f"premises.{each}.json" for each in ("findings", "estimates", "types", "run")} <= written
+    assert json.loads((out / "premises.findings.json").read_text()) == told["findings"]
+
+
+def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
+    out = tmp_path / "heads"
+    assert main(["heads", str(checkpoint), "--parts", "collapse", "--few", "30", "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "attention alone" in told
+    written = {path.name for path in out.iterdir()}
+    assert {"collapse.svg", "collapse.png", "collapse.findings.json", "collapse.run.json"} <= written
+    assert not any(name.startswith("premises") for name in written)
+
+
+def test_without_a_text_the_review_lab_lends_what_it_tests_with():
+    from attnlab_theory.language.corpora.reviews import Sizes, drawn
+
+    assert texts.text_of(None, labelled=False, sentences=7, seed=3).sentences == drawn(3, Sizes())[2].texts[:7]
 
 
 def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys):
@@ -44,6 +63,8 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(checkpoint), str(few)], "occurs 50 times; take a text 4 times as long"),
         ([str(checkpoint), "--sentences", "0"], "--sentences must be at least 1, not 0"),
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
+        ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),
+        ([str(checkpoint), "--parts", "nothing"], "nothing"),
     ):
         assert main(["heads", *arguments, "--out", str(tmp_path / "out")]) == 2
         said = capsys.readouterr().err.strip().splitlines()

@@ -176,6 +176,17 @@ def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
         assert each.interval.low < 1 < each.interval.high
 
 
+def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
+    """A word that only begins sentences has one key in a causal model: the variance of its scores is 0."""
+    kinds = jax.random.randint(jax.random.key(5), (300, 6), 0, 4)
+    k = in_layers(typed_keys(jax.random.key(1), KeyLaw.ISOTROPIC, kinds, heads=2, d=4), 2)
+    k = np.where(np.asarray(kinds)[:, None, None, :, None] == 2, 1.0, k)
+    given = Given(np.asarray(kinds), in_layers(jax.random.normal(jax.random.key(2), (300, 2, 6, 4)), 2), k)
+    found = measured(given, planned(given.tokens), calibrated=10)
+    assert sorted(found.plan.types.tolist()) == [0, 1, 3]
+    assert len(findings.verdicts(findings.measure(found)).of("keys-have-a-noisy-length")) == 2
+
+
 def test_keys_on_two_points_are_far_from_normal():
     kinds = jax.random.randint(jax.random.key(5), (600, 6), 0, 4)
     signs = np.sign(np.random.default_rng(0).normal(size=(600, 1, 2, 6, 1)))

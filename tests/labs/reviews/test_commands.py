@@ -9,11 +9,11 @@ from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
 from attnlab_theory.labs.reviews import frozen, searching
 from attnlab_theory.labs.reviews.answered import accuracy
-from attnlab_theory.labs.reviews.corpora.reading import read_reviews
 from attnlab_theory.labs.reviews.material import encoded
 from attnlab_theory.labs.reviews.searching import Outcome
 from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
+from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
 
 SMALL = ["--layers", "1", "--heads", "1", "--width", "8", "--block-size", "32"]

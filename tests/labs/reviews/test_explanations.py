@@ -7,7 +7,6 @@ import pytest
 
 from attnlab_theory.labs.reviews import modes
 from attnlab_theory.labs.reviews.answered import log_odds, probabilities, right
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.explanations import (
     attention_rollout,
     gradient_times_input,
@@ -16,6 +15,7 @@ from attnlab_theory.labs.reviews.explanations import (
 )
 from attnlab_theory.labs.reviews.faithful import agreement, blank_of, faithfulness
 from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.encoder_config import EncoderConfig
 from attnlab_theory.language.text.words import Words

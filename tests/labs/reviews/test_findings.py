@@ -6,10 +6,10 @@ import pytest
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.reviews import findings
 from attnlab_theory.labs.reviews.asked import Asked, Bayes
-from attnlab_theory.labs.reviews.corpora.labelled_grammar import embedded
 from attnlab_theory.labs.reviews.measured import against_bayes, measure
 from attnlab_theory.labs.reviews.searched import curves
 from attnlab_theory.labs.reviews.variants import Variant
+from attnlab_theory.language.corpora.labelled_grammar import embedded
 
 REVIEWS = 1000
 BASE, SGD, SLOW_SGD, SORTED = (

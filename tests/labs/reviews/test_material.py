@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.reviews.batches import first_batch, ways
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.material import Sizes, encoded, generated, read
 from attnlab_theory.labs.reviews.variants import Variant
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.words import Words
 from tests.shared_data import shared_data
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attnlab_theory.labs.reviews.corpora.reading import Reviews
 from attnlab_theory.labs.reviews.slices import NEGATED, OPPOSED, by_confidence, by_kind, by_length
+from attnlab_theory.language.corpora.reviews import Reviews
 
 
 @pytest.mark.parametrize(

@@ -4,24 +4,27 @@ import dataclasses
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs.heads.parts import PartName
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.heads.opening import AnyReading
     from attnlab_theory.labs.heads.results import Results
+    from attnlab_theory.labs.heads.texts import Text
 
-QUESTION = "Do keys of a trained model have a noisy length, do its heads gamble, and do its layers hedge?"
+QUESTION = "What do the heads of a trained model do, and what can they do without?"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Heads:
-    """Measure the heads of a trained model: what they do, how their keys vary, whether layers hedge.
+    """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
     Half of the sentences say what the keys of each frequent word are like. The other half judge that. Without TEXT,
-    sentences are drawn from the embedded grammar of captions.
+    sentences are reviews drawn from the embedded grammar: those that the review lab tests with.
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
@@ -29,14 +32,26 @@ class Heads:
     RoBERTa."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
+    parts: tuple[PartName, ...] = ("premises",)
+    """What is asked.
+    premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
+    collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
+    approximations: what each head loses to random features, sketches and sparse masks. Where MODEL is a classifier
+    and the sentences have labels, also what the accuracy loses if all heads are so replaced.
+    ablations: what the accuracy loses without each head. MODEL is a classifier that reviews train wrote."""
+    labelled: bool = False
+    """Each line of TEXT begins with its label, 0 or 1, and a space. Reviews of the grammar have labels anyway."""
     sentences: int = 2000
     """How many sentences of the text are read, at most: the first ones."""
     occurrences: int = 200
     """How often a word must occur to be a type whose keys are looked at."""
     predicted: int = 200
-    """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part."""
+    """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part of premises."""
+    few: int = 200
+    """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
     seed: int = 0
-    """Which sentences fit and which judge, and which queries are asked, follow from the seed."""
+    """Which sentences fit and which judge, which queries are asked, and random projections follow from the seed.
+    So do reviews of the grammar."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
     json: bool = False
@@ -44,72 +59,101 @@ class Heads:
 
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
-        from attnlab_theory.labs.heads import results
-        from attnlab_theory.labs.heads.opening import opened
+        from attnlab_theory.labs.heads import results, texts
+        from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
 
-        began = time.monotonic()
         self._refuse_wrong_numbers()
-        sentences = self._sentences()
-        about = self._about(len(sentences))
-        reading = opened(self.model, sentences)
-        found = results.results(
-            reading,
-            occurrences=self.occurrences,
-            predicted=self.predicted,
-            seed=self.seed,
-            source=str(self.text or "the embedded grammar"),
-            tell=_tell,
-        )
-        files.make_folder(self.out)
-        with files.held(self.out):
-            results.write(found, self.out)
-            about["seconds"] = round(time.monotonic() - began, 2)
-            files.write_text(self.out / results.ABOUT, record.to_text(about))
-        self._report(found, about)
+        text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
+        reading = opened(self.model, text.sentences)
+        refuse_without_labels(self.parts, self.model, reading, text)
+        told: dict[str, Any] = {}
+        for part in dict.fromkeys(self.parts):
+            began = time.monotonic()
+            found = self._found(part, reading, text)
+            about = {**self._about(part, len(text.sentences)), "seconds": round(time.monotonic() - began, 2)}
+            files.make_folder(self.out)
+            with files.held(self.out):
+                results.write(found, self.out, about)
+            told[part] = {**found.as_json(), "run": about}
+            if not self.json:
+                self._report(found, about)
+        if self.json:
+            print(record.to_text(told), end="")
         return 0
 
+    def _found(self, part: PartName, reading: "AnyReading", text: "Text") -> "Results":
+        from attnlab_theory.labs.heads import collapse, needing, premises, surviving
+        from attnlab_theory.labs.heads.encoder import EncoderReading
+
+        match part:
+            case "premises":
+                return premises.results(
+                    reading,
+                    occurrences=self.occurrences,
+                    predicted=self.predicted,
+                    seed=self.seed,
+                    source=text.source,
+                    tell=_tell,
+                )
+            case "collapse":
+                return collapse.results(reading, sentences=self.few, tell=_tell)
+            case "approximations":
+                return surviving.results(reading, text.labels, sentences=self.few, seed=self.seed, tell=_tell)
+            case "ablations":
+                assert isinstance(reading, EncoderReading), "others are refused before"
+                assert text.labels is not None, "so is a text without labels"
+                return needing.results(reading, text.labels, seed=self.seed, tell=_tell)
+            case _:
+                assert_never(part)
+
     def _refuse_wrong_numbers(self) -> None:
-        for name in ("sentences", "occurrences"):
+        if not self.parts:
+            raise ValueError("--parts must name at least one part, as in --parts premises collapse")
+        for name in ("sentences", "occurrences", "few"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} must be at least 1, not {getattr(self, name)}")
         if self.predicted < 0:
             raise ValueError(f"--predicted must not be negative: it is {self.predicted}")
 
-    def _sentences(self) -> tuple[str, ...]:
-        from attnlab_theory.labs.sentences import Sizes, generated, read_sentences
-
-        if self.text is None:
-            return generated(self.seed, Sizes(train=self.sentences, validation=1, test=1)).train
-        return read_sentences(self.text)[: self.sentences]
-
-    def _about(self, sentences: int) -> dict[str, Any]:
+    def _about(self, part: PartName, sentences: int) -> dict[str, Any]:
         """What was run."""
-        from attnlab_theory.labs.heads.findings import ERROR_RATE, EXPLAINED, NORMAL
+        from attnlab_theory.labs.heads.families import ERROR_RATE
         from attnlab_theory.report import provenance
 
-        told = {"question": QUESTION, "model": str(self.model), "text": str(self.text) if self.text else None}
-        told |= {"sentences": sentences, "occurrences": self.occurrences, "predicted": self.predicted}
-        told |= {"seed": self.seed, "margins": {"explained": EXPLAINED, "normal": NORMAL}}
-        return {**told, **provenance.of_this_process(), "error_rate": ERROR_RATE}
+        told = {"question": QUESTION, "part": part, "model": str(self.model)}
+        told |= {"text": str(self.text) if self.text else None, "labelled": self.labelled, "sentences": sentences}
+        told |= {"occurrences": self.occurrences, "predicted": self.predicted, "few": self.few, "seed": self.seed}
+        return {**told, "margins": _margins(part), **provenance.of_this_process(), "error_rate": ERROR_RATE}
 
     def _report(self, found: "Results", about: dict[str, Any]) -> None:
-        from attnlab_theory.report import record
         from attnlab_theory.report.table import show
 
-        if self.json:
-            tables = {"findings": [record.as_json(f) for f in found.findings]}
-            tables["estimates"] = [estimate.as_json() for estimate in found.estimates]
-            print(record.to_text({**tables, "types": list(found.types), "run": about}), end="")
-            return
-        show(found.table())
-        show(f"\nTypes: {' '.join(found.types)}\n")
-        for sentence in found.sentences():
+        show(found.table)
+        show("")
+        for sentence in found.sentences:
             show(sentence)
         show(
-            f"\nEach verdict errs with probability at most {about['error_rate']:g} over all heads together; "
-            f"{about['seconds']:.0f} s. Figures and data: {self.out}/"
+            f"\nEach verdict errs with probability at most {about['error_rate']:g} over its whole family; "
+            f"{about['seconds']:.0f} s. Figures and data: {self.out}/\n"
         )
+
+
+def _margins(part: PartName) -> dict[str, float]:
+    """The margins that were stated before any run."""
+    from attnlab_theory.labs.heads import approximating, collapse, findings, losses, needing, surviving
+
+    match part:
+        case "premises":
+            return {"explained": findings.EXPLAINED, "normal": findings.NORMAL}
+        case "collapse":
+            return {"collapsed": collapse.COLLAPSED}
+        case "approximations":
+            return {"tolerated": losses.TOLERATED, "apart": approximating.APART, "lost": surviving.LOST}
+        case "ablations":
+            return {"spared": needing.SPARED}
+        case _:
+            assert_never(part)
 
 
 def _tell(text: str) -> None:

@@ -11,10 +11,10 @@ from attnlab_theory import files
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
-    from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar
-    from attnlab_theory.labs.reviews.corpora.reading import Reviews
     from attnlab_theory.labs.reviews.tested import Tested
     from attnlab_theory.language.checkpoint import Saved
+    from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
+    from attnlab_theory.language.corpora.reviews import Reviews
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -90,8 +90,8 @@ class Evaluate:
         files.refuse_input(self.outputs_path, *self.models, self.test)
 
     def _asked(self, path: Path, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
-        from attnlab_theory.labs.reviews.corpora.reading import read_reviews
         from attnlab_theory.labs.reviews.material import Sizes, generated
+        from attnlab_theory.language.corpora.reviews import read_reviews
 
         if self.test is not None:
             return read_reviews(self.test), None
@@ -117,9 +117,9 @@ class Predict:
     def run(self) -> int:
         """Ask and write."""
         from attnlab_theory.labs.reviews.answered import probabilities
-        from attnlab_theory.labs.reviews.corpora.reading import NAMES, Reviews, read_unlabelled
         from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.labs.reviews.starts import read_model
+        from attnlab_theory.language.corpora.reviews import NAMES, Reviews, read_unlabelled
 
         if self.outputs_path is not None:
             files.refuse_unwritable(self.outputs_path)

@@ -32,9 +32,9 @@ class Explain:
 
     def run(self) -> int:
         """Ask and print."""
-        from attnlab_theory.labs.reviews.corpora.reading import Reviews, read_unlabelled
         from attnlab_theory.labs.reviews.explained import explain
         from attnlab_theory.labs.reviews.starts import read_model
+        from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
 
         saved = read_model(self.model)
         texts = read_unlabelled(self.lines)
@@ -57,7 +57,7 @@ def _as_json(found: "Explained") -> dict[str, Any]:
 
 
 def _page(found: "Explained") -> str:
-    from attnlab_theory.labs.reviews.corpora.reading import NAMES
+    from attnlab_theory.language.corpora.reviews import NAMES
 
     name = NAMES[int(found.probability > 0.5)]
     width = max(16, *(len(token) for token in found.tokens))

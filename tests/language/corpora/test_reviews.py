@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab_theory.labs.reviews.corpora.reading import Reviews, read_reviews, read_unlabelled
+from attnlab_theory.language.corpora.reviews import Reviews, read_reviews, read_unlabelled
 from tests.shared_data import shared_data
 
 

@@ -174,5 +174,5 @@ class LabelledGrammar:
 @functools.cache
 def embedded() -> LabelledGrammar:
     """The grammar that comes with the package: one-sentence reviews of films."""
-    text = resources.files("attnlab_theory.labs.reviews.corpora").joinpath("reviews.grammar").read_text("utf-8")
+    text = resources.files("attnlab_theory.language.corpora").joinpath("reviews.grammar").read_text("utf-8")
     return LabelledGrammar.from_text(text, where="reviews.grammar")

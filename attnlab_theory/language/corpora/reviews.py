@@ -1,12 +1,15 @@
-"""Reviews from files: on each line a label, a space, and the text."""
+"""Labelled reviews: from files, on each line a label, a space and the text; or drawn from the embedded grammar."""
 
 import dataclasses
+import random
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
+from attnlab_theory import refuse
+from attnlab_theory.language.corpora import labelled_grammar
 from attnlab_theory.language.corpora.reading import read_text
 
 LABELS = {"0": 0, "1": 1}
@@ -55,6 +58,35 @@ class Reviews:
         chosen = list(places)
         texts = tuple(self.texts[place] for place in chosen)
         return Reviews(texts, tuple(self.labels[place] for place in chosen), self.source)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How many reviews are drawn from the grammar."""
+
+    train: int = 2000
+    validation: int = 500
+    test: int = 2000
+
+    def __post_init__(self) -> None:
+        refuse.not_a_size(**vars(self))
+
+
+def drawn(seed: int, sizes: Sizes) -> tuple[Reviews, Reviews, Reviews]:
+    """Reviews of the embedded grammar to learn, to choose by and to ask at the end.
+
+    Args:
+        seed: all reviews follow from it.
+        sizes: how many there are.
+    """
+    language = labelled_grammar.embedded()
+    rng = random.Random(f"reviews {seed}")
+
+    def some(number: int) -> Reviews:
+        pairs = [language.sample(rng) for _ in range(number)]
+        return Reviews(tuple(" ".join(words) for _, words in pairs), tuple(label for label, _ in pairs))
+
+    return some(sizes.train), some(sizes.validation), some(sizes.test)
 
 
 def read_reviews(path: Path) -> Reviews:

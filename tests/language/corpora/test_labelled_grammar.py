@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnlab_theory.labs.reviews.corpora.labelled_grammar import LabelledGrammar, embedded
 from attnlab_theory.language.corpora.grammar import Grammar
+from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar, embedded
 from tests.language.corpora.test_grammar import derivations
 
 FALSE_ALARM = 1e-6

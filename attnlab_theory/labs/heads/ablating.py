@@ -1,0 +1,162 @@
+"""What a classifier gets right without each head, and without pairs of those that it seems to need least.
+
+A head that is left out hands on what it hands on to an average token: the mean of its output over all tokens of the
+data. The layers before it are run once for all of them.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.labs.heads.answers import Rows, in_rows, odds_of
+from attnlab_theory.labs.heads.encoder import EncoderReading
+from attnlab_theory.labs.heads.results import Tell
+from attnlab_theory.language.models.approximations import with_layers
+from attnlab_theory.language.models.classifier import Classifier
+from attnlab_theory.language.models.encoder import BidirectionalLayer, Encoder, seen_by_all
+from attnlab_theory.language.models.mixing import Parts
+from attnlab_theory.language.models.weighing import Place
+
+Head = tuple[int, int]
+"""Layer and head, from 0."""
+
+REDUNDANT = 6
+"""Heads whose pairs are left out together."""
+
+
+class WithoutHeads(BidirectionalLayer):
+    """A layer in which some heads hand on the same to every token."""
+
+    kept: Bool[Array, " h"]
+    instead: Float[Array, "h d"]
+    """What a head that is left out hands on."""
+
+    def __init__(self, layer: BidirectionalLayer, kept: Bool[Array, " h"], instead: Float[Array, "h d"]):
+        self.inputs, self.out, self.shape = layer.inputs, layer.out, layer.shape
+        self.kept, self.instead = kept, instead
+
+    def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
+        """The means of the values, and `instead` where a head is left out."""
+        means = super().mixed(parts, place, key)
+        return jnp.where(self.kept[None, :, None, None], means, self.instead[None, :, None, :].astype(means.dtype))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ablated:
+    """The log-odds of label 1 of every sentence, with all heads and without some."""
+
+    whole: Float[np.ndarray, " n"]
+    single: Float[np.ndarray, "layers h n"]
+    """Without each head."""
+    pairs: dict[tuple[Head, Head], Float[np.ndarray, " n"]]
+    """Without both."""
+    chosen_by: Bool[np.ndarray, " n"]
+    """The sentences that chose the pairs; the others judge them."""
+
+
+def ablated(reading: EncoderReading, *, seed: int = 0, tell: Tell = lambda _: None) -> Ablated:
+    """Ask a classifier without each head, then without pairs of the heads that move its log-odds least.
+
+    Args:
+        reading: of a classifier.
+        seed: of which half of the sentences chooses the pairs.
+        tell: is told what is being done.
+    """
+    layers, h = reading.layers, reading.heads
+    tell(f"mean outputs of {layers * h} heads")
+    instead = mean_outputs(reading)
+    count = len(reading.tokens)
+    whole, single = np.zeros(count), np.zeros((layers, h, count))
+    chosen_by = np.random.default_rng(seed).permutation(count) < count // 2
+    each = [((layer, head),) for layer in range(layers) for head in range(h)]
+    done = 0
+    for rows in _rows(reading):
+        found = _without(reading, rows, instead, [(), *each])
+        whole[rows.numbers], single[:, :, rows.numbers] = found[0], found[1:].reshape(layers, h, -1)
+        done += len(rows.numbers)
+        tell(f"without each head: {done} of {count} sentences")
+    moved = np.mean(np.abs(single - whole)[:, :, chosen_by], axis=2)
+    least = [divmod(int(place), h) for place in np.argsort(moved, axis=None, kind="stable")[:REDUNDANT]]
+    pairs = list(itertools.combinations(sorted(least), 2))
+    odds = np.zeros((len(pairs), count))
+    for rows in _rows(reading):
+        odds[:, rows.numbers] = _without(reading, rows, instead, pairs)
+    tell(f"without {len(pairs)} pairs of heads")
+    return Ablated(whole=whole, single=single, pairs=dict(zip(pairs, odds, strict=True)), chosen_by=chosen_by)
+
+
+def mean_outputs(reading: EncoderReading) -> Float[np.ndarray, "layers h d"]:
+    """Of every head over all tokens, marks included; padding is left out."""
+    total, count = 0.0, 0
+    for rows in _rows(reading):
+        # Rows that only fill up are no data.
+        mask = np.asarray(rows.mask) & (np.arange(len(rows.mask)) < len(rows.numbers))[:, None]
+        total = total + np.asarray(_summed_outputs(reading.model, rows.tokens, rows.mask, jnp.asarray(mask)))
+        count += int(np.sum(mask))
+    return np.asarray(total) / count
+
+
+def _rows(reading: EncoderReading) -> Iterator[Rows]:
+    return in_rows(reading.tokens, longest=reading.model.config.block)
+
+
+def _without(
+    reading: EncoderReading, rows: Rows, instead: np.ndarray, sets: Sequence[Sequence[Head]]
+) -> Float[np.ndarray, "sets n"]:
+    """The log-odds of some sentences without each set of heads."""
+    assert reading.classifier is not None, "only classifiers are asked for labels"
+    states = _states(reading.model, rows.tokens, rows.mask)
+    constants, found = jnp.asarray(instead, jnp.float32), []
+    for heads in sets:
+        kept = np.ones(instead.shape[:2], bool)
+        for head in heads:
+            kept[head] = False
+        first = min((layer for layer, _ in heads), default=0)
+        odds = _odds_from(reading.classifier, first, states[first], rows.mask, jnp.asarray(kept), constants)
+        found.append(np.asarray(odds)[: len(rows.numbers)])
+    return np.stack(found)
+
+
+@eqx.filter_jit
+def _states(model: Encoder, tokens: Array, mask: Array) -> tuple[Array, ...]:
+    """What every layer reads."""
+    x, where, found = model.embedded(tokens, mask), seen_by_all(mask), []
+    for block in model.blocks:
+        found.append(x)
+        x = block.whole(x, where, None)
+    return tuple(found)
+
+
+@eqx.filter_jit
+def _summed_outputs(model: Encoder, tokens: Array, mask: Array, counted: Array) -> Float[Array, "layers h d"]:
+    x, where, sums = model.embedded(tokens, mask), seen_by_all(mask), []
+    for block in model.blocks:
+        means = block.mixing.mixed(block.mixing.parts(x, where.at), where, None)
+        sums.append(jnp.sum(jnp.where(counted[:, None, :, None], means, 0), axis=(0, 2)))
+        x = block.whole(x, where, None)
+    return jnp.stack(sums)
+
+
+@eqx.filter_jit
+def _odds_from(
+    model: Classifier, first: int, x: Float[Array, "b t c"], mask: Array, kept: Array, instead: Array
+) -> Float[Array, " b"]:
+    """From what layer `first` reads, with heads of this and later layers left out."""
+    encoder, where = without_heads(model.encoder, kept, instead), seen_by_all(mask)
+    for block in encoder.blocks[first:]:
+        x = block.whole(x, where, None)
+    return odds_of(model, x, mask)
+
+
+def without_heads(encoder: Encoder, kept: Bool[Array, "layers h"], instead: Float[Array, "layers h d"]) -> Encoder:
+    """The encoder with `instead` in the place of the heads that are not kept."""
+    layers = [
+        WithoutHeads(block.mixing, kept[number], instead[number]) for number, block in enumerate(encoder.blocks)
+    ]
+    return with_layers(encoder, layers)

@@ -1,0 +1,66 @@
+"""Which labels a classifier gets right, with its heads as they are or with others in their place."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab_theory.labs.heads.encoder import EncoderReading
+from attnlab_theory.labs.heads.rows import ROWS, batches
+from attnlab_theory.labs.heads.traces import Tokens
+from attnlab_theory.language.models.classifier import Classifier
+
+
+class Rows(NamedTuple):
+    """Some sentences as an encoder reads them."""
+
+    numbers: Int[np.ndarray, " n"]
+    """Which sentences; rows behind them only fill up."""
+    tokens: Int[Array, "b t"]
+    mask: Bool[Array, "b t"]
+
+
+def in_rows(sentences: Sequence[Tokens], *, longest: int) -> Iterator[Rows]:
+    """All sentences, some at a time, those of similar length together."""
+    order = np.argsort([len(each.ids) for each in sentences], kind="stable")
+    ordered = [sentences[number] for number in order]
+    for place, (chosen, tokens, lengths) in enumerate(batches(ordered, longest=longest)):
+        mask = np.arange(tokens.shape[1])[None, :] < lengths[:, None]
+        numbers = order[place * ROWS : place * ROWS + len(chosen)]
+        yield Rows(numbers, jnp.asarray(tokens), jnp.asarray(mask))
+
+
+def log_odds(
+    reading: EncoderReading, changed: Callable[[Classifier, int], Classifier] = lambda model, _: model
+) -> Float[np.ndarray, " sentences"]:
+    """The logarithm of the odds of label 1, of every sentence.
+
+    Args:
+        reading: of a classifier of two labels.
+        changed: the classifier that answers, from the reading's own and the number of a batch.
+    """
+    assert reading.classifier is not None, "only classifiers are asked for labels"
+    found = np.zeros(len(reading.tokens))
+    for number, rows in enumerate(in_rows(reading.tokens, longest=reading.model.config.block)):
+        odds = _odds(changed(reading.classifier, number), rows.tokens, rows.mask)
+        found[rows.numbers] = np.asarray(odds)[: len(rows.numbers)]
+    return found
+
+
+def right(odds: Float[np.ndarray, "*r n"], labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, "*r n"]:
+    """Which answers are right: even odds are an answer 0, and what is no number is never right."""
+    return ((odds > 0) == labels.astype(bool)) & np.isfinite(odds)
+
+
+@eqx.filter_jit
+def _odds(model: Classifier, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"]) -> Float[Array, " b"]:
+    return odds_of(model, model.encoder.hidden(tokens, mask), mask)
+
+
+def odds_of(model: Classifier, hidden: Float[Array, "b t c"], mask: Bool[Array, "b t"]) -> Float[Array, " b"]:
+    """From the encoder's last tokens."""
+    logits = model.of_hidden(hidden, mask)
+    return logits[:, 1] - logits[:, 0]

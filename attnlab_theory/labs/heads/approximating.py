@@ -1,0 +1,235 @@
+"""Which approximation would a model's own queries and keys survive? Errors by budget, of every head."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.heads import losses
+from attnlab_theory.labs.heads.families import (
+    ANY,
+    ERROR_RATE,
+    OVER_GROUPS,
+    POSITIVE,
+    SHARE,
+    estimates_of,
+    family,
+    judged,
+    layer_and_head,
+)
+from attnlab_theory.labs.heads.losses import FEATURES, LENGTHS, TOLERATED
+from attnlab_theory.labs.heads.results import Tell
+from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.language.models.approximations import (
+    Approximation,
+    Coupling,
+    FeatureMap,
+    Gauge,
+    RandomFeatures,
+)
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval
+from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
+
+JUDGED_FEATURES, JUDGED_KEYS = 256, 9
+"""The budgets at which a head survives or not. Stated before any run: exact attention to 30 keys costs less than
+256 features do, and a third of the keys are 9."""
+
+APART = 0.25
+"""A prediction within this share of the features measured is right. Stated before any run."""
+
+FITTED = 50
+"""Sentences that say how queries and keys are written, at most; others are judged."""
+
+PREDICTED = 4
+"""Rows of a sentence whose errors theory predicts, at most."""
+
+GROUPS = 50
+"""Into which judged sentences are dealt, at most."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Sums by group of sentences, and the predictions of some rows of each."""
+
+    tried: tuple[Approximation, ...]
+    gauge: Gauge
+    errors: Float[np.ndarray, "groups tried layers h"]
+    counts: Float[np.ndarray, " groups"]
+    predicted: Float[np.ndarray, "n kinds layers h"]
+    group: np.ndarray
+    """Of each prediction."""
+    ranks: Float[np.ndarray, "groups both lengths layers h"]
+    """The least rank and that of a drawn sketch."""
+    by_length: Float[np.ndarray, "groups lengths"]
+    """How many sentences there are of each length."""
+
+
+def measured(
+    reading: Reading,
+    *,
+    sentences: int,
+    tried: Sequence[Approximation] | None = None,
+    seed: int = 0,
+    tell: Tell = lambda _: None,
+) -> Measured:
+    """Approximate every head on some sentences.
+
+    Args:
+        reading: the model with its text.
+        sentences: that are judged, at most; no more than two thirds of the text.
+        tried: the approximations; None: all that the model can be kept from the future with.
+        seed: of the choice of sentences and rows, and of random projections.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if there are too few sentences of two tokens or more.
+    """
+    rng = np.random.default_rng(seed)
+    long = [n for n, each in enumerate(reading.tokens) if len(each.ids) >= 2]
+    numbers = rng.permutation(long).astype(int).tolist()
+    count = min(sentences, len(numbers) * 2 // 3)
+    chosen, fitting = numbers[:count], numbers[count : count + FITTED]
+    if count < 10:
+        raise ValueError(f"{len(long)} sentences have two tokens or more, and 15 are needed: take more sentences")
+    tell(f"queries and keys of {len(fitting)} sentences")
+    gauge = losses.gauge_of(list(reading.traces(fitting)))
+    tell(f"approximations of every head in {count} other sentences")
+    key = key_for(seed, "approximations")
+    used, groups, sums = tuple(tried or ()), min(GROUPS, count), None
+    counts, by_length = np.zeros(groups), np.zeros((groups, len(LENGTHS)))
+    rank_sums = np.zeros((groups, 2, len(LENGTHS), reading.layers, reading.heads))
+    predicted, group_of = [], []
+    for place, trace in enumerate(reading.traces(chosen)):
+        if sums is None:
+            used = used or losses.approximations(causal=trace.causal)
+            sums = np.zeros((groups, len(used), reading.layers, reading.heads))
+        group, t = place % groups, len(trace.tokens.ids)
+        sums[group] += losses.squared_errors(trace, used, gauge, jax.random.fold_in(key, place))
+        counts[group] += 1
+        # The first row of a causal model sees one key, of which nothing is lost.
+        asks = 1 + rng.permutation(t - 1)[:PREDICTED]
+        predicted.extend(losses.predicted(trace, int(row), gauge) for row in asks)
+        group_of.extend([group] * len(asks))
+        found, length = losses.ranks(trace), np.searchsorted(LENGTHS, t, side="right") - 1
+        rank_sums[group, :, length] += np.stack([found.least, found.drawn])
+        by_length[group, length] += 1
+    assert sums is not None, "there are sentences"
+    return Measured(
+        tried=used,
+        gauge=gauge,
+        errors=sums,
+        counts=counts,
+        predicted=np.stack(predicted),
+        group=np.array(group_of),
+        ranks=rank_sums,
+        by_length=by_length,
+    )
+
+
+def estimated(found: Measured) -> Estimates:
+    """Errors by budget; features and ranks for an error of a tenth, as measured and as predicted."""
+    return Estimates([*_errors(found), *_features(found), *_ranks(found)])
+
+
+def setting_of(each: Approximation) -> dict[str, Any]:
+    """What tells an approximation from the others."""
+    return {"approximation": each.name, "budget": each.budget}
+
+
+def _squares(found: Measured) -> Float[np.ndarray, "r tried layers h"]:
+    return with_each_left_out(found.errors) / with_each_left_out(found.counts)[:, None, None, None]
+
+
+def _errors(found: Measured) -> Iterator[Estimate]:
+    errors, draws = np.sqrt(_squares(found)), int(np.sum(found.counts))
+    for at, each in enumerate(found.tried):
+        for estimate in family("relative error", errors[:, at], draws, SHARE):
+            estimate.setting.update(setting_of(each))
+            yield estimate
+    mean = np.mean(errors, axis=(2, 3))
+    yield from family(
+        "relative error, mean over heads", mean, draws, SHARE, names=lambda index: setting_of(found.tried[index[0]])
+    )
+
+
+def _features(found: Measured) -> Iterator[Estimate]:
+    """Logarithms of numbers of features have the intervals."""
+    squares, draws = _squares(found), int(np.sum(found.counts))
+    groups = len(found.counts)
+    parts = [found.predicted[found.group != without] for without in (-1, *range(groups))]
+    needed = np.stack([losses.features_needed(each) for each in parts])
+    for number, kind in enumerate(FeatureMap):
+        yield from _powers("features for a tenth, predicted", needed[:, number], draws, kind=str(kind))
+        for coupling in losses.COUPLINGS:
+            series = [RandomFeatures(budget=budget, kind=kind, coupling=coupling) for budget in FEATURES]
+            if not set(series) <= set(found.tried):
+                continue
+            reached = losses.features_reached(squares[:, [found.tried.index(each) for each in series]])
+            told = {"kind": str(kind), "coupling": str(coupling)}
+            yield from _powers("features for a tenth", reached, draws, **told)
+            if coupling is Coupling.INDEPENDENT:
+                # Where the least budget is enough nobody knows how few features would have been.
+                within = np.where(reached > np.log10(FEATURES[0]), reached, np.nan)
+                yield from _powers("features measured over predicted", within - needed[:, number], draws, **told)
+
+
+def _powers(quantity: str, logs: Float[np.ndarray, "r layers h"], draws: int, **setting: Any) -> Iterator[Estimate]:
+    """Ten to the power of a family of logarithms."""
+    logs = np.where(np.isfinite(logs).all(axis=0), logs, np.nan)
+    with np.errstate(over="ignore"):
+        powers = Bands(*(10.0 ** np.asarray(each) for each in bands(logs, ERROR_RATE, within=ANY)))
+    for estimate in estimates_of(quantity, powers, draws, OVER_GROUPS, layer_and_head):
+        estimate.setting.update(setting)
+        yield estimate
+
+
+def _ranks(found: Measured) -> Iterator[Estimate]:
+    sums, counts = with_each_left_out(found.ranks), with_each_left_out(found.by_length)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_length = np.mean(sums, axis=4) / counts[:, None, :, None]
+    by_head = np.sum(sums, axis=2) / np.sum(counts, axis=1)[:, None, None, None]
+    draws = int(np.sum(found.counts))
+    for at, quantity in enumerate(("least rank for a tenth", "rank of a drawn sketch for a tenth")):
+        yield from family(quantity, by_head[:, at], draws, POSITIVE)
+        yield from family(
+            f"{quantity}, by length",
+            by_length[:, at],
+            draws,
+            POSITIVE,
+            names=lambda index: {"tokens_from": LENGTHS[index[0]], "layer": index[1] + 1},
+        )
+
+
+def verdicts(estimates: Estimates) -> Findings:
+    """Which heads survive what, and whether theory knows the features that they take."""
+    return Findings(filter(None, map(_verdict, estimates)))
+
+
+def _verdict(estimate: Estimate) -> Finding | None:
+    setting = estimate.setting
+    if estimate.quantity == "features measured over predicted":
+        return judged(
+            estimate,
+            "theory-predicts-the-features",
+            f"The features for an error of {TOLERATED:g} are those predicted, to {APART:.0%}.",
+            Interval(1 / (1 + APART), 1 + APART),
+            section="approximations",
+        )
+    if estimate.quantity != "relative error":
+        return None
+    budget = JUDGED_FEATURES if "features" in setting["approximation"] else JUDGED_KEYS
+    if setting["budget"] != budget:
+        return None
+    return judged(
+        estimate,
+        "the-head-survives",
+        f"The head's outputs err by at most {TOLERATED:g} of their size if it is so approximated.",
+        Interval.at_most(TOLERATED),
+        section="approximations",
+    )

@@ -1,0 +1,188 @@
+r"""Do tokens become alike by depth, and what keeps them apart? The distance of a sentence's tokens to rank one.
+
+The tokens X of a sentence are rows. The nearest matrix of equal rows has their mean x in each. The relative
+distance is |X - 1 x^T| / |X|, in the norm of Frobenius: 0 where all tokens are one, 1 where their mean is 0.
+
+Pure attention cubes small differences, so that it collapses faster with every layer; skip connections stop that
+(docs/mathematics/limits.md). Real layers have several heads, biases and LayerNorm: what is left of the law is
+measured.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from rich.table import Table
+
+from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, judged
+from attnlab_theory.labs.heads.results import Results, Tell, told
+from attnlab_theory.labs.heads.traces import Kept, Layered
+from attnlab_theory.stats import Interval
+from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
+
+COLLAPSED = 0.1
+"""Tokens collapse if less than this share of their first distance is left after the last layer. Stated before any
+run."""
+
+FLOOR = 1e-14
+"""Float64 tells no smaller relative distances apart."""
+
+GROUPS = 50
+"""Into which sentences are dealt, at most."""
+
+
+class Collapse:
+    """Logarithms of distances, summed by group of sentences."""
+
+    def __init__(self, depths: int, groups: int) -> None:
+        self.sums = np.zeros((groups, len(Kept), depths))
+        self.counts = np.zeros(groups)
+
+    def add(self, states: Sequence[Float[np.ndarray, "depths t c"]], group: int) -> None:
+        """Take in one sentence, as it is by depth under every `Kept`, in their order."""
+        self.counts[group] += 1
+        for at, each in enumerate(states):
+            self.sums[group, at] += np.log(np.maximum(distances(each), FLOOR))
+
+    def replicates(self) -> Float[np.ndarray, "r kept depths"]:
+        """Mean logarithms: from all groups, then without each."""
+        return with_each_left_out(self.sums) / with_each_left_out(self.counts)[:, None, None]
+
+
+def distances(states: Float[np.ndarray, "depths t c"]) -> Float[np.ndarray, " depths"]:
+    """The relative distance to rank one at every depth."""
+    away = states - np.mean(states, axis=1, keepdims=True)
+    return np.linalg.norm(away, axis=(1, 2)) / np.maximum(np.linalg.norm(states, axis=(1, 2)), 1e-300)
+
+
+def measured(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Collapse:
+    """Follow the first sentences of two tokens or more through the layers.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    numbers = [n for n, each in enumerate(reading.tokens) if len(each.ids) >= 2][:sentences]
+    if not numbers:
+        raise ValueError("no sentence has two tokens whose distance could be told: take another text")
+    groups = min(GROUPS, len(numbers))
+    tell(f"states of {len(numbers)} sentences through layers without some of their parts")
+    found = None
+    for place, states in enumerate(zip(*(reading.states(numbers, kept) for kept in Kept), strict=True)):
+        found = Collapse(len(states[0]), groups) if found is None else found
+        found.add(states, place % groups)
+    assert found is not None, "there is a sentence"
+    return found
+
+
+def estimated(found: Collapse) -> Estimates:
+    """Distances by depth, and what is left of the first one, each family with simultaneous intervals."""
+    logs, draws = found.replicates(), int(np.sum(found.counts))
+    by_depth = _exponential(bands(logs, ERROR_RATE))
+    left = _exponential(bands(logs[..., -1] - logs[..., 0], ERROR_RATE))
+    names = {"distance to rank one": by_depth, "share of the distance left": left}
+    estimates: list[Estimate] = []
+    for quantity, numbers in names.items():
+        estimates.extend(
+            estimates_of(
+                quantity,
+                numbers,
+                draws,
+                OVER_GROUPS,
+                _kept_and_depth,
+            )
+        )
+    estimates.extend(_steps(logs[:, list(Kept).index(Kept.ATTENTION)], draws))
+    return Estimates(estimates)
+
+
+def _steps(logs: Float[np.ndarray, "r depths"], draws: int) -> Iterator[Estimate]:
+    """What the last layer takes off the logarithm: less the mean of those before it, and over that of the last."""
+    steps = np.diff(logs, axis=1)
+    if steps.shape[1] < 2:
+        return
+    with np.errstate(divide="ignore", invalid="ignore"):
+        growth = steps[:, -1] / steps[:, -2]
+    for quantity, values in (
+        ("last step less the earlier ones", steps[:, -1] - np.mean(steps[:, :-1], axis=1)),
+        ("last step over the one before", growth),
+    ):
+        found = bands(values[:, None], ERROR_RATE)
+        yield from estimates_of(quantity, found, draws, OVER_GROUPS, lambda _: {"kept": str(Kept.ATTENTION)})
+
+
+def _kept_and_depth(index: tuple[int, ...]) -> dict[str, Any]:
+    told: dict[str, Any] = {"kept": str(list(Kept)[index[0]])}
+    return told | ({"depth": index[1]} if len(index) > 1 else {})
+
+
+def _exponential(found: Bands) -> Bands:
+    with np.errstate(over="ignore"):
+        return Bands(*(np.exp(each) for each in found))
+
+
+def verdicts(estimates: Estimates) -> Findings:
+    """Whether attention alone makes tokens alike, and whether skip connections and MLPs stop it."""
+    return Findings(filter(None, map(_verdict, estimates)))
+
+
+def _verdict(estimate: Estimate) -> Finding | None:
+    if estimate.quantity == "last step less the earlier ones":
+        statement = "The last layer of attention alone takes more off the logarithm of the distance than others."
+        return judged(estimate, "the-collapse-accelerates", statement, Interval.at_most(0.0), section="collapse")
+    if estimate.quantity != "share of the distance left":
+        return None
+    less, more = Interval.at_most(COLLAPSED), Interval.at_least(COLLAPSED)
+    claim, statement, predicted = {
+        Kept.ATTENTION: (
+            "attention-alone-collapses",
+            f"Attention alone leaves at most {COLLAPSED:g} of the tokens' distance to rank one.",
+            less,
+        ),
+        Kept.NO_MLPS: (
+            "skip-connections-stop-the-collapse",
+            f"Attention with skip connections leaves at least {COLLAPSED:g} of the distance.",
+            more,
+        ),
+        Kept.NO_SKIPS: (
+            "mlps-do-not-stop-the-collapse",
+            f"Attention and MLPs without skip connections leave at most {COLLAPSED:g} of the distance.",
+            less,
+        ),
+        Kept.ALL: (
+            "the-model-does-not-collapse",
+            f"The whole model leaves at least {COLLAPSED:g} of the distance.",
+            more,
+        ),
+    }[Kept(estimate.setting["kept"])]
+    return judged(estimate, claim, statement, predicted, section="collapse")
+
+
+def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Results:
+    """Measure and judge; args, raises as `measured`."""
+    from attnlab_theory.labs.heads import collapse_figures
+
+    estimates = estimated(measured(reading, sentences=sentences, tell=tell))
+    findings = verdicts(estimates)
+    return Results(
+        part="collapse",
+        estimates=estimates,
+        findings=findings,
+        table=_table(estimates),
+        sentences=told(findings),
+        figures={"collapse": functools.partial(collapse_figures.collapse, estimates)},
+    )
+
+
+def _table(estimates: Estimates) -> Table:
+    """A line for each depth, a column for what is kept."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("distance after layer", *Kept):
+        shown.add_column(column, justify="right", no_wrap=True)
+    found = {(e.setting["kept"], e.setting["depth"]): e.value for e in estimates.of("distance to rank one")}
+    for depth in sorted({depth for _, depth in found}):
+        shown.add_row(str(depth), *(f"{found[kept, depth]:.3g}" for kept in Kept))
+    return shown

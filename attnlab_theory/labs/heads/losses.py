@@ -1,0 +1,196 @@
+"""What a head's output loses to an approximation: relative errors, row by row, and the features or rows it takes.
+
+The error of a row is |o' - o| / |o|, at most 1: what errs by more is lost as well. The error of a head is the root
+of the mean of squares over rows. Queries and keys are first written as suits them: keys less their mean over other
+sentences, and both of one length on average, which changes no exact weight.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.labs.heads.traces import Trace, softmax
+from attnlab_theory.language.models.approximations import (
+    Approximation,
+    BigBird,
+    Coupling,
+    FeatureMap,
+    Gauge,
+    Linformer,
+    RandomFeatures,
+    Window,
+)
+from attnlab_theory.theory.features import pair, rows
+from attnlab_theory.theory.features.estimator import Estimator
+from attnlab_theory.theory.sparse import linformer
+
+FEATURES = (16, 64, 256, 1024)
+"""Budgets of random features."""
+
+KEYS = (5, 9, 17)
+"""Budgets of masks and sketches: keys that a query sees, or their mixtures."""
+
+COUPLINGS = (Coupling.INDEPENDENT, Coupling.ORTHOGONAL)
+
+PLACES = 32
+"""Sentences are filled up to a multiple of it, so that few shapes are compiled."""
+
+LENGTHS = (2, 16, 32, 64)
+"""Where the ranges of tokens of a sentence begin; each ends before the next, the last never."""
+
+TOLERATED = 0.1
+"""The error that a head may have. Stated before any run."""
+
+
+def approximations(*, causal: bool) -> tuple[Approximation, ...]:
+    """All that are tried, at all budgets.
+
+    Args:
+        causal: whether what sees the future is left out.
+    """
+    features = [
+        RandomFeatures(budget=budget, kind=kind, coupling=coupling)
+        for kind in FeatureMap
+        for coupling in COUPLINGS
+        for budget in FEATURES
+    ]
+    others = [kind(budget=budget) for kind in (Window, BigBird, Linformer) for budget in KEYS]
+    return tuple(each for each in (*features, *others) if each.causal or not causal)
+
+
+def gauge_of(traces: Sequence[Trace]) -> Gauge:
+    """The mean key, the ratio of lengths, and the best parameter of generalised exponential features, by head."""
+    tokens = sum(len(each.tokens.ids) for each in traces)
+    centre = np.sum([np.sum(each.k, axis=2) for each in traces], axis=0) / tokens
+    keys = np.sum([np.sum((each.k - centre[:, :, None]) ** 2, axis=(2, 3)) for each in traces], axis=0)
+    queries = np.sum([np.sum(each.q**2, axis=(2, 3)) for each in traces], axis=0)
+    balance = np.maximum(keys, 1e-12) ** 0.25 / np.maximum(queries, 1e-12) ** 0.25
+    found = Gauge(centre, balance, np.zeros_like(balance))
+    squares = [_typical_square(each, found) for each in traces]
+    width = centre.shape[2]
+    a = np.vectorize(lambda square: pair.best_parameter(square, width))(np.mean(squares, axis=0))
+    return Gauge(centre, balance, a)
+
+
+def _typical_square(trace: Trace, gauge: Gauge) -> Float[np.ndarray, "layers h"]:
+    """|q + k|^2 of the pairs that matter: the mean over rows and, by squared weights, over keys."""
+    q, k = gauge.of(trace.q, trace.k)
+    shares = softmax(trace.scores()) ** 2
+    shares = shares / np.sum(shares, axis=3, keepdims=True)
+    squares = np.sum(q**2, axis=3)[..., None] + np.sum(k**2, axis=3)[:, :, None]
+    squares = squares + 2 * np.matmul(q, np.swapaxes(k, 2, 3))
+    return np.mean(np.sum(shares * squares, axis=3), axis=2)
+
+
+def squared_errors(
+    trace: Trace, tried: Sequence[Approximation], gauge: Gauge, key: PRNGKeyArray
+) -> Float[np.ndarray, "tried layers h"]:
+    """The mean over rows of squared relative errors, each at most 1; heads share what is random."""
+    t = len(trace.tokens.ids)
+    filled = -(-t // PLACES) * PLACES - t
+    q, k, v, own_q, own_k = (
+        jnp.asarray(np.pad(x, ((0, 0), (0, 0), (0, filled), (0, 0))), jnp.float32)
+        for x in (trace.q, trace.k, trace.v, *gauge.of(trace.q, trace.k))
+    )
+    seen = jnp.asarray(np.pad(trace.visible, ((0, filled), (0, filled))))
+    exact = _mixed(q, k, v, seen)
+    a = jnp.asarray(gauge.a, jnp.float32)
+    found = [_lost(each, key, own_q, own_k, v, seen, a, exact) for each in tried]
+    return np.stack([np.mean(np.asarray(each, np.float64)[..., :t], axis=2) for each in found])
+
+
+@jax.jit
+def _mixed(q: Array, k: Array, v: Array, seen: Bool[Array, "t t"]) -> Float[Array, "layers h t e"]:
+    # A row of padding sees nothing; it is given something, for a softmax over nothing would be NaN.
+    seen = seen | ~jnp.any(seen, axis=1, keepdims=True)
+    scores = jnp.where(seen[None, None], jnp.matmul(q, jnp.swapaxes(k, 2, 3)), -jnp.inf)
+    return jnp.matmul(jax.nn.softmax(scores, axis=3), v)
+
+
+@eqx.filter_jit
+def _lost(
+    approximation: Approximation,
+    key: PRNGKeyArray,
+    q: Array,
+    k: Array,
+    v: Array,
+    seen: Array,
+    a: Array,
+    exact: Array,
+) -> Float[Array, "layers h t"]:
+    of_head = jax.vmap(jax.vmap(lambda q, k, a: approximation.weights(key, q, k, seen, a)))
+    off = jnp.sum((jnp.matmul(of_head(q, k, a), v) - exact) ** 2, axis=3)
+    size = jnp.maximum(jnp.sum(exact**2, axis=3), jnp.finfo(exact.dtype).tiny)
+    return jnp.nan_to_num(jnp.minimum(off / size, 1), nan=1.0)
+
+
+def predicted(trace: Trace, row: int, gauge: Gauge) -> Float[np.ndarray, "kinds layers h"]:
+    """The squared relative error of one row times the number of features, by theory of independent projections."""
+    q, k = gauge.of(trace.q, trace.k)
+    seen = trace.visible[row]
+    weights = softmax(trace.scores()[:, :, row])[..., seen]
+    found = np.zeros((len(FeatureMap), *q.shape[:2]))
+    for at in np.ndindex(q.shape[:2]):
+        values = trace.v[at][seen]
+        size = max(float(np.sum((weights[at] @ values) ** 2)), np.finfo(float).tiny)
+        for number, kind in enumerate(FeatureMap):
+            covariances = pair.covariances(Estimator(str(kind)), q[at][row], k[at][seen], a=float(gauge.a[at]))
+            error = rows.output_error(covariances, weights[at], values)
+            found[number, *at] = kind.per_projection * error / size
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranks:
+    """Rows of a sketch that outputs within `TOLERATED` take in one sentence."""
+
+    least: Float[np.ndarray, "layers h"]
+    """No sketch with fewer rows is so near, learned or drawn: outputs of r mixtures have rank r."""
+    drawn: Float[np.ndarray, "layers h"]
+    """A Gaussian sketch of the weights and values, by theory: what Linformer's theorem is about."""
+
+
+def ranks(trace: Trace) -> Ranks:
+    """Of one sentence."""
+    weights, v = softmax(trace.scores()), trace.v.astype(np.float64)
+    outputs = np.matmul(weights, v)
+    energies = np.linalg.svd(outputs, compute_uv=False) ** 2
+    total = np.maximum(np.sum(energies, axis=2, keepdims=True), np.finfo(float).tiny)
+    left = np.maximum(1 - np.cumsum(energies, axis=2) / total, 0)
+    least = 1.0 + np.sum(left > TOLERATED**2, axis=2)
+    squares = [np.sum(each**2, axis=(2, 3)) for each in (outputs, weights, v)]
+    of_one = np.vectorize(lambda product, matrix, vector: linformer.product_error(1, product, matrix, vector))
+    return Ranks(least, of_one(*squares) / np.maximum(squares[0], np.finfo(float).tiny) / TOLERATED**2)
+
+
+def features_needed(squares: Float[np.ndarray, "n *heads"]) -> Float[np.ndarray, "*heads"]:
+    """The logarithm (base 10) of the features at which the error is `TOLERATED`, from `predicted` of n rows.
+
+    A row that takes F features for an error of 1 errs by F / features, squared, and at most by 1.
+    """
+    low, high = np.zeros(squares.shape[1:]), np.full(squares.shape[1:], 300.0)
+    for _ in range(50):
+        middle = (low + high) / 2
+        with np.errstate(over="ignore"):
+            enough = np.mean(np.minimum(squares / 10.0**middle, 1), axis=0) <= TOLERATED**2
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(high > 299, np.nan, high)
+
+
+def features_reached(errors: Float[np.ndarray, "*r budgets layers h"]) -> Float[np.ndarray, "*r layers h"]:
+    """The same from mean squared errors at `FEATURES`: interpolated, NaN where the error never comes down to it."""
+    logs = np.log(np.maximum(errors, 1e-300))
+    sought, at = 2 * np.log(TOLERATED), np.log10(FEATURES)
+    found = np.full(np.delete(np.array(errors.shape), -3), np.nan)
+    for number in range(len(FEATURES) - 1, 0, -1):
+        before, after = logs[..., number - 1, :, :], logs[..., number, :, :]
+        share = (sought - before) / np.where(after == before, np.nan, after - before)
+        crosses = (before > sought) & (after <= sought)
+        found = np.where(crosses, at[number - 1] + share * (at[number] - at[number - 1]), found)
+    return np.where(logs[..., 0, :, :] <= sought, at[0], found)

@@ -1,0 +1,217 @@
+"""The part of the lab about ablations: which heads a classifier needs, and which stand in for each other."""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from rich.table import Table
+
+from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.heads.ablating import Ablated, Head, ablated
+from attnlab_theory.labs.heads.answers import right
+from attnlab_theory.labs.heads.encoder import EncoderReading
+from attnlab_theory.labs.heads.families import (
+    ANY,
+    CORRELATION,
+    ERROR_RATE,
+    OVER_GROUPS,
+    POSITIVE,
+    Names,
+    estimates_of,
+    family,
+    judged,
+    layer_and_head,
+)
+from attnlab_theory.labs.heads.results import Results, Tell, counted
+from attnlab_theory.stats import Interval, paired
+from attnlab_theory.stats.comparisons import mcnemar
+from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
+
+SPARED = 0.01
+"""A head whose absence costs at most this accuracy can be spared. Stated before any run."""
+
+FEW = 20
+"""Answers that change, below which the spread over groups says too little: intervals are exact instead."""
+
+GROUPS = 50
+"""Into which sentences are dealt, at most."""
+
+EXACTLY = "paired: differences are -1, 0 or 1; Bonferroni over the family"
+
+TOLD = (
+    ("the-head-is-needed", "heads: the accuracy is lower without it"),
+    ("the-model-does-without-the-head", f"heads: the accuracy loses at most {SPARED:.0%} without it"),
+    ("redundant-heads-stand-in-for-each-other", "pairs of heads: leaving out both costs more than each does alone"),
+)
+"""What the verdicts say."""
+
+
+def results(
+    reading: EncoderReading, labels: Int[np.ndarray, " sentences"], *, seed: int, tell: Tell = lambda _: None
+) -> Results:
+    """Measure and judge.
+
+    Args:
+        reading: of a classifier.
+        labels: of every sentence.
+        seed: of which half of the sentences chooses the pairs, and of groups.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if there are too few sentences for an interval.
+    """
+    from attnlab_theory.labs.heads import needing_figures as figures
+
+    found = ablated(reading, seed=seed, tell=tell)
+    tell("intervals")
+    estimates = estimated(found, labels, seed=seed)
+    findings = verdicts(estimates)
+    return Results(
+        part="ablations",
+        estimates=estimates,
+        findings=findings,
+        table=_table(estimates),
+        sentences=counted(findings, TOLD),
+        figures={
+            "ablations": functools.partial(figures.ablations, estimates, findings),
+            "pairs": functools.partial(figures.pairs, estimates, findings),
+        },
+    )
+
+
+def estimated(found: Ablated, labels: Int[np.ndarray, " n"], *, seed: int = 0) -> Estimates:
+    """What is lost without each head and each pair.
+
+    Raises:
+        ValueError: if there are too few sentences for an interval.
+    """
+    layers, h, _ = found.single.shape
+    whole, single = right(found.whole, labels), right(found.single, labels)
+    estimates = [share("accuracy", whole.astype(float), ERROR_RATE)]
+    estimates += _lost("accuracy lost", whole, single, layer_and_head, seed)
+    for layer, head in np.ndindex(layers, h):
+        estimates.append(_mcnemar(whole, single[layer, head], layer_and_head((layer, head))))
+    moved = _by_group(np.abs(found.single - found.whole), seed)
+    estimates += family("log-odds moved", moved, len(labels), POSITIVE)
+    return Estimates([*estimates, *_pairs(found, labels, seed)])
+
+
+def _pairs(found: Ablated, labels: Int[np.ndarray, " n"], seed: int) -> Iterator[Estimate]:
+    """On the sentences that did not choose them."""
+    judge = ~found.chosen_by
+    sides = np.where(labels[judge] > 0, 1.0, -1.0)
+    pairs = list(found.pairs)
+
+    def named(index: tuple[int, ...]) -> dict[str, Any]:
+        return {"first": _name(pairs[index[0]][0]), "second": _name(pairs[index[0]][1])}
+
+    both = np.stack([found.pairs[pair][judge] for pair in pairs])
+    whole = found.whole[judge]
+    yield from _lost(
+        "accuracy lost without both", right(whole, labels[judge]), right(both, labels[judge]), named, seed
+    )
+    alone = [sum(whole - found.single[head][judge] for head in pair) for pair in pairs]
+    beyond = sides * (whole - both - np.stack(alone))
+    yield from family("log-odds lost beyond the sum", _by_group(beyond, seed), int(judge.sum()), ANY, names=named)
+
+
+def _name(head: Head) -> str:
+    return f"{head[0] + 1}.{head[1] + 1}"
+
+
+def _lost(
+    quantity: str, whole: Bool[np.ndarray, " n"], without: Bool[np.ndarray, "*m n"], names: Names, seed: int
+) -> Iterator[Estimate]:
+    """How much of the accuracy is lost, of a whole family; all intervals hold together.
+
+    Half of the error rate goes to numbers that many answers move, by max-t; the other half to those that few do.
+    """
+    lost = whole.astype(float) - without
+    moving = np.count_nonzero(lost, axis=-1)
+    many, values = moving >= FEW, np.mean(lost, axis=-1)
+    low, high = np.empty_like(values), np.empty_like(values)
+    if np.any(many):
+        some = bands(_by_group(lost[many], seed), ERROR_RATE / 2, within=CORRELATION)
+        low[many], high[many] = some.low, some.high
+    for index in np.argwhere(~many):
+        interval = paired().interval(lost[tuple(index)], ERROR_RATE / 2 / values.size)
+        low[tuple(index)], high[tuple(index)] = interval.low, interval.high
+    for bound, chosen in ((OVER_GROUPS, many), (EXACTLY, ~many)):
+        yield from estimates_of(
+            quantity, Bands(np.where(chosen, values, np.nan), low, high), lost.shape[-1], bound, names
+        )
+
+
+def _mcnemar(whole: Bool[np.ndarray, " n"], without: Bool[np.ndarray, " n"], setting: dict[str, Any]) -> Estimate:
+    p = mcnemar(whole, without)
+    counts = {"only_with": int(np.sum(whole & ~without)), "only_without": int(np.sum(without & ~whole))}
+    return Estimate(
+        quantity="mcnemar p",
+        setting={**setting, **counts},
+        value=p,
+        interval=Interval.point(p),
+        draws=1,
+        bound="exact: the p-value is computed, by the binomial law of the discordant pairs (McNemar)",
+        error_rate=0.0,
+    )
+
+
+def _by_group(values: Float[np.ndarray, "*m n"], seed: int) -> Float[np.ndarray, "r *m"]:
+    """Means over sentences: from all groups, then without each; sentences are dealt at random."""
+    count = values.shape[-1]
+    groups = min(GROUPS, count)
+    group = np.random.default_rng(seed).permutation(count) % groups
+    sums = np.stack([np.sum(values[..., group == number], axis=-1) for number in range(groups)])
+    counts = np.bincount(group, minlength=groups).reshape(-1, *(1,) * (values.ndim - 1))
+    return with_each_left_out(sums) / with_each_left_out(counts)
+
+
+def verdicts(estimates: Estimates) -> Findings:
+    """Which heads are needed, which can be spared, which stand in for each other."""
+    return Findings(finding for estimate in estimates for finding in _verdicts(estimate))
+
+
+def _verdicts(estimate: Estimate) -> Sequence[Finding]:
+    told = functools.partial(judged, estimate, section="ablations")
+    match estimate.quantity:
+        case "accuracy lost":
+            return (
+                told(
+                    "the-head-is-needed",
+                    "Without the head fewer labels are right.",
+                    Interval.at_least(0.0),
+                ),
+                told(
+                    "the-model-does-without-the-head",
+                    f"Without the head the accuracy loses at most {SPARED:g}.",
+                    Interval.at_most(SPARED),
+                ),
+            )
+        case "log-odds lost beyond the sum":
+            return (
+                told(
+                    "redundant-heads-stand-in-for-each-other",
+                    "Both heads left out take more from the log-odds of the right label than they do one by one.",
+                    Interval.at_least(0.0),
+                ),
+            )
+        case _:
+            return ()
+
+
+def _table(estimates: Estimates) -> Table:
+    """The heads whose absence costs most, and those that cost least."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("head", "accuracy lost", "from", "to", "McNemar p", "log-odds moved"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    lost = sorted(estimates.of("accuracy lost"), key=lambda e: -e.value)
+    chosen = lost if len(lost) <= 12 else [*lost[:6], *lost[-6:]]
+    for e in chosen:
+        at = {"layer": e.setting["layer"], "head": e.setting["head"]}
+        (p,), (moved,) = estimates.of("mcnemar p", **at), estimates.of("log-odds moved", **at)
+        numbers = (f"{x:+.4f}" for x in (e.value, e.interval.low, e.interval.high))
+        shown.add_row(f"{at['layer']}.{at['head']}", *numbers, f"{p.value:.2g}", f"{moved.value:.3f}")
+    return shown

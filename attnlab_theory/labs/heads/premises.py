@@ -1,0 +1,98 @@
+"""Do the homeworks' premises hold: noisy lengths, normal scores, gambles, hedges, and predicted weights?"""
+
+import functools
+
+import numpy as np
+from rich.table import Table
+
+from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads import calibration, findings
+from attnlab_theory.labs.heads.measuring import measured
+from attnlab_theory.labs.heads.plan import planned
+from attnlab_theory.labs.heads.results import Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.traces import Reading
+
+TOLD = (
+    ("keys-have-a-noisy-length", "heads: variance rises with the mean score, as a noisy length would have it"),
+    ("the-noisy-length-matters", f"heads: that explains at least {findings.EXPLAINED:.0%} of the variance"),
+    ("scores-are-normal", "heads: scores of one query are normal within a type"),
+    ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
+    ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
+)
+"""What the verdicts say."""
+
+
+def results(
+    reading: Reading,
+    *,
+    occurrences: int,
+    predicted: int,
+    seed: int,
+    source: str,
+    tell: Tell = lambda _: None,
+) -> Results:
+    """Measure and judge.
+
+    Args:
+        reading: the model with its text.
+        occurrences: how many a frequent type must have.
+        predicted: sentences whose weights theory predicts.
+        seed: of the dealing of sentences and the choice of queries.
+        source: what a complaint calls the text.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: as `planned` and `measured`.
+    """
+    from attnlab_theory.labs.heads import figures
+
+    plan = planned(reading.tokens, occurrences=occurrences, seed=seed, source=source)
+    found = measured(reading, plan, calibrated=predicted, seed=seed, tell=tell)
+    tell("intervals")
+    estimates = findings.measure(found)
+    judged = findings.verdicts(estimates)
+    drawn = {
+        "premises": functools.partial(figures.premises, estimates, judged),
+        "habits": functools.partial(figures.habits, estimates),
+        "bluntness": functools.partial(figures.bluntness, estimates),
+    }
+    if judged_of(judged, "the-layer-hedges"):
+        drawn["hedging"] = functools.partial(figures.hedging, estimates, judged)
+    if found.calibration.made:
+        curve = calibration.curve(found.calibration.predictions())
+        drawn["calibration"] = functools.partial(figures.calibration, curve, estimates)
+    types = tuple(reading.name_of(int(token)) for token in found.plan.types)
+    return Results(
+        part="premises",
+        estimates=estimates,
+        findings=judged,
+        table=_table(estimates, judged),
+        sentences=(f"Types: {' '.join(types)}", *counted(judged, TOLD)),
+        figures=drawn,
+        types=types,
+    )
+
+
+def _table(estimates: Estimates, judged: Findings) -> Table:
+    """One line for each layer: means over heads, and how many heads a verdict speaks of."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("layer", "keys used", "stretch explains", "heads stretched", "gamble index", "layer hedges"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    for layer in sorted({e.setting["layer"] for e in estimates.of("share of keys")}):
+        told = [
+            _mean(estimates, quantity, layer)
+            for quantity in ("share of keys", "variance explained by the stretch", "gamble index")
+        ]
+        stretched = [
+            f.verdict for f in judged_of(judged, "keys-have-a-noisy-length") if f.setting["layer"] == layer
+        ]
+        hedges = [f.verdict for f in judged_of(judged, "the-layer-hedges") if f.setting["layer"] == layer]
+        many = f"{sum(v == Verdict.SUPPORTED for v in stretched)} of {len(stretched)}"
+        shown.add_row(str(layer), *told[:2], many, told[2], str(hedges[0]) if hedges else "no pairs")
+    return shown
+
+
+def _mean(estimates: Estimates, quantity: str, layer: int) -> str:
+    values = [e.value for e in estimates if e.quantity == quantity and e.setting["layer"] == layer]
+    return f"{np.mean(values):.3f}" if values else "none"

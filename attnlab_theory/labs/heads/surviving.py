@@ -1,0 +1,168 @@
+"""The part of the lab about approximations: errors of every head, and the accuracy with all heads so replaced."""
+
+import functools
+from collections.abc import Iterator, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+from rich.table import Table
+
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.labs.comparisons import gained
+from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.heads import answers, approximating
+from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS, setting_of
+from attnlab_theory.labs.heads.encoder import EncoderReading
+from attnlab_theory.labs.heads.families import ERROR_RATE, judged
+from attnlab_theory.labs.heads.losses import TOLERATED
+from attnlab_theory.labs.heads.results import Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.language.models.approximations import Approximation, Gauge, RandomFeatures, approximated
+from attnlab_theory.language.models.classifier import Classifier
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval
+
+LOST = 0.02
+"""The accuracy that a model may lose with all of its heads approximated. Stated before any run."""
+
+TOLD = (
+    ("the-head-survives", f"heads and approximations: the output errs by at most {TOLERATED:.0%}"),
+    ("theory-predicts-the-features", "heads: theory knows the features that are needed, to a quarter"),
+    ("the-model-survives", f"approximations: with all heads replaced the accuracy loses at most {LOST:.0%}"),
+)
+"""What the verdicts say."""
+
+
+def results(
+    reading: Reading,
+    labels: Int[np.ndarray, " sentences"] | None,
+    *,
+    sentences: int,
+    seed: int,
+    tell: Tell = lambda _: None,
+) -> Results:
+    """Measure and judge.
+
+    Args:
+        reading: the model with its text.
+        labels: of every sentence, if they are known. With them the accuracy of a classifier is measured.
+        sentences: whose heads are looked at.
+        seed: of what is random.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: as `approximating.measured`.
+    """
+    from attnlab_theory.labs.heads import surviving_figures as figures
+
+    found = approximating.measured(reading, sentences=sentences, seed=seed, tell=tell)
+    tell("intervals")
+    estimates = approximating.estimated(found)
+    findings = approximating.verdicts(estimates)
+    missing: tuple[str, ...] = ()
+    if not isinstance(reading, EncoderReading) or reading.classifier is None:
+        missing = ("Nothing is said of accuracies: the model is no classifier.",)
+    elif labels is None:
+        missing = ("Nothing is said of accuracies: the text is read without labels.",)
+    else:
+        tried = [each for each in found.tried if _is_judged(each)]
+        accuracies = accuracies_of(reading, labels, tried, found.gauge, seed=seed, tell=tell)
+        estimates = Estimates([*estimates, *accuracies])
+        findings = Findings([*findings, *verdicts(accuracies)])
+    drawn = {
+        "survival": functools.partial(figures.survival, estimates, findings),
+        "budgets": functools.partial(figures.budgets, estimates),
+        "ranks": functools.partial(figures.ranks, estimates),
+    }
+    if judged_of(findings, "the-model-survives"):
+        drawn["replaced"] = functools.partial(figures.replaced, estimates)
+    return Results(
+        part="approximations",
+        estimates=estimates,
+        findings=findings,
+        table=_table(estimates, findings),
+        sentences=(*counted(findings, TOLD), *missing),
+        figures=drawn,
+    )
+
+
+def accuracies_of(
+    reading: EncoderReading,
+    labels: Int[np.ndarray, " sentences"],
+    tried: Sequence[Approximation],
+    gauge: Gauge,
+    *,
+    seed: int = 0,
+    tell: Tell = lambda _: None,
+) -> Estimates:
+    """The accuracy with all heads replaced by each approximation, against the model as it is; paired by sentence.
+
+    All intervals hold together.
+    """
+    key = key_for(seed, "replaced heads")
+    written = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), gauge)
+
+    def changed(approximation: Approximation, model: Classifier, batch: int) -> Classifier:
+        encoder = approximated(model.encoder, approximation, written, jax.random.fold_in(key, batch))
+        return eqx.tree_at(lambda whole: whole.encoder, model, encoder)
+
+    own = answers.right(answers.log_odds(reading), labels)
+    rate = ERROR_RATE / max(len(tried), 1)
+    found = [share("accuracy", own.astype(float), ERROR_RATE)]
+    for each in tried:
+        tell(f"accuracy with {each.name}, {each.budget}")
+        hits = answers.right(answers.log_odds(reading, functools.partial(changed, each)), labels)
+        found.append(share("accuracy with all heads replaced", hits.astype(float), rate, **setting_of(each)))
+        found.extend(gained(own, hits, rate, **setting_of(each)))
+    return Estimates(found)
+
+
+def verdicts(estimates: Estimates) -> Findings:
+    """Whether the model survives."""
+    return Findings(filter(None, map(_verdict, estimates)))
+
+
+def _verdict(estimate: Estimate) -> Finding | None:
+    if estimate.quantity != "accuracy gained":
+        return None
+    return judged(
+        estimate,
+        "the-model-survives",
+        f"With all heads so approximated the model loses at most {LOST:g} of its accuracy.",
+        Interval.at_least(-LOST),
+        section="approximations",
+    )
+
+
+def _is_judged(each: Approximation) -> bool:
+    return each.budget == (JUDGED_FEATURES if isinstance(each, RandomFeatures) else JUDGED_KEYS)
+
+
+def _table(estimates: Estimates, findings: Findings) -> Table:
+    """One line for each approximation at the budget at which it is judged."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column("approximation")
+    for column in ("budget", "mean error", "heads survive", "accuracy", "gained"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    for name, budget in dict.fromkeys(_judged_settings(findings)):
+        own = {"approximation": name, "budget": budget}
+        survive = [f.verdict for f in findings.of("the-head-survives", **own)]
+        (mean,) = estimates.of("relative error, mean over heads", **own)
+        told = [
+            _value(estimates, quantity, own) for quantity in ("accuracy with all heads replaced", "accuracy gained")
+        ]
+        many = f"{sum(v == Verdict.SUPPORTED for v in survive)} of {len(survive)}"
+        shown.add_row(name, str(budget), f"{mean.value:.3f}", many, *told)
+    return shown
+
+
+def _judged_settings(findings: Findings) -> Iterator[tuple[str, int]]:
+    return ((f.setting["approximation"], f.setting["budget"]) for f in findings.of("the-head-survives"))
+
+
+def _value(estimates: Estimates, quantity: str, setting: dict) -> str:
+    found = [e for e in estimates if e.quantity == quantity and setting.items() <= e.setting.items()]
+    return f"{found[0].value:.3f}" if found else ""

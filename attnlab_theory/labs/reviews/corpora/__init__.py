@@ -1,1 +1,0 @@
-"""Labelled reviews: read from files, or drawn from two grammars whose Bayes rule is known."""

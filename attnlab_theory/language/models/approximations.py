@@ -1,0 +1,280 @@
+"""Attention within a budget, as a matrix in the place of the softmax: random features, pooled keys, sparse masks.
+
+Rows are short enough here that every pair is looked at: what an approximation would save is not saved. Its error is
+what is wanted, of any head of any model. The operators of `attention` give the same outputs in linear time.
+"""
+
+import abc
+import dataclasses
+import enum
+from typing import ClassVar, TypeVar, assert_never
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, PyTree
+
+from attnlab_theory import refuse
+from attnlab_theory.attention import (
+    log_generalized_exponential_features,
+    log_hyperbolic_features,
+    log_positive_features,
+)
+from attnlab_theory.axes import PRNGKeyArray, Scalar
+from attnlab_theory.language.models.encoder import BidirectionalLayer, Encoder
+from attnlab_theory.language.models.mixing import Parts
+from attnlab_theory.language.models.weighing import Place
+from attnlab_theory.sampling import Coupling, coupled_projection
+
+Numbers = np.ndarray | Array
+Of = TypeVar("Of", np.ndarray, Array)
+
+
+class Gauge(eqx.Module):
+    """How a head's queries and keys are written before they are approximated; exact weights do not depend on it.
+
+    Scores change by one number per query if a vector is taken from all keys, and not at all if queries are
+    multiplied by what keys are divided by. Errors of random features grow with the lengths that are left.
+    """
+
+    centre: Float[Numbers, "*heads d"]
+    """Taken from every key."""
+    balance: Float[Numbers, "*heads"]
+    """Queries are multiplied by it, keys divided."""
+    a: Float[Numbers, "*heads"]
+    """The parameter of generalised exponential features, less than 1/4."""
+
+    def of(self, q: Float[Of, "*heads t d"], k: Float[Of, "*heads t d"]) -> tuple[Of, Of]:
+        """Queries and keys as the approximation reads them."""
+        balance = self.balance[..., None, None]
+        return q * balance, (k - self.centre[..., None, :]) / balance
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Approximation(abc.ABC):
+    """What takes the place of the softmax of scores.
+
+    Raises:
+        ValueError: if the budget is not a positive whole number.
+    """
+
+    budget: int
+    causal: ClassVar[bool] = True
+    """Whether it can be kept from the future."""
+
+    def __post_init__(self) -> None:
+        refuse.not_a_size(budget=self.budget)
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What it is called, without its budget."""
+
+    @abc.abstractmethod
+    def weights(
+        self, key: PRNGKeyArray, q: Float[Array, "t d"], k: Float[Array, "t d"], seen: Bool[Array, "t t"], a: Scalar
+    ) -> Float[Array, "t t"]:
+        """The matrix whose product with the values takes the place of attention's.
+
+        Args:
+            key: of what is random.
+            q, k: scores are q . k.
+            seen: which keys a query sees; a key that stands in padding is seen by none.
+            a: the parameter of generalised exponential features.
+        """
+
+
+class FeatureMap(enum.StrEnum):
+    """The random features that are tried; the names are those of the theory."""
+
+    TRIGONOMETRIC = "trigonometric"
+    POSITIVE = "positive"
+    HYPERBOLIC = "hyperbolic"
+    GENERALIZED = "generalized exponential"
+
+    @property
+    def per_projection(self) -> int:
+        """How many features one projection gives."""
+        return 2 if self in (FeatureMap.TRIGONOMETRIC, FeatureMap.HYPERBOLIC) else 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RandomFeatures(Approximation):
+    """An estimate of the kernel exp(q . k) from `budget` features of either side, normalised."""
+
+    kind: FeatureMap
+    coupling: Coupling = Coupling.INDEPENDENT
+
+    @property
+    def name(self) -> str:
+        """The features and how their projections hang together."""
+        return f"{self.kind} features, {self.coupling}"
+
+    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+        """Rows sum to one; a row whose normaliser is zero or no number is zero."""
+        m = max(1, self.budget // self.kind.per_projection)
+        projection = coupled_projection(key, m, q.shape[1], self.coupling).astype(q.dtype)
+        estimates = jnp.where(seen, self._kernel(q, k, projection, a), 0)
+        normaliser = jnp.sum(estimates, axis=1, keepdims=True)
+        there = jnp.isfinite(normaliser) & (normaliser != 0)
+        return jnp.where(there, estimates / jnp.where(there, normaliser, 1), 0)
+
+    def _kernel(self, q: Array, k: Array, projection: Array, a: Scalar) -> Float[Array, "t t"]:
+        """But for one factor per query, and one that is common to all keys."""
+        match self.kind:
+            case FeatureMap.TRIGONOMETRIC:
+                growth = jnp.sum(k**2, axis=1) / 2
+                waves = [(f(q @ projection.T), f(k @ projection.T)) for f in (jnp.cos, jnp.sin)]
+                return sum(x @ y.T for x, y in waves) * jnp.exp(growth - jnp.max(growth))[None]
+            case FeatureMap.POSITIVE:
+                logs = [log_positive_features(x, projection) for x in (q, k)]
+            case FeatureMap.HYPERBOLIC:
+                logs = [log_hyperbolic_features(x, projection) for x in (q, k)]
+            case FeatureMap.GENERALIZED:
+                logs = [log_generalized_exponential_features(x, projection, a=a) for x in (q, k)]
+            case _:
+                assert_never(self.kind)
+        of_q, of_k = logs
+        return jnp.exp(of_q - jnp.max(of_q, axis=1, keepdims=True)) @ jnp.exp(of_k - jnp.max(of_k)).T
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Window(Approximation):
+    """Softmax over the `budget` nearest keys, the query's own in the middle."""
+
+    @property
+    def name(self) -> str:
+        """The mask."""
+        return "sliding window"
+
+    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+        """Rows sum to one."""
+        return _softmax(q, k, seen & _near(len(q), self.budget // 2))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BigBird(Approximation):
+    """Softmax over `budget` keys: three nearest, the first, and random ones. The first token sees all.
+
+    Its blocks are single tokens, for sentences are short. Random keys are those that a query could see.
+    """
+
+    WINDOW: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.budget <= self.WINDOW:
+            raise ValueError(f"BigBird's budget must be more than its window of {self.WINDOW}, not {self.budget}")
+
+    @property
+    def name(self) -> str:
+        """The mask."""
+        return "BigBird"
+
+    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+        """Rows sum to one."""
+        return _softmax(q, k, seen & self.mask(key, seen))
+
+    def mask(self, key: PRNGKeyArray, seen: Bool[Array, "t t"]) -> Bool[Array, "t t"]:
+        """`bigbird_mask` of blocks of one token, with links to nothing but what is seen."""
+        t = len(seen)
+        place = np.arange(t)
+        always = _near(t, self.WINDOW // 2) | (place[:, None] == 0) | (place[None, :] == 0)
+        chances = jnp.where(~always & seen, jax.random.uniform(key, (t, t)), -1)
+        links, chosen = lax.top_k(chances, min(self.budget - self.WINDOW - 1, t))
+        linked = jnp.any((chosen[:, :, None] == place[None, None]) & (links >= 0)[:, :, None], axis=1)
+        return always | linked
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Linformer(Approximation):
+    """Softmax over `budget` means of neighbouring keys, of means of their values: Linformer with pooling.
+
+    Source: Wang et al. 2020, "Linformer", section 4 (general projections).
+    """
+
+    causal: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The sketch."""
+        return "Linformer, pooled"
+
+    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+        """Rows sum to one."""
+        e = self.projection(jnp.any(seen, axis=0)).astype(q.dtype)
+        mixtures = jnp.broadcast_to(jnp.any(e > 0, axis=1)[None], (len(q), self.budget))
+        return _softmax(q, e @ k, mixtures) @ e
+
+    def projection(self, there: Bool[Array, " t"]) -> Float[Array, "m t"]:
+        """Row i is the mean of the i-th part of the keys that are there; zero where that part is empty."""
+        place = jnp.cumsum(there, dtype=jnp.int32) - 1
+        part = place * self.budget // jnp.maximum(jnp.sum(there, dtype=jnp.int32), 1)
+        member = (there[None] & (part[None] == jnp.arange(self.budget)[:, None])).astype(jnp.float32)
+        return member / jnp.maximum(jnp.sum(member, axis=1, keepdims=True), 1)
+
+
+class ApproximatedLayer(BidirectionalLayer):
+    """A layer whose heads are all approximated."""
+
+    approximation: Approximation = eqx.field(static=True)
+    gauge: Gauge
+    key: PRNGKeyArray
+    """Of what is random; each row of a batch has its own."""
+
+    def __init__(self, layer: BidirectionalLayer, approximation: Approximation, gauge: Gauge, key: PRNGKeyArray):
+        self.inputs, self.out, self.shape = layer.inputs, layer.out, layer.shape
+        self.approximation, self.gauge, self.key = approximation, gauge, key
+
+    def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
+        """The values in the proportions of the approximation, head by head."""
+        q = self.shape.head_width**-0.5 * parts.q
+
+        def of_row(key: PRNGKeyArray, q: Array, k: Array, seen: Array) -> Array:
+            q, k = self.gauge.of(q, k)
+            return jax.vmap(lambda q, k, a: self.approximation.weights(key, q, k, seen, a))(q, k, self.gauge.a)
+
+        keys = jax.random.split(self.key, len(q))
+        seen = jnp.broadcast_to(place.mask, (len(q), *place.mask.shape[1:]))
+        return jnp.matmul(jax.vmap(of_row)(keys, q, parts.k, seen), parts.v)
+
+
+def approximated(encoder: Encoder, approximation: Approximation, gauge: Gauge, key: PRNGKeyArray) -> Encoder:
+    """An encoder all of whose heads are approximated.
+
+    Args:
+        encoder: any.
+        approximation: of every head.
+        gauge: [layers h ...] of each head.
+        key: of what is random; each layer has its own.
+    """
+    keys = jax.random.split(key, len(encoder.blocks))
+    layers = [
+        ApproximatedLayer(block.mixing, approximation, _at(gauge, number), keys[number])
+        for number, block in enumerate(encoder.blocks)
+    ]
+    return with_layers(encoder, layers)
+
+
+def with_layers(encoder: Encoder, layers: list) -> Encoder:
+    """The encoder with other mixing layers, one for each block."""
+    return eqx.tree_at(lambda model: [block.mixing for block in model.blocks], encoder, layers)
+
+
+def _at(gauge: PyTree, number: int) -> Gauge:
+    return jax.tree.map(lambda x: x[number], gauge)
+
+
+def _near(t: int, reach: int) -> Bool[np.ndarray, "t t"]:
+    place = np.arange(t)
+    return np.abs(place[:, None] - place[None, :]) <= reach
+
+
+def _softmax(q: Array, k: Array, seen: Array) -> Float[Array, "t s"]:
+    """Weights of the keys that are seen; a row that sees none, as in padding, is zero."""
+    scores = jnp.where(seen, q @ k.T, -jnp.inf)
+    top = jnp.max(scores, axis=1, keepdims=True)
+    powers = jnp.where(seen, jnp.exp(scores - jnp.where(jnp.isfinite(top), top, 0)), 0)
+    return powers / jnp.maximum(jnp.sum(powers, axis=1, keepdims=True), jnp.finfo(powers.dtype).tiny)

@@ -1,0 +1,174 @@
+"""Which heads does a classifier need: heads are left out as said, and verdicts come out right."""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs.heads import answers, needing
+from attnlab_theory.labs.heads.ablating import REDUNDANT, Ablated, ablated, mean_outputs, without_heads
+from attnlab_theory.language.corpora.labelled import LabelledBatch
+from tests.labs.heads.classifiers import before_reviews, classifier
+from tests.labs.heads.synthetic import wrong_at_most
+
+
+@pytest.fixture(scope="module")
+def asked():
+    reading, labels = before_reviews(classifier(heads=4))
+    return reading, labels, ablated(reading)
+
+
+def batch_of(reading, number):
+    ids = jnp.asarray(reading.tokens[number].ids, jnp.int32)[None]
+    return LabelledBatch(ids, jnp.ones(ids.shape, bool), jnp.zeros(1, jnp.int32), jnp.ones(1))
+
+
+def odds(model, reading, number):
+    logits = model.logits(batch_of(reading, number))
+    return float(logits[0, 1] - logits[0, 0])
+
+
+def test_log_odds_are_the_classifiers_own_in_the_order_of_the_sentences(asked):
+    reading, _, found = asked
+    assert len({len(each.ids) for each in reading.tokens}) > 3
+    for number in (0, 7, 99):
+        assert found.whole[number] == pytest.approx(odds(reading.classifier, reading, number), abs=1e-4)
+    np.testing.assert_allclose(answers.log_odds(reading), found.whole, atol=1e-4)
+
+
+def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
+    reading, _, found = asked
+    instead = mean_outputs(reading)
+    total, count = 0.0, 0
+    for number, trace in zip(range(100), reading.traces(range(100)), strict=True):
+        scores = trace.scores()
+        weights = np.exp(scores - np.max(scores, axis=3, keepdims=True))
+        outputs = np.matmul(weights / weights.sum(axis=3, keepdims=True), trace.v)
+        total, count = total + outputs.sum(axis=2), count + len(reading.tokens[number].ids)
+    np.testing.assert_allclose(instead, total / count, atol=1e-4)
+    for layer, head in ((0, 1), (1, 3)):
+        kept = np.ones((2, 4), bool)
+        kept[layer, head] = False
+        encoder = without_heads(reading.model, jnp.asarray(kept), jnp.asarray(instead, jnp.float32))
+        model = eqx.tree_at(lambda whole: whole.encoder, reading.classifier, encoder)
+        assert found.single[layer, head, 7] == pytest.approx(odds(model, reading, 7), abs=1e-4)
+    assert np.all(np.mean(np.abs(found.single - found.whole), axis=2) > 1e-4)
+
+
+def test_pairs_are_of_the_heads_that_half_of_the_sentences_miss_least(asked):
+    _, _, found = asked
+    moved = np.mean(np.abs(found.single - found.whole)[:, :, found.chosen_by], axis=2)
+    least = {divmod(int(place), 4) for place in np.argsort(moved, axis=None)[:REDUNDANT]}
+    assert {head for pair in found.pairs for head in pair} == least
+    assert len(found.pairs) == REDUNDANT * (REDUNDANT - 1) // 2
+    assert found.chosen_by.sum() == 50
+
+
+def test_a_head_whose_values_are_one_vector_moves_nothing():
+    """Its output is the same for all tokens already."""
+    reading, _ = before_reviews(classifier(), 40)
+    block = reading.model.blocks[1].mixing
+    # Values are the last third of the inputs; those of head 2 are its last four columns.
+    weight = block.inputs.weight.at[:, -4:].set(0) if block.inputs.weight.shape[0] == 8 else None
+    assert weight is not None
+    model = eqx.tree_at(lambda m: m.encoder.blocks[1].mixing.inputs.weight, reading.classifier, weight)
+    found = ablated(dataclasses.replace(reading, model=model.encoder, classifier=model))
+    assert np.max(np.abs(found.single[1, 1] - found.whole)) < 1e-4
+    assert np.max(np.abs(found.single[1, 0] - found.whole)) > 1e-2
+
+
+LAYERS, ERROR_RATE = 200, 0.05
+LIMIT = wrong_at_most(LAYERS, ERROR_RATE, 1e-7)
+
+
+def given(rng, n, *, needed, discordant=0.2):
+    """A model of two heads: without the first some answers are lost, without the second as many as are gained.
+
+    Log-odds are 1 where right, and -1 where not, times the side of the label.
+    """
+    labels = rng.integers(0, 2, n)
+    sides = np.where(labels > 0, 1.0, -1.0)
+    whole = rng.random(n) < 0.8
+    first = np.where(rng.random(n) < needed, False, whole)
+    flipped = rng.random(n) < discordant
+    # As many flips of right answers as of wrong ones on average.
+    second = np.where(flipped, rng.random(n) < 0.8, whole)
+    single = np.stack([first, second])[None]
+    noise = 1 + 0.1 * rng.random((3, n))
+    return labels, Ablated(
+        whole=np.where(whole, sides, -sides) * noise[0],
+        single=np.where(single, sides, -sides) * noise[1],
+        pairs={((0, 0), (0, 1)): np.where(first & second, sides, -sides) * noise[2]},
+        chosen_by=np.arange(n) < n // 2,
+    )
+
+
+def verdicts(found, labels):
+    judged = needing.verdicts(needing.estimated(found, labels))
+    return {
+        claim: [f.verdict for f in judged.of(claim)]
+        for claim in ("the-head-is-needed", "the-model-does-without-the-head")
+    }
+
+
+def test_heads_that_are_needed_are_found_and_others_are_not_at_the_stated_rate():
+    rng, missed, false = np.random.default_rng(0), 0, 0
+    for _ in range(LAYERS):
+        labels, found = given(rng, 600, needed=0.2)
+        said = verdicts(found, labels)
+        missed += said["the-head-is-needed"][0] != Verdict.SUPPORTED
+        missed += said["the-model-does-without-the-head"][0] != Verdict.REFUTED
+        false += said["the-head-is-needed"][1] != Verdict.INCONCLUSIVE
+    assert missed <= LIMIT
+    # Nothing is lost on average without the second head: either verdict on its need is an error.
+    assert false <= LIMIT
+
+
+def test_heads_whose_absence_changes_few_answers_get_exact_intervals_that_hold():
+    """Two of a hundred answers change at random: the spread over groups would promise too much."""
+    rng, false, spared = np.random.default_rng(1), 0, 0
+    for _ in range(LAYERS):
+        labels, found = given(rng, 600, needed=0.0, discordant=0.04)
+        said = verdicts(found, labels)
+        false += said["the-head-is-needed"][1] != Verdict.INCONCLUSIVE
+        spared += said["the-model-does-without-the-head"][0] == Verdict.SUPPORTED
+    assert false <= LIMIT
+    # Without the first head no answer changes at all: 600 sentences show less than 1 %, and 200 do not.
+    assert spared == LAYERS
+    labels, found = given(rng, 200, needed=0.0)
+    assert verdicts(found, labels)["the-model-does-without-the-head"][0] == Verdict.INCONCLUSIVE
+
+
+def stand_in(rng, n, *, together):
+    """Two heads without either of which nothing moves much; without both `together` of the log-odds is lost."""
+    labels = rng.integers(0, 2, n)
+    sides = np.where(labels > 0, 1.0, -1.0)
+    whole = sides * rng.normal(1, 1, n)
+    single = whole - 0.1 * sides * rng.random((1, 2, n))
+    both = whole - sides * (0.1 + together) * rng.random(n)
+    return labels, Ablated(
+        whole=whole, single=single, pairs={((0, 0), (0, 1)): both}, chosen_by=np.arange(n) < n // 2
+    )
+
+
+@pytest.mark.parametrize(("together", "wanted"), [(0.5, Verdict.SUPPORTED), (0.0, Verdict.REFUTED)])
+def test_heads_that_stand_in_for_each_other_are_told_from_those_that_do_the_same_harm_once(together, wanted):
+    """At 0 the two do one harm of 0.05 on average, and each alone does it too."""
+    labels, found = stand_in(np.random.default_rng(0), 1000, together=together)
+    (finding,) = needing.verdicts(needing.estimated(found, labels)).of("redundant-heads-stand-in-for-each-other")
+    assert finding.verdict == wanted
+
+
+def test_mcnemars_test_stands_beside_every_head():
+    labels, found = given(np.random.default_rng(0), 400, needed=0.2)
+    first, second = needing.estimated(found, labels).of("mcnemar p")
+    assert first.value < 1e-6 < second.value
+    assert first.setting["only_without"] == 0
+
+
+def test_answers_that_are_no_numbers_are_never_right():
+    hits = answers.right(np.array([np.nan, np.inf, 2.0, -1.0]), np.array([1, 1, 1, 0]))
+    assert hits.tolist() == [False, False, True, True]
