@@ -31,6 +31,9 @@ EXPLAINED = 0.1
 NORMAL = 0.1
 """Scores whose distribution function is nearer than this to a normal one count as normal. Stated before any run."""
 
+CONTEXT = 0.1
+"""Neighbours that explain less of the variance of splits do not drive them. Stated before any run."""
+
 OVER_SENTENCES = "McDiarmid: sentences are independent; Bonferroni over heads"
 
 
@@ -85,6 +88,7 @@ def _splits(found: Measured) -> Iterator[Estimate]:
     index = np.array([[gambling.of_head(rows, groups) for rows in each] for each in of_heads])
     pairs = sum(len(rows.split) for each in of_heads for rows in each)
     yield from family("gamble index", np.moveaxis(index, 2, 0), pairs, SHARE)
+    yield from _given_neighbours(found)
     together = [gambling.of_layer(found.splits.of_layer(layer), groups) for layer in range(layers)]
     pairs = sum(each.rows for each in together)
     mean, alike, correlation = (np.stack(part, axis=1) for part in list(zip(*together, strict=True))[:3])
@@ -96,6 +100,23 @@ def _splits(found: Measured) -> Iterator[Estimate]:
     ):
         for estimate in family(quantity, values, pairs, within, names=layer):
             estimate.setting["heads"] = round(together[estimate.setting["layer"] - 1].taking_part, 2)
+            yield estimate
+
+
+def _given_neighbours(found: Measured) -> Iterator[Estimate]:
+    """The gamble of heads whose near-tied pairs come between the same neighbours again."""
+    layers, h = found.splits.shape
+    rows = [[found.splits.of_head(at, head) for head in range(h)] for at in range(layers)]
+    each = [[gambling.given_neighbours(one, found.plan.groups) for one in line] for line in rows]
+    pairs = sum(len(one.split) for line in rows for one in line)
+    for quantity, values in (
+        ("gamble index given neighbours", [[one.given for one in line] for line in each]),
+        ("gamble explained by neighbours", [[one.explained for one in line] for line in each]),
+    ):
+        within = SHARE if quantity.startswith("gamble index") else ANY
+        for estimate in family(quantity, np.moveaxis(np.array(values), 2, 0), pairs, within):
+            held = each[estimate.setting["layer"] - 1][estimate.setting["head"] - 1].held
+            estimate.setting["share of pairs"] = round(held, 3)
             yield estimate
 
 
@@ -143,6 +164,11 @@ def _verdict(estimate: Estimate) -> Finding | None:
         case "index of the mean less half of the copies'":
             statement = "The layer hedges: its mean gambles at most half as much as copies of one of its heads."
             return judged(estimate, "the-layer-hedges", statement, Interval.at_most(0.0), section="hedging")
+        case "gamble explained by neighbours":
+            statement = f"Neighbours make at least {CONTEXT:g} of the variance of a near-tied pair's split."
+            return judged(
+                estimate, "neighbours-drive-the-choice", statement, Interval.at_least(CONTEXT), section="hedging"
+            )
         case "explained by theory less by the type":
             statement = "Theory predicts the weights of frequent words better than their mean weight does."
             return judged(

@@ -44,8 +44,31 @@ def gamble(
         group, sentence, pair: of every row.
         groups: how many there are.
     """
+    variance, largest, counts = _spreads(split, group, sentence, pair, groups)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        index = np.where(largest > STEADY * counts, variance / largest, 0.0)
+    return np.where(np.isnan(largest), np.nan, index)
+
+
+class Spreads(NamedTuple):
+    """Sums over the rows of pairs that lie in three groups: from all groups, then without each; NaN if none do."""
+
+    variance: Float[np.ndarray, " r"]
+    largest: Float[np.ndarray, " r"]
+    """Of the variance, for splits with these means: E m (1 - E m)."""
+    counts: Float[np.ndarray, " r"]
+
+
+def _spreads(
+    split: Float[np.ndarray, " n"],
+    group: Int[np.ndarray, " n"],
+    sentence: Int[np.ndarray, " n"],
+    pair: Int[np.ndarray, " n"],
+    groups: int,
+) -> Spreads:
+    none = np.full(groups + 1, np.nan)
     if not len(split):
-        return np.full(groups + 1, np.nan)
+        return Spreads(none, none, none)
     cell, first, counts = _cells(sentence, pair)
     sums = np.bincount(cell, split)
     squares = np.bincount(cell, split**2)
@@ -57,7 +80,7 @@ def gamble(
 
     held = np.count_nonzero(by_group(np.ones(len(first))), axis=0) >= 3
     if not np.any(held):
-        return np.full(groups + 1, np.nan)
+        return Spreads(none, none, none)
     parts = (counts, sums, squares, counts**2, sums**2)
     n, s, ss, n2, s2 = (with_each_left_out(by_group(part)[:, held]) for part in parts)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -65,12 +88,46 @@ def gamble(
         counted = n**2 - n2 > 0.5
         variance = np.sum(np.where(counted, ss - n * squared_mean, 0), axis=1)
         largest = np.sum(np.where(counted, s - n * squared_mean, 0), axis=1)
-        return np.where(largest > STEADY * np.sum(n, axis=1), variance / largest, 0.0)
+    return Spreads(variance, largest, np.sum(n, axis=1))
 
 
 def of_head(rows: Rows, groups: int) -> Float[np.ndarray, " r"]:
     """The index of a head's own near-tied pairs."""
     return gamble(rows.split[:, 0], rows.group, rows.sentence, rows.pair, groups)
+
+
+class Conditioned(NamedTuple):
+    """What the neighbours of a pair say of its split: from all groups first, then without each of them."""
+
+    given: Float[np.ndarray, " r"]
+    """The index within pairs of types with equal neighbours; NaN where none recur in three groups."""
+    explained: Float[np.ndarray, " r"]
+    """The share of the variance of the same splits that the neighbours make: choices, and no coins."""
+    held: float
+    """The share of the head's splits whose neighbours recur."""
+
+
+def given_neighbours(rows: Rows, groups: int) -> Conditioned:
+    """The gamble of a head where the text shows the same pair between the same neighbours again.
+
+    Neighbours are told apart as far as they are frequent types; all others are alike.
+    """
+    none = np.full(groups + 1, np.nan)
+    if not len(rows.split):
+        return Conditioned(none, none, 0.0)
+    _, place = np.unique(np.stack([rows.pair, rows.neighbours]), axis=1, return_inverse=True)
+    place = place.reshape(-1)
+    lie = np.zeros((int(place.max()) + 1, groups), bool)
+    lie[place, rows.group] = True
+    held = lie.sum(axis=1)[place] >= 3
+    if not np.any(held):
+        return Conditioned(none, none, 0.0)
+    told = rows.split[held, 0], rows.group[held], rows.sentence[held]
+    given, without = (_spreads(*told, cells[held], groups) for cells in (place, rows.pair))
+    varies = without.variance > STEADY * without.counts
+    with np.errstate(divide="ignore", invalid="ignore"):
+        explained = np.where(varies, 1 - given.variance / without.variance, np.nan)
+    return Conditioned(gamble(*told, place[held], groups), explained, float(np.mean(held)))
 
 
 def of_layer(rows: Rows, groups: int) -> LayerReplicates:

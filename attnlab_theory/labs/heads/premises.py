@@ -18,6 +18,10 @@ TOLD = (
     ("the-noisy-length-matters", f"heads: that explains at least {findings.EXPLAINED:.0%} of the variance"),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
+    (
+        "neighbours-drive-the-choice",
+        f"heads with pairs between the same neighbours: those make at least {findings.CONTEXT:.0%} of the gamble",
+    ),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
 )
 """What the verdicts say."""
@@ -68,10 +72,18 @@ def results(
         estimates=estimates,
         findings=judged,
         table=_table(estimates, judged),
-        sentences=(f"Types: {' '.join(types)}", *counted(judged, TOLD)),
+        sentences=(f"Types: {' '.join(types)}", *counted(judged, TOLD), *_unsaid(judged, reading)),
         figures=drawn,
         types=types,
     )
+
+
+def _unsaid(judged: Findings, reading: Reading) -> tuple[str, ...]:
+    """Of which gambles the text does not let one ask for the neighbours."""
+    missing = reading.layers * reading.heads - len(judged_of(judged, "neighbours-drive-the-choice"))
+    if not missing:
+        return ()
+    return (f"Of {missing} heads near-tied pairs are too few to be held against their neighbours.",)
 
 
 def _table(estimates: Estimates, judged: Findings) -> Table:

@@ -30,6 +30,8 @@ class Rows(NamedTuple):
     sentence: Int[np.ndarray, " n"]
     pair: Int[np.ndarray, " n"]
     """The number of the pair of types."""
+    neighbours: Int[np.ndarray, " n"]
+    """The number of what stands before and behind both tokens, as far as those are frequent types themselves."""
     split: Float[np.ndarray, "n heads"]
     """m; NaN for a head that does not take part."""
 
@@ -80,16 +82,16 @@ class Splits:
 
     def of_head(self, layer: int, head: int) -> Rows:
         """The pairs of one head's own."""
-        at, group, sentence, pair, split = _joined(self._heads)
-        chosen = at == layer * self.shape[1] + head
-        return Rows(group[chosen], sentence[chosen], pair[chosen], split[chosen].astype(np.float64)[:, None])
+        at, group, sentence, pair, neighbours, split = _joined(self._heads)
+        own = at == layer * self.shape[1] + head
+        return Rows(group[own], sentence[own], pair[own], neighbours[own], split[own].astype(np.float64)[:, None])
 
     def of_layer(self, layer: int) -> Rows:
         """The pairs of a layer, with all heads that take part."""
-        at, group, sentence, pair, split = _joined(self._layers)
-        chosen = at == layer
+        at, group, sentence, pair, neighbours, split = _joined(self._layers)
+        own = at == layer
         split = split.reshape(-1, self.shape[1])
-        return Rows(group[chosen], sentence[chosen], pair[chosen], split[chosen].astype(np.float64))
+        return Rows(group[own], sentence[own], pair[own], neighbours[own], split[own].astype(np.float64))
 
     def _variances(
         self, q: Float[np.ndarray, "layers h r d"], kinds: Int[np.ndarray, " m"]
@@ -121,15 +123,20 @@ class Splits:
         self, s: _Sentence, at: np.ndarray, first: np.ndarray, second: np.ndarray, split: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         pair = s.kinds[first] * len(self.plan.types) + s.kinds[second]
-        told = (at, np.full_like(at, s.group), np.full_like(at, s.number), pair)
-        return *(part.astype(np.int32) for part in told), split.astype(np.float32)
+        neighbours = np.zeros_like(pair)
+        for place in (first - 1, first + 1, second - 1, second + 1):
+            inside = (place >= 0) & (place < len(s.kinds))
+            kind = np.where(inside, s.kinds[np.clip(place, 0, len(s.kinds) - 1)], -1)
+            neighbours = neighbours * (len(self.plan.types) + 1) + kind + 1
+        told = (at, np.full_like(at, s.group), np.full_like(at, s.number), pair, neighbours)
+        return *(part.astype(np.int64) for part in told), split.astype(np.float32)
 
 
 def _joined(parts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
     """The columns of all sentences; they stay joined, so that they are joined once."""
     if len(parts) > 1:
         parts[:] = [tuple(np.concatenate(each) for each in zip(*parts, strict=True))]
-    return parts[0] if parts else (*(np.zeros(0, np.int32) for _ in range(4)), np.zeros(0, np.float32))
+    return parts[0] if parts else (*(np.zeros(0, np.int64) for _ in range(5)), np.zeros(0, np.float32))
 
 
 def _near_ties(

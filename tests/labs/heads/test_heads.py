@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.heads import findings, gpt
-from attnlab_theory.labs.heads.gambling import gamble
+from attnlab_theory.labs.heads.gambling import gamble, given_neighbours
 from attnlab_theory.labs.heads.habits import QUANTITIES, Habits
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
+from attnlab_theory.labs.heads.splits import Rows
 from attnlab_theory.labs.heads.traces import Reading, Tokens, Trace, softmax
 from attnlab_theory.language.models.attending import attending
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
@@ -138,6 +139,36 @@ def test_a_coin_gambles_and_a_steady_average_does_not():
     assert gamble(np.full(n, 0.4), *told)[0] == pytest.approx(0, abs=1e-12)
     assert gamble(np.ones(n), *told)[0] == 0
     assert np.all(np.isnan(gamble(np.zeros(0), *(np.zeros(0, int),) * 3, groups)))
+
+
+def chosen(by_context):
+    """Splits of one pair before one of three neighbours, which decide them or do not."""
+    rng = np.random.default_rng(0)
+    n, groups = 3000, 20
+    neighbours, sentence = rng.integers(0, 3, n), np.arange(n)
+    chance = np.array([0.0, 0.5, 1.0])[neighbours] if by_context else np.full(n, 0.5)
+    split = (rng.random(n) < chance).astype(float)[:, None]
+    return given_neighbours(Rows(sentence % groups, sentence, np.zeros(n, int), neighbours, split), groups)
+
+
+def test_a_choice_that_the_neighbours_make_is_told_from_a_coin():
+    found = chosen(by_context=True)
+    # A coin is tossed in a third of the rows: of the variance 1/4 a third is left.
+    assert found.explained[0] == pytest.approx(2 / 3, abs=0.05)
+    assert found.given[0] == pytest.approx(1, abs=0.01)
+    coin = chosen(by_context=False)
+    assert coin.explained[0] == pytest.approx(0, abs=0.02)
+    assert coin.given[0] == pytest.approx(1, abs=0.01)
+    assert (found.held, coin.held) == (1.0, 1.0)
+
+
+def test_nothing_is_said_of_neighbours_that_never_recur():
+    n = 60
+    rows = Rows(np.arange(n) % 20, np.arange(n), np.zeros(n, int), np.arange(n), np.linspace(0, 1, n)[:, None])
+    found = given_neighbours(rows, 20)
+    assert np.all(np.isnan(found.given))
+    assert np.all(np.isnan(found.explained))
+    assert found.held == 0
 
 
 def lab(law, **changes):

@@ -145,7 +145,7 @@ def _margins(part: PartName) -> dict[str, float]:
 
     match part:
         case "premises":
-            return {"explained": findings.EXPLAINED, "normal": findings.NORMAL}
+            return {"explained": findings.EXPLAINED, "normal": findings.NORMAL, "context": findings.CONTEXT}
         case "collapse":
             return {"collapsed": collapse.COLLAPSED}
         case "approximations":
