@@ -79,7 +79,8 @@ def test_the_test_is_asked_once_somebody_names_a_file_for_its_answers(capsys, fo
 
 
 def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_path):
-    asked = ["evaluate", folder / "model", folder / "model", "--test", folder / "test"]
+    (tmp_path / "copy").write_bytes((folder / "model").read_bytes())
+    asked = ["evaluate", folder / "model", tmp_path / "copy", "--test", folder / "test"]
     told = json.loads(run(capsys, *asked, "--json")[1])
     first, second = (each["accuracy"] for each in told["models"])
     assert first == second == told["over_models"]["accuracy"]
@@ -89,6 +90,9 @@ def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_
     (finding,) = record.read_findings(tmp_path / "tested.json")
     assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 2, "reviews": 36})
     assert finding.verdict == Verdict.INCONCLUSIVE
+    code, out, err = run(capsys, "evaluate", folder / "model", folder / "model", "--test", folder / "test")
+    assert (code, out) == (2, "")
+    assert "is named twice" in err
 
 
 def test_the_word_that_decides_has_the_largest_scores(capsys, folder, tmp_path):
@@ -206,7 +210,7 @@ def test_the_winner_came_to_its_end():
         (["evaluate", "{}/model", "--test", "{}/label"], "line 2 of"),
         (["evaluate", "{}/model", "--test", "{}/bytes"], "not UTF-8: line 2 holds the byte 0xe9"),
         (
-            ["evaluate", "{}/model", "{}/model", "--outputs-path", "{}/x"],
+            ["evaluate", "{}/model", "{}/other", "--outputs-path", "{}/x"],
             "answers of one model, not of 2",
         ),
         (["evaluate", "{}/model", "--findings-path", "{}/x"], "is about the mean of several models"),

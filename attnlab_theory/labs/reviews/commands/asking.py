@@ -77,6 +77,9 @@ class Evaluate:
     def _refuse_unfit(self) -> None:
         if not self.models:
             raise ValueError("name at least one model that reviews train wrote")
+        for path in self.models:
+            if self.models.count(path) > 1:
+                raise ValueError(f"{path} is named twice; once is enough")
         if self.findings_path is not None:
             if len(self.models) == 1:
                 raise ValueError(f"{self.findings_path} is about the mean of several models: name more than one")
