@@ -81,14 +81,22 @@ def ablated(reading: EncoderReading, *, seed: int = 0, tell: Tell = lambda _: No
         whole[rows.numbers], single[:, :, rows.numbers] = found[0], found[1:].reshape(layers, h, -1)
         done += len(rows.numbers)
         tell(f"without each head: {done} of {count} sentences")
-    moved = np.mean(np.abs(single - whole)[:, :, chosen_by], axis=2)
-    least = [divmod(int(place), h) for place in np.argsort(moved, axis=None, kind="stable")[:REDUNDANT]]
-    pairs = list(itertools.combinations(sorted(least), 2))
+    least = least_moving(whole[chosen_by], single[:, :, chosen_by])
+    pairs = list(itertools.combinations(least, 2))
     odds = np.zeros((len(pairs), count))
     for rows in _rows(reading):
         odds[:, rows.numbers] = _without(reading, rows, instead, pairs)
     tell(f"without {len(pairs)} pairs of heads")
     return Ablated(whole=whole, single=single, pairs=dict(zip(pairs, odds, strict=True)), chosen_by=chosen_by)
+
+
+def least_moving(
+    whole: Float[np.ndarray, " n"], single: Float[np.ndarray, "layers h n"], *, most: int = REDUNDANT
+) -> list[Head]:
+    """The heads without which the log-odds move least on average, in the order of the model."""
+    moved = np.mean(np.abs(single - whole), axis=2)
+    places = np.argsort(moved, axis=None, kind="stable")[:most]
+    return sorted(divmod(int(place), single.shape[1]) for place in places)
 
 
 def mean_outputs(reading: EncoderReading) -> Float[np.ndarray, "layers h d"]:

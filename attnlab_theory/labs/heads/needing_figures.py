@@ -22,8 +22,8 @@ def ablations(estimates: Estimates, findings: Findings) -> Figure:
     )
     figure, axes = style.panels(title, 2, 2, size=size_of(shape, 2, 2))
     for ax, found, verdicts, told in (
-        (axes[0], lost, needed, "accuracy lost; the head is needed"),
-        (axes[1], lost, spared, f"accuracy lost; at most {SPARED:.0%} is"),
+        (axes[0], lost, needed, "accuracy lost: is the head needed?"),
+        (axes[1], lost, spared, f"accuracy lost: at most {SPARED:.0%}?"),
         (axes[2], moved, None, "log-odds moved, mean over sentences"),
         (axes[3], estimates.of("mcnemar p"), None, "p-value of McNemar's test, of each head alone"),
     ):

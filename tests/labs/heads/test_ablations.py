@@ -1,6 +1,7 @@
 """Which heads does a classifier need: heads are left out as said, and verdicts come out right."""
 
 import dataclasses
+import itertools
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,7 +10,14 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.heads import answers, needing
-from attnlab_theory.labs.heads.ablating import REDUNDANT, Ablated, ablated, mean_outputs, without_heads
+from attnlab_theory.labs.heads.ablating import (
+    REDUNDANT,
+    Ablated,
+    ablated,
+    least_moving,
+    mean_outputs,
+    without_heads,
+)
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from tests.labs.heads.classifiers import before_reviews, classifier
 from tests.labs.heads.synthetic import wrong_at_most
@@ -17,7 +25,7 @@ from tests.labs.heads.synthetic import wrong_at_most
 
 @pytest.fixture(scope="module")
 def asked():
-    reading, labels = before_reviews(classifier(heads=4))
+    reading, labels = before_reviews(classifier(heads=8))
     return reading, labels, ablated(reading)
 
 
@@ -49,8 +57,8 @@ def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
         outputs = np.matmul(weights / weights.sum(axis=3, keepdims=True), trace.v)
         total, count = total + outputs.sum(axis=2), count + len(reading.tokens[number].ids)
     np.testing.assert_allclose(instead, total / count, atol=1e-4)
-    for layer, head in ((0, 1), (1, 3)):
-        kept = np.ones((2, 4), bool)
+    for layer, head in ((0, 1), (1, 6)):
+        kept = np.ones((2, 8), bool)
         kept[layer, head] = False
         encoder = without_heads(reading.model, jnp.asarray(kept), jnp.asarray(instead, jnp.float32))
         model = eqx.tree_at(lambda whole: whole.encoder, reading.classifier, encoder)
@@ -60,11 +68,18 @@ def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
 
 def test_pairs_are_of_the_heads_that_half_of_the_sentences_miss_least(asked):
     _, _, found = asked
-    moved = np.mean(np.abs(found.single - found.whole)[:, :, found.chosen_by], axis=2)
-    least = {divmod(int(place), 4) for place in np.argsort(moved, axis=None)[:REDUNDANT]}
-    assert {head for pair in found.pairs for head in pair} == least
-    assert len(found.pairs) == REDUNDANT * (REDUNDANT - 1) // 2
-    assert found.chosen_by.sum() == 50
+    half = found.chosen_by
+    least = least_moving(found.whole[half], found.single[:, :, half])
+    assert list(found.pairs) == list(itertools.combinations(least, 2))
+    assert (len(least), half.sum()) == (REDUNDANT, 50)
+
+
+def test_a_head_that_moves_answers_to_both_sides_is_missed():
+    """Its mean is zero: sizes count."""
+    single = np.zeros((2, 2, 4))
+    single[0, 0], single[0, 1], single[1, 0], single[1, 1] = [3, -3, 3, -3], 0.5, -1.0, 2.0
+    assert least_moving(np.zeros(4), single, most=2) == [(0, 1), (1, 0)]
+    assert least_moving(np.full(4, 2.0), single, most=1) == [(1, 1)]
 
 
 def test_a_head_whose_values_are_one_vector_moves_nothing():

@@ -124,6 +124,9 @@ def test_the_gauge_undoes_what_no_weight_depends_on():
     ]
     np.testing.assert_allclose(errors[0], errors[1], rtol=1e-3)
     np.testing.assert_allclose(gauges[1].centre - gauges[0].centre, 5.0)
+    written = [gauges[1].of(each.q, each.k) for each in moved]
+    lengths = np.mean([[np.sum(x**2, axis=(2, 3)) for x in both] for both in written], axis=0)
+    np.testing.assert_allclose(lengths[0], lengths[1])
 
 
 def test_errors_are_relative_and_at_most_one():

@@ -6,11 +6,13 @@ import jax
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.labs.heads import texts
+from attnlab_theory.labs.heads import losses, texts
 from attnlab_theory.language.checkpoint import save_model
 from attnlab_theory.language.corpora import labelled_grammar
+from attnlab_theory.language.models.approximations import FeatureMap, RandomFeatures, Window
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.text.words import Words
+from tests.labs.heads.classifiers import TEXT, classifier
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,55 @@ def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
     assert not any(name.startswith("premises") for name in written)
 
 
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "classifier"
+    save_model(path, classifier(), TEXT, {})
+    return path
+
+
+def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsys, monkeypatch):
+    """The grammar's reviews have labels; so the accuracy is measured of both parts. Few programs are compiled."""
+    tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))
+    monkeypatch.setattr(losses, "approximations", lambda *, causal: tried)
+    out = tmp_path / "heads"
+    asked = [
+        "--parts",
+        "ablations",
+        "approximations",
+        "--sentences",
+        "60",
+        "--few",
+        "20",
+        "--out",
+        str(out),
+        "--json",
+    ]
+    assert main(["heads", str(answering), *asked]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told) == {"ablations", "approximations"}
+    claims = {f["claim"] for part in told.values() for f in part["findings"]}
+    assert {
+        "the-head-is-needed",
+        "the-model-does-without-the-head",
+        "the-head-survives",
+        "the-model-survives",
+    } <= claims
+    written = {path.name for path in out.iterdir()}
+    for name in ("ablations", "pairs", "survival", "budgets", "ranks", "replaced"):
+        assert {f"{name}.svg", f"{name}.png"} <= written
+    assert json.loads((out / "ablations.run.json").read_text())["margins"] == {"spared": 0.01}
+
+
+def test_labels_are_read_only_if_said(tmp_path):
+    path = tmp_path / "reviews.txt"
+    path.write_text("1 star and no more .\n0 bad .\n")
+    plain, labelled = (texts.text_of(path, labelled=each, sentences=9, seed=0) for each in (False, True))
+    assert plain.sentences[0] == "1 star and no more ."
+    assert plain.labels is None
+    assert (labelled.sentences[0], labelled.labels.tolist()) == ("star and no more .", [1, 0])
+
+
 def test_without_a_text_the_review_lab_lends_what_it_tests_with():
     from attnlab_theory.language.corpora.reviews import Sizes, drawn
 
@@ -65,6 +116,9 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
         ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),
         ([str(checkpoint), "--parts", "nothing"], "nothing"),
+        ([str(checkpoint), "--parts", "ablations"], "gives none: name a classifier that reviews train wrote"),
+        ([str(checkpoint), str(few), "--parts", "ablations"], "read without any: write each line as LABEL text"),
+        ([str(checkpoint), str(few), "--labelled"], "line 1 of"),
     ):
         assert main(["heads", *arguments, "--out", str(tmp_path / "out")]) == 2
         said = capsys.readouterr().err.strip().splitlines()
