@@ -110,7 +110,7 @@ def test_every_question_that_the_sheet_owes_is_there():
         "cs224n": "1a.i 1a.ii 1a.iii 1a.iv 1b.i 1b.ii 1c.i 1c.ii 1d.i 1d.ii 2 rnn",
         "practical4": "2a 2b 2c.1 2c.2 2d.1 2d.2 2e.1 2e.2 3a 3b 3c 3d 3e 3f 3g.1 3g.2 3g.3 3h.1 3h.2 3h.3 3h.4 "
         "4a 4b 4c",
-        "uw": "1.2.1 1.2.2 1.2.3 1.3.1 1.3.2 1.3.3 2.2.1 2.2.2 2.2.3",
+        "uw": "1.2.1 1.2.2 1.2.3 1.3.1 1.3.2 1.3.3 2.2.1 2.2.2 2.2.3 3.q1 3.q2 3.q3 3.q4 3.q5",
         "ann-hw3": "1.1 1.2 1.3 2 3 4 5.1 5.2.1 5.2.2 5.2.3 5.3 bonus",
         "blog": "single two variance multi permutation sinusoidal learned rotary results",
     }

@@ -1,0 +1,108 @@
+"""What is committed of fine-tuned MiniLM: one answer for each test review, as right as the JSON says."""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.reviews.corpora.reading import read_reviews
+from attnlab_theory.labs.reviews.presets import PRESETS
+from attnlab_theory.report import record
+from tests.shared_data import shared_data
+
+FOLDER = Path(__file__).parents[3] / "figures" / "reviews"
+SEEDS = range(3)
+
+
+def answers(seed):
+    return [int(line) for line in (FOLDER / f"test.{seed}.predictions").read_text().splitlines()]
+
+
+def told(seed):
+    return json.loads((FOLDER / f"test.{seed}.json").read_text())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_seed_was_trained_by_the_preset_and_answered_every_review(seed):
+    recipe = told(seed)["origin"]["recipe"]
+    preset = PRESETS["minilm"].recipe
+    assert (recipe["seed"], recipe["epochs"], recipe["batch"], recipe["rate"]) == (
+        seed,
+        preset.epochs,
+        preset.batch,
+        preset.rate,
+    )
+    assert len(answers(seed)) == told(seed)["test"]["reviews"] == 1821
+    assert set(answers(seed)) == {0, 1}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_answers_are_as_often_right_as_is_told(seed):
+    labels = read_reviews(shared_data("sst2_binary") / "stsa.binary.test").labels
+    right = sum(answer == label for answer, label in zip(answers(seed), labels, strict=True))
+    assert right == told(seed)["test"]["right"]
+
+
+def test_the_finding_is_about_the_mean_of_these_seeds():
+    (finding,) = record.read_findings(FOLDER / "tested.json")
+    mean = sum(told(seed)["test"]["accuracy"] for seed in SEEDS) / len(SEEDS)
+    assert (finding.setting, finding.verdict) == ({"models": len(SEEDS), "reviews": 1821}, Verdict.SUPPORTED)
+    assert finding.measured.centre == pytest.approx(mean, abs=1e-9)
+
+
+PAGE = (FOLDER.parents[1] / "docs" / "reviews.md").read_text(encoding="utf-8").replace("−", "-")
+
+
+@functools.cache
+def found():
+    return Estimates(map(Estimate.from_json, json.loads((FOLDER / "estimates.json").read_text())))
+
+
+def points(estimate):
+    """A difference of accuracies in points, as the page writes it."""
+    return f"{100 * estimate.value:.1f} ± {50 * estimate.interval.width:.1f}"
+
+
+@pytest.mark.parametrize("part", ["adamw at", "sgd at the", "sgd at its", "rmsprop at"])
+def test_the_page_quotes_the_accuracy_of_every_optimizer(part):
+    chosen = [e for e in found().of("accuracy over seeds") if e.setting["part"].startswith(part)]
+    assert chosen
+    for each in chosen:
+        low, high = (f"{100 * end:.1f}" for end in (each.interval.low, each.interval.high))
+        assert f"| {100 * each.value:.1f} % | {low} to {high} |" in PAGE
+
+
+def test_the_page_quotes_gains_searches_and_dropout():
+    gained = {(e.setting["part"], e.setting["against"]): e for e in found().of("accuracy gained")}
+    for part, against in (
+        ("sgd at its best rate", "sgd at the shared rate"),
+        ("rmsprop at the shared rate", "base"),
+        ("order file", "base"),
+        ("order by-label", "base"),
+    ):
+        assert points(gained[part, against]) in PAGE
+    for part in ("sgd at its best rate", "never zeroed"):
+        assert points(gained[part, "base"]).removeprefix("-") in PAGE
+    for quantity in ("training less validation accuracy", "accuracy lost to dropout"):
+        assert points(found().of(quantity, part="base")[0]) in PAGE
+    for n in (1, 2, 4):
+        assert points(found().of("best of n", n=n)[0]) in PAGE
+    for n in (2, 4):
+        assert points(found().of("optimism", n=n)[0]) in PAGE
+
+
+def test_the_page_quotes_what_explanations_are_worth():
+    for quantity in ("rank correlation", "moved by hiding", "held by keeping"):
+        for each in found().of(quantity):
+            value, radius = (f"{number:.2f}".removeprefix("0") for number in (each.value, each.interval.width / 2))
+            assert f"{value} ± {radius}" in PAGE
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_page_quotes_every_seed(seed):
+    test = told(seed)["test"]
+    low, high = (f"{100 * end:.1f}" for end in test["interval"])
+    assert f"| {test['right']:,}: {100 * test['accuracy']:.1f} % | {low} to {high} |" in PAGE
