@@ -8,8 +8,8 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.reviews.corpora.reading import read_reviews
 from attnlab_theory.labs.reviews.presets import PRESETS
+from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
 from tests.shared_data import shared_data
 
