@@ -45,7 +45,7 @@ def head():
 
 def outputs(approximation, q, k, v, seen=None, a=-0.1):
     seen = jnp.ones((len(q), len(k)), bool) if seen is None else seen
-    return approximation.weights(KEY, q, k, seen, a) @ v
+    return approximation.weights(approximation.drawn(KEY, D), q, k, seen, a) @ v
 
 
 @pytest.mark.parametrize("kind", FeatureMap)
@@ -141,7 +141,7 @@ def test_an_encoder_whose_heads_see_all_keys_is_the_encoder():
     mask = jnp.arange(8)[None] < jnp.array([8, 5, 2])[:, None]
 
     def hidden(approximation):
-        return approximated(model, approximation, gauge, KEY).hidden(tokens, mask)[mask]
+        return approximated(model, approximation, gauge, KEY, rows=3).hidden(tokens, mask)[mask]
 
     exact = model.hidden(tokens, mask)[mask]
     np.testing.assert_allclose(hidden(Window(budget=17)), exact, atol=1e-5)

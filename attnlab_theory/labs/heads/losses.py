@@ -124,7 +124,8 @@ def _lost(
     a: Array,
     exact: Array,
 ) -> Float[Array, "layers h t"]:
-    of_head = jax.vmap(jax.vmap(lambda q, k, a: approximation.weights(key, q, k, seen, a)))
+    drawn = approximation.drawn(key, q.shape[3])
+    of_head = jax.vmap(jax.vmap(lambda q, k, a: approximation.weights(drawn, q, k, seen, a)))
     off = jnp.sum((jnp.matmul(of_head(q, k, a), v) - exact) ** 2, axis=3)
     size = jnp.maximum(jnp.sum(exact**2, axis=3), jnp.finfo(exact.dtype).tiny)
     return jnp.nan_to_num(jnp.minimum(off / size, 1), nan=1.0)

@@ -19,6 +19,7 @@ from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import ERROR_RATE, judged
 from attnlab_theory.labs.heads.losses import TOLERATED
 from attnlab_theory.labs.heads.results import Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.language.models.approximations import Approximation, Gauge, RandomFeatures, approximated
 from attnlab_theory.language.models.classifier import Classifier
@@ -106,7 +107,7 @@ def accuracies_of(
     written = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), gauge)
 
     def changed(approximation: Approximation, model: Classifier, batch: int) -> Classifier:
-        encoder = approximated(model.encoder, approximation, written, jax.random.fold_in(key, batch))
+        encoder = approximated(model.encoder, approximation, written, jax.random.fold_in(key, batch), rows=ROWS)
         return eqx.tree_at(lambda whole: whole.encoder, model, encoder)
 
     own = answers.right(answers.log_odds(reading), labels)

@@ -8,7 +8,7 @@ from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS
 from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
-from attnlab_theory.labs.heads.losses import LENGTHS, TOLERATED
+from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS, TOLERATED
 from attnlab_theory.report import style
 
 
@@ -47,18 +47,21 @@ def budgets(estimates: Estimates) -> Figure:
     title = (
         f"The least mean error is {least.value:.2g}: {least.setting['approximation']}, {least.setting['budget']}"
     )
-    figure, axes = style.panels(title, 1, 2, size=(9.6, 4.8))
-    features = [name for name in names if "features" in name]
-    others = [name for name in names if name not in features]
-    for ax, chosen, told in ((axes[0], features, "features"), (axes[1], others, "keys or mixtures of a query")):
+    shown = {
+        f"features, {coupling} projections": [name for name in names if name.endswith(f"features, {coupling}")]
+        for coupling in COUPLINGS
+    }
+    shown["keys or mixtures of a query"] = [name for name in names if "features" not in name]
+    figure, axes = style.panels(title, 1, len(shown), size=(4.2 * len(shown), 4.8))
+    for ax, (told, chosen) in zip(axes, shown.items(), strict=True):
         for series, name in enumerate(chosen):
             own = found.of(found[0].quantity, approximation=name)
             xs = [e.setting["budget"] * 1.03 ** (series - len(chosen) / 2) for e in own]
-            bars(ax, own, xs, series=series, label=name, line=True)
+            bars(ax, own, xs, series=series, label=name.partition(" features")[0], line=True)
         ax.axhline(TOLERATED, color=style.INK, linestyle="--", linewidth=1)
         ax.set_xscale("log", base=2)
         ax.set(xlabel=told, ylabel="relative error, mean over heads", ylim=(0, 1.02))
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=7)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=8)
     note = f"dashed: what is tolerated; {interval(found[0], 'max-t')}"
     figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=style.INK)
     return figure
@@ -81,7 +84,8 @@ def ranks(estimates: Estimates) -> Figure:
             chosen = Estimates(e for e in own if e.setting["layer"] == layer)
             xs = [LENGTHS.index(e.setting["tokens_from"]) + 0.06 * (series - 2.5) for e in chosen]
             bars(ax, chosen, xs, series=series, label=f"layer {layer}" if ax is axes[0] else None)
-        ax.set_xticks(range(len(LENGTHS)), [f"from {length}" for length in LENGTHS])
+        held = [LENGTHS.index(length) for length in sorted({e.setting["tokens_from"] for e in own})]
+        ax.set_xticks(held, [f"from {LENGTHS[at]}" for at in held])
         ax.set(xlabel="tokens of the sentence", ylabel=told)
     axes[1].set_yscale("log")
     figure.legend(

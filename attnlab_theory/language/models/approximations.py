@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
 from attnlab_theory import refuse
 from attnlab_theory.attention import (
@@ -72,14 +72,18 @@ class Approximation(abc.ABC):
     def name(self) -> str:
         """What it is called, without its budget."""
 
+    def drawn(self, key: PRNGKeyArray, d: int) -> Array:
+        """What is random of it, for keys of this width: by default the PRNG key, consumed when weights are made."""
+        return key
+
     @abc.abstractmethod
     def weights(
-        self, key: PRNGKeyArray, q: Float[Array, "t d"], k: Float[Array, "t d"], seen: Bool[Array, "t t"], a: Scalar
+        self, drawn: Array, q: Float[Array, "t d"], k: Float[Array, "t d"], seen: Bool[Array, "t t"], a: Scalar
     ) -> Float[Array, "t t"]:
         """The matrix whose product with the values takes the place of attention's.
 
         Args:
-            key: of what is random.
+            drawn: from `drawn`.
             q, k: scores are q . k.
             seen: which keys a query sees; a key that stands in padding is seen by none.
             a: the parameter of generalised exponential features.
@@ -112,11 +116,13 @@ class RandomFeatures(Approximation):
         """The features and how their projections hang together."""
         return f"{self.kind} features, {self.coupling}"
 
-    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+    def drawn(self, key: PRNGKeyArray, d: int) -> Array:
+        """The projection."""
+        return coupled_projection(key, max(1, self.budget // self.kind.per_projection), d, self.coupling)
+
+    def weights(self, drawn: Array, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
         """Rows sum to one; a row whose normaliser is zero or no number is zero."""
-        m = max(1, self.budget // self.kind.per_projection)
-        projection = coupled_projection(key, m, q.shape[1], self.coupling).astype(q.dtype)
-        estimates = jnp.where(seen, self._kernel(q, k, projection, a), 0)
+        estimates = jnp.where(seen, self._kernel(q, k, drawn.astype(q.dtype), a), 0)
         normaliser = jnp.sum(estimates, axis=1, keepdims=True)
         there = jnp.isfinite(normaliser) & (normaliser != 0)
         return jnp.where(there, estimates / jnp.where(there, normaliser, 1), 0)
@@ -149,7 +155,7 @@ class Window(Approximation):
         """The mask."""
         return "sliding window"
 
-    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+    def weights(self, drawn: Array, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
         """Rows sum to one."""
         return _softmax(q, k, seen & _near(len(q), self.budget // 2))
 
@@ -173,9 +179,9 @@ class BigBird(Approximation):
         """The mask."""
         return "BigBird"
 
-    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+    def weights(self, drawn: Array, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
         """Rows sum to one."""
-        return _softmax(q, k, seen & self.mask(key, seen))
+        return _softmax(q, k, seen & self.mask(drawn, seen))
 
     def mask(self, key: PRNGKeyArray, seen: Bool[Array, "t t"]) -> Bool[Array, "t t"]:
         """`bigbird_mask` of blocks of one token, with links to nothing but what is seen."""
@@ -202,7 +208,7 @@ class Linformer(Approximation):
         """The sketch."""
         return "Linformer, pooled"
 
-    def weights(self, key: PRNGKeyArray, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
+    def weights(self, drawn: Array, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
         """Rows sum to one."""
         e = self.projection(jnp.any(seen, axis=0)).astype(q.dtype)
         mixtures = jnp.broadcast_to(jnp.any(e > 0, axis=1)[None], (len(q), self.budget))
@@ -221,41 +227,49 @@ class ApproximatedLayer(BidirectionalLayer):
 
     approximation: Approximation = eqx.field(static=True)
     gauge: Gauge
-    key: PRNGKeyArray
-    """Of what is random; each row of a batch has its own."""
+    drawn: Shaped[Array, "b *of_row"]
+    """What is random, of each row of a batch."""
 
-    def __init__(self, layer: BidirectionalLayer, approximation: Approximation, gauge: Gauge, key: PRNGKeyArray):
+    def __init__(self, layer: BidirectionalLayer, approximation: Approximation, gauge: Gauge, drawn: Array):
         self.inputs, self.out, self.shape = layer.inputs, layer.out, layer.shape
-        self.approximation, self.gauge, self.key = approximation, gauge, key
+        self.approximation, self.gauge, self.drawn = approximation, gauge, drawn
 
     def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
         """The values in the proportions of the approximation, head by head."""
         q = self.shape.head_width**-0.5 * parts.q
 
-        def of_row(key: PRNGKeyArray, q: Array, k: Array, seen: Array) -> Array:
+        def of_row(drawn: Array, q: Array, k: Array, seen: Array) -> Array:
             q, k = self.gauge.of(q, k)
-            return jax.vmap(lambda q, k, a: self.approximation.weights(key, q, k, seen, a))(q, k, self.gauge.a)
+            return jax.vmap(lambda q, k, a: self.approximation.weights(drawn, q, k, seen, a))(q, k, self.gauge.a)
 
-        keys = jax.random.split(self.key, len(q))
         seen = jnp.broadcast_to(place.mask, (len(q), *place.mask.shape[1:]))
-        return jnp.matmul(jax.vmap(of_row)(keys, q, parts.k, seen), parts.v)
+        return jnp.matmul(jax.vmap(of_row)(self.drawn, q, parts.k, seen), parts.v)
 
 
-def approximated(encoder: Encoder, approximation: Approximation, gauge: Gauge, key: PRNGKeyArray) -> Encoder:
-    """An encoder all of whose heads are approximated.
+def approximated(
+    encoder: Encoder, approximation: Approximation, gauge: Gauge, key: PRNGKeyArray, *, rows: int
+) -> Encoder:
+    """An encoder all of whose heads are approximated, for batches of so many rows.
 
     Args:
         encoder: any.
         approximation: of every head.
         gauge: [layers h ...] of each head.
-        key: of what is random; each layer has its own.
+        key: of what is random, of each row in each layer. It is drawn here, one layer after the other: with
+            the orthogonal factors of all layers in one program, jaxlib 0.10 waits for itself on two cores.
+        rows: of a batch.
     """
-    keys = jax.random.split(key, len(encoder.blocks))
-    layers = [
-        ApproximatedLayer(block.mixing, approximation, _at(gauge, number), keys[number])
-        for number, block in enumerate(encoder.blocks)
-    ]
+    layers = []
+    for number, block in enumerate(encoder.blocks):
+        keys = jax.random.split(jax.random.fold_in(key, number), rows)
+        drawn = jax.block_until_ready(_of_rows(approximation, keys, encoder.config.shape.head_width))
+        layers.append(ApproximatedLayer(block.mixing, approximation, _at(gauge, number), drawn))
     return with_layers(encoder, layers)
+
+
+@eqx.filter_jit
+def _of_rows(approximation: Approximation, keys: Array, d: int) -> Shaped[Array, "b *of_row"]:
+    return jax.vmap(lambda key: approximation.drawn(key, d))(keys)
 
 
 def with_layers(encoder: Encoder, layers: list) -> Encoder:
