@@ -52,6 +52,7 @@ def budgets(estimates: Estimates) -> Figure:
         for coupling in COUPLINGS
     }
     shown["keys or mixtures of a query"] = [name for name in names if "features" not in name]
+    shown = {told: chosen for told, chosen in shown.items() if chosen}
     figure, axes = style.panels(title, 1, len(shown), size=(4.2 * len(shown), 4.8))
     for ax, (told, chosen) in zip(axes, shown.items(), strict=True):
         for series, name in enumerate(chosen):
