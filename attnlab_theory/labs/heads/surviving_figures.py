@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.drawing import bars, interval, level
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS
 from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
@@ -52,6 +52,7 @@ def budgets(estimates: Estimates) -> Figure:
         for coupling in COUPLINGS
     }
     shown["keys or mixtures of a query"] = [name for name in names if "features" not in name]
+    shown = {told: chosen for told, chosen in shown.items() if chosen}
     figure, axes = style.panels(title, 1, len(shown), size=(4.2 * len(shown), 4.8))
     for ax, (told, chosen) in zip(axes, shown.items(), strict=True):
         for series, name in enumerate(chosen):
@@ -111,5 +112,7 @@ def replaced(estimates: Estimates) -> Figure:
     labels = [f"{e.setting['approximation']}, {e.setting['budget']}" for e in found]
     ax.set_yticks(range(len(found)), labels, fontsize=8)
     ax.invert_yaxis()
-    ax.set(xlabel=f"accuracy; dashed: the model as it is; {interval(found[0], 'Bonferroni')}")
+    ax.set(xlabel="accuracy")
+    note = f"dashed, shaded: the model as it is; interval: measured ({level(own)} for all together, Bonferroni)"
+    figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=style.INK)
     return figure
