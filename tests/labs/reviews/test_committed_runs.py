@@ -14,7 +14,7 @@ from attnlab_theory.report import record
 from tests.shared_data import shared_data
 
 FOLDER = Path(__file__).parents[3] / "figures" / "reviews"
-SEEDS = range(4)
+SEEDS = range(5)
 
 
 def answers(seed):
