@@ -112,18 +112,24 @@ class Race:
         unit: str,
         target: Target | None = None,
         or_rate: Target | None = None,
+        flops: float | None = None,
     ) -> Row:
-        """Pieces per second, where one call does `work` pieces; `or_rate` is a target for that number itself."""
+        """Pieces per second, where one call does `work` pieces; `or_rate` is a target for that number itself.
+
+        `flops` is the number of floating-point operations in one call of ours.
+        """
+        ours = float(np.median(self.ours))
         return Row(
             what=what,
             size=size,
             unit=unit,
-            ours=work / float(np.median(self.ours)),
+            ours=work / ours,
             peer=work / float(np.median(self.peers[self.best_peer])),
             peer_name=self.best_peer,
             ratio=self.ratio,
             target=target,
             or_rate=or_rate,
+            flops=None if flops is None else flops / ours,
         )
 
 

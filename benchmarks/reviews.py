@@ -3,14 +3,15 @@
 Lengths are drawn as those of the Stanford Sentiment Treebank are spread; the tokens are random.
 """
 
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks import children
 from benchmarks.memory import extra_peak
-from benchmarks.ratios import Benchmark, Row, Target, error_row, memory_row, raced
+from benchmarks.ratios import Benchmark, Race, Row, Target, error_row, memory_row, raced
 
 if TYPE_CHECKING:
     from attnlab_theory.language.corpora.labelled import LabelledBatch
@@ -24,7 +25,8 @@ ROWS = 16
 ASKED = 64
 """Reviews that are asked at once."""
 RATE, DECAY, CLIP = 5e-5, 0.01, 1.0
-PEERS = ("transformers", "transformers, fused AdamW")
+FUSED = "transformers, fused AdamW"
+PEERS = ("transformers", FUSED)
 MEMORY_CASE = "benchmarks.reviews:memory_case"
 ALLOWED = 1e-4
 """How far log-odds may differ: they are sums of some thousand products of numbers of order one, in float32."""
@@ -73,11 +75,20 @@ def steps(batches: Iterable["LabelledBatch"], split: "Split | None" = None) -> C
     return lambda: next(taken)[1].loss
 
 
+def bucketed(batch: "LabelledBatch") -> list["LabelledBatch"]:
+    """A batch as the lab cuts it."""
+    from attnlab_theory.language.corpora.buckets import micro_batches
+
+    return micro_batches(batch, rows=ROWS)
+
+
 def memory_case(who: str) -> Callable[[], float]:
     """A step behind one that compiled it and made the optimizer's moments."""
     batches = as_padded(reviews(BATCH), BATCH)
     if who == "ours":
         step = steps(batches)
+    elif who == "ours, in buckets":
+        step = steps(batches, bucketed)
     else:
         from benchmarks import reviews_peers
 
@@ -88,37 +99,46 @@ def memory_case(who: str) -> Callable[[], float]:
 
 def training(quick: bool) -> list[Row]:
     """One step with the same padding, and an epoch in length buckets against batches as they come."""
-    from attnlab_theory.language.corpora.buckets import micro_batches
+    from attnlab_theory.language.corpora.buckets import alike, in_order
+
+    whole, many = reviews(BATCH), reviews((4 if quick else 16) * BATCH)
+    one, batches = as_padded(whole, BATCH), as_padded(many, BATCH)
+    size, longer = f"{BATCH} reviews in rows of {one[0].tokens.shape[1]}", f"{len(many.tokens)} reviews"
+    similar = alike(many, BATCH, shuffled=(0, 0))
+    half = Target(2, 3)
+    step = trained(steps(one), one, PEERS, 2 if quick else 9)
+    # Half a minute a round: the faster peer alone.
+    same = trained(steps(in_order(many, BATCH), bucketed), batches, [FUSED], 2 if quick else 3)
+    lab = trained(steps(similar, bucketed), batches, [FUSED], 2 if quick else 3)
+    rate = functools.partial(Race.rate_row, unit="reviews/s")
+    return [
+        rate(step, "MiniLM step, same padding", size, work=BATCH, target=Target(1.3, 2), flops=products(one[0])),
+        rate(same, "MiniLM training, same batches in buckets", longer, work=len(many.tokens), target=half),
+        rate(lab, "MiniLM training, batches of similar length", longer, work=len(many.tokens), target=half),
+    ]
+
+
+def trained(ours: Callable[[], float], theirs: "list[LabelledBatch]", names: Sequence[str], rounds: int) -> Race:
+    """As many of our steps as they have batches, against those of the named peers."""
     from benchmarks import reviews_peers
 
-    first, rounds, found = model(), 2 if quick else 7, []
-    one = as_padded(reviews(BATCH), BATCH)
-    race = raced(
-        ours=steps(one), peers={name: reviews_peers.steps(name, first, one) for name in PEERS}, rounds=rounds
-    )
-    size = f"{BATCH} reviews in rows of {one[0].tokens.shape[1]}"
-    found.append(
-        race.rate_row("MiniLM step, same padding", size, work=BATCH, unit="reviews/s", target=Target(1.3, 2))
-    )
-    many = reviews(4 * BATCH if quick else 16 * BATCH)
-    batches = as_padded(many, BATCH)
+    def epoch(step: Callable[[], float]) -> Callable[[], object]:
+        return lambda: [step() for _ in theirs]
 
-    def bucketed(batch: "LabelledBatch") -> list["LabelledBatch"]:
-        return micro_batches(batch, rows=ROWS)
+    peers = {name: epoch(reviews_peers.steps(name, model(), theirs)) for name in names}
+    return raced(ours=epoch(ours), peers=peers, rounds=rounds, least=0 if len(theirs) > 1 else 0.1)
 
-    ours = steps(batches, bucketed)
-    peers = {name: reviews_peers.steps(name, first, batches) for name in PEERS}
-    race = raced(
-        ours=lambda: [ours() for _ in batches],
-        peers={name: (lambda step=step: [step() for _ in batches]) for name, step in peers.items()},
-        rounds=rounds,
-    )
-    size = f"{len(many.tokens)} reviews, batches of {BATCH}"
-    work = len(many.tokens)
-    found.append(
-        race.rate_row("MiniLM training, in buckets", size, work=work, unit="reviews/s", target=Target(2, 3))
-    )
-    return found
+
+def products(batch: "LabelledBatch", *, gradient: bool = True) -> int:
+    """Floating-point operations of the matrix products of a step, or of asking alone."""
+    import jax
+
+    from attnlab_theory.counting import count
+
+    def loss(model: "Classifier") -> Any:
+        return model.summed_loss(batch)
+
+    return count(jax.grad(loss) if gradient else loss, model()).matrix_products
 
 
 def inference(quick: bool) -> list[Row]:
@@ -128,21 +148,26 @@ def inference(quick: bool) -> list[Row]:
 
     own, rounds = model(), 2 if quick else 9
     ask = reviews_peers.asking(own)
-    one, many = reviews(ASKED), reviews(4 * ASKED if quick else 16 * ASKED)
-    (padded,) = as_padded(one, ASKED)
-    found = []
-    for what, whole, batches, target in (
-        ("MiniLM asked, same padding", padded, [padded], Target(1.3, 2)),
-        ("MiniLM asked, in buckets", many, as_padded(many, ASKED), Target(2, 3)),
-    ):
-        same = {"transformers": lambda batches=batches: np.concatenate([ask(batch) for batch in batches])}
-        ours = alone(own, padded) if whole is padded else lambda whole=whole: log_odds(own, whole)
-        race = raced(ours=ours, peers=same, rounds=rounds)
-        work, size = len(whole.tokens), f"{len(whole.tokens)} reviews, {ASKED} at once"
-        found.append(race.rate_row(what, size, work=work, unit="reviews/s", target=target))
+    one, many = reviews(ASKED), reviews((4 if quick else 16) * ASKED)
+    (padded,), batches = as_padded(one, ASKED), as_padded(many, ASKED)
+    same = raced(ours=alone(own, padded), peers={"transformers": lambda: ask(padded)}, rounds=rounds)
+    theirs = {"transformers": lambda: np.concatenate([ask(batch) for batch in batches])}
+    apart = raced(ours=lambda: log_odds(own, many), peers=theirs, rounds=2 if quick else 5, least=0)
+    rate = functools.partial(Race.rate_row, unit="reviews/s")
+    flops, label = products(padded, gradient=False), f"{ASKED} reviews"
     furthest = float(np.max(np.abs(log_odds(own, one) - ask(padded))))
     told = {"ours": furthest, "peer": furthest, "peer_name": "transformers", "allowed": ALLOWED}
-    return [*found, error_row("MiniLM's log-odds, ours less theirs", f"{ASKED} reviews", **told)]
+    return [
+        rate(same, "MiniLM asked, same padding", label, work=ASKED, target=Target(1.3, 2), flops=flops),
+        rate(
+            apart,
+            "MiniLM asked, in buckets",
+            f"{len(many.tokens)} reviews",
+            work=len(many.tokens),
+            target=Target(2, 3),
+        ),
+        error_row("MiniLM's log-odds, ours less theirs", label, **told),
+    ]
 
 
 def alone(own: "Classifier", batch: "LabelledBatch") -> Callable[[], Any]:
@@ -154,12 +179,15 @@ def alone(own: "Classifier", batch: "LabelledBatch") -> Callable[[], Any]:
 
 
 def memory_rows() -> list[Row]:
-    """Extra peak memory of one step."""
-    one, *others = (extra_peak(MEMORY_CASE, who=who) for who in ("ours", *PEERS))
-    size = f"{BATCH} reviews"
+    """Extra peak memory of one step: the batch at once, and cut as the lab cuts it."""
+    peak = {who: extra_peak(MEMORY_CASE, who=who) for who in ("ours", "ours, in buckets", *PEERS)}
     return [
-        memory_row("extra memory of a MiniLM step", size, ours=one, peer=peak, peer_name=name, target=Target(1, 2))
-        for name, peak in zip(PEERS, others, strict=True)
+        memory_row(what, f"{BATCH} reviews", ours=peak[who], peer=peak[name], peer_name=name, target=Target(1, 2))
+        for who, what in (
+            ("ours", "extra memory of a MiniLM step"),
+            ("ours, in buckets", "extra memory of a MiniLM step in buckets"),
+        )
+        for name in PEERS
     ]
 
 
