@@ -86,4 +86,4 @@ class _Speeds:
         if not self.seconds:
             return f"loss {self._loss:.3f}"
         tokens, documents = (x / self.seconds for x in (self._tokens, self._documents))
-        return f"loss {self._loss:.3f}, {tokens:,.0f} tokens/s, {documents:,.0f} texts/s"
+        return f"loss {self._loss:.3f}, {tokens:,.0f} targets/s, {documents:,.0f} texts/s"
