@@ -90,6 +90,22 @@ def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsy
     assert json.loads((out / "ablations.run.json").read_text())["margins"] == {"spared": 0.01}
 
 
+def test_a_gpts_heads_are_approximated_without_labels(checkpoint, tmp_path, capsys, monkeypatch):
+    """No accuracy is told of a model that gives no labels."""
+    tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))
+    monkeypatch.setattr(losses, "approximations", lambda *, causal: tried if causal else ())
+    out = tmp_path / "heads"
+    asked = ["--parts", "approximations", "--sentences", "40", "--few", "20", "--out", str(out), "--json"]
+    assert main(["heads", str(checkpoint), *asked]) == 0
+    (part,) = json.loads(capsys.readouterr().out).values()
+    claims = {f["claim"] for f in part["findings"]}
+    assert "the-head-survives" in claims
+    assert "the-model-survives" not in claims
+    written = {path.name for path in out.iterdir()}
+    assert {"survival.svg", "approximations.findings.json"} <= written
+    assert "replaced.svg" not in written
+
+
 def test_labels_are_read_only_if_said(tmp_path):
     path = tmp_path / "reviews.txt"
     path.write_text("1 star and no more .\n0 bad .\n")
