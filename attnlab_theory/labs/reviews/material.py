@@ -85,6 +85,10 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def notes(self, kind: str) -> tuple[str, ...]:
+        """A line that counts the reviews that were cut, if any were; `kind` names them."""
+        return (f"{self.cut} of {len(self)} {kind} did not fit and were cut",) if self.cut else ()
+
 
 def encoded(reviews: Reviews, text: OfSentences, block: int) -> Encoded:
     """Reviews as a model reads them.

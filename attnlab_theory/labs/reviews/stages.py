@@ -50,7 +50,8 @@ def training(
     Raises:
         ValueError: if a number is out of range, or the model has another vocabulary.
     """
-    refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch)
+    rows = ROWS if recipe.rows is None else recipe.rows
+    refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch, rows=rows)
     if config.vocabulary != len(material.text):
         raise ValueError(f"{material.source} has {len(material.text)} tokens, the model {config.vocabulary}")
     block = config.encoder.block
@@ -67,7 +68,7 @@ def training(
             schedule=Cosine(peak=recipe.rate, steps=steps, warmup=steps // 10),
             epochs=recipe.epochs,
             optimizer=variant.chosen,
-            split=functools.partial(micro_batches, rows=recipe.rows or ROWS),
+            split=functools.partial(micro_batches, rows=rows),
             seed=recipe.seed,
             precision=recipe.precision,
         ),
@@ -81,6 +82,7 @@ def training(
             "validation": _fingerprint(material.validation),
         },
         watched=functools.partial(_accuracies, learned, asked),
+        notes=(*learned.notes("training reviews"), *asked.notes("validation reviews")),
     )
 
 

@@ -155,6 +155,13 @@ def test_a_frozen_encoder_is_written_with_its_head(capsys, folder, tmp_path):
 TINY = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64", "--seeds", "1", "--trials", "0"]
 
 
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_lines_that_do_not_fit_are_counted(capsys, folder, tmp_path, command):
+    (tmp_path / "lines").write_text("a fine film\n" + "fine " * 900 + "\n")
+    code, _, err = run(capsys, command, folder / "model", tmp_path / "lines")
+    assert (code, err) == (0, "1 of 2 lines did not fit and were cut\n")
+
+
 def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path):
     main(["reviews", "run", "--out", str(tmp_path), "--optimizers", "adamw", "--orders", "shuffled", *TINY])
     names = {path.name for path in tmp_path.iterdir()}
@@ -221,6 +228,7 @@ def test_the_winner_came_to_its_end():
         (["batch", "--batch-size", "0"], "batch_size must be"),
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "--validation and --test is missing"),
         (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "learning rate must be positive and finite"),
+        (["train", "--writing-params-path", "{}/x", "--rows", "0"], "rows must be"),
         (["train", "--writing-params-path", "{}/x", "--heads", "3"], "width 32 cannot be cut into 3 heads"),
         (["train", "--writing-params-path", "{}/x", "--preset", "minilm", "--width", "8"], "keeps its size"),
         (["search", "--out", "{}/search", "--trials", "999"], "1 to 54 trials, not 999"),

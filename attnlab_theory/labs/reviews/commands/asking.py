@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,6 +133,8 @@ class Predict:
         reviews = Reviews(texts, (0,) * len(texts), str(self.lines))
         asked = encoded(reviews, saved.text, saved.model.config.encoder.block)
         found = probabilities(saved.model, asked.rows)
+        for note in asked.notes("lines"):
+            print(note, file=sys.stderr)
         if self.json:
             rows = [{"label": int(p > 0.5), "name": NAMES[int(p > 0.5)], "probability": p} for p in found.tolist()]
             print(json.dumps({"cut": asked.cut, "answers": rows}, indent=1))
@@ -141,7 +144,7 @@ class Predict:
             print(answers, end="")
         else:
             files.write_text(self.outputs_path, answers)
-            print(f"{len(texts)} lines are labelled in {self.outputs_path}; {asked.cut} were cut")
+            print(f"{len(texts)} lines are labelled in {self.outputs_path}")
         return 0
 
 

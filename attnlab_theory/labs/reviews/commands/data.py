@@ -41,7 +41,7 @@ class Data:
             drawn = generated(seed, Sizes() if sizes is None else sizes)
             return drawn if text is None else dataclasses.replace(drawn, text=text)
         if self.train is None or self.validation is None or self.test is None:
-            raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
+            raise ValueError(f"data of your own are three files; missing: {', '.join(missing)}")
         return read(self.train, self.validation, self.test, text=text, least=self.least)
 
     @property

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,7 @@ class Explain:
     def run(self) -> int:
         """Ask and print."""
         from attnlab_theory.labs.reviews.explained import explain
+        from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.labs.reviews.starts import read_model
         from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
 
@@ -40,6 +42,8 @@ class Explain:
         texts = read_unlabelled(self.lines)
         reviews = Reviews(texts, (0,) * len(texts), str(self.lines))
         found = explain(saved.model, saved.text, reviews, seed=self.seed)
+        for note in encoded(reviews, saved.text, saved.model.config.encoder.block).notes("lines"):
+            print(note, file=sys.stderr)
         if self.json:
             print(json.dumps([_as_json(each) for each in found], indent=1, ensure_ascii=False))
         else:
