@@ -226,7 +226,7 @@ def test_the_winner_came_to_its_end():
         (["explain", "{}/model", "{}/empty"], "empty is empty"),
         (["batch", "--max-length", "2"], "no room for a token"),
         (["batch", "--batch-size", "0"], "batch_size must be"),
-        (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "--validation and --test is missing"),
+        (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "missing: --validation, --test"),
         (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "learning rate must be positive and finite"),
         (["train", "--writing-params-path", "{}/x", "--rows", "0"], "rows must be"),
         (["train", "--writing-params-path", "{}/x", "--heads", "3"], "width 32 cannot be cut into 3 heads"),
