@@ -105,7 +105,6 @@ def training(quick: bool) -> list[Row]:
     one, batches = as_padded(whole, BATCH), as_padded(many, BATCH)
     size, longer = f"{BATCH} reviews in rows of {one[0].tokens.shape[1]}", f"{len(many.tokens)} reviews"
     similar = alike(many, BATCH, shuffled=(0, 0))
-    half = Target(2, 3)
     step = trained(steps(one), one, PEERS, 2 if quick else 9)
     # Half a minute a round: the faster peer alone.
     same = trained(steps(in_order(many, BATCH), bucketed), batches, [FUSED], 2 if quick else 3)
@@ -113,8 +112,8 @@ def training(quick: bool) -> list[Row]:
     rate = functools.partial(Race.rate_row, unit="reviews/s")
     return [
         rate(step, "MiniLM step, same padding", size, work=BATCH, target=Target(1.3, 2), flops=products(one[0])),
-        rate(same, "MiniLM training, same batches in buckets", longer, work=len(many.tokens), target=half),
-        rate(lab, "MiniLM training, batches of similar length", longer, work=len(many.tokens), target=half),
+        rate(same, "MiniLM training, same batches in buckets", longer, work=len(many.tokens), target=Target(2, 3)),
+        rate(lab, "MiniLM training, batches of similar length", longer, work=len(many.tokens), target=Target(2, 3)),
     ]
 
 

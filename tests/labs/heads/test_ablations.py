@@ -72,7 +72,7 @@ def test_a_head_that_is_left_out_hands_on_its_mean_over_all_tokens(asked):
         model = eqx.tree_at(lambda whole: whole.encoder, reading.classifier, encoder)
         atol = rounding(lambda model: odds(model, reading, 7), model)
         assert found.single[layer, head, 7] == pytest.approx(odds(model, reading, 7), rel=0, abs=atol)
-        assert abs(found.single[layer, head, 7] - found.whole[7]) > 2 * atol
+    assert np.all(np.mean(np.abs(found.single - found.whole), axis=2) > 1e-4)
 
 
 def test_pairs_are_of_the_heads_that_half_of_the_sentences_miss_least(asked):
@@ -102,7 +102,7 @@ def test_a_head_whose_values_are_one_vector_moves_nothing():
     found = ablated(read_by(model, reading))
     atol = rounding(lambda model: answers.log_odds(read_by(model, reading)), model)
     assert np.max(np.abs(found.single[1, 1] - found.whole)) < atol
-    assert np.max(np.abs(found.single[1, 0] - found.whole)) > 2 * atol
+    assert np.max(np.abs(found.single[1, 0] - found.whole)) > 1e-2
 
 
 LAYERS, ERROR_RATE = 200, 0.05
