@@ -65,10 +65,10 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
 
 
 class _Speeds:
-    """Running means of what steps did, of time without the first: that one's is compilation. Tokens are targets."""
+    """Running means of what steps did, of time without the first: that one's is compilation."""
 
     def __init__(self) -> None:
-        self._loss = self._tokens = self._documents = self.seconds = 0.0
+        self._loss = self._targets = self._documents = self.seconds = 0.0
         self._steps = 0
 
     def add(self, metrics: "Metrics") -> None:
@@ -78,12 +78,12 @@ class _Speeds:
         self._loss += new * (metrics.loss - self._loss)
         if self._steps > 1:
             new = max(1 - RECENT, 1 / (self._steps - 1))
-            self._tokens += new * (metrics.targets - self._tokens)
+            self._targets += new * (metrics.targets - self._targets)
             self._documents += new * (metrics.documents - self._documents)
             self.seconds += new * (metrics.seconds - self.seconds)
 
     def __str__(self) -> str:
         if not self.seconds:
             return f"loss {self._loss:.3f}"
-        tokens, documents = (x / self.seconds for x in (self._tokens, self._documents))
-        return f"loss {self._loss:.3f}, {tokens:,.0f} targets/s, {documents:,.0f} texts/s"
+        targets, documents = (x / self.seconds for x in (self._targets, self._documents))
+        return f"loss {self._loss:.3f}, {targets:,.0f} targets/s, {documents:,.0f} texts/s"

@@ -11,8 +11,7 @@ from jaxtyping import Float
 from attnlab_theory.labs.reviews.answered import log_odds
 from attnlab_theory.labs.reviews.explanations import scored
 from attnlab_theory.labs.reviews.faithful import blank_of, chosen
-from attnlab_theory.labs.reviews.material import encoded
-from attnlab_theory.language.corpora.reviews import Reviews
+from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.text.subwords import Subwords
 from attnlab_theory.language.text.vocabulary import OfSentences
@@ -38,19 +37,21 @@ class Explained:
     """The probability of label 1 if those tokens are covered; `random`: the mean over as many random tokens."""
 
 
-def explain(model: Classifier, text: OfSentences, reviews: Reviews, *, seed: int = 0) -> tuple[Explained, ...]:
-    """Score every token of every review.
+def explain(
+    model: Classifier, text: OfSentences, lines: Sequence[str], asked: Encoded, *, seed: int = 0
+) -> tuple[Explained, ...]:
+    """Score every token of every line.
 
     Args:
         model: any that this lab trained.
         text: the vocabulary that it reads.
-        reviews: their labels are not looked at.
+        lines: as somebody wrote them.
+        asked: the same as rows of tokens; their labels are not looked at.
         seed: of the random tokens that are covered for comparison.
 
     Raises:
-        ValueError: as `encoded` and `blank_of`.
+        ValueError: as `blank_of`.
     """
-    asked = encoded(reviews, text, model.config.encoder.block)
     ask = functools.partial(log_odds, model)
     tokens, blank = np.asarray(asked.rows.tokens), np.int32(blank_of(text))
 
@@ -75,7 +76,7 @@ def explain(model: Classifier, text: OfSentences, reviews: Reviews, *, seed: int
             top={name: tuple((np.flatnonzero(hidden[row]) - 1).tolist()) for name, hidden in top.items()},
             without={name: float(each[row]) for name, each in covered.items()},
         )
-        for row, line in enumerate(reviews.texts)
+        for row, line in enumerate(lines)
     )
 
 

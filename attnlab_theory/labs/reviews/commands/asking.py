@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from attnlab_theory import files
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
+    from attnlab_theory.labs.reviews.material import Encoded
     from attnlab_theory.labs.reviews.tested import Tested
     from attnlab_theory.language.checkpoint import Saved
     from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
@@ -121,20 +123,15 @@ class Predict:
     def run(self) -> int:
         """Ask and write."""
         from attnlab_theory.labs.reviews.answered import probabilities
-        from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.labs.reviews.starts import read_model
-        from attnlab_theory.language.corpora.reviews import NAMES, Reviews, read_unlabelled
+        from attnlab_theory.language.corpora.reviews import NAMES
 
         if self.outputs_path is not None:
             files.refuse_unwritable(self.outputs_path)
             files.refuse_input(self.outputs_path, self.model, self.lines)
         saved = read_model(self.model)
-        texts = read_unlabelled(self.lines)
-        reviews = Reviews(texts, (0,) * len(texts), str(self.lines))
-        asked = encoded(reviews, saved.text, saved.model.config.encoder.block)
+        texts, asked = lines_for(saved, self.lines)
         found = probabilities(saved.model, asked.rows)
-        for note in asked.notes("lines"):
-            print(note, file=sys.stderr)
         if self.json:
             rows = [{"label": int(p > 0.5), "name": NAMES[int(p > 0.5)], "probability": p} for p in found.tolist()]
             print(json.dumps({"cut": asked.cut, "answers": rows}, indent=1))
@@ -146,6 +143,22 @@ class Predict:
             files.write_text(self.outputs_path, answers)
             print(f"{len(texts)} lines are labelled in {self.outputs_path}")
         return 0
+
+
+def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
+    """The lines of a file, and how a classifier reads them; standard error tells how many did not fit.
+
+    Raises:
+        ValueError: as `read_unlabelled` and `encoded`.
+    """
+    from attnlab_theory.labs.reviews.material import encoded
+    from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
+
+    texts = read_unlabelled(path)
+    asked = encoded(Reviews(texts, (0,) * len(texts), str(path)), saved.text, saved.model.config.encoder.block)
+    for note in asked.notes("lines"):
+        print(note, file=sys.stderr)
+    return texts, asked
 
 
 def _rules(language: "LabelledGrammar | None") -> dict[str, float]:

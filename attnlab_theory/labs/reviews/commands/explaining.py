@@ -2,13 +2,12 @@
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from attnlab_theory.labs.reviews.commands.asking import Model
+from attnlab_theory.labs.reviews.commands.asking import Model, lines_for
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.explained import Explained
@@ -34,16 +33,11 @@ class Explain:
     def run(self) -> int:
         """Ask and print."""
         from attnlab_theory.labs.reviews.explained import explain
-        from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.labs.reviews.starts import read_model
-        from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
 
         saved = read_model(self.model)
-        texts = read_unlabelled(self.lines)
-        reviews = Reviews(texts, (0,) * len(texts), str(self.lines))
-        found = explain(saved.model, saved.text, reviews, seed=self.seed)
-        for note in encoded(reviews, saved.text, saved.model.config.encoder.block).notes("lines"):
-            print(note, file=sys.stderr)
+        texts, asked = lines_for(saved, self.lines)
+        found = explain(saved.model, saved.text, texts, asked, seed=self.seed)
         if self.json:
             print(json.dumps([_as_json(each) for each in found], indent=1, ensure_ascii=False))
         else:
