@@ -41,6 +41,7 @@ def beam(
         search: how many are kept, and how they are ordered. Of equally good ones, that of the better beginning
             comes first, then that of the lower token.
         stop: what ends a continuation: a token, the first time that it comes. None: all steps are taken.
+        others: as `greedy`.
 
     Returns:
         All that are kept at the end. A prompt's do not depend on the other prompts.
@@ -48,8 +49,6 @@ def beam(
     Raises:
         ValueError: as `greedy`; if the beam is wider than the vocabulary, the stop token must come several times,
             the model keeps no keys and values, or prompt and steps are longer than its block.
-
-    Args: otherwise as `greedy`.
     """
     prompts, lengths = checked(model, prompts, lengths, steps, stop)
     vocabulary, block = model.config.vocabulary, model.config.block
