@@ -11,7 +11,7 @@ import scipy.special
 
 from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
-from attnlab_theory.language.models.layers import gelu, kept, product
+from attnlab_theory.language.models.layers import Linear, gelu, kept, product
 from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
 from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions, Rotary, Sinusoidal
@@ -186,6 +186,33 @@ def test_gelu_is_x_times_the_distribution_function_of_x():
     np.testing.assert_array_less(
         np.abs(gelu(jnp.asarray(x)) - exact), (1 + np.abs(x)) * 4 * np.finfo(np.float32).eps
     )
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3)], ids=["wide", "tall"])
+def test_a_layer_of_gelu_keeps_its_input_alone_and_has_jaxs_own_gradient(shape):
+    layer = stirred_linear(*shape)
+    x, d_y = (jax.random.normal(jax.random.key(i), (2, 7, width)) for i, width in enumerate(shape))
+    (y, pulled), (expected, other) = (
+        jax.vjp(f, layer, x) for f in (Linear.of_gelu, lambda layer, x: layer(gelu(x)))
+    )
+    assert sum(kept.size for kept in jax.tree.leaves(pulled)) == x.size + layer.weight.size
+    assert sum(kept.size for kept in jax.tree.leaves(other)) > 3 * x.size
+    for ours, theirs in zip(
+        jax.tree.leaves((y, pulled(d_y))), jax.tree.leaves((expected, other(d_y))), strict=True
+    ):
+        # Sums of at most 14 products of numbers of order one.
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=14 * 8 * float(np.finfo(np.float32).eps))
+
+
+def test_what_is_no_number_stays_none_through_a_layer_of_gelu():
+    layer, x = stirred_linear(3, 2), jnp.ones((1, 1, 3))
+    gradient = jax.grad(lambda layer, x: jnp.nan * jnp.sum(layer.of_gelu(x)), argnums=(0, 1))(layer, x)
+    assert all(bool(jnp.all(jnp.isnan(each))) for each in jax.tree.leaves(gradient))
+
+
+def stirred_linear(c, d):
+    layer = Linear(jax.random.key(7), c, d)
+    return jax.tree.map(lambda x: jax.random.normal(jax.random.key(x.ndim), x.shape), layer)
 
 
 @pytest.mark.parametrize("positions", [Sinusoidal(), Alibi()], ids=name_of)

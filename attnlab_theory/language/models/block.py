@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.config import Gelu, GPTConfig
-from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, gelu, keys_of
+from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, keys_of
 from attnlab_theory.language.models.mixing import Kept, MixingLayer, Slot
 from attnlab_theory.language.models.weighing import Place
 
@@ -49,4 +49,4 @@ class Block(eqx.Module):
     def transformed(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
         """What the second half of the layer adds to each token."""
         x = self.into(self.ln_2(x))
-        return self.back(gelu(x) if self.gelu == "exact" else jax.nn.gelu(x))
+        return self.back.of_gelu(x) if self.gelu == "exact" else self.back(jax.nn.gelu(x))

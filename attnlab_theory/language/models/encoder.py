@@ -21,7 +21,6 @@ from attnlab_theory.language.models.layers import (
     Linear,
     dropout,
     first_weights,
-    gelu,
     keys_of,
     rows_of,
 )
@@ -94,7 +93,7 @@ class EncoderLayer(eqx.Module):
     def transformed(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
         """What the second half of the layer adds to each token."""
         inner = self.into(x)
-        return self.back(gelu(inner) if self.gelu == "exact" else jax.nn.gelu(inner))
+        return self.back.of_gelu(inner) if self.gelu == "exact" else self.back(jax.nn.gelu(inner))
 
 
 class Encoder(eqx.Module):
