@@ -32,9 +32,6 @@ def block_for(length: int, causal: bool, passes: str) -> int:
     """The block that was fastest on two cores within the memory that is allowed."""
     if causal and length <= SHORT:
         return 128  # causal blocks that meet all their keys at once waste half a block of scores each
-    # Five tiles of 1,024 keys at once would be more memory than torch takes; they are 1.2 times as fast.
-    if causal and passes != "forward":
-        return 512
     # When short, whole matrices of weights are fastest forward; with the way back they take nearly twice as long.
     return 512 if length <= SHORT and passes != "forward" else 1024
 

@@ -36,6 +36,10 @@ PIECE = 256
 """Queries that meet the tile on the diagonal together, and of it no key beyond their last one. Longer blocks are
 cut into pieces there, so that few scores are computed that the causal mask forbids."""
 
+ROWS = 128
+"""Queries, at most, whose gradients are made together: they meet all the keys they see at once, for a softmax has a
+gradient only as a whole. Tile by tile the scores would have to be made twice."""
+
 UNROLLED = 16
 """At most this many blocks are compiled one by one, or compilation would take longer than the work."""
 
@@ -193,65 +197,31 @@ def _backward(
     """The gradients. With weights a and their gradient g, that of the scores is a (g - sum a g)."""
     k = refuse.nan_unless_finite(k)
 
-    def block_of_queries(carry, start, size):
-        q_block, d_o_block = (lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o))
-        q_block = scale * q_block
+    def add(d_q, d_k, d_v, start, size, width):
+        q_rows, d_o_rows = (lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o))
+        q_rows, k_seen, v_seen = scale * q_rows, k[:width], v[:width]
+        scores = _scores(q_rows, k_seen, start if plan.causal else None)
+        g = jnp.einsum("tv,sv->ts", d_o_rows, v_seen)
+        powers = jnp.exp(scores - jnp.max(scores, axis=1)[:, None])
+        weights = powers / jnp.sum(powers, axis=1)[:, None]
+        d_scores = weights * (g - jnp.sum(weights * g, axis=1)[:, None])
+        # Keys' and values' gradients are kept transposed: XLA's matrix product on the CPU is three times
+        # slower when the result's long axis comes from a left side that must be transposed first.
+        d_k = _added(d_k, jnp.einsum("td,ts->ds", q_rows, d_scores))
+        d_v = _added(d_v, jnp.einsum("tv,ts->vs", d_o_rows, weights))
+        own = jnp.einsum("ts,sd->td", d_scores, k_seen)
+        return lax.dynamic_update_slice_in_dim(d_q, own, start, 0), d_k, d_v
 
-        def tile(rows, at, width, diagonal):
-            k_tile, v_tile = (lax.dynamic_slice_in_dim(x, at, width) for x in (k, v))
-            scores = _scores(q_block[rows], k_tile, diagonal)
-            return k_tile, scores, jnp.einsum("tv,sv->ts", d_o_block[rows], v_tile)
-
-        def add(carry, rows, at, k_tile, weights, d_scores):
-            d_q, d_k, d_v = carry
-            # Keys' and values' gradients are kept transposed: XLA's matrix product on the CPU is three times
-            # slower when the result's long axis comes from a left side that must be transposed first.
-            d_k = _added(d_k, at, jnp.einsum("td,ts->ds", q_block[rows], d_scores))
-            d_v = _added(d_v, at, jnp.einsum("tv,ts->vs", d_o_block[rows], weights))
-            own = d_q[rows] + jnp.einsum("ts,sd->td", d_scores, k_tile)
-            return _changed(d_q, rows, own), d_k, d_v
-
-        def meet_alone(carry, rows, at, width, diagonal):
-            k_tile, scores, g = tile(rows, at, width, diagonal)
-            powers = jnp.exp(scores - jnp.max(scores, axis=1)[:, None])
-            weights = powers / jnp.sum(powers, axis=1)[:, None]
-            return add(carry, rows, at, k_tile, weights, weights * (g - jnp.sum(weights * g, axis=1)[:, None]))
-
-        def weigh(state, rows, at, width, diagonal):
-            _, scores, g = tile(rows, at, width, diagonal)
-            own = _State(*(x[rows] for x in state))
-            m = jnp.maximum(own.m, jnp.max(scores, axis=1))
-            powers, shrink = jnp.exp(scores - m[:, None]), jnp.exp(own.m - m)
-            z, o = shrink * own.z + jnp.sum(powers, axis=1), shrink * own.o + jnp.sum(powers * g, axis=1)
-            return _changed(state, rows, _State(m, z, o))
-
-        carry = (jnp.zeros((size, q.shape[1]), q.dtype), *carry)
-        if plan.whole_rows:
-            d_q, d_k, d_v = _over_tiles(plan, meet_alone, carry, start, size, k.shape[0])
-            return (d_k, d_v), d_q
-        zero = jnp.zeros(size, q.dtype)
-        state = _over_tiles(plan, weigh, _State(zero - jnp.inf, zero, zero), start, size, k.shape[0])
-
-        def meet(carry, rows, at, width, diagonal):
-            k_tile, scores, g = tile(rows, at, width, diagonal)
-            m, z, o = (x[rows] for x in state)
-            weights = jnp.exp(scores - m[:, None]) / z[:, None]
-            return add(carry, rows, at, k_tile, weights, weights * (g - (o / z)[:, None]))
-
-        d_q, d_k, d_v = _over_tiles(plan, meet, carry, start, size, k.shape[0])
-        return (d_k, d_v), d_q
-
-    nothing = (jnp.zeros_like(k.T), jnp.zeros_like(v.T))
-    (d_k, d_v), d_q = _over_blocks(plan, block_of_queries, nothing, q.shape[0])
+    nothing = (jnp.zeros_like(q), jnp.zeros_like(k.T), jnp.zeros_like(v.T))
+    d_q, d_k, d_v = _over_rows(plan, add, nothing, q.shape[0], k.shape[0])
     return scale * d_q, d_k.T, d_v.T, jnp.sum(q * d_q)
 
 
-def _added(x: Array, at: Any, more: Array) -> Array:
-    there = lax.dynamic_slice_in_dim(x, at, more.shape[1], axis=1)
-    return lax.dynamic_update_slice_in_dim(x, there + more, at, axis=1)
+def _added(x: Array, more: Array) -> Array:
+    return lax.dynamic_update_slice_in_dim(x, x[:, : more.shape[1]] + more, 0, axis=1)
 
 
-def _scores(q: Array, k: Array, diagonal: int | None) -> Array:
+def _scores(q: Array, k: Array, diagonal: Any) -> Array:
     """Products of scaled queries and keys; `diagonal` is the first query's position among these keys."""
     scores = jnp.einsum("td,sd->ts", q, k)
     if diagonal is None:
@@ -277,6 +247,24 @@ def _over_blocks(plan: _Plan, step: Callable, carry: Any, t: int) -> tuple[Any, 
         carry, rows = step(carry, start=whole * plan.block, size=t % plan.block)
         parts.append(rows)
     return carry, jax.tree.map(lambda *rows: jnp.concatenate(rows), *parts)
+
+
+def _over_rows(plan: _Plan, add: Callable, sums: tuple[Array, ...], t: int, s: int) -> tuple[Array, ...]:
+    """`add(*sums, start, size, width) -> sums` for some queries at a time, which see `width` keys."""
+    size = min(plan.block, ROWS)
+    whole = t // size
+    together = max(1, whole)
+    if plan.causal:
+        # Two in a loop at least, if there are many keys: XLA would make the scores of blocks without one at once.
+        together = max(1 if s <= CAUSAL_WHOLE_ROWS else 2, -(-whole // UNROLLED))
+    for first in range(0, whole, together):
+        last = min(first + together, whole)
+        width = last * size if plan.causal else s
+        if last - first == 1:
+            sums = add(*sums, first * size, size, width)
+        else:
+            sums = lax.fori_loop(first, last, lambda i, x, width=width: add(*x, i * size, size, width), sums)
+    return add(*sums, whole * size, t % size, s) if t % size else sums
 
 
 def _over_tiles(plan: _Plan, meet: Callable, carry: Any, start: Any, size: int, s: int) -> Any:
