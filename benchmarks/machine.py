@@ -9,18 +9,27 @@ from pathlib import Path
 
 SIZE = 1024
 RUNS = 15
+INFORMATION = Path("/proc/cpuinfo")
+"""What Linux says of the processor."""
 
 
 def processor() -> str:
     """The processor's name, as the system tells it, and how many cores this process may use."""
     name = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        name = names[0] if names else name
-    return f"{name}, {cores()} cores"
+    names = _told("model name")
+    return f"{names[0] if names else name}, {cores()} cores"
+
+
+def lacks_avx512() -> bool:
+    """Whether the system says which instructions the processor has, and AVX-512 is not among them."""
+    flags = _told("flags")
+    return bool(flags) and "avx512f" not in flags[0].split()
+
+
+def _told(field: str) -> list[str]:
+    """What the system says of every core; nothing if it is not Linux."""
+    lines = INFORMATION.read_text().splitlines() if INFORMATION.exists() else []
+    return [line.split(":", 1)[1].strip() for line in lines if line.startswith(field)]
 
 
 def cores() -> int:

@@ -27,8 +27,11 @@ AVX2 = {
 }
 """What tells each library, before it is loaded, to do without AVX-512."""
 
-WITHOUT_AVX512 = " --isa avx2"
+ASKED_FOR_AVX2 = " --isa avx2"
 """Behind the name of a benchmark that ran so: the arguments that repeat it."""
+
+WITHOUT_AVX512 = " without AVX-512"
+"""Behind the name of a benchmark that ran on a processor that has none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +124,7 @@ def run(options: Options, known: Sequence[Benchmark]) -> int:
     measured = results_of(chosen, options.quick)
     measured = {_title(name, options): entry for name, entry in measured.items()}
     both = kept | measured
-    titles = [title for b in known for title in (b.name, f"{b.name}{WITHOUT_AVX512}")]
+    titles = [f"{b.name}{kind}" for b in known for kind in ("", WITHOUT_AVX512, ASKED_FOR_AVX2)]
     results = {title: both[title] for title in titles if title in both}
     write(path, json.dumps(results, indent=1) + "\n")
     write(options.out / "RESULTS.md", table.markdown(results))
@@ -130,7 +133,9 @@ def run(options: Options, known: Sequence[Benchmark]) -> int:
 
 
 def _title(name: str, options: Options) -> str:
-    return f"{name}{WITHOUT_AVX512}" if options.isa == "avx2" else name
+    if machine.lacks_avx512():
+        return f"{name}{WITHOUT_AVX512}"
+    return f"{name}{ASKED_FOR_AVX2}" if options.isa == "avx2" else name
 
 
 def main() -> int:

@@ -11,12 +11,14 @@ from benchmarks import machine, memory, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
+LACKS_AVX512 = machine.lacks_avx512
 
 
 @pytest.fixture(autouse=True)
-def small_products(monkeypatch):
-    """How fast this machine multiplies is no matter of the tests."""
+def any_processor(monkeypatch):
+    """How fast this machine multiplies, and with what, is no matter of the tests."""
     monkeypatch.setattr(machine, "SIZE", 64)
+    monkeypatch.setattr(machine, "lacks_avx512", lambda: False)
 
 
 def toy(quick: bool) -> list[Row]:
@@ -113,6 +115,25 @@ def test_only_keeps_the_results_of_the_others(tmp_path):
     after = json.loads((tmp_path / "results.json").read_text())
     assert after["other"] == before["other"]
     assert after["toy"]["quick"]
+
+
+def test_processors_with_and_without_avx512_stand_side_by_side(tmp_path, monkeypatch):
+    run.run(run.Options(out=tmp_path), [TOY, OTHER])
+    run.run(run.Options(only=("toy",), isa="avx2", out=tmp_path), [TOY, OTHER])
+    monkeypatch.setattr(machine, "lacks_avx512", lambda: True)
+    for isa in ("best", "avx2"):
+        run.run(run.Options(only=("toy",), isa=isa, out=tmp_path), [TOY, OTHER])
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert list(results) == ["toy", "toy without AVX-512", "toy --isa avx2", "other"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "lacks"), [("flags : avx avx2", True), ("flags : avx2 avx512f", False), ("model name : ARM", False)]
+)
+def test_a_processor_says_whether_it_has_avx512(flags, lacks, tmp_path, monkeypatch):
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\n{flags}\n")
+    monkeypatch.setattr(machine, "INFORMATION", tmp_path / "cpuinfo")
+    assert LACKS_AVX512() is lacks
 
 
 @pytest.mark.parametrize(
