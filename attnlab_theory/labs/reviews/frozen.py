@@ -1,6 +1,6 @@
 """The quick variant: a frozen encoder's features, and a logistic regression upon them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,7 +26,15 @@ def features(model: Classifier, rows: LabelledBatch) -> Float[np.ndarray, "revie
     return found
 
 
-def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Classifier:
+class Headed(NamedTuple):
+    """A model with a new head, and the share of reviews that it answers right."""
+
+    model: Classifier
+    training: float
+    validation: float
+
+
+def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Headed:
     """The model with the head of a logistic regression on its features; the encoder stays as it is.
 
     Args:
@@ -43,15 +51,22 @@ def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Classifier
     shift, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
     other, answers = features(model, asked.rows), np.asarray(asked.rows.labels)
 
-    def whole(strength: float) -> tuple[Float[np.ndarray, " c"], float]:
-        """Weights and bias for features as they come."""
+    def whole(strength: float) -> _Head:
+        """For features as they come."""
         weights, bias = _fitted((x - shift) / scale, labels, strength)
-        return weights / scale, bias - float(weights @ (shift / scale))
+        return _Head(weights / scale, bias - float(weights @ (shift / scale)))
 
-    def hits(head: tuple[Float[np.ndarray, " c"], float]) -> int:
-        return int(np.sum((other @ head[0] + head[1] > 0) == answers))
+    best = max(map(whole, STRENGTHS), key=lambda head: head.right(other, answers))
+    return Headed(_with_layer(model, *best), best.right(x, labels), best.right(other, answers))
 
-    return _with_layer(model, *max(map(whole, STRENGTHS), key=hits))
+
+class _Head(NamedTuple):
+    weights: Float[np.ndarray, " c"]
+    bias: float
+
+    def right(self, x: Float[np.ndarray, "reviews c"], labels: np.ndarray) -> float:
+        """The share of labels that it gives."""
+        return float(np.mean((x @ self.weights + self.bias > 0) == labels))
 
 
 def _fitted(

@@ -140,8 +140,8 @@ def test_a_head_on_frozen_features_keeps_the_encoder_and_is_no_worse_than_none(f
     text = read_model(folder / "model").text
     reviews = encoded(read_reviews(folder / "train"), text, 32)
     found = frozen.with_head(model, reviews, reviews)
-    assert np.array_equal(found.encoder.tokens, model.encoder.tokens)
-    assert accuracy(found, reviews) >= 0.8
+    assert np.array_equal(found.model.encoder.tokens, model.encoder.tokens)
+    assert found.training == found.validation == accuracy(found.model, reviews) >= 0.8
 
 
 def test_a_frozen_encoder_is_written_with_its_head(capsys, folder, tmp_path):
@@ -150,6 +150,16 @@ def test_a_frozen_encoder_is_written_with_its_head(capsys, folder, tmp_path):
     told = json.loads(out)
     _, evaluated, _ = run(capsys, "evaluate", tmp_path / "head", "--test", folder / "train", "--json")
     assert (code, json.loads(evaluated)["accuracy"]) == (0, told["training accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(["--optimizer", "sgd", "--lr", 0.1], "--optimizer, --lr"), (["--order", "file"], "--order")],
+)
+def test_a_frozen_encoder_takes_no_recipe(capsys, folder, tmp_path, options, says):
+    given = ["--writing-params-path", tmp_path / "head", *data(folder), "--frozen", *options]
+    code, _, err = run(capsys, "train", *given)
+    assert (code, err) == (2, f"attnlab: --frozen fits a regression and trains nothing: leave {says} out\n")
 
 
 TINY = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64", "--seeds", "1", "--trials", "0"]

@@ -62,7 +62,7 @@ class Train:
     By default the preset's."""
     frozen: bool = False
     """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
-    Optimizer, order and recipe are not looked at, but for the seed."""
+    It takes no optimizer, order and recipe, but for the seed."""
     outputs_path: Path | None = None
     """File for the answers about the test reviews: a label on each line, in their order.
     Without it nobody asks the test, which is right as long as a recipe is looked for."""
@@ -75,6 +75,8 @@ class Train:
         from attnlab_theory.labs.reviews.stages import training
         from attnlab_theory.labs.reviews.variants import Variant
 
+        if self.frozen:
+            self._refuse_recipe()
         files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
         if self.outputs_path is not None:
             files.refuse_unwritable(self.outputs_path)
@@ -89,9 +91,17 @@ class Train:
         run = training(material, lambda: start.first(recipe.seed), start.config, recipe, variant, start=start.about)
         return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
 
+    def _refuse_recipe(self) -> None:
+        """Fitting a regression has no use for what training takes."""
+        plain = {"optimizer": "adamw", "order": None, **vars(RecipeChanges(seed=self.recipe.seed))}
+        found = {"optimizer": self.optimizer, "order": self.order, **vars(self.recipe)}
+        changed = [name for name, value in found.items() if value != plain[name]]
+        if changed:
+            said = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
+            raise ValueError(f"--frozen fits a regression and trains nothing: leave {said} out")
+
     def _fit_head(self, material: "Material", start: "Start") -> int:
         """Fit, write and tell what a logistic regression makes of the features."""
-        from attnlab_theory.labs.reviews.answered import accuracy
         from attnlab_theory.labs.reviews.frozen import with_head
         from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.language.checkpoint import save_model
@@ -100,8 +110,8 @@ class Train:
         files.refuse_unwritable(path)
         block = start.config.encoder.block
         learned, asked = (encoded(each, material.text, block) for each in (material.train, material.validation))
-        model = with_head(start.first(self.recipe.seed), learned, asked)
-        accuracies = {"training accuracy": accuracy(model, learned), "validation accuracy": accuracy(model, asked)}
+        model, training, validation = with_head(start.first(self.recipe.seed), learned, asked)
+        accuracies = {"training accuracy": training, "validation accuracy": validation}
         origin = {"stage": "frozen", "variant": "logistic", "seed": self.recipe.seed, "start": start.about}
         save_model(path, model, material.text, {"origin": origin, "losses": [], "watched": [accuracies]})
         words, test = self._tested(model, material)
