@@ -88,6 +88,25 @@ def bands(
     return Bands(whole.reshape(shape), low.reshape(shape), high.reshape(shape))
 
 
+def ratio_bands(
+    replicates: Float[np.ndarray, "r *m"], error_rate: float, *, draws: int = 2000, seed: int = 0
+) -> Bands:
+    """The `bands` of positive numbers, made for their logarithms. A number that is not positive becomes NaN.
+
+    A ratio of two sums of squares is skewed: if it comes out small, so does its spread. Its logarithm is less so.
+
+    Args:
+        replicates, error_rate, draws, seed: as of `bands`.
+
+    Raises:
+        ValueError: as `bands`.
+    """
+    positive = np.isfinite(replicates) & (replicates > 0)
+    logarithms = np.log(replicates, where=positive, out=np.full(replicates.shape, np.nan))
+    with np.errstate(over="ignore"):
+        return Bands(*map(np.exp, bands(logarithms, error_rate, draws=draws, seed=seed)))
+
+
 def _largest_t(centred: Float[np.ndarray, "groups m"], error_rate: float, draws: int, seed: int) -> float:
     """What the largest |t| of the family exceeds with probability `error_rate` when groups are drawn anew."""
     groups = len(centred)

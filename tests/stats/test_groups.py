@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from attnlab_theory.stats import Interval
-from attnlab_theory.stats.groups import bands, with_each_left_out
+from attnlab_theory.stats.groups import bands, ratio_bands, with_each_left_out
 
 RUNS, ERROR_RATE = 400, 0.1
 LIMIT = int(scipy.stats.binom.isf(1e-7, RUNS, ERROR_RATE))
@@ -40,6 +40,24 @@ def test_intervals_of_single_numbers_do_not_cover_the_family():
         alone = [bands(found[:, at], ERROR_RATE, draws=200) for at in range(20)]
         wrong += any(missed(each, 2.0) for each in alone)
     assert wrong > RUNS // 8
+
+
+def test_ratios_of_few_squares_are_covered_by_their_logarithms_only():
+    rng = np.random.default_rng(1)
+    wrong = np.zeros(2, int)
+    for _ in range(RUNS):
+        predicted = rng.lognormal(size=(20, 3))
+        squares = with_each_left_out(predicted * rng.normal(size=(20, 3)) ** 2)
+        found = squares / with_each_left_out(predicted)
+        wrong += [missed(of(found, ERROR_RATE, draws=500), 1.0) for of in (ratio_bands, bands)]
+    assert wrong[0] <= LIMIT < wrong[1]
+
+
+def test_nothing_is_known_of_a_ratio_that_is_not_positive():
+    found = ratio_bands(np.stack([np.zeros(21), np.linspace(1, 1.01, 21), np.full(21, np.inf)], axis=1), 0.05)
+    assert np.isnan(found.values).tolist() == [True, False, True]
+    assert (found.low[0], found.high[0]) == (0.0, math.inf)
+    assert 0.9 < found.low[1] < 1 < found.high[1] < 1.1
 
 
 def test_a_number_that_no_group_moves_has_all_of_where_it_can_lie():

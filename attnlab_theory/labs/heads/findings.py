@@ -13,6 +13,7 @@ from attnlab_theory.labs.heads.families import (
     ANY,
     CORRELATION,
     ERROR_RATE,
+    OVER_GROUPS,
     POSITIVE,
     SHARE,
     estimates_of,
@@ -24,6 +25,7 @@ from attnlab_theory.labs.heads.families import (
 from attnlab_theory.labs.heads.habits import LENGTHS, QUANTITIES
 from attnlab_theory.labs.heads.measuring import Measured
 from attnlab_theory.stats import Interval
+from attnlab_theory.stats.groups import ratio_bands
 
 EXPLAINED = 0.1
 """A stretch that explains less of the variance of scores does not matter. Stated before any run."""
@@ -35,6 +37,7 @@ CONTEXT = 0.1
 """Neighbours that explain less of the variance of splits do not drive them. Stated before any run."""
 
 OVER_SENTENCES = "McDiarmid: sentences are independent; Bonferroni over heads"
+OVER_LOGARITHMS = f"{OVER_GROUPS}; made for logarithms"
 
 
 def measure(found: Measured) -> Estimates:
@@ -129,9 +132,11 @@ def _predictions(found: Measured) -> Iterator[Estimate]:
         ("weights explained by theory", numbers.explained, ANY),
         ("weights explained by the type", numbers.by_baseline, ANY),
         ("explained by theory less by the type", numbers.explained - numbers.by_baseline, ANY),
-        ("squared error over predicted variance", numbers.variance_ratio, POSITIVE),
     ):
         yield from family(quantity, values, len(predicted.group), within)
+    ratio = ratio_bands(numbers.variance_ratio, ERROR_RATE)
+    quantity = "squared error over predicted variance"
+    yield from estimates_of(quantity, ratio, len(predicted.group), OVER_LOGARITHMS, layer_and_head)
 
 
 def _layer_and_length(index: tuple[int, ...]) -> dict[str, Any]:

@@ -74,15 +74,12 @@ def _spreads(
     squares = np.bincount(cell, split**2)
     kinds, kind = np.unique(pair[first], return_inverse=True)
     at = group[first] * len(kinds) + kind
-
-    def by_group(values: np.ndarray) -> np.ndarray:
-        return np.bincount(at, values, minlength=groups * len(kinds)).reshape(groups, len(kinds))
-
-    held = np.count_nonzero(by_group(np.ones(len(first))), axis=0) >= 3
+    parts = (counts, sums, squares, counts**2, sums**2)
+    by_group = [np.bincount(at, part, minlength=groups * len(kinds)).reshape(groups, len(kinds)) for part in parts]
+    held = np.count_nonzero(by_group[0], axis=0) >= 3
     if not np.any(held):
         return Spreads(none, none, none)
-    parts = (counts, sums, squares, counts**2, sums**2)
-    n, s, ss, n2, s2 = (with_each_left_out(by_group(part)[:, held]) for part in parts)
+    n, s, ss, n2, s2 = (with_each_left_out(part[:, held]) for part in by_group)
     with np.errstate(divide="ignore", invalid="ignore"):
         squared_mean = (s**2 - s2) / (n**2 - n2)
         counted = n**2 - n2 > 0.5

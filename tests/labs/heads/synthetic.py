@@ -1,10 +1,12 @@
-"""A reading whose queries and keys are given: what the lab's verdicts must come out right on."""
+"""A reading whose queries and keys are given, and 200 layers on which the lab's verdicts must come out right."""
 
 import dataclasses
 
 import numpy as np
 
+from attnlab_theory.labs.heads.families import ERROR_RATE
 from attnlab_theory.labs.heads.traces import Tokens, Trace
+from attnlab_theory.stats.groups import bands
 
 
 @dataclasses.dataclass
@@ -39,3 +41,21 @@ def wrong_at_most(trials, error_rate, false_alarm=1e-6):
     import scipy.stats
 
     return int(scipy.stats.binom.isf(false_alarm, trials, error_rate))
+
+
+LAYERS = 200
+FALSE_ALARM = 5e-8
+"""Of each comparison with a binomial limit; there are fewer than twenty in a file."""
+
+LIMIT = wrong_at_most(LAYERS, ERROR_RATE, FALSE_ALARM)
+
+
+def families(replicates, intervals=bands):
+    """Intervals for replicates [r layers ...]: each layer is a family of its own."""
+    return [intervals(replicates[:, layer], ERROR_RATE, draws=1000) for layer in range(replicates.shape[1])]
+
+
+def missing(found, truth):
+    """In how many layers an interval misses the truth: one number for all, or one for each head of each layer."""
+    low, high = (np.stack([getattr(each, end) for each in found]) for end in ("low", "high"))
+    return int(np.sum(np.any((low > truth) | (high < truth), axis=1)))

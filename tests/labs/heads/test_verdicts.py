@@ -13,14 +13,9 @@ from attnlab_theory.labs.heads.splits import Splits
 from attnlab_theory.labs.heads.stretch import Stretch
 from attnlab_theory.sampling.typed_keys import KeyLaw, LayerLaw, asking_layer, typed_keys
 from attnlab_theory.stats.groups import bands
-from tests.labs.heads.synthetic import Given, in_layers, wrong_at_most
+from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, Given, families, in_layers, missing
 
-LAYERS, HEADS, GROUPS = 200, 2, 40
-ERROR_RATE = 0.05
-FALSE_ALARM = 1e-7
-"""Of each comparison with a binomial limit; there are fewer than ten."""
-
-LIMIT = wrong_at_most(LAYERS, ERROR_RATE, FALSE_ALARM)
+HEADS, GROUPS = 2, 40
 
 
 @functools.cache
@@ -43,14 +38,10 @@ def stretch(law):
     return found.replicates()
 
 
-def families(replicates):
-    return [bands(replicates[:, layer], ERROR_RATE, draws=1000) for layer in range(LAYERS)]
-
-
 @pytest.mark.parametrize("law", [law for law in KeyLaw if law != KeyLaw.NOISY_LENGTH], ids=str)
 def test_no_slope_is_found_where_there_is_none(law):
     found = families(stretch(law).slope)
-    assert sum(bool(np.any((each.low > 0) | (each.high < 0))) for each in found) <= LIMIT
+    assert missing(found, 0.0) <= LIMIT
     # A stretch that explains a tenth is excluded, so "no slope" is no lack of data.
     assert sum(bool(np.all(each.high < 0.1)) for each in families(stretch(law).share)) >= LAYERS - LIMIT
 
@@ -58,7 +49,7 @@ def test_no_slope_is_found_where_there_is_none(law):
 def test_the_homeworks_slope_is_found_and_covered():
     found = families(stretch(KeyLaw.NOISY_LENGTH).slope)
     assert sum(bool(np.all(each.low > 0)) for each in found) >= LAYERS - LIMIT
-    assert sum(bool(np.any((each.low > 0.5) | (each.high < 0.5))) for each in found) <= LIMIT
+    assert missing(found, 0.5) <= LIMIT
     assert sum(bool(np.all(each.low > 0.1)) for each in families(stretch(KeyLaw.NOISY_LENGTH).share)) >= (
         LAYERS - LIMIT
     )

@@ -1,0 +1,216 @@
+"""Verdicts on normal scores, predicted weights and neighbours, on 200 synthetic layers, at the stated rates."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+import scipy.special
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads import findings
+from attnlab_theory.labs.heads.calibration import Calibration, Predictions, of_heads
+from attnlab_theory.labs.heads.families import estimates_of, layer_and_head
+from attnlab_theory.labs.heads.findings import CONTEXT
+from attnlab_theory.labs.heads.fitting import fitted
+from attnlab_theory.labs.heads.gambling import given_neighbours
+from attnlab_theory.labs.heads.normality import Normality
+from attnlab_theory.labs.heads.plan import planned
+from attnlab_theory.labs.heads.splits import Rows
+from attnlab_theory.labs.heads.traces import softmax
+from attnlab_theory.sampling.typed_keys import KeyLaw, typed_keys
+from attnlab_theory.stats.groups import Bands, ratio_bands
+from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, Given, families, in_layers, missing
+
+HEADS, GROUPS = 2, 20
+
+
+def judged(quantity, found):
+    """The lab's verdicts [layers h] on a number of every head."""
+    return np.array([_verdicts(quantity, Bands(*(part[None] for part in each))) for each in found])
+
+
+def _verdicts(quantity, found):
+    estimates = Estimates(estimates_of(quantity, found, 1, "", layer_and_head))
+    return [finding.verdict for finding in findings.verdicts(estimates)]
+
+
+def some(verdicts, verdict):
+    """In how many layers the verdict on a head is this one."""
+    return int(np.sum(np.any(verdicts == verdict, axis=1)))
+
+
+def every(verdicts, verdict):
+    """In how many layers those on all heads are."""
+    return int(np.sum(np.all(verdicts == verdict, axis=1)))
+
+
+def decided(verdicts):
+    """In how many layers there is a verdict on a head."""
+    return LAYERS - every(verdicts, Verdict.INCONCLUSIVE)
+
+
+def distances(kinds, q, k):
+    """Intervals for the distances from normal, a family for each layer; what gave them, and the types."""
+    given = Given(kinds, in_layers(q, HEADS), in_layers(k, HEADS))
+    plan = planned(given.tokens)
+    normality = Normality(fitted(given.traces(plan.fitting), plan))
+    for trace in given.traces(plan.judging):
+        normality.add(trace.k.astype(float), plan.kinds(trace.tokens))
+    # Bonferroni over all layers, at so many times the rate, is that over the heads of each.
+    found = normality.bands(LAYERS * ERROR_RATE)
+    return [Bands(*(part[layer] for part in found)) for layer in range(LAYERS)], normality.law, plan.types
+
+
+def words(sentences):
+    """Sentences of four words, of which three are different at most."""
+    return np.asarray(jax.random.randint(jax.random.key(5), (sentences, 4), 0, 3))
+
+
+@functools.cache
+def normal(law):
+    kinds = words(2400)
+    for_keys, for_queries = jax.random.split(jax.random.key(1))
+    k = typed_keys(for_keys, law, jax.numpy.asarray(kinds), heads=LAYERS * HEADS, d=2)
+    return distances(kinds, jax.random.normal(for_queries, k.shape), k)[0]
+
+
+@pytest.mark.parametrize("law", [KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION], ids=str)
+def test_normal_scores_are_shown_to_be_normal_by_a_thousand_sentences(law):
+    verdicts = judged("distance from normal", normal(law))
+    assert some(verdicts, Verdict.REFUTED) <= LIMIT
+    assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
+
+
+RARE = 0.2
+POINTS = np.array([-np.sqrt(RARE / (1 - RARE)), np.sqrt((1 - RARE) / RARE)])
+"""Noise of mean 0 and variance 1; the right point has the probability RARE."""
+
+
+@functools.cache
+def lopsided():
+    """Distances where scores have two points, as found and as they are; keys of a sentence are on the same side.
+
+    The distribution function is 0, then 1 - RARE, then 1. The fitted normal law is furthest from it at a point.
+    """
+    rng = np.random.default_rng(2)
+    kinds, means = words(600), rng.normal(size=(LAYERS * HEADS, 3))
+    rare = rng.random((len(kinds), LAYERS * HEADS, 1)) < RARE
+    k = (np.moveaxis(means[:, kinds], 0, 1) + POINTS[rare.astype(int)])[..., None]
+    found, law, types = distances(kinds, rng.uniform(0.5, 2, k.shape), k)
+    points = means.reshape(LAYERS, HEADS, 3, 1)[:, :, types] + POINTS
+    points = (law.query * points - law.mean[..., None]) / law.deviation[..., None]
+    low, high = np.moveaxis(scipy.special.ndtr(points), 3, 0)
+    furthest = np.max([low, 1 - RARE - low, high - (1 - RARE), 1 - high], axis=0)
+    return found, np.mean(furthest, axis=2)
+
+
+def test_scores_on_two_points_are_shown_not_to_be_normal():
+    verdicts = judged("distance from normal", lopsided()[0])
+    assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
+    assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
+
+
+def test_the_distance_of_two_points_from_normal_is_covered():
+    assert missing(*lopsided()) <= LIMIT
+
+
+@functools.cache
+def predicted(keys_turn, judging):
+    """Layers of one head: normal keys and independent queries, or keys that turn away from their own queries."""
+    rng = np.random.default_rng(3)
+    kinds = rng.permuted(np.tile(np.arange(3), (600, 1)), axis=1)[:, : 3 if keys_turn else 2]
+    k = np.eye(3, 8)[kinds][:, None] + np.zeros((LAYERS, 1, 1))
+    q, noise = rng.normal(size=(2, *k.shape))
+    if keys_turn:
+        q = np.broadcast_to(q[:, :, :1], q.shape)
+        along = q / np.linalg.norm(q, axis=3, keepdims=True)
+        # Scores change their sign. Over all sentences the mean keys lose a quarter of their length.
+        k = k - 2 * along * np.sum(along * k, axis=3, keepdims=True)
+    k = k + (0.1 if keys_turn else 0.2) * noise
+    given = Given(kinds, q[:, :, None], k[:, :, None])
+    plan = planned(given.tokens, groups=GROUPS)
+    calibration = Calibration(fitted(given.traces(plan.fitting), plan), plan)
+    for at, trace in enumerate(given.traces(plan.judging[:judging])):
+        scores = trace.scores()
+        calibration.add(trace, scores, softmax(scores), at % GROUPS)
+    return of_heads(calibration.predictions(), GROUPS)
+
+
+def gained(found):
+    return judged("explained by theory less by the type", families(found.explained - found.by_baseline))
+
+
+def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
+    verdicts = gained(predicted(keys_turn=False, judging=40))
+    assert some(verdicts, Verdict.REFUTED) <= LIMIT
+    assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
+
+
+def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
+    verdicts = gained(predicted(keys_turn=True, judging=20))
+    assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
+    assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
+
+
+def test_theory_knows_how_sure_it_is_where_its_law_holds():
+    found = predicted(keys_turn=False, judging=40).variance_ratio
+    assert missing(families(found, ratio_bands), 1.0) <= LIMIT
+
+
+@functools.cache
+def no_better():
+    """Predictions that know their variance and err as the mean weight does; 200 sentences with two keys each."""
+    rng = np.random.default_rng(4)
+    shape = (200, 2, LAYERS, HEADS)
+
+    def error():
+        """Of mean 0 and variance 1; half of the variance is common to both keys of a sentence."""
+        return np.sqrt(1.5) * (rng.uniform(-1, 1, shape) + rng.uniform(-1, 1, (200, 1, LAYERS, HEADS)))
+
+    mean, deviation = rng.uniform(0.3, 0.7, shape), rng.uniform(0.02, 0.1, shape)
+    weight = mean + deviation * error()
+    parts = mean, deviation**2, weight, weight + deviation * error()
+    rows = (np.reshape(part, (400, LAYERS, HEADS)) for part in parts)
+    return of_heads(Predictions(np.repeat(np.arange(200) % GROUPS, 2), *rows), GROUPS)
+
+
+def test_theory_that_errs_as_the_mean_weight_does_lies_on_the_border_where_either_verdict_is_an_error():
+    assert decided(gained(no_better())) <= LIMIT
+
+
+def test_a_predicted_variance_that_is_right_is_covered():
+    assert missing(families(no_better().variance_ratio, ratio_bands), 1.0) <= LIMIT
+
+
+@functools.cache
+def explained(share):
+    """Of the variance of splits neighbours make this share; 700 sentences have two rows each, which fall alike."""
+    rng = np.random.default_rng(6)
+    row, shape = np.repeat(np.arange(700), 2), (LAYERS, 700)
+    pair, neighbours = rng.integers(0, 3, shape), rng.integers(0, 16, shape)
+    # The variance of the chance is share / 4, that of the split 1 / 4.
+    chance = 0.5 + np.sqrt(share) / 2 * np.where(neighbours % 2, 1, -1)
+    split = (rng.random((HEADS, *shape)) < chance).astype(float)
+    found = np.zeros((GROUPS + 1, LAYERS, HEADS))
+    for head, layer in np.ndindex(split.shape[:2]):
+        own = (part[layer, row] for part in (pair, neighbours, split[head, :, :, None]))
+        found[:, layer, head] = given_neighbours(Rows(row % GROUPS, row, *own), GROUPS).explained
+    return judged("gamble explained by neighbours", families(found))
+
+
+def test_neighbours_that_decide_splits_are_said_to():
+    verdicts = explained(5 * CONTEXT)
+    assert some(verdicts, Verdict.REFUTED) <= LIMIT
+    assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
+
+
+def test_neighbours_of_coins_are_said_to_decide_nothing():
+    verdicts = explained(0.0)
+    assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
+    assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
+
+
+def test_neighbours_that_explain_the_margin_lie_on_the_border_where_either_verdict_is_an_error():
+    assert decided(explained(CONTEXT)) <= LIMIT
