@@ -93,7 +93,7 @@ class Train:
 
     def _refuse_recipe(self) -> None:
         """Fitting a regression has no use for what training takes."""
-        plain = {"optimizer": "adamw", "order": None, **vars(RecipeChanges(seed=self.recipe.seed))}
+        plain = {"optimizer": Train.optimizer, "order": Train.order, **vars(RecipeChanges(seed=self.recipe.seed))}
         found = {"optimizer": self.optimizer, "order": self.order, **vars(self.recipe)}
         changed = [name for name, value in found.items() if value != plain[name]]
         if changed:
