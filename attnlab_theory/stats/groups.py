@@ -29,14 +29,23 @@ class Bands(NamedTuple):
         return float(self.values[index]), Interval(float(self.low[index]), float(self.high[index]))
 
 
+def refuse_too_few(groups: int) -> None:
+    """Refuse fewer groups than an interval needs; called before the work whose result would be refused.
+
+    Raises:
+        ValueError: naming how many there are and how many it takes.
+    """
+    if groups < LEAST:
+        raise ValueError(f"intervals need at least {LEAST} groups, not {groups}: take more sentences")
+
+
 def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarray, "r *m"]:
     """The sum over all groups first, then the sums without group 0, 1, 2, …
 
     Raises:
         ValueError: if there are fewer than `LEAST` groups.
     """
-    if len(sums) < LEAST:
-        raise ValueError(f"intervals need at least {LEAST} groups, not {len(sums)}: take more sentences")
+    refuse_too_few(len(sums))
     total = np.sum(sums, axis=0)
     return np.concatenate([total[None], total[None] - sums])
 
@@ -70,8 +79,7 @@ def bands(
     if not 0 < error_rate < 1:
         raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
     groups = len(replicates) - 1
-    if groups < LEAST:
-        raise ValueError(f"intervals need at least {LEAST} groups, not {groups}: take more sentences")
+    refuse_too_few(groups)
     whole, shape = replicates[0].reshape(-1), replicates.shape[1:]
     pseudo = groups * whole - (groups - 1) * replicates[1:].reshape(groups, -1)
     centred = pseudo - np.mean(pseudo, axis=0)

@@ -22,6 +22,7 @@ from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.models.encoder import BidirectionalLayer, Encoder, seen_by_all
 from attnlab_theory.language.models.mixing import Parts
 from attnlab_theory.language.models.weighing import Place
+from attnlab_theory.stats.groups import refuse_too_few
 
 Head = tuple[int, int]
 """Layer and head, from 0."""
@@ -67,11 +68,15 @@ def ablated(reading: EncoderReading, *, seed: int = 0, tell: Tell = lambda _: No
         reading: of a classifier.
         seed: of which half of the sentences chooses the pairs.
         tell: is told what is being done.
+
+    Raises:
+        ValueError: if there are too few sentences for an interval over those that judge.
     """
     layers, h = reading.layers, reading.heads
+    count = len(reading.tokens)
+    refuse_too_few(count - count // 2)
     tell(f"mean outputs of {layers * h} heads")
     instead = mean_outputs(reading)
-    count = len(reading.tokens)
     whole, single = np.zeros(count), np.zeros((layers, h, count))
     chosen_by = np.random.default_rng(seed).permutation(count) < count // 2
     each = [((layer, head),) for layer in range(layers) for head in range(h)]

@@ -22,7 +22,7 @@ from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimate
 from attnlab_theory.labs.heads.results import Results, Tell, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
 from attnlab_theory.stats import Interval
-from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
+from attnlab_theory.stats.groups import Bands, bands, refuse_too_few, with_each_left_out
 
 COLLAPSED = 0.1
 """Tokens collapse if less than this share of their first distance is left after the last layer. Stated before any
@@ -63,12 +63,13 @@ def measured(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -
     """Follow the first sentences of two tokens or more through the layers.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none, or there are too few for an interval.
     """
     numbers = [n for n, each in enumerate(reading.tokens) if len(each.ids) >= 2][:sentences]
     if not numbers:
         raise ValueError("no sentence has two tokens whose distance could be told: take another text")
     groups = min(GROUPS, len(numbers))
+    refuse_too_few(groups)
     tell(f"states of {len(numbers)} sentences through layers without some of their parts")
     found = None
     for place, states in enumerate(zip(*(reading.states(numbers, kept) for kept in Kept), strict=True)):

@@ -197,3 +197,11 @@ def test_mcnemars_test_stands_beside_every_head():
 def test_answers_that_are_no_numbers_are_never_right():
     hits = answers.right(np.array([np.nan, np.inf, 2.0, -1.0]), np.array([1, 1, 1, 0]))
     assert hits.tolist() == [False, False, True, True]
+
+
+def test_too_few_sentences_are_refused_before_any_is_read():
+    reading, _ = before_reviews(classifier(heads=8))
+    few, said = dataclasses.replace(reading, tokens=reading.tokens[:18]), []
+    with pytest.raises(ValueError, match="at least 10 groups, not 9"):
+        ablated(few, tell=said.append)
+    assert not said

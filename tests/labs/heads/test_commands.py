@@ -131,12 +131,13 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(checkpoint), "--sentences", "0"], "--sentences must be at least 1, not 0"),
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
         ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),
+        ([str(checkpoint), "--parts", "collapse", "--few", "4"], "at least 10 groups, not 4: take more sentences"),
         ([str(checkpoint), "--parts", "nothing"], "nothing"),
         ([str(checkpoint), "--parts", "ablations"], "gives none: name a classifier that reviews train wrote"),
         ([str(checkpoint), str(few), "--parts", "ablations"], "read without any: write each line as LABEL text"),
         ([str(checkpoint), str(few), "--labelled"], "line 1 of"),
     ):
         assert main(["heads", *arguments, "--out", str(tmp_path / "out")]) == 2
-        said = capsys.readouterr().err.strip().splitlines()
-        assert complaint in said[-1]
+        (said,) = capsys.readouterr().err.strip().splitlines()
+        assert complaint in said
         assert not (tmp_path / "out").exists()
