@@ -25,9 +25,13 @@ IN_HASTE = (
     "--xla_backend_optimization_level=0",
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
+    # Two processes on two cores: threads of their own would wait for each other.
+    "--xla_cpu_multi_thread_eigen=false",
 )
 if not EXPLORING:
     os.environ["XLA_FLAGS"] = " ".join([*IN_HASTE, os.environ.get("XLA_FLAGS", "")])
+    # No test reads where in the source an operation of a program comes from.
+    jax.config.update("jax_traceback_in_locations_limit", 0)
 
 # Only tests pay for checking every shape at every call; the hook must come before the package is imported.
 jaxtyping.install_import_hook("attnlab_theory", "beartype.beartype")
