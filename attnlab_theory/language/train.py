@@ -136,8 +136,12 @@ def train(
             total: Total | None = None
             for stack in _stacks(training.split(batch), by_rows):
                 total = _accumulate(model, total, stack, share, key, precision=training.precision)
-            model, moments, report = _update(model, moments, total, np.float32(rate), optimizer=training.optimizer)
-            loss, length, reach = (float(x) for x in report)
+            gradient, summed = cast(Total, total)
+            steepness = _length(gradient)
+            model, moments, reached = _update(
+                model, moments, gradient, np.float32(rate), optimizer=training.optimizer
+            )
+            loss, length, reach = (float(x) for x in (summed, steepness, reached))
             step, tokens = step + 1, tokens + batch.places
             if not (math.isfinite(loss + length) and reach <= LONGEST):
                 raise Diverged(
@@ -205,19 +209,19 @@ def _accumulate(
 
 @functools.partial(jax.jit, static_argnames="optimizer", donate_argnames=("model", "moments"))
 def _update(
-    model: Model, moments: PyTree, total: Total, rate: Array, *, optimizer: Optimizer
-) -> tuple[Model, PyTree, tuple[Array, Array, Array]]:
-    """The next model and moments; the loss, and the lengths of gradient and next parameters."""
-    gradient, loss = total
+    model: Model, moments: PyTree, gradient: PyTree, rate: Array, *, optimizer: Optimizer
+) -> tuple[Model, PyTree, Array]:
+    """The next model and moments, and the length of the next parameters."""
     # optax raises a float to the power of a whole number; our tests, or a strict caller, forbid that.
     with jax.numpy_dtype_promotion("standard"):
         steps, moments = optimizer.transformation(model).update(gradient, moments, cast(optax.Params, model))
     model = jax.tree.map(lambda x, step: x - rate.astype(x.dtype) * step, model, steps)
-    return model, moments, (loss, _length(gradient), _length(model))
+    return model, moments, _length(model)
 
 
+@jax.jit
 def _length(tree: PyTree) -> Array:
-    """Its Euclidean length, by products: squares would be written down, for Adam needs the gradient's too."""
+    """Its Euclidean length. Of a gradient, a program of its own: beside Adam, its squares would be written down."""
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(tree)))
 
 
