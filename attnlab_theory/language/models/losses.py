@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-CHUNK = 160
-"""Tokens whose logits exist at once."""
+CHUNK = 240
+"""Tokens whose logits exist at once. Each chunk reads the head twice and writes its gradient once."""
 
 MANY = 4096
 """Classes from which on chunks are worth their loop."""
