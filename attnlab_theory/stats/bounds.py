@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when first used: it takes a quarter of a second
 from numpy.typing import ArrayLike
 
 from attnlab_theory.stats.interval import Interval

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy.special
+import scipy  # special is loaded when first used: it takes a quarter of a second
 
 from attnlab_theory.stats.bounds import proportion, real_numbers
 from attnlab_theory.stats.interval import Interval
