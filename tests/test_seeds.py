@@ -1,8 +1,11 @@
 import itertools
+import zlib
 
+import hypothesis.strategies as st
 import jax
 import numpy as np
 import pytest
+from hypothesis import given
 
 from attnlab_theory.seeds import key_for
 
@@ -24,10 +27,16 @@ def test_different_seeds_and_names_give_different_keys():
 
 def test_names_are_folded_in_one_after_another():
     # So a part of the program that is handed a key can go on naming what it needs it for.
-    import zlib
-
     further = jax.random.fold_in(key_for(7, "experiment"), zlib.crc32(b"claim"))
     assert numbers(further) == numbers(key_for(7, "experiment", "claim"))
+
+
+@given(st.integers(0, 2**63 - 1), st.lists(st.text(max_size=5), max_size=3))
+def test_a_key_has_the_high_bits_of_its_seed_and_then_its_names_folded_in(seed, names):
+    key = jax.random.key(seed % 2**32)
+    for number in [seed // 2**32] * (seed >= 2**32) + [zlib.crc32(name.encode()) for name in names]:
+        key = jax.random.fold_in(key, number)
+    assert numbers(key_for(seed, *names)) == numbers(key)
 
 
 def test_the_keys_of_a_release_are_the_keys_of_the_next():

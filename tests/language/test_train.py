@@ -16,7 +16,7 @@ from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Rotary
 from attnlab_theory.language.optimizers import AdamW
-from attnlab_theory.language.schedules import Cosine
+from attnlab_theory.language.schedules import Constant, Cosine
 from attnlab_theory.language.text.characters import PAD_ID
 from attnlab_theory.language.train import LONGEST, Diverged, Training, started, train
 from tests.language.models import BLOCK, VOCABULARY, compiled, config, stirred
@@ -121,6 +121,24 @@ def test_updates_are_adamw_with_clipped_gradients():
             # A step is at most about rate long; where a gradient is as small as epsilon, rounding shows in it.
             assert np.max(np.abs(np.asarray(ours) - theirs)) <= 1e-3 * metrics.rate
         held = jax.tree.unflatten(structure, [jnp.asarray(x, leaves[0].dtype) for x in new])
+
+
+def test_an_update_writes_no_squares_of_the_gradient_down():
+    optimizer, large = AdamW(clip=math.inf), dataclasses.replace(config(Softmax(), Rotary()), vocabulary=10_000)
+    model = jax.eval_shape(lambda: GPT(large, key=jax.random.key(0)))
+    moments = jax.eval_shape(optimizer.transformation(model).init, model)
+    rate = jax.ShapeDtypeStruct((), np.float32)
+    update = loop._update.lower(model, moments, model, rate, optimizer=optimizer).compile()
+    assert update.memory_analysis().temp_size_in_bytes < 4 * model.tokens.size
+
+
+def test_dropout_drops_other_places_in_every_step():
+    # The rate is too small to move a loss.
+    training = Training(schedule=Constant(always=1e-12), epochs=1)
+    batches = [next(epochs(0))] * 3
+    for model, different in ((WET_MODEL, 3), (DRY_MODEL, 1)):
+        losses = {metrics.loss for _, metrics in train(started(model, training), lambda _: batches, training)}
+        assert len(losses) == different
 
 
 @functools.cache

@@ -4,6 +4,8 @@ The laws are sampled with a fixed seed: the allowance is for the choice of it.
 """
 
 import math
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 
@@ -291,3 +293,9 @@ def test_findings_say_what_a_bound_stands_on():
     assert "[-1, 2]" in bounded(-1.0, 2.0).assumption
     assert "why" in normal("why").assumption
     assert [b.is_exact for b in (exact(0.0), proportion())] == [True, False]
+
+
+def test_special_functions_are_loaded_only_when_asked_for():
+    # They take a quarter of a second, which a lab's first step need not wait for.
+    program = "import sys, attnlab_theory.stats; sys.exit('scipy.special' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
