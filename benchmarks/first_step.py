@@ -4,7 +4,7 @@ from attnlab_theory.cli import configure_jax
 
 
 def main() -> None:
-    """Import, read, compile or load what is compiled, make one step."""
+    """Import, read, compile or load what is compiled, make one step; then say so, for ending takes time as well."""
     configure_jax()
     from attnlab_theory.labs import sentences
     from attnlab_theory.labs.captions import stages
@@ -16,6 +16,7 @@ def main() -> None:
     config = GPTConfig(vocabulary=len(material.text), **preset.model)
     run = stages.training(material, config, preset.recipe, variant="scratch")
     next(train(started(run.first(), run.training), run.epochs, run.training))
+    print("stepped", flush=True)
 
 
 if __name__ == "__main__":
