@@ -52,7 +52,7 @@ PRESETS: dict[PresetName, Preset] = {
     "minilm": Preset(
         model=None,
         recipe=Recipe(epochs=3, batch=32, rate=1e-4, rows=32, shuffled=True),
-        rates={"adamw": (5e-5, 1e-4, 2e-4), "sgd": (0.01, 0.1, 0.5), "rmsprop": (5e-6, 2e-5, 1e-4)},
+        rates={"adamw": (5e-5, 1e-4, 2e-4, 4e-4), "sgd": (0.01, 0.1, 0.5), "rmsprop": (2e-5, 1e-4, 2e-4, 4e-4)},
         space=Space(batches=(32, 64), rates=(2e-5, 3e-5, 4e-5, 5e-5, 6e-5, 7e-5, 8e-5), epochs=(10, 15, 20)),
         trials=4,
         order="alike",
