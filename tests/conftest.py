@@ -13,6 +13,8 @@ import jax
 import jaxtyping
 import pytest
 
+from tests.shapes import check_shapes
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and some of them press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -34,7 +36,7 @@ if not EXPLORING:
     jax.config.update("jax_traceback_in_locations_limit", 0)
 
 # Only tests pay for checking every shape at every call; the hook must come before the package is imported.
-jaxtyping.install_import_hook("attnlab_theory", "beartype.beartype")
+check_shapes("attnlab_theory")
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
