@@ -19,10 +19,14 @@ RECENT = 0.9
 
 
 class Progress(contextlib.AbstractContextManager["Progress"]):
-    """A run of so many steps, of which some were done in an earlier process."""
+    """A run of so many steps, of which some were done in an earlier process.
 
-    def __init__(self, name: str, steps: int, *, begun: int = 0) -> None:
+    Without a bar there are lines on a terminal, too: several runs at once.
+    """
+
+    def __init__(self, name: str, steps: int, *, begun: int = 0, bar: bool = True) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._with_bar = bar and self._console.is_terminal
         self._name, self._steps, self._begun = name, steps, begun
         self._speeds = _Speeds()
         self._told = time.monotonic()
@@ -38,12 +42,12 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         self._task = self._bar.add_task(name, total=steps, completed=begun, speeds="compiling")
 
     def __enter__(self) -> "Progress":
-        if self._console.is_terminal:
+        if self._with_bar:
             self._bar.start()
         return self
 
     def __exit__(self, *leaving: object) -> None:
-        if self._console.is_terminal:
+        if self._with_bar:
             self._bar.stop()
 
     def say(self, text: str) -> None:
@@ -53,7 +57,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
     def advance(self, metrics: "Metrics") -> None:
         """Show one more step."""
         self._speeds.add(metrics)
-        if self._console.is_terminal:
+        if self._with_bar:
             self._bar.update(self._task, completed=metrics.step, speeds=str(self._speeds))
             return
         now = time.monotonic()

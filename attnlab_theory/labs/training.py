@@ -33,6 +33,10 @@ class Checkpoints:
     """Print one JSON value and nothing else."""
 
 
+Interrupts = list[str]
+"""Reasons to stop. As soon as there is one, training stops after its next step."""
+
+
 class Told(NamedTuple):
     """What a lab adds to the report of a finished run."""
 
@@ -66,7 +70,14 @@ def train_and_report(
     return 0
 
 
-def train(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int | None = None) -> float | None:
+def train(
+    run: "Run",
+    checkpoints: Checkpoints,
+    *,
+    told: str = "",
+    until: int | None = None,
+    interrupts: Interrupts | None = None,
+) -> float | None:
     """Train to the end, or so far, showing on standard error how far it has come.
 
     Args:
@@ -74,6 +85,8 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int | 
         checkpoints: the file for the model, and when a checkpoint is written.
         told: what the progress line adds to stage and variant.
         until: the number of a step behind which the run is left with its checkpoint, for another call to resume.
+        interrupts: of a caller who watches Ctrl-C for several trainings at once (`patient_interrupts`). None:
+            this training watches itself, in the main thread.
 
     Returns:
         Seconds that it took, 0 if it had come so far before; None if Ctrl-C has stopped it.
@@ -96,11 +109,14 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int | 
             return 0.0
         before = time.monotonic()
         name = f"{run.origin['stage']} {run.origin['variant']}{told}"
-        with Progress(name, run.steps, begun=begin.state.step) as progress:
+        # Only one bar fits on a terminal.
+        with Progress(name, run.steps, begun=begin.state.step, bar=interrupts is None) as progress:
             progress.say(_beginning(run, begin))
             for note in run.notes:
                 progress.say(note)
-            stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, end)
+            watched = patient_interrupts(progress.say) if interrupts is None else contextlib.nullcontext(interrupts)
+            with watched as pressed:
+                stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, end, pressed)
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
                 progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
@@ -108,12 +124,19 @@ def train(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int | 
         return time.monotonic() - before
 
 
-def _steps(run: "Run", checkpoints: Checkpoints, begin: "Standing", progress: Progress, end: int) -> int | None:
+def _steps(
+    run: "Run",
+    checkpoints: Checkpoints,
+    begin: "Standing",
+    progress: Progress,
+    end: int,
+    interrupts: Interrupts,
+) -> int | None:
     """Take all steps up to the end, or stop after the one in which Ctrl-C is pressed: its number, or None."""
     from attnlab_theory.language.runs import checkpointed
 
     steps = checkpointed(run, checkpoints.writing_params_path, begin, save_every=checkpoints.save_every)
-    with _patient_interrupts(progress) as interrupts, contextlib.closing(steps):
+    with contextlib.closing(steps):
         for metrics in steps:
             progress.advance(metrics)
             if interrupts and metrics.step < run.steps:
@@ -150,15 +173,15 @@ def _telling(run: "Run", begin: "Standing", progress: Progress) -> "Run":
 
 
 @contextlib.contextmanager
-def _patient_interrupts(progress: Progress) -> Iterator[list[int]]:
+def patient_interrupts(say: Callable[[str], None]) -> Iterator[Interrupts]:
     """The first Ctrl-C only adds to a list, for a step that is cut off leaves nothing to save; the second stops."""
-    pressed: list[int] = []
+    pressed: Interrupts = []
 
     def press(number: int, frame: Any) -> None:
         if pressed:
             raise KeyboardInterrupt
-        pressed.append(number)
-        progress.say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
+        pressed.append("Ctrl-C")
+        say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
 
     before = signal.signal(signal.SIGINT, press)
     try:
@@ -197,7 +220,7 @@ def _report(
             print(added.words)
         return
     result = {
-        "origin": run.origin,
+        "origin": saved.about["origin"],
         "parameters": parameter_count(saved.model),
         "steps": run.steps,
         "losses": by_epoch(losses, len(losses) // per_epoch),

@@ -5,8 +5,10 @@ from jax.sharding import Mesh
 
 
 def of_this_process() -> Mesh | None:
-    """All devices of this process, or None if there is only one."""
-    return Mesh(jax.local_devices(), ("data",)) if jax.local_device_count() > 1 else None
+    """All devices of this process, or None if there is only one, or `jax.default_device` names the one to use."""
+    if jax.local_device_count() == 1 or jax.config.jax_default_device is not None:
+        return None
+    return Mesh(jax.local_devices(), ("data",))
 
 
 def of_rows(mesh: Mesh, *, at_most: int | None = None) -> Mesh:

@@ -37,7 +37,10 @@ class Run:
     steps: int
     """Of the whole run."""
     origin: Mapping[str, Any]
-    """All that the parameters follow from, as JSON: recipe, seeds, fingerprints of the data."""
+    """All that the parameters follow from, as JSON: recipe, seeds, fingerprints of the data.
+
+    Its files also name the number of devices that share the rows, if there are several.
+    """
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=lambda: KINDS)
     """The models that its files may hold, this one among them."""
     validation: Callable[[Any], float] | None = None
@@ -61,7 +64,7 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         """What two runs must agree on to come to the same parameters."""
-        return {**self.origin, "config": self.config.as_json(), "text": self.text.as_json()}
+        return {**self._made_by(), "config": self.config.as_json(), "text": self.text.as_json()}
 
     def about(
         self,
@@ -72,11 +75,16 @@ class Run:
         """What its files say of it."""
         measured: dict[str, Any] = {} if self.validation is None else {"validated": list(validated)}
         measured |= {} if self.watched is None else {"watched": list(watched)}
-        return {"origin": self.origin, "losses": list(losses), **measured}
+        return {"origin": self._made_by(), "losses": list(losses), **measured}
 
     def ends_epoch(self, step: int) -> bool:
         """Whether an epoch ends with this step, of those that are counted from 1."""
         return step % (self.steps // self.training.epochs) == 0
+
+    def _made_by(self) -> Mapping[str, Any]:
+        """Its origin, and the devices: several add gradients up in another order than one does."""
+        mesh = meshes.of_this_process()
+        return self.origin if mesh is None else {**self.origin, "devices": mesh.size}
 
 
 class Standing(NamedTuple):
@@ -149,7 +157,7 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
 
 
 def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 60.0) -> Generator[Metrics]:
-    """Train to the end and write the model, on all devices of this process; on the way keep a checkpoint.
+    """Train to the end and write the model, on `meshes.of_this_process`; on the way keep a checkpoint.
 
     Closing the generator (`contextlib.closing`) between two steps writes a checkpoint of the last one, once a
     further step, which is thrown away, has shown that its parameters are good.

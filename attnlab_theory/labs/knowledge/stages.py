@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-import jax
-
 from attnlab_theory import refuse
 from attnlab_theory.labs import batching
 from attnlab_theory.labs.knowledge.corpora import labels
@@ -202,9 +200,6 @@ def _run(
         **told,
         "start": _origin(start),
     }
-    if jax.local_device_count() > 1:
-        # They add gradients up in another order than one does.
-        origin["devices"] = jax.local_device_count()
     return Run(
         first=lambda: _first(start, recipe.seed),
         config=config,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab_theory import files
-from attnlab_theory.labs.training import Checkpoints, train
+from attnlab_theory.labs.training import Checkpoints, Interrupts, train
 
 if TYPE_CHECKING:
     from attnlab_theory.language.runs import Run
@@ -22,13 +22,20 @@ class Ended(enum.Enum):
     DIVERGED = enum.auto()
 
 
-def trained(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int | None = None) -> Ended:
+def trained(
+    run: "Run",
+    checkpoints: Checkpoints,
+    *,
+    told: str = "",
+    until: int | None = None,
+    interrupts: Interrupts | None = None,
+) -> Ended:
     """Train as `labs.training.train` does, and leave a note where there would be a model if training diverges.
 
     With `resume` a run with such a note is not trained again.
 
     Args:
-        run, checkpoints, told, until: as `train`.
+        run, checkpoints, told, until, interrupts: as `train`.
 
     Raises:
         ValueError: as `train`, but for a run that diverges.
@@ -41,7 +48,7 @@ def trained(run: "Run", checkpoints: Checkpoints, *, told: str = "", until: int 
         return Ended.DIVERGED
     note_path(path).unlink(missing_ok=True)
     try:
-        seconds = train(run, checkpoints, told=told, until=until)
+        seconds = train(run, checkpoints, told=told, until=until, interrupts=interrupts)
     except Diverged as error:
         # What follows names the checkpoint, which goes: nobody continues from it.
         said = str(error).partition(";")[0]

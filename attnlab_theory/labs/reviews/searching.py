@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,16 @@ class Outcome:
         return {**dataclasses.asdict(self.trial), "epochs_trained": len(self.curve), **told}
 
 
-Train = Callable[[Stage, int | None], Ended]
-"""Trains a stage to its end, or until a step."""
+class Leg(NamedTuple):
+    """What a rung asks of a trial."""
+
+    stage: Stage
+    until: int
+    """The step behind which the trial is left, or its last one."""
+
+
+Train = Callable[[Sequence[Leg]], Sequence[Ended]]
+"""Trains every trial as far as is asked, in any order or at once, and says how each ended."""
 
 
 def search(
@@ -53,7 +61,7 @@ def search(
         lab: whose material and models are searched with.
         trials: in their order.
         seed: of material, first weights and dropout.
-        train: as `labs.training.train` does, with resume, for a rung goes on where the one before ended.
+        train: each as `labs.training.train` does, with resume, for a rung goes on where the one before ended.
         halving: which trials are trained to their end; one rung: all.
 
     Returns:
@@ -68,14 +76,11 @@ def search(
         if rung:
             scores = [_curve(stages[place])[-1]["validation accuracy"] for place in alive]
             alive = [alive[place] for place in best(scores, halving.kept(len(trials), rung))]
-        for place in tuple(alive):
-            reached = halving.reached(trials[place].epochs, rung)
-            until = stages[place].run.steps // trials[place].epochs * reached
-            ended = train(stages[place], until)
-            if ended is Ended.STOPPED:
-                return None
-            if ended is Ended.DIVERGED:
-                alive.remove(place)
+        legs = [Leg(stages[place], _until(stages[place], trials[place], halving, rung)) for place in alive]
+        ended = dict(zip(alive, train(legs), strict=True))
+        if Ended.STOPPED in ended.values():
+            return None
+        alive = [place for place in alive if ended[place] is not Ended.DIVERGED]
         if not alive:
             raise ValueError(f"all {len(trials)} trials diverged or were stopped before: search lower rates")
     material = lab.material(seed)
@@ -89,6 +94,11 @@ def search(
         return Outcome(trial=trials[place], curve=_curve(stage), test=test)
 
     return tuple(outcome(place, stage) for place, stage in enumerate(stages))
+
+
+def _until(stage: Stage, trial: Trial, halving: Halving, rung: int) -> int:
+    """The step at which a rung compares a trial."""
+    return stage.run.steps // trial.epochs * halving.reached(trial.epochs, rung)
 
 
 def winner(found: Sequence[Outcome]) -> Outcome:

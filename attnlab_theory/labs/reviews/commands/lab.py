@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab_theory import files
 from attnlab_theory.labs.options import WholeRun
 from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.commands.searching import Trainer, budget
+from attnlab_theory.labs.reviews.commands.searching import Trainer, budget, tell
 from attnlab_theory.labs.reviews.commands.training import Sizes
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
@@ -88,7 +87,7 @@ class RunLab(WholeRun):
             outcomes = self._search(lab, trials)
             if outcomes is None:
                 return 130
-            found = results.results(lab, outcomes, tell=_tell)
+            found = results.results(lab, outcomes, tell=tell)
             results.write(found, self.out)
             about["diverged"] = {variant.name: said for variant, said in lab.diverged().items()}
             about["seconds"] = round(time.monotonic() - began, 2)
@@ -138,7 +137,7 @@ class RunLab(WholeRun):
         if not trials:
             return ()
         halving = Halving(rungs=1)
-        _tell(budget(trials, halving))
+        tell(budget(trials, halving))
         trainer = Trainer(resume=self.resume, save_every=self.save_every)
         return search(lab, trials, self.seed, trainer, halving)
 
@@ -176,7 +175,3 @@ class RunLab(WholeRun):
             f"\nFindings: {len(found.findings)}, of which each errs with probability at most "
             f"{about['error_rate']:g}; {about['seconds']:.0f} s. Figures and data: {self.out}/"
         )
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -1,8 +1,10 @@
 """attnlab reviews search: a random search over batch size, learning rate and epochs, with a declared budget."""
 
 import dataclasses
+import functools
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +12,12 @@ from attnlab_theory import files
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
-from attnlab_theory.labs.reviews.trials import Halving, Trial
-from attnlab_theory.labs.training import Checkpoints
+from attnlab_theory.labs.reviews.trials import Halving, Space, Trial
+from attnlab_theory.labs.training import Checkpoints, Interrupts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.reviews.lab import Lab, Stage
-    from attnlab_theory.labs.reviews.searching import Outcome
+    from attnlab_theory.labs.reviews.lab import Lab
+    from attnlab_theory.labs.reviews.searching import Leg, Outcome
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,12 @@ class Search:
     data: Data = dataclasses.field(default_factory=Data)
     trials: int | None = None
     """The budget: how many trials. By default 8, or the homework's 4 for minilm."""
+    batches: tuple[int, ...] | None = None
+    """Batch sizes that are searched. By default the preset's; so are rates and epochs."""
+    rates: tuple[float, ...] | None = None
+    """Highest learning rates that are searched."""
+    epochs: tuple[int, ...] | None = None
+    """Numbers of epochs that are searched."""
     rungs: int = 1
     """Successive halving with so many rungs. With 1, every trial is trained to its end."""
     seed: int = 0
@@ -48,9 +56,9 @@ class Search:
         from attnlab_theory.labs.reviews.searching import search
 
         preset, halving = PRESETS[self.preset], Halving(rungs=self.rungs)
-        trials = preset.space.drawn(preset.trials if self.trials is None else self.trials, self.seed)
+        trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
         lab = self._lab()
-        print(budget(trials, halving), file=sys.stderr)
+        tell(budget(trials, halving))
         files.make_folder(self.out)
         with files.held(self.out):
             if not self.resume:
@@ -62,6 +70,12 @@ class Search:
             told = self._told(found, trials, halving)
         print(json.dumps(told, indent=1) if self.json else _page(told))
         return 0
+
+    def _space(self) -> Space:
+        """The preset's, with what the options say."""
+        given = {"batches": self.batches, "rates": self.rates, "epochs": self.epochs}
+        changed = {name: numbers for name, numbers in given.items() if numbers is not None}
+        return dataclasses.replace(PRESETS[self.preset].space, **changed)
 
     def _lab(self) -> "Lab":
         from attnlab_theory.labs.reviews.commands.starting import beginning
@@ -84,6 +98,7 @@ class Search:
         estimates = worth(found, ERROR_RATE)
         told = {
             "seed": self.seed,
+            "space": dataclasses.asdict(self._space()),
             "budget": {"trials": len(trials), "rungs": halving.rungs, "epochs": halving.epochs(trials)},
             "epochs_trained": epochs_trained(found),
             "winner": winner(found).as_json(),
@@ -98,19 +113,45 @@ class Search:
 
 
 class Trainer:
-    """Trains the stages of a search, each from where it was left."""
+    """Trains the trials of a search, each from where it was left.
+
+    Several devices train one trial each at a time. A trial has the same bytes whatever their number is.
+    """
 
     def __init__(self, *, resume: bool, save_every: float) -> None:
         self._resume, self._save_every = resume, save_every
         self._begun: set[Path] = set()
 
-    def __call__(self, stage: "Stage", until: int | None) -> Ended:
-        """Train a stage."""
+    def __call__(self, legs: "Sequence[Leg]") -> list[Ended]:
+        """Train every trial as far as is asked; after Ctrl-C those that did not begin are stopped, too."""
+        import jax
+
+        from attnlab_theory.labs.side_by_side import on_each_device
+
+        devices = jax.local_devices()
+        if len(devices) > 1:
+            tell(f"{len(devices)} devices, each of which trains one trial at a time")
+            tasks = [functools.partial(self._train, leg) for leg in legs]
+            return [ended or Ended.STOPPED for ended in on_each_device(tasks, devices, tell)]
+        found: list[Ended] = []
+        for leg in legs:
+            stopped = Ended.STOPPED in found
+            found.append(Ended.STOPPED if stopped else self._train(leg))
+        return found
+
+    def _train(self, leg: "Leg", interrupts: Interrupts | None = None) -> Ended:
+        run, path = leg.stage
         # Without --resume a trial begins anew, but a later rung goes on with it.
-        resume = self._resume or stage.path in self._begun
-        self._begun.add(stage.path)
-        kept = Checkpoints(writing_params_path=stage.path, resume=resume, save_every=self._save_every)
-        return trained(stage.run, kept, told=f", batches of {stage.run.origin['recipe']['batch']}", until=until)
+        resume = self._resume or path in self._begun
+        self._begun.add(path)
+        kept = Checkpoints(writing_params_path=path, resume=resume, save_every=self._save_every)
+        told = f", batches of {run.origin['recipe']['batch']}"
+        return trained(run, kept, told=told, until=leg.until, interrupts=interrupts)
+
+
+def tell(text: str) -> None:
+    """A line on standard error."""
+    print(text, file=sys.stderr)
 
 
 def budget(trials: tuple[Trial, ...], halving: Halving) -> str:

@@ -1,0 +1,53 @@
+"""Trainings side by side: every device takes one after the other, until none is left."""
+
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import jax
+
+from attnlab_theory.labs.training import Interrupts, patient_interrupts
+
+T = TypeVar("T")
+
+
+def on_each_device(
+    tasks: Sequence[Callable[[Interrupts], T]], devices: Sequence[jax.Device], tell: Callable[[str], None]
+) -> list[T | None]:
+    """The results of all tasks, in their order.
+
+    Args:
+        tasks: each runs in a thread whose default device is one of the devices. It is given the reasons to stop,
+            and looks now and then whether there is one. Ctrl-C is one, an error in another task is one.
+        devices: as many tasks run at once.
+        tell: is told when Ctrl-C was pressed.
+
+    Returns:
+        What each task returned; None for those that did not begin, since there was a reason to stop.
+
+    Raises:
+        Exception: the first that a task raised, once the others have stopped.
+    """
+    free: queue.SimpleQueue[jax.Device] = queue.SimpleQueue()
+    for device in devices:
+        free.put(device)
+
+    def run(task: Callable[[Interrupts], T]) -> T | None:
+        if interrupts:
+            return None
+        device = free.get()
+        try:
+            with jax.default_device(device):
+                return task(interrupts)
+        except BaseException:
+            interrupts.append("an error")
+            raise
+        finally:
+            free.put(device)
+
+    def stopping(_: str) -> None:
+        tell("stopping after the next step of every training")
+
+    with patient_interrupts(stopping) as interrupts, ThreadPoolExecutor(len(devices)) as threads:
+        return [future.result() for future in [threads.submit(run, task) for task in tasks]]
