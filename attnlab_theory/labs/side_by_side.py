@@ -2,7 +2,7 @@
 
 import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import jax
@@ -10,6 +10,9 @@ import jax
 from attnlab_theory.labs.training import Interrupts, patient_interrupts
 
 T = TypeVar("T")
+
+LOOKING = 0.1
+"""Seconds after which the main thread looks whether Ctrl-C was pressed: a signal may reach another thread."""
 
 
 def on_each_device(
@@ -50,4 +53,7 @@ def on_each_device(
         tell("stopping after the next step of every training")
 
     with patient_interrupts(stopping) as interrupts, ThreadPoolExecutor(len(devices)) as threads:
-        return [future.result() for future in [threads.submit(run, task) for task in tasks]]
+        futures = [threads.submit(run, task) for task in tasks]
+        while wait(futures, timeout=LOOKING).not_done:
+            pass
+        return [future.result() for future in futures]
