@@ -3,7 +3,7 @@
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 
@@ -16,14 +16,14 @@ LOOKING = 0.1
 
 
 def on_each_device(
-    tasks: Sequence[Callable[[Interrupts], T]], devices: Sequence[jax.Device], tell: Callable[[str], None]
+    tasks: Sequence[Callable[[Interrupts], T]], devices: Sequence[Any], tell: Callable[[str], None]
 ) -> list[T | None]:
     """The results of all tasks, in their order.
 
     Args:
         tasks: each runs in a thread whose default device is one of the devices. It is given the reasons to stop,
             and looks now and then whether there is one. Ctrl-C is one, an error in another task is one.
-        devices: as many tasks run at once.
+        devices: jax's; as many tasks run at once.
         tell: is told when Ctrl-C was pressed.
 
     Returns:
@@ -32,7 +32,7 @@ def on_each_device(
     Raises:
         Exception: the first that a task raised, once the others have stopped.
     """
-    free: queue.SimpleQueue[jax.Device] = queue.SimpleQueue()
+    free: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for device in devices:
         free.put(device)
 

@@ -6,7 +6,8 @@ from jax.sharding import Mesh
 
 def of_this_process() -> Mesh | None:
     """All devices of this process, or None if there is only one, or `jax.default_device` names the one to use."""
-    if jax.local_device_count() == 1 or jax.config.jax_default_device is not None:
+    chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    if jax.local_device_count() == 1 or chosen is not None:
         return None
     return Mesh(jax.local_devices(), ("data",))
 
