@@ -214,11 +214,8 @@ def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder,
 
 
 def test_two_devices_train_a_trial_each_and_come_to_the_same_bytes(capsys, folder, tmp_path):
-    options = [
-        *data(folder),
-        *("--trials", 3, "--rungs", 2, "--epochs", 2, "--rates", 1e-3, 2e-3, "--json", "--out"),
-    ]
-    options = [str(option) for option in options]
+    space = ("--epochs", 2, "--rates", 1e-3, 2e-3)
+    options = [str(part) for part in (*data(folder), "--trials", 3, "--rungs", 2, *space, "--json", "--out")]
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
     shared = subprocess.run(
         [sys.executable, "-c", PROGRAM, "reviews", "search", *options, str(tmp_path / "two")],
