@@ -233,6 +233,7 @@ def test_two_devices_train_a_trial_each_and_come_to_the_same_bytes(capsys, folde
     assert [path.name for path in models[0]] == [path.name for path in models[1]]
     assert all(two.read_bytes() == one.read_bytes() for two, one in zip(*models, strict=True))
     assert {trial["epochs"] for trial in json.loads(out)["trials"]} == {2}
+    assert "reviews search" in json.loads((tmp_path / "two" / "search.run.json").read_text())["command"]
 
 
 def outcome(number, validation, test):

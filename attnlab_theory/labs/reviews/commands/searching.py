@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ from attnlab_theory.labs.training import Checkpoints, Interrupts
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Lab
     from attnlab_theory.labs.reviews.searching import Leg, Outcome
+
+
+QUESTION = "Which batch size, rate and number of epochs are best on validation, and how lucky is the winner?"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,9 @@ class Search:
     def run(self) -> int:
         """Search and write; 130 after Ctrl-C."""
         from attnlab_theory.labs.reviews.searching import search
+        from attnlab_theory.report import provenance, record
 
+        began, about = time.monotonic(), provenance.of_this_process()
         preset, halving = PRESETS[self.preset], Halving(rungs=self.rungs)
         trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
         lab = self._lab()
@@ -68,6 +74,8 @@ class Search:
             if found is None:
                 return 130
             told = self._told(found, trials, halving)
+            about = {"question": QUESTION, **about, "seconds": round(time.monotonic() - began, 2)}
+            files.write_text(self.out / "search.run.json", record.to_text(about))
         print(json.dumps(told, indent=1) if self.json else _page(told))
         return 0
 
