@@ -11,6 +11,7 @@ import numpy as np
 import scipy.special
 from jaxtyping import Float, Int
 
+from attnlab_theory.labs.heads.assumptions import Deviations
 from attnlab_theory.labs.heads.fitting import Fit
 from attnlab_theory.labs.heads.plan import Plan
 from attnlab_theory.labs.heads.traces import Trace
@@ -54,6 +55,7 @@ class Calibration:
         self.fit, self.plan = fit, plan
         self._rng = np.random.default_rng(seed)
         self._found: list[Predictions] = []
+        self._deviations: list[Deviations] = []
 
     def add(
         self,
@@ -84,13 +86,26 @@ class Calibration:
             found = weight_moments(np.append(means[at], fixed[at]), np.append(variances[at], 0.0))
             first[:, *at] = found.first[:-1]
             second[:, *at] = np.diagonal(found.covariance)[:-1]
+        groups, weight = np.full(len(known), group), np.moveaxis(weights[:, :, row][:, :, known], 2, 0)
         self._found.append(
             Predictions(
-                group=np.full(len(known), group),
+                group=groups,
                 mean=first,
                 variance=np.maximum(second, 0.0),
-                weight=np.moveaxis(weights[:, :, row][:, :, known], 2, 0),
+                weight=weight,
                 baseline=np.moveaxis(self.fit.weights[:, :, kind], 2, 0),
+            )
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            away = (scores[:, :, row][:, :, known] - means) / np.sqrt(variances)
+        self._deviations.append(
+            Deviations(
+                group=groups,
+                sentence=np.full(len(known), len(self._deviations)),
+                common=kind < len(self.plan.types) / 2,
+                score=np.moveaxis(np.where(variances > 0, away, 0.0), 2, 0),
+                missed=weight - first,
+                weight=weight,
             )
         )
 
@@ -102,6 +117,10 @@ class Calibration:
     def predictions(self) -> Predictions:
         """All that were made, at least one."""
         return Predictions(*(np.concatenate(parts) for parts in zip(*self._found, strict=True)))
+
+    def deviations(self) -> Deviations:
+        """How far the predicted keys were from what is assumed of them."""
+        return Deviations(*(np.concatenate(parts) for parts in zip(*self._deviations, strict=True)))
 
 
 def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
@@ -121,12 +140,27 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
         return CalibrationReplicates(1 - missed / spread, 1 - by_baseline / spread, missed / variance)
 
 
-def curve(found: Predictions) -> tuple[Float[np.ndarray, "bins layers"], Float[np.ndarray, "bins layers"]]:
-    """Mean prediction and mean weight of each tenth of a layer's predictions, from small to large."""
-    points = []
+class Curve(NamedTuple):
+    """Tenths of each layer's predictions, from small to large."""
+
+    predicted: Float[np.ndarray, "layers bins"]
+    """Their mean."""
+    weight: Float[np.ndarray, "r layers bins"]
+    """The mean of the weights: from all groups, then without each."""
+
+
+def curve(found: Predictions, groups: int) -> Curve:
+    """Mean predictions and mean weights, tenth by tenth; fewer than ten where there are fewer predictions."""
+    h = found.mean.shape[2]
+    group = np.repeat(found.group, h)
+    predicted, weights = [], []
     for layer in range(found.mean.shape[1]):
         mean, weight = found.mean[:, layer].reshape(-1), found.weight[:, layer].reshape(-1)
-        tenths = np.array_split(np.argsort(mean, kind="stable"), BINS)
-        points.append([(np.mean(mean[each]), np.mean(weight[each])) for each in tenths if len(each)])
-    both = np.array(points)
-    return both[..., 0].T, both[..., 1].T
+        tenths = [each for each in np.array_split(np.argsort(mean, kind="stable"), BINS) if len(each)]
+        predicted.append([np.mean(mean[each]) for each in tenths])
+        sums = [np.bincount(group[each], weight[each], minlength=groups) for each in tenths]
+        counts = [np.bincount(group[each], minlength=groups) for each in tenths]
+        weights.append((np.stack(sums, axis=1), np.stack(counts, axis=1)))
+    summed, counted = (with_each_left_out(np.stack(part, axis=1)) for part in zip(*weights, strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Curve(np.array(predicted), summed / counted)

@@ -1,7 +1,6 @@
 """Pictures of heads, layer by head. Imports matplotlib: import this module where one is drawn."""
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
@@ -13,7 +12,7 @@ from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.report import style
 
 PREMISES = (
-    ("variance explained by the stretch", "keys-have-a-noisy-length", "variance that the noisy length explains"),
+    ("variance explained by the stretch", "the-noisy-length-matters", "variance that the noisy length explains"),
     ("distance from normal", "scores-are-normal", "distance of scores from normal"),
     ("gamble index", None, "gamble index of near-tied pairs"),
     ("weights explained by theory", "theory-beats-the-mean-weight", "weights that theory explains"),
@@ -26,7 +25,7 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     shown = [panel for panel in PREMISES if _has(estimates, panel[0])]
     rising = _supported(findings, "keys-have-a-noisy-length")
     normal = _supported(findings, "scores-are-normal")
-    title = f"Keys have a noisy length in {rising} heads, and normal scores (to {NORMAL:g}) in {normal}"
+    title = f"Shown: keys have a noisy length in {rising} heads, and normal scores (to {NORMAL:g}) in {normal}"
     rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
     figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
     for ax in axes[len(shown) :]:
@@ -83,7 +82,7 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
     """The gamble of a layer's mean, beside what copies of its heads would gamble."""
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
     said = _supported(findings, "the-layer-hedges")
-    figure, (ax,) = style.panels(f"{said} layers hedge", size=(6.8, 4.0))
+    figure, (ax,) = style.panels(f"Shown to hedge: {said} layers", size=(6.8, 4.0))
     for series, (found, label) in enumerate(((mean, "mean of the heads"), (alike, "copies of one head"))):
         bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
     for half in alike:
@@ -96,29 +95,22 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
     return figure
 
 
-def calibration(
-    curve: tuple[Float[np.ndarray, "bins layers"], Float[np.ndarray, "bins layers"]], estimates: Estimates
-) -> Figure:
+def calibration(estimates: Estimates) -> Figure:
     """Weights of frequent words as theory predicts them, and as they are."""
-    predicted, weights = curve
+    curve = estimates.of("mean weight by prediction")
     explained = np.median([e.value for e in estimates.of("weights explained by theory")])
     by_type = np.median([e.value for e in estimates.of("weights explained by the type")])
     title = f"Theory explains {explained:.0%} of the weights of frequent words, a type's mean weight {by_type:.0%}"
     figure, (ax,) = style.panels(f"{title} (medians over heads)", size=(5.8, 5.2))
-    top = 1.05 * float(max(predicted.max(), weights.max()))
+    top = 1.05 * max(max(e.setting["predicted"], e.value) for e in curve)
     ax.plot([0, top], [0, top], color=style.INK, linewidth=1, label="line: predicted")
-    for layer in range(predicted.shape[1]):
-        ax.plot(
-            predicted[:, layer],
-            weights[:, layer],
-            color=style.COLOURS[layer % 7],
-            marker=style.MARKERS[layer % 7],
-            markerfacecolor="white",
-            linewidth=0.8,
-            label=f"layer {layer + 1}",
-        )
+    for series, layer in enumerate(sorted({e.setting["layer"] for e in curve})):
+        own = Estimates(e for e in curve if e.setting["layer"] == layer)
+        bars(ax, own, [e.setting["predicted"] for e in own], series=series, label=f"layer {layer}", line=True)
     ax.set(xlabel="predicted mean weight, tenths of the keys", ylabel="mean weight")
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8)
+    figure.legend(
+        loc="outside lower left", ncols=4, fontsize=8, title=interval(curve[0], "max-t"), title_fontsize=8
+    )
     return figure
 
 

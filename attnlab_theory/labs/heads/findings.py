@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads import calibration, gambling
+from attnlab_theory.labs.heads import assumptions, calibration, gambling
 from attnlab_theory.labs.heads.families import (
     ANY,
     CORRELATION,
@@ -35,6 +35,18 @@ NORMAL = 0.1
 
 CONTEXT = 0.1
 """Neighbours that explain less of the variance of splits do not drive them. Stated before any run."""
+
+SHIFTED = 0.25
+"""Standard deviations: scores that are nearer to their type's mean on average count as unmoved by their query."""
+
+SPREAD = 0.25
+"""Of the fitted variance: scores whose variance is nearer to it count as unmoved by their query, too."""
+
+TOGETHER = 0.1
+"""Of the variance of scores: if two keys of a sentence share less, they count as independent."""
+
+RARER = 0.1
+"""Of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
 
 OVER_SENTENCES = "McDiarmid: sentences are independent; Bonferroni over heads"
 OVER_LOGARITHMS = f"{OVER_GROUPS}; made for logarithms"
@@ -134,9 +146,28 @@ def _predictions(found: Measured) -> Iterator[Estimate]:
         ("explained by theory less by the type", numbers.explained - numbers.by_baseline, ANY),
     ):
         yield from family(quantity, values, len(predicted.group), within)
+    broken = assumptions.of_heads(found.calibration.deviations(), found.plan.groups)
+    for quantity, values in (
+        ("shift of scores", broken.shift),
+        ("variance of scores over the fitted", broken.spread),
+        ("scores that move together", broken.together),
+        ("explained for commoner types less for rarer ones", broken.for_common),
+    ):
+        yield from family(quantity, values, len(predicted.group), ANY)
+    yield from _curve(calibration.curve(predicted, found.plan.groups), predicted.mean.size)
     ratio = ratio_bands(numbers.variance_ratio, ERROR_RATE)
     quantity = "squared error over predicted variance"
     yield from estimates_of(quantity, ratio, len(predicted.group), OVER_LOGARITHMS, layer_and_head)
+
+
+def _curve(found: calibration.Curve, draws: int) -> Iterator[Estimate]:
+    """Mean weights, tenth by tenth of the predictions."""
+
+    def names(index: tuple[int, ...]) -> dict[str, Any]:
+        layer, tenth = index
+        return {"layer": layer + 1, "tenth": tenth + 1, "predicted": float(found.predicted[index])}
+
+    yield from family("mean weight by prediction", found.weight, draws, SHARE, names=names)
 
 
 def _layer_and_length(index: tuple[int, ...]) -> dict[str, Any]:
@@ -183,5 +214,24 @@ def _verdict(estimate: Estimate) -> Finding | None:
                 Interval.at_least(0.0),
                 section="predicted-weights",
             )
+        case "shift of scores":
+            statement = (
+                f"Queries do not move with the keys of their sentence: scores are off by {SHIFTED:g} standard "
+                "deviations on average, at most."
+            )
+            within = Interval(-SHIFTED, SHIFTED)
+            return judged(estimate, "queries-leave-keys-alone", statement, within, section="predicted-weights")
+        case "variance of scores over the fitted":
+            statement = f"Asked by the sentence's own query, scores vary as the fitted law says, to {SPREAD:.0%}."
+            within = Interval(1 - SPREAD, 1 + SPREAD)
+            return judged(estimate, "own-scores-vary-as-fitted", statement, within, section="predicted-weights")
+        case "scores that move together":
+            statement = f"Keys of a sentence do not move together: of the variance they share {TOGETHER:g} at most."
+            within = Interval(-TOGETHER, TOGETHER)
+            return judged(estimate, "keys-move-alone", statement, within, section="predicted-weights")
+        case "explained for commoner types less for rarer ones":
+            statement = f"Theory explains the weights of rarer types as well, to {RARER:g} of their variance."
+            within = Interval.at_most(RARER)
+            return judged(estimate, "rarer-types-do-as-well", statement, within, section="predicted-weights")
         case _:
             return None

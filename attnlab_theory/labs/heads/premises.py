@@ -7,7 +7,7 @@ from rich.table import Table
 
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads import calibration, findings
+from attnlab_theory.labs.heads import findings
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.results import Results, Tell, counted, judged_of
@@ -23,6 +23,10 @@ TOLD = (
         f"heads with pairs between the same neighbours: those make at least {findings.CONTEXT:.0%} of the gamble",
     ),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
+    ("queries-leave-keys-alone", "heads: the sentence's own query scores keys as its mean key, on average"),
+    ("own-scores-vary-as-fitted", "heads: these scores vary as the fitted law says"),
+    ("keys-move-alone", "heads: the keys of a sentence do not move together"),
+    ("rarer-types-do-as-well", "heads: theory explains the weights of rarer types as well"),
 )
 """What the verdicts say."""
 
@@ -64,17 +68,39 @@ def results(
     if judged_of(judged, "the-layer-hedges"):
         drawn["hedging"] = functools.partial(figures.hedging, estimates, judged)
     if found.calibration.made:
-        curve = calibration.curve(found.calibration.predictions())
-        drawn["calibration"] = functools.partial(figures.calibration, curve, estimates)
+        drawn["calibration"] = functools.partial(figures.calibration, estimates)
     types = tuple(reading.name_of(int(token)) for token in found.plan.types)
     return Results(
         part="premises",
         estimates=estimates,
         findings=judged,
         table=_table(estimates, judged),
-        sentences=(f"Types: {' '.join(types)}", *counted(judged, TOLD), *_unsaid(judged, reading)),
+        sentences=(
+            f"Types: {' '.join(types)}",
+            *counted(judged, TOLD),
+            *_broken(judged),
+            *_unsaid(judged, reading),
+        ),
         figures=drawn,
         types=types,
+    )
+
+
+def _broken(judged: Findings) -> tuple[str, ...]:
+    """Where theory is not shown to predict better: in how many heads which of its assumptions fails."""
+    better = judged_of(judged, "theory-beats-the-mean-weight")
+    fails = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
+    if not fails:
+        return ()
+
+    def many(*claims: str) -> int:
+        refuted = [f.setting for c in claims for f in judged_of(judged, c) if f.verdict == Verdict.REFUTED]
+        return sum(setting in refuted for setting in fails)
+
+    return (
+        f"Of the {len(fails)} heads where theory is not shown to predict better, queries move with the keys in "
+        f"{many('queries-leave-keys-alone', 'own-scores-vary-as-fitted')}, keys of a sentence move together in "
+        f"{many('keys-move-alone')}, and rarer types do worse in {many('rarer-types-do-as-well')}.",
     )
 
 

@@ -9,10 +9,11 @@ import scipy.special
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads import findings
+from attnlab_theory.labs.heads import assumptions, findings
+from attnlab_theory.labs.heads.assumptions import Deviations
 from attnlab_theory.labs.heads.calibration import Calibration, Predictions, of_heads
 from attnlab_theory.labs.heads.families import estimates_of, layer_and_head
-from attnlab_theory.labs.heads.findings import CONTEXT
+from attnlab_theory.labs.heads.findings import CONTEXT, RARER, SHIFTED, SPREAD, TOGETHER
 from attnlab_theory.labs.heads.fitting import fitted
 from attnlab_theory.labs.heads.gambling import given_neighbours
 from attnlab_theory.labs.heads.normality import Normality
@@ -135,7 +136,8 @@ def predicted(keys_turn, judging):
     for at, trace in enumerate(given.traces(plan.judging[:judging])):
         scores = trace.scores()
         calibration.add(trace, scores, softmax(scores), at % GROUPS)
-    return of_heads(calibration.predictions(), GROUPS)
+    broken = assumptions.of_heads(calibration.deviations(), GROUPS)
+    return of_heads(calibration.predictions(), GROUPS), broken
 
 
 def gained(found):
@@ -143,20 +145,72 @@ def gained(found):
 
 
 def test_theory_is_shown_to_beat_the_mean_weight_where_its_law_holds():
-    verdicts = gained(predicted(keys_turn=False, judging=40))
+    verdicts = gained(predicted(keys_turn=False, judging=40)[0])
     assert some(verdicts, Verdict.REFUTED) <= LIMIT
     assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
 
 
 def test_theory_is_shown_to_be_worse_where_keys_turn_away_from_their_query():
-    verdicts = gained(predicted(keys_turn=True, judging=20))
+    verdicts = gained(predicted(keys_turn=True, judging=20)[0])
     assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
     assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
 
 
 def test_theory_knows_how_sure_it_is_where_its_law_holds():
-    found = predicted(keys_turn=False, judging=40).variance_ratio
+    found = predicted(keys_turn=False, judging=40)[0].variance_ratio
     assert missing(families(found, ratio_bands), 1.0) <= LIMIT
+
+
+def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
+    quantity = "variance of scores over the fitted"
+    turning, still = (predicted(keys_turn=turn, judging=20 if turn else 40)[1] for turn in (True, False))
+    assert every(judged(quantity, families(turning.spread)), Verdict.REFUTED) >= LAYERS - LIMIT
+    assert some(judged(quantity, families(still.spread)), Verdict.REFUTED) <= LIMIT
+    assert missing(families(still.shift), 0.0) <= LIMIT
+    assert missing(families(still.together), 0.0) <= LIMIT
+
+
+QUANTITIES = {
+    "shift": ("shift of scores", SHIFTED),
+    "spread": ("variance of scores over the fitted", SPREAD),
+    "together": ("scores that move together", TOGETHER),
+    "for_common": ("explained for commoner types less for rarer ones", RARER),
+}
+
+
+@functools.cache
+def broken(name, amount):
+    """Verdicts on one number, which is this much away from what theory assumes; 3,000 sentences with two keys."""
+    rng, sentences = np.random.default_rng(8), 3000
+    away = {each: amount if each == name else 0.0 for each in QUANTITIES}
+    own = rng.normal(size=(sentences, 2, LAYERS, HEADS))
+    shared = rng.normal(size=(sentences, 1, LAYERS, HEADS))
+    score = np.sqrt(1 + away["spread"] - away["together"]) * own + np.sqrt(away["together"]) * shared
+    common, weight, missed = np.array([True, False]), *rng.normal(size=(2, *own.shape))
+    missed *= np.sqrt(0.2 + np.where(common, 0.0, away["for_common"]))[:, None, None]
+    rows = (np.reshape(part, (-1, LAYERS, HEADS)) for part in (score + away["shift"], missed, weight))
+    number = np.repeat(np.arange(sentences), 2)
+    found = assumptions.of_heads(Deviations(number % GROUPS, number, np.tile(common, sentences), *rows), GROUPS)
+    return judged(QUANTITIES[name][0], families(getattr(found, name)))
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_an_assumption_that_holds_is_said_to(name):
+    verdicts = broken(name, 0.0)
+    assert some(verdicts, Verdict.REFUTED) <= LIMIT
+    assert every(verdicts, Verdict.SUPPORTED) >= LAYERS - LIMIT
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_an_assumption_that_breaks_is_said_to(name):
+    verdicts = broken(name, 2.5 * QUANTITIES[name][1])
+    assert some(verdicts, Verdict.SUPPORTED) <= LIMIT
+    assert every(verdicts, Verdict.REFUTED) >= LAYERS - LIMIT
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_an_assumption_that_breaks_by_its_margin_lies_on_the_border_where_either_verdict_is_an_error(name):
+    assert decided(broken(name, QUANTITIES[name][1])) <= LIMIT
 
 
 @functools.cache
