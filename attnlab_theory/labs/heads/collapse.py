@@ -63,7 +63,7 @@ def measured(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -
     """Follow the first sentences of two tokens or more through the layers.
 
     Raises:
-        ValueError: if there is none, or there are too few for an interval.
+        ValueError: if there is none, there are too few for an interval, or a state is not finite.
     """
     numbers = [n for n, each in enumerate(reading.tokens) if len(each.ids) >= 2][:sentences]
     if not numbers:
@@ -73,6 +73,10 @@ def measured(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -
     tell(f"states of {len(numbers)} sentences through layers without some of their parts")
     found = None
     for place, states in enumerate(zip(*(reading.states(numbers, kept) for kept in Kept), strict=True)):
+        if not all(np.all(np.isfinite(each)) for each in states):
+            raise ValueError(
+                f"a state of a sentence of {len(states[0][0])} tokens is not finite: the model is broken"
+            )
         found = Collapse(len(states[0]), groups) if found is None else found
         found.add(states, place % groups)
     assert found is not None, "there is a sentence"

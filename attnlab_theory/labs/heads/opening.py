@@ -37,7 +37,7 @@ def opened(model: Path, sentences: Sequence[str]) -> AnyReading:
         return encoder.reading(*pretrained.minilm(), sentences)
     if model.is_dir():
         if json_object(model / "config.json").get("model_type") == "gpt2":
-            return gpt.reading(load_gpt2(model), BPE(), sentences)
+            return _gpt2(model, sentences)
         return encoder.reading(*pretrained.load_folder(model), sentences)
     saved = load_model(model)
     if isinstance(saved.model, GPT):
@@ -48,6 +48,17 @@ def opened(model: Path, sentences: Sequence[str]) -> AnyReading:
         f"{model} holds a {type(saved.model).__name__} that reads {saved.text.as_json()['kind']}: "
         "the lab reads the heads of GPTs, and of classifiers of sentences"
     )
+
+
+def _gpt2(model: Path, sentences: Sequence[str]) -> GPTReading:
+    """A folder of GPT-2's files, whose vocabulary is taken for GPT-2's own."""
+    found, text = load_gpt2(model), BPE()
+    if found.config.vocabulary < len(text):
+        raise ValueError(
+            f"{model} knows {found.config.vocabulary:,} tokens, and GPT-2's vocabulary has {len(text):,}: name a "
+            "model that reads GPT-2's vocabulary"
+        )
+    return gpt.reading(found, text, sentences)
 
 
 def refuse_without_labels(parts: Sequence[PartName], model: Path, reading: AnyReading, text: Text) -> None:

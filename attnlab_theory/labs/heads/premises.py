@@ -10,7 +10,7 @@ from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import findings
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
-from attnlab_theory.labs.heads.results import Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, judged_of
 from attnlab_theory.labs.heads.traces import Reading
 
 TOLD = (
@@ -60,15 +60,16 @@ def results(
     tell("intervals")
     estimates = findings.measure(found)
     judged = findings.verdicts(estimates)
-    drawn = {
+    drawn: dict[str, Draw | None] = {
         "premises": functools.partial(figures.premises, estimates, judged),
         "habits": functools.partial(figures.habits, estimates),
         "bluntness": functools.partial(figures.bluntness, estimates),
     }
-    if judged_of(judged, "the-layer-hedges"):
-        drawn["hedging"] = functools.partial(figures.hedging, estimates, judged)
-    if found.calibration.made:
-        drawn["calibration"] = functools.partial(figures.calibration, estimates)
+    hedges, made = judged_of(judged, "the-layer-hedges"), found.calibration.made
+    drawn |= {
+        "hedging": functools.partial(figures.hedging, estimates, judged) if hedges else None,
+        "calibration": functools.partial(figures.calibration, estimates) if made else None,
+    }
     types = tuple(reading.name_of(int(token)) for token in found.plan.types)
     return Results(
         part="premises",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 """Is told what is being done."""
 
+Draw = Callable[[], "Figure"]
+"""Draws a figure."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
@@ -30,8 +33,8 @@ class Results:
     table: Table
     sentences: tuple[str, ...]
     """What the verdicts come to."""
-    figures: Mapping[str, Callable[[], "Figure"]]
-    """How each is drawn, by name."""
+    figures: Mapping[str, Draw | None]
+    """How each is drawn, by name; None: the text says nothing of it, and one of an earlier run goes."""
     types: tuple[str, ...] = ()
     """The frequent words that keys were looked at of, most frequent first."""
 
@@ -77,7 +80,7 @@ def judged_of(findings: Findings, claim: str) -> Findings:
 
 
 def write(found: Results, folder: Path, about: Mapping[str, Any]) -> None:
-    """Write the tables and draw the figures, each file whole or not at all.
+    """Write the tables and draw the figures, each file whole or not at all; figures of an earlier run do not stay.
 
     Args:
         found: of one part; every file bears its name, or that of the figure.
@@ -93,5 +96,9 @@ def write(found: Results, folder: Path, about: Mapping[str, Any]) -> None:
         files.write_text(folder / f"{found.part}.{name}.json", record.to_text(rows))
     files.write_text(folder / f"{found.part}.run.json", record.to_text(dict(about)))
     for name, draw in found.figures.items():
+        if draw is None:
+            for suffix in (".svg", ".png"):
+                (folder / name).with_suffix(suffix).unlink(missing_ok=True)
+            continue
         with files.replacing_all(folder / name, (".svg", ".png")) as written:
             style.save(draw, list(written.values()))

@@ -18,7 +18,7 @@ from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import ERROR_RATE, judged
 from attnlab_theory.labs.heads.losses import TOLERATED
-from attnlab_theory.labs.heads.results import Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, judged_of
 from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.language.models.approximations import Approximation, Gauge, RandomFeatures, approximated
@@ -73,13 +73,13 @@ def results(
         accuracies = accuracies_of(reading, labels, tried, found.gauge, seed=seed, tell=tell)
         estimates = Estimates([*estimates, *accuracies])
         findings = Findings([*findings, *verdicts(accuracies)])
-    drawn = {
+    survives = judged_of(findings, "the-model-survives")
+    drawn: dict[str, Draw | None] = {
         "survival": functools.partial(figures.survival, estimates, findings),
         "budgets": functools.partial(figures.budgets, estimates),
         "ranks": functools.partial(figures.ranks, estimates),
+        "replaced": functools.partial(figures.replaced, estimates) if survives else None,
     }
-    if judged_of(findings, "the-model-survives"):
-        drawn["replaced"] = functools.partial(figures.replaced, estimates)
     return Results(
         part="approximations",
         estimates=estimates,

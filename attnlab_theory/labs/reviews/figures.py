@@ -63,9 +63,10 @@ def optimizers(estimates: Estimates) -> Figure:
 def searches(estimates: Estimates) -> Figure:
     """The best of n trials, and the winner's optimism, against n."""
     best, lucky = estimates.of("best of n"), estimates.of("optimism")
+    luck = lucky[-1].interval
     title = (
         f"The best of {best[-1].setting['n']} trials: {best[-1].value:.1%} on validation,\n"
-        f"of which luck {lucky[-1].value:+.2%}"
+        f"of which luck between {luck.low:+.1%} and {luck.high:+.1%}"
     )
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
     for series, (ax, found, label) in enumerate(

@@ -77,9 +77,9 @@ class Lab:
             ValueError: as `stages.training`.
         """
         first = self.seeds[0]
-        yield from self._stages(self._swept(), first)
+        yield from self._stages(self.swept(), first)
         for seed in self.seeds:
-            trained = self._swept() if seed == first else ()
+            trained = self.swept() if seed == first else ()
             yield from self._stages([each for each in self.variants() if each not in trained], seed)
 
     def variants(self) -> tuple[Variant, ...]:
@@ -110,7 +110,7 @@ class Lab:
             ValueError: if one of the models is missing, or all of them diverged.
         """
         first = self.seeds[0]
-        rates = [each for each in self._swept() if each.optimizer == optimizer]
+        rates = [each for each in self.swept() if each.optimizer == optimizer]
         if not rates:
             return None
         candidates = [each for each in rates if noted(self.path(each, first)) is None]
@@ -126,7 +126,7 @@ class Lab:
             ValueError: if the base is among them, without which nothing can be compared.
         """
         found: dict[Variant, str] = {}
-        for variant in (*self._swept(), *self.variants()):
+        for variant in (*self.swept(), *self.variants()):
             said = [line for seed in self.seeds if (line := noted(self.path(variant, seed))) is not None]
             if said:
                 found[variant] = said[0]
@@ -159,7 +159,7 @@ class Lab:
         for partial in sorted(self.folder.glob("*/*.partial")):
             refuse_left_over(partial.with_suffix(""))
 
-    def _swept(self) -> tuple[Variant, ...]:
+    def swept(self) -> tuple[Variant, ...]:
         """Every optimizer at every rate of its sweep."""
         return tuple(self._at(name, rate) for name in self.optimizers for rate in self.preset.rates[name])
 

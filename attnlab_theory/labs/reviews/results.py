@@ -14,8 +14,10 @@ from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.reviews import findings, measured
 from attnlab_theory.labs.reviews.answered import Probabilities
 from attnlab_theory.labs.reviews.asked import Asked, ask, bayes
-from attnlab_theory.labs.reviews.lab import Lab
+from attnlab_theory.labs.reviews.diverging import noted
+from attnlab_theory.labs.reviews.lab import Curve, Lab
 from attnlab_theory.labs.reviews.searching import Outcome, worth
+from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.report import record
 
 ABOUT = "reviews.run.json"
@@ -89,7 +91,7 @@ def results(lab: Lab, outcomes: Sequence[Outcome], *, tell: Callable[[str], None
     return Results(
         estimates=found,
         findings=findings.verdicts(found, lab.material(lab.seeds[0]).grammar),
-        curves=tuple(_curves(asked)),
+        curves=(*_curves(asked), *_swept(lab, asked)),
         outcomes=tuple(outcomes),
         answers={each.seed: each.test for each in asked if each.variant == lab.base},
         base=lab.base.name,
@@ -137,8 +139,17 @@ def _draw(found: Results, folder: Path) -> None:
 
 
 def _curves(asked: Sequence[Asked]) -> list[dict[str, Any]]:
-    return [
-        {"variant": model.variant.name, "seed": model.seed, "epoch": epoch, **numbers}
-        for model in asked
-        for epoch, numbers in enumerate(model.curve, start=1)
-    ]
+    return [row for model in asked for row in _rows(model.variant, model.seed, model.curve)]
+
+
+def _swept(lab: Lab, asked: Sequence[Asked]) -> list[dict[str, Any]]:
+    """The curves of rates that were only looked at for the first seed, to choose between them."""
+    first = lab.seeds[0]
+    known = {model.variant for model in asked if model.seed == first}
+    others = [each for each in lab.swept() if each not in known and noted(lab.path(each, first)) is None]
+    return [row for variant in others for row in _rows(variant, first, lab.curve(variant, first))]
+
+
+def _rows(variant: Variant, seed: int, curve: Curve) -> list[dict[str, Any]]:
+    told = {"variant": variant.name, "seed": seed}
+    return [{**told, "epoch": epoch, **numbers} for epoch, numbers in enumerate(curve, start=1)]

@@ -94,6 +94,16 @@ class Halving:
         if self.factor < 2:
             raise ValueError(f"a rung keeps one trial of at least 2, not of {self.factor}")
 
+    def refuse_too_many_rungs(self, trials: int) -> None:
+        """Refuse rungs that would have no fewer trials than the one before.
+
+        Raises:
+            ValueError: naming how many trials it takes.
+        """
+        least = self.factor ** (self.rungs - 1)
+        if trials < least:
+            raise ValueError(f"{self.rungs} rungs need at least {least} trials, not {trials}: take fewer rungs")
+
     def kept(self, trials: int, rung: int) -> int:
         """How many of the trials take part in a rung, counted from 0."""
         return max(1, trials // self.factor**rung)

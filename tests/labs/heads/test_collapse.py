@@ -149,3 +149,10 @@ def test_a_text_of_single_tokens_is_refused():
     lone.tokens = [Tokens(ids=np.arange(1), special=np.zeros(1, bool))]
     with pytest.raises(ValueError, match="no sentence has two tokens"):
         collapse.measured(lone, sentences=5)
+
+
+def test_states_that_are_no_numbers_are_refused(of_gpt):
+    many = dataclasses.replace(of_gpt, tokens=of_gpt.tokens[:1] * 20)
+    broken = jax.tree.map(lambda x: x * jnp.nan, many.model)
+    with pytest.raises(ValueError, match="a state of a sentence of 4 tokens is not finite: the model is broken"):
+        collapse.measured(dataclasses.replace(many, model=broken), sentences=20)

@@ -1,18 +1,26 @@
 """attnlab heads: a whole small run, and what bad input gets."""
 
+import functools
 import json
+from pathlib import Path
 
 import jax
 import pytest
+from matplotlib.figure import Figure
+from rich.table import Table
 
+from attnlab_theory.claims import Findings
 from attnlab_theory.cli import main
-from attnlab_theory.labs.heads import losses, texts
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads import losses, results, texts
 from attnlab_theory.language.checkpoint import save_model
 from attnlab_theory.language.corpora import labelled_grammar
 from attnlab_theory.language.models.approximations import FeatureMap, RandomFeatures, Window
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.text.words import Words
 from tests.labs.heads.classifiers import TEXT, classifier
+
+REFERENCE = Path(__file__).parents[2] / "language" / "reference"
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +46,19 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
         assert {f"{name}.svg", f"{name}.png"} <= written
     assert {f"premises.{each}.json" for each in ("findings", "estimates", "types", "run")} <= written
     assert json.loads((out / "premises.findings.json").read_text()) == told["findings"]
+    tenths = [e["setting"] for e in told["estimates"] if e["quantity"] == "mean weight by prediction"]
+    assert {(each["layer"], each["tenth"]) for each in tenths} == {(i, j) for i in (1, 2) for j in range(1, 11)}
+    assert {f["claim"] for f in told["findings"]} >= {"queries-leave-keys-alone", "keys-move-alone"}
+
+
+def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):
+    kept = {"estimates": Estimates(), "findings": Findings(), "table": Table(), "sentences": ()}
+    draw = functools.partial(Figure, figsize=(1, 1))
+    for other in (draw, None):
+        found = results.Results(part="premises", **kept, figures={"one": draw, "other": other})
+        results.write(found, tmp_path, {})
+        assert (tmp_path / "one.png").exists()
+        assert [(tmp_path / f"other.{kind}").exists() for kind in ("svg", "png")] == [other is not None] * 2
 
 
 def test_parts_are_asked_for_apart(checkpoint, tmp_path, capsys):
@@ -128,6 +149,7 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(tmp_path / "none")], "there is no checkpoint"),
         ([str(checkpoint), str(tmp_path / "none.txt")], "there is no file"),
         ([str(checkpoint), str(few)], "occurs 50 times; take a text 4 times as long"),
+        ([str(REFERENCE / "gpt2_plain")], "knows 11 tokens, and GPT-2's vocabulary has 50,257"),
         ([str(checkpoint), "--sentences", "0"], "--sentences must be at least 1, not 0"),
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
         ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),

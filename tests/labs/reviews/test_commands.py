@@ -187,6 +187,8 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     claims = {finding["claim"] for finding in json.loads((tmp_path / "reviews.json").read_text())}
     assert {"nobody-beats-bayes", "padding-changes-nothing", "explanations-agree", "top-tokens-decide"} <= claims
     assert len((tmp_path / "drawn.0.predictions").read_text().split()) == 64
+    curves = json.loads((tmp_path / "curves.json").read_text())
+    assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
 
 
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
@@ -273,6 +275,11 @@ def test_the_winner_came_to_its_end():
         (["train", "--writing-params-path", "{}/x", "--preset", "minilm", "--width", "8"], "keeps its size"),
         (["search", "--out", "{}/search", "--trials", "999"], "1 to 54 trials, not 999"),
         (["search", "--out", "{}/search", "--rungs", "0"], "rungs must be"),
+        (
+            ["search", "--out", "{}/search", "--trials", "3", "--rungs", "3"],
+            "3 rungs need at least 4 trials",
+        ),
+        (["search", "--out", "{}/search", "--rates", "0"], "rates of a search must be positive"),
         (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
         (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
     ],

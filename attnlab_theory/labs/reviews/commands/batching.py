@@ -43,6 +43,7 @@ class ShowBatch:
             "sizes": {name: len(getattr(material, name)) for name in ("train", "validation", "test")},
             "max_length": self.max_length,
             "cut_of_all": every.cut,
+            "longest": int(every.lengths.max()),
             "padding": [
                 {**vars(way), "wasted": way.wasted}
                 for way in batches.ways(every, size=self.batch_size, block=self.max_length)
@@ -68,7 +69,7 @@ def _page(told: dict[str, Any]) -> str:
         f"collate function: all {sizes['train']:,} reviews are cut into tokens and padded in "
         f"{told['seconds_to_encode_all']:.2f} s, once: no worker is needed",
         f"truncation: {told['cut_of_all']} of {sizes['train']:,} reviews are longer than max_length "
-        f"{told['max_length']} and are cut",
+        f"{told['max_length']} and are cut; the longest row has {told['longest']} tokens",
         "",
         f"{'padding':28} {'places':>12} {'of them padding':>16} {'shapes':>7}",
         *(f"{w['way']:28} {w['places']:>12,} {w['wasted']:>16.1%} {w['shapes']:>7}" for w in told["padding"]),

@@ -63,6 +63,7 @@ class Search:
         began, about = time.monotonic(), provenance.of_this_process()
         preset, halving = PRESETS[self.preset], Halving(rungs=self.rungs)
         trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
+        halving.refuse_too_many_rungs(len(trials))
         lab = self._lab()
         tell(budget(trials, halving))
         files.make_folder(self.out)
