@@ -94,6 +94,13 @@ def test_the_page_quotes_gains_searches_and_dropout():
         assert points(found().of("optimism", n=n)[0]) in PAGE
 
 
+@pytest.mark.parametrize("part", ["order shuffled", "order file", "order by-label", "never zeroed"])
+def test_the_page_quotes_orders_on_real_reviews(part):
+    rows = json.loads((FOLDER / "sst2_orders" / "estimates.json").read_text())
+    gained = Estimates(map(Estimate.from_json, rows)).of("accuracy gained", part=part)
+    assert f"| {points(gained[0])} points |" in PAGE
+
+
 def test_the_page_quotes_what_explanations_are_worth():
     for quantity in ("rank correlation", "moved by hiding", "held by keeping"):
         for each in found().of(quantity):
