@@ -72,9 +72,11 @@ def searches(estimates: Estimates) -> Figure:
     for series, (ax, found, label) in enumerate(
         zip(axes, (best, lucky), ("best validation accuracy", "winner's optimism"), strict=True)
     ):
-        bars(ax, found, [e.setting["n"] for e in found], series=series, line=True)
-        ax.set(xlabel="trials of a search", ylabel=label)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        tried = [e.setting["n"] for e in found]
+        bars(ax, found, tried, series=series, line=True)
+        ax.set(xlabel="trials of a search", ylabel=label, xlim=(tried[0] - 0.5, tried[-1] + 0.5))
+        # A point alone has one tick, none at fractions of a trial.
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
     return figure
 

@@ -101,6 +101,20 @@ def test_the_page_quotes_orders_on_real_reviews(part):
     assert f"| {points(gained[0])} points |" in PAGE
 
 
+def test_the_page_quotes_the_search_on_real_reviews():
+    found = json.loads((FOLDER / "sst2_search" / "search.json").read_text())
+    for trial in found["trials"]:
+        numbers = (f"{trial['batch']}", f"{trial['rate']:.0e}".replace("e-0", "e-"))
+        shares = (f"{100 * trial[which]:.1f} %" for which in ("validation", "test"))
+        assert f"| {' | '.join((*numbers, *shares))} |" in PAGE.replace("**", "")
+    best, lucky = (
+        [Estimate.from_json(e) for e in found["estimates"] if e["quantity"] == quantity][-1]
+        for quantity in ("best of n", "optimism")
+    )
+    assert points(best) + " % on validation" in PAGE
+    assert f"+{points(lucky)} points: none is seen" in PAGE
+
+
 def test_the_page_quotes_what_explanations_are_worth():
     for quantity in ("rank correlation", "moved by hiding", "held by keeping"):
         for each in found().of(quantity):
