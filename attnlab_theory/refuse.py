@@ -51,6 +51,17 @@ def not_positive(**given: Scalar) -> None:
             raise ValueError(f"{name} must be positive, not {number}")
 
 
+def not_a_seed(seed: Any) -> None:
+    """Refuse what no run can be seeded with.
+
+    Raises:
+        ValueError: if it is not a whole number, is negative or does not fit in 63 bits.
+    """
+    not_whole(seed=seed)
+    if not 0 <= operator.index(seed) < 2**63:
+        raise ValueError(f"seed must be between 0 and 2**63 - 1, not {operator.index(seed)}")
+
+
 def not_one_real(**given: Any) -> None:
     """Refuse what is no single real number, plain or traced; True and False count as none.
 

@@ -23,10 +23,8 @@ def key_for(seed: int, *names: str) -> PRNGKeyArray:
     Raises:
         ValueError: if `seed` is not a whole number, is negative or does not fit in 63 bits.
     """
-    refuse.not_whole(seed=seed)
+    refuse.not_a_seed(seed)
     seed = operator.index(seed)
-    if not 0 <= seed < 2**63:
-        raise ValueError(f"seed must be between 0 and 2**63 - 1, not {seed}")
     # Without x64, jax keeps the low 32 bits of a seed only: fold the rest in, or seeds 0 and 2**32 would agree.
     high = [seed // 2**32] if seed >= 2**32 else []
     folded = [*high, *(zlib.crc32(name.encode()) for name in names)]

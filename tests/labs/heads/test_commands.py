@@ -151,6 +151,7 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(checkpoint), str(few)], "occurs 50 times; take a text 4 times as long"),
         ([str(REFERENCE / "gpt2_plain")], "knows 11 tokens, and GPT-2's vocabulary has 50,257"),
         ([str(checkpoint), "--sentences", "0"], "--sentences must be at least 1, not 0"),
+        ([str(checkpoint), "--seed", "-1"], "seed must be between 0 and"),
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
         ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),
         ([str(checkpoint), "--parts", "collapse", "--few", "4"], "at least 10 groups, not 4: take more sentences"),

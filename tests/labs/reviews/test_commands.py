@@ -255,6 +255,7 @@ def test_the_winner_came_to_its_end():
     [
         (["evaluate", "{}/none"], "there is no checkpoint"),
         (["evaluate", "{}/model"], "was not trained on the embedded grammar"),
+        (["evaluate", "{}/model", "--seed", "-1"], "seed must be between 0 and"),
         (["evaluate", "{}/model", "--test", "{}/empty"], "empty is empty"),
         (["evaluate", "{}/model", "--test", "{}/label"], "line 2 of"),
         (["evaluate", "{}/model", "--test", "{}/bytes"], "not UTF-8: line 2 holds the byte 0xe9"),
@@ -267,6 +268,9 @@ def test_the_winner_came_to_its_end():
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
         (["explain", "{}/model", "{}/empty"], "empty is empty"),
         (["batch", "--max-length", "2"], "no room for a token"),
+        (["batch", "--seed", "-1"], "seed must be between 0 and"),
+        (["batch", "--least", "-1"], "at least 0, not -1"),
+        (["explain", "{}/model", "{}/test", "--seed", "-5"], "seed must be between 0 and"),
         (["batch", "--batch-size", "0"], "batch_size must be"),
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "missing: --validation, --test"),
         (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "learning rate must be positive and finite"),

@@ -108,6 +108,9 @@ class Heads:
                 assert_never(part)
 
     def _refuse_wrong_numbers(self) -> None:
+        from attnlab_theory import refuse
+
+        refuse.not_a_seed(self.seed)
         if not self.parts:
             raise ValueError("--parts must name at least one part, as in --parts premises collapse")
         for name in ("sentences", "occurrences", "few"):

@@ -96,11 +96,13 @@ class Evaluate:
         files.refuse_input(self.outputs_path, *self.models, self.test)
 
     def _asked(self, path: Path, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
+        from attnlab_theory import refuse
         from attnlab_theory.labs.reviews.material import Sizes, generated
         from attnlab_theory.language.corpora.reviews import read_reviews
 
         if self.test is not None:
             return read_reviews(self.test), None
+        refuse.not_a_seed(self.seed)
         drawn = generated(self.seed, Sizes())
         if saved.text.as_json() != drawn.text.as_json():
             raise ValueError(f"{path} was not trained on the embedded grammar: name reviews with --test")

@@ -31,10 +31,15 @@ class Data:
             sizes: how many are drawn.
 
         Raises:
-            ValueError: if some of the files are missing, or as `material.read`.
+            ValueError: if some of the files are missing, the seed is no seed, `least` is negative, or as
+                `material.read`.
         """
+        from attnlab_theory import refuse
         from attnlab_theory.labs.reviews.material import Sizes, generated, read
 
+        refuse.not_a_seed(seed)
+        if self.least < 0:
+            raise ValueError(f"--least is a number of words, at least 0, not {self.least}")
         files = {"--train": self.train, "--validation": self.validation, "--test": self.test}
         missing = [name for name, path in files.items() if path is None]
         if self.train is None and self.validation is None and self.test is None:

@@ -32,9 +32,11 @@ class Explain:
 
     def run(self) -> int:
         """Ask and print."""
+        from attnlab_theory import refuse
         from attnlab_theory.labs.reviews.explained import explain
         from attnlab_theory.labs.reviews.starts import read_model
 
+        refuse.not_a_seed(self.seed)
         saved = read_model(self.model)
         texts, asked = lines_for(saved, self.lines)
         found = explain(saved.model, saved.text, texts, asked, seed=self.seed)
