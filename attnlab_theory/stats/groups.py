@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from attnlab_theory.stats.bounds import EVERYTHING
 from attnlab_theory.stats.interval import Interval
@@ -48,6 +48,13 @@ def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarr
     refuse_too_few(len(sums))
     total = np.sum(sums, axis=0)
     return np.concatenate([total[None], total[None] - sums])
+
+
+def sums_without_each(
+    values: Shaped[np.ndarray, "n *m"], group: Int[np.ndarray, " n"], groups: int
+) -> Shaped[np.ndarray, "r *m"]:
+    """The sum of all rows first, then the sums without those of group 0, 1, 2, …; raises as `with_each_left_out`."""
+    return with_each_left_out(np.stack([np.sum(values[group == number], axis=0) for number in range(groups)]))
 
 
 def bands(

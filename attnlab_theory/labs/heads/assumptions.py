@@ -8,26 +8,11 @@ have no covariance.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from attnlab_theory.stats.groups import with_each_left_out
-
-Sums = Float[np.ndarray, "r ..."]
-"""From all groups, then without each."""
-
-
-class Deviations(NamedTuple):
-    """One row for each frequent key that was predicted; columns are heads."""
-
-    group: Int[np.ndarray, " n"]
-    sentence: Int[np.ndarray, " n"]
-    common: Bool[np.ndarray, " n"]
-    """Whether its type is of the commoner half."""
-    score: Float[np.ndarray, "n layers h"]
-    """How far its score is from what its type's mean key scores, in standard deviations."""
-    missed: Float[np.ndarray, "n layers h"]
-    """Its weight less the predicted one."""
-    weight: Float[np.ndarray, "n layers h"]
+from attnlab_theory.labs.heads import calibration
+from attnlab_theory.labs.heads.calibration import Predictions
+from attnlab_theory.stats.groups import sums_without_each
 
 
 class AssumptionReplicates(NamedTuple):
@@ -43,41 +28,22 @@ class AssumptionReplicates(NamedTuple):
     """The explained share of weights of the commoner types, less that of the rarer ones."""
 
 
-def of_heads(found: Deviations, groups: int) -> AssumptionReplicates:
+def of_heads(found: Predictions, groups: int) -> AssumptionReplicates:
     """What the predictions assume, as it is."""
-    n, shift = _mean(found.score, found.group, groups)
-    _, squares = _mean(found.score**2, found.group, groups)
-    pairs, products = _pairs(found, groups)
+    away = found.deviation
+    # The rows of a sentence stand together: its pairs of keys are those of a sum, squared, less the squares.
+    starts = np.flatnonzero(np.diff(found.sentence, prepend=-1))
+    held = np.diff(starts, append=len(found.sentence))[:, None, None]
+    squares = np.add.reduceat(away, starts, axis=0) ** 2
+    n, s, ss = (sums_without_each(part, found.group, groups) for part in (np.ones_like(away), away, away**2))
+    of_sentences = (held * (held - 1), squares)
+    pairs, squared = (sums_without_each(part, found.group[starts], groups) for part in of_sentences)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = shift / n
-        together = products / pairs - shift**2
-        explained = [_explained(found, chosen, groups) for chosen in (found.common, ~found.common)]
-        spread = squares / n - shift**2
-    return AssumptionReplicates(shift, spread, together, explained[0] - explained[1])
+        shift = s / n
+        for_common = _explained(found, found.common, groups) - _explained(found, ~found.common, groups)
+        return AssumptionReplicates(shift, ss / n - shift**2, (squared - ss) / pairs - shift**2, for_common)
 
 
-def _mean(values: Float[np.ndarray, "n layers h"], group: Int[np.ndarray, " n"], groups: int) -> tuple[Sums, Sums]:
-    """How many there are, and their sum."""
-    one = np.ones((len(values), 1, 1))
-    summed = (np.stack([np.sum(part[group == g], axis=0) for g in range(groups)]) for part in (one, values))
-    n, total = map(with_each_left_out, summed)
-    return n, total
-
-
-def _pairs(found: Deviations, groups: int) -> tuple[Sums, Sums]:
-    """How many ordered pairs of keys of one sentence there are, and the sum of their deviations' products."""
-    _, first = np.unique(found.sentence, return_index=True)
-    starts = np.sort(first)
-    held = np.diff([*starts, len(found.sentence)])
-    total, squares = (np.add.reduceat(part, starts, axis=0) for part in (found.score, found.score**2))
-    number = (held * (held - 1.0))[:, None, None]
-    group = found.group[starts]
-    return _mean(number, group, groups)[1], _mean(total**2 - squares, group, groups)[1]
-
-
-def _explained(found: Deviations, chosen: Bool[np.ndarray, " n"], groups: int) -> Float[np.ndarray, "r layers h"]:
-    """1 less the squared error over that of the overall mean, of some of the keys."""
-    group, weight = found.group[chosen], found.weight[chosen]
-    n, s = _mean(weight, group, groups)
-    ss, missed = (_mean(part**2, group, groups)[1] for part in (weight, found.missed[chosen]))
-    return 1 - missed / (ss - s**2 / n)
+def _explained(found: Predictions, chosen: Bool[np.ndarray, " n"], groups: int) -> Float[np.ndarray, "r layers h"]:
+    """The explained share of some of the weights."""
+    return calibration.of_heads(Predictions(*(part[chosen] for part in found)), groups).explained

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.special
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from attnlab_theory.labs.heads.assumptions import Deviations
 from attnlab_theory.labs.heads.fitting import Fit
 from attnlab_theory.labs.heads.plan import Plan
 from attnlab_theory.labs.heads.traces import Trace
-from attnlab_theory.stats.groups import with_each_left_out
+from attnlab_theory.stats.groups import sums_without_each
 from attnlab_theory.theory.noisy_keys.moments import weight_moments
 
 MOST = 6
@@ -26,15 +25,21 @@ BINS = 10
 
 
 class Predictions(NamedTuple):
-    """One row for each frequent key that was predicted; columns are heads."""
+    """One row for each frequent key that was predicted, sentence by sentence; columns are heads."""
 
     group: Int[np.ndarray, " n"]
+    sentence: Int[np.ndarray, " n"]
+    """The number of the sentence among those that were predicted."""
+    common: Bool[np.ndarray, " n"]
+    """Whether the key's type is of the commoner half."""
     mean: Float[np.ndarray, "n layers h"]
     variance: Float[np.ndarray, "n layers h"]
     weight: Float[np.ndarray, "n layers h"]
     """What the key was given."""
     baseline: Float[np.ndarray, "n layers h"]
     """The mean weight of its type in the fitting half."""
+    deviation: Float[np.ndarray, "n layers h"]
+    """How far its score is from what its type's mean key scores, in standard deviations; NaN if those are 0."""
 
 
 class CalibrationReplicates(NamedTuple):
@@ -55,7 +60,6 @@ class Calibration:
         self.fit, self.plan = fit, plan
         self._rng = np.random.default_rng(seed)
         self._found: list[Predictions] = []
-        self._deviations: list[Deviations] = []
 
     def add(
         self,
@@ -86,26 +90,17 @@ class Calibration:
             found = weight_moments(np.append(means[at], fixed[at]), np.append(variances[at], 0.0))
             first[:, *at] = found.first[:-1]
             second[:, *at] = np.diagonal(found.covariance)[:-1]
-        groups, weight = np.full(len(known), group), np.moveaxis(weights[:, :, row][:, :, known], 2, 0)
+        deviations = np.sqrt(np.where(variances > 0, variances, np.nan))
         self._found.append(
             Predictions(
-                group=groups,
+                group=np.full(len(known), group),
+                sentence=np.full(len(known), len(self._found)),
+                common=kind < len(self.plan.types) / 2,
                 mean=first,
                 variance=np.maximum(second, 0.0),
-                weight=weight,
+                weight=np.moveaxis(weights[:, :, row][:, :, known], 2, 0),
                 baseline=np.moveaxis(self.fit.weights[:, :, kind], 2, 0),
-            )
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            away = (scores[:, :, row][:, :, known] - means) / np.sqrt(variances)
-        self._deviations.append(
-            Deviations(
-                group=groups,
-                sentence=np.full(len(known), len(self._deviations)),
-                common=kind < len(self.plan.types) / 2,
-                score=np.moveaxis(np.where(variances > 0, away, 0.0), 2, 0),
-                missed=weight - first,
-                weight=weight,
+                deviation=np.moveaxis((scores[:, :, row][:, :, known] - means) / deviations, 2, 0),
             )
         )
 
@@ -118,10 +113,6 @@ class Calibration:
         """All that were made, at least one."""
         return Predictions(*(np.concatenate(parts) for parts in zip(*self._found, strict=True)))
 
-    def deviations(self) -> Deviations:
-        """How far the predicted keys were from what is assumed of them."""
-        return Deviations(*(np.concatenate(parts) for parts in zip(*self._deviations, strict=True)))
-
 
 def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
     """How well the weights were predicted."""
@@ -133,8 +124,8 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
         (found.weight - found.baseline) ** 2,
         found.variance,
     )
-    summed = (np.stack([np.sum(part[found.group == g], axis=0) for g in range(groups)]) for part in parts)
-    n, s, ss, missed, by_baseline, variance = map(with_each_left_out, summed)
+    summed = (sums_without_each(part, found.group, groups) for part in parts)
+    n, s, ss, missed, by_baseline, variance = summed
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = ss - s**2 / n
         return CalibrationReplicates(1 - missed / spread, 1 - by_baseline / spread, missed / variance)
@@ -158,9 +149,8 @@ def curve(found: Predictions, groups: int) -> Curve:
         mean, weight = found.mean[:, layer].reshape(-1), found.weight[:, layer].reshape(-1)
         tenths = [each for each in np.array_split(np.argsort(mean, kind="stable"), BINS) if len(each)]
         predicted.append([np.mean(mean[each]) for each in tenths])
-        sums = [np.bincount(group[each], weight[each], minlength=groups) for each in tenths]
-        counts = [np.bincount(group[each], minlength=groups) for each in tenths]
-        weights.append((np.stack(sums, axis=1), np.stack(counts, axis=1)))
-    summed, counted = (with_each_left_out(np.stack(part, axis=1)) for part in zip(*weights, strict=True))
+        parts = [(np.stack([weight[each], np.ones(len(each))], axis=1), group[each]) for each in tenths]
+        weights.append([sums_without_each(own, of, groups) for own, of in parts])
+    summed = np.array(weights)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Curve(np.array(predicted), summed / counted)
+        return Curve(np.array(predicted), np.moveaxis(summed[..., 0] / summed[..., 1], 2, 0))

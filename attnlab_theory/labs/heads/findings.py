@@ -146,7 +146,7 @@ def _predictions(found: Measured) -> Iterator[Estimate]:
         ("explained by theory less by the type", numbers.explained - numbers.by_baseline, ANY),
     ):
         yield from family(quantity, values, len(predicted.group), within)
-    broken = assumptions.of_heads(found.calibration.deviations(), found.plan.groups)
+    broken = assumptions.of_heads(predicted, found.plan.groups)
     for quantity, values in (
         ("shift of scores", broken.shift),
         ("variance of scores over the fitted", broken.spread),

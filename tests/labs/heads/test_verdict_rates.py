@@ -10,8 +10,7 @@ import scipy.special
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import assumptions, findings
-from attnlab_theory.labs.heads.assumptions import Deviations
-from attnlab_theory.labs.heads.calibration import Calibration, Predictions, of_heads
+from attnlab_theory.labs.heads.calibration import Calibration, Predictions, curve, of_heads
 from attnlab_theory.labs.heads.families import estimates_of, layer_and_head
 from attnlab_theory.labs.heads.findings import CONTEXT, RARER, SHIFTED, SPREAD, TOGETHER
 from attnlab_theory.labs.heads.fitting import fitted
@@ -136,8 +135,8 @@ def predicted(keys_turn, judging):
     for at, trace in enumerate(given.traces(plan.judging[:judging])):
         scores = trace.scores()
         calibration.add(trace, scores, softmax(scores), at % GROUPS)
-    broken = assumptions.of_heads(calibration.deviations(), GROUPS)
-    return of_heads(calibration.predictions(), GROUPS), broken
+    found = calibration.predictions()
+    return of_heads(found, GROUPS), assumptions.of_heads(found, GROUPS)
 
 
 def gained(found):
@@ -170,6 +169,14 @@ def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
     assert missing(families(still.together), 0.0) <= LIMIT
 
 
+def rows_of(**given):
+    """Predictions of two keys of each sentence, from [sentences 2 layers h]; what is not given is zero."""
+    sentence = np.repeat(np.arange(len(given["weight"])), 2)
+    parts = ("mean", "variance", "weight", "baseline", "deviation")
+    rows = {part: np.reshape(given.get(part, 0 * given["weight"]), (-1, LAYERS, HEADS)) for part in parts}
+    return Predictions(sentence % GROUPS, sentence, np.zeros(len(sentence), bool), **rows)
+
+
 QUANTITIES = {
     "shift": ("shift of scores", SHIFTED),
     "spread": ("variance of scores over the fitted", SPREAD),
@@ -192,9 +199,8 @@ def broken(name, amount, asked=None):
     score = np.sqrt(1 + away["spread"] - away["together"]) * own + np.sqrt(away["together"]) * shared
     common, weight, missed = np.array([True, False]), *rng.normal(size=(2, *own.shape))
     missed *= np.sqrt(0.2 + np.where(common, 0.0, away["for_common"]))[:, None, None]
-    rows = (np.reshape(part, (-1, LAYERS, HEADS)) for part in (score + away["shift"], missed, weight))
-    number = np.repeat(np.arange(sentences), 2)
-    found = assumptions.of_heads(Deviations(number % GROUPS, number, np.tile(common, sentences), *rows), GROUPS)
+    rows = rows_of(mean=weight - missed, weight=weight, deviation=score + away["shift"])
+    found = assumptions.of_heads(rows._replace(common=np.tile(common, sentences)), GROUPS)
     return judged(QUANTITIES[asked][0], families(getattr(found, asked)))
 
 
@@ -236,9 +242,8 @@ def no_better():
 
     mean, deviation = rng.uniform(0.3, 0.7, shape), rng.uniform(0.02, 0.1, shape)
     weight = mean + deviation * error()
-    parts = mean, deviation**2, weight, weight + deviation * error()
-    rows = (np.reshape(part, (400, LAYERS, HEADS)) for part in parts)
-    return of_heads(Predictions(np.repeat(np.arange(200) % GROUPS, 2), *rows), GROUPS)
+    baseline = weight + deviation * error()
+    return of_heads(rows_of(mean=mean, variance=deviation**2, weight=weight, baseline=baseline), GROUPS)
 
 
 def test_theory_that_errs_as_the_mean_weight_does_lies_on_the_border_where_either_verdict_is_an_error():
@@ -247,6 +252,18 @@ def test_theory_that_errs_as_the_mean_weight_does_lies_on_the_border_where_eithe
 
 def test_a_predicted_variance_that_is_right_is_covered():
     assert missing(families(no_better().variance_ratio, ratio_bands), 1.0) <= LIMIT
+
+
+def test_the_calibration_curve_is_that_of_tenths_and_without_a_group_that_of_the_others():
+    rng, shape = np.random.default_rng(9), (100, 2, LAYERS, HEADS)
+    rows = rows_of(mean=rng.random(shape), weight=rng.random(shape))
+    found = curve(rows, GROUPS)
+    order = np.argsort(rows.mean[:, 3].reshape(-1), kind="stable")
+    tenth = order[: len(order) // 10]
+    weights, group = rows.weight[:, 3].reshape(-1)[tenth], np.repeat(rows.group, HEADS)[tenth]
+    np.testing.assert_allclose(found.predicted[3, 0], np.mean(rows.mean[:, 3].reshape(-1)[tenth]))
+    expected = [np.mean(weights), *(np.mean(weights[group != each]) for each in range(GROUPS))]
+    np.testing.assert_allclose(found.weight[:, 3, 0], expected)
 
 
 @functools.cache
