@@ -6,6 +6,7 @@ from jax.sharding import Mesh
 
 def of_this_process() -> Mesh | None:
     """All devices of this process, or None if there is only one, or `jax.default_device` names the one to use."""
+    # jax declares its options while it runs, where no type checker sees them.
     chosen = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
     if jax.local_device_count() == 1 or chosen is not None:
         return None

@@ -53,7 +53,7 @@ def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarr
 def sums_without_each(
     values: Shaped[np.ndarray, "n *m"], group: Int[np.ndarray, " n"], groups: int
 ) -> Shaped[np.ndarray, "r *m"]:
-    """The sum of all rows first, then the sums without those of group 0, 1, 2, …; raises as `with_each_left_out`."""
+    """The sum of all rows, then the sums without those of group 0, 1, 2, …; raises as `with_each_left_out`."""
     return with_each_left_out(np.stack([np.sum(values[group == number], axis=0) for number in range(groups)]))
 
 

@@ -66,7 +66,7 @@ def searches(estimates: Estimates) -> Figure:
     luck = lucky[-1].interval
     title = (
         f"The best of {best[-1].setting['n']} trials: {best[-1].value:.1%} on validation,\n"
-        f"of which luck between {luck.low:+.1%} and {luck.high:+.1%}"
+        f"of which luck {100 * luck.low:+.1f} to {100 * luck.high:+.1f} points"
     )
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
     for series, (ax, found, label) in enumerate(
