@@ -6,7 +6,9 @@ import re
 import shutil
 import subprocess
 import threading
+import types
 
+import jax
 import pytest
 
 from attnlab_theory.claims import Verdict
@@ -78,6 +80,13 @@ def test_a_commit_is_that_of_this_code_and_of_no_project_into_which_it_is_instal
     git("commit", "--message", "Ours")
     provenance.commit.cache_clear()
     assert re.fullmatch("[0-9a-f]{12}", provenance.commit() or "")
+
+
+def test_a_result_names_the_accelerators_that_it_was_computed_on(monkeypatch):
+    assert "accelerators" not in provenance.of_this_process()
+    devices = [types.SimpleNamespace(platform="gpu", device_kind="Some GPU") for _ in range(2)]
+    monkeypatch.setattr(jax, "local_devices", lambda: devices)
+    assert provenance.of_this_process()["accelerators"] == ["2 x Some GPU"]
 
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path):

@@ -88,8 +88,8 @@ def rows(recipe: Recipe, *, on_processor: int) -> int:
         return recipe.rows
     if jax.default_backend() == "cpu":
         return on_processor
-    # A packed batch fills half of its rows or less, and the last micro-batch is filled up with PAD.
-    return recipe.batch if recipe.micro_batches == "sorted" else -(-recipe.batch // 4)
+    # A packed batch fills half of its rows or less. Two micro-batches would write and add the whole gradient twice.
+    return recipe.batch if recipe.micro_batches == "sorted" else -(-recipe.batch // 2)
 
 
 def _one_per_row(dataset: Dataset, recipe: Recipe) -> Data:

@@ -21,7 +21,7 @@ PREFIX = 256
 """Up to so many likeliest tokens are found by sorting; more, by their probabilities."""
 
 ROWS = 8
-"""Rows whose laws are cut at once: those of more would fall out of the cache on the way."""
+"""Rows whose laws a processor cuts at once: those of more would fall out of the cache on the way."""
 
 BLOCK = 256
 """Tokens whose probabilities are added up before one is looked for among them."""
@@ -160,6 +160,8 @@ def drawn(chances: Float[Array, " n"], logits: Float[Array, "n c"], sampling: Sa
             told.top_k <= PREFIX, lambda: _among_the_likeliest(some[0], some[1], told), by_the_whole_law
         )
 
+    if jax.default_backend() != "cpu":
+        return of_rows((chances, logits))
     n = logits.shape[0]
     padded = (jnp.pad(x, ((0, -n % ROWS), *[(0, 0)] * (x.ndim - 1)), mode="edge") for x in (chances, logits))
     return lax.map(of_rows, tuple(x.reshape(-1, ROWS, *x.shape[1:]) for x in padded)).reshape(-1)[:n]

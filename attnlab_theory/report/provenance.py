@@ -1,4 +1,4 @@
-"""Where a result comes from: code, versions, processor and command line."""
+"""Where a result comes from: code, versions, processor, accelerators and command line."""
 
 import functools
 import importlib.metadata
@@ -23,6 +23,7 @@ def of_this_process() -> dict[str, Any]:
             **{name: importlib.metadata.version(name) for name in NUMERIC_PACKAGES},
         },
         "processor": processor(),
+        **accelerators(),
         "command": shlex.join([_program(Path(sys.argv[0]).name), *sys.argv[1:]]),
     }
 
@@ -61,3 +62,11 @@ def processor() -> str:
     except (OSError, StopIteration):
         model = platform.processor() or platform.machine()
     return f"{model} ({os.cpu_count()} cores)"
+
+
+def accelerators() -> dict[str, Any]:
+    """What jax computes on instead of the processor, by name and number; nothing if there is no such device."""
+    import jax
+
+    kinds = [device.device_kind for device in jax.local_devices() if device.platform != "cpu"]
+    return {"accelerators": [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)]} if kinds else {}

@@ -141,6 +141,16 @@ def test_a_chance_draws_the_token_at_which_the_summed_law_passes_it(options, pea
         assert np.all(sums[np.arange(5), found] >= chance - 1e-5)
 
 
+@pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])
+def test_an_accelerator_cuts_all_rows_at_once_and_draws_the_same_tokens(monkeypatch, options):
+    chances = jnp.linspace(0, 0.99, 5)
+    logits = jnp.asarray(MANY, jnp.float32)
+    by_processor = np.asarray(drawn(chances, logits, Sampling(**options)))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax.lax, "map", None)  # which would take rows one after the other
+    assert np.array_equal(np.asarray(drawn(chances, logits, Sampling(**options))), by_processor)
+
+
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_p": 0.97}, {"top_k": 3}, {"top_k": 400}])
 def test_cuts_of_many_tokens_are_those_of_sorting(options):
     """With ties at the cut: there are 64 different logits."""
