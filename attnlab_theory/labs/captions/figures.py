@@ -36,7 +36,7 @@ def perplexities(estimates: Estimates) -> Figure:
     ax.grid(visible=False, axis="x")
     ax.set(ylabel="perplexity on test sentences", xlim=(-0.6, len(arms) - 0.4))
     _cut_off(ax, by_sentence + by_token)
-    figure.legend(loc="outside lower left", fontsize=8, ncols=2, title=_over(by_sentence[0]), title_fontsize=8)
+    figure.legend(loc="outside lower left", fontsize=8, ncols=2, title=_over(by_sentence), title_fontsize=8)
     return figure
 
 
@@ -55,7 +55,7 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
         for arm in arms
     }
     said = ", ".join(f"{arm} {epoch:.2g}" for arm, epoch in ends.items())
-    figure, (ax,) = style.panels(_wrapped(f"Epoch of the lowest validation loss: {said}"), size=(6.8, 4.4))
+    figure, (ax,) = style.panels(f"Epoch of the lowest validation loss: {said}", size=(6.8, 4.4))
     for series, arm in enumerate(arms):
         seeds = list(dict.fromkeys(row["seed"] for row in curves if row["arm"] == arm))
         for seed in seeds:
@@ -116,7 +116,7 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
                 )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
     ax.margins(0.12)
-    ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
+    ax.legend(loc="lower left", title=_over(forward), title_fontsize=8)
     return figure
 
 
@@ -156,7 +156,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
                 va="center",
             )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
-    ax.legend(loc="lower left", title=_over(forward[0]), title_fontsize=8)
+    ax.legend(loc="lower left", title=_over(forward), title_fontsize=8)
     return figure
 
 
@@ -192,7 +192,7 @@ def openings(estimates: Estimates) -> Figure:
     ax.set_xticks(range(len(decodings)), [_called(name) for name in decodings], rotation=35, ha="right")
     ax.grid(visible=False, axis="x")
     ax.set(ylabel="sentences that begin with it", ylim=(0, None))
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=_over(found[0]), title_fontsize=8)
+    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=_over(found), title_fontsize=8)
     return figure
 
 
@@ -256,8 +256,10 @@ def _called(decoding: str) -> str:
     return f"{words}, τ {temperature}" if temperature else words
 
 
-def _over(estimate: Estimate) -> str:
-    return interval(estimate, f"t, n = {estimate.draws}")
+def _over(found: Estimates) -> str:
+    """What a legend says of intervals over seeds, of which not every arm has equally many."""
+    least, most = min(e.draws for e in found), max(e.draws for e in found)
+    return interval(found[0], f"t, n = {least}" if least == most else f"t, n = {least} to {most}")
 
 
 def _ends(found: Sequence[Estimate]) -> np.ndarray:
@@ -269,9 +271,3 @@ def _cut_off(ax: Any, found: Sequence[Estimate]) -> None:
     low, high = min(e.value for e in found), max(e.value for e in found)
     room = max(high - low, 0.05 * high)
     ax.set_ylim(low - 0.8 * room, high + 0.8 * room)
-
-
-def _wrapped(title: str) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(title, 84))

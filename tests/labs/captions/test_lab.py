@@ -117,10 +117,10 @@ def test_a_grammar_that_states_another_entropy_is_refuted(monkeypatch):
     assert verdict(found, "captions-have-one-derivation") == Verdict.REFUTED
 
 
-def row(decoding, seed, generation, forward, backward):
+def row(decoding, seed, generation, forward, backward, arm="scratch"):
     shares = {"commonest_opening": forward / 10, "openings": 3, "distinct": 0.9, "repeating": 0.0}
     scores = Scores(forward=forward, backward=backward, **shares)
-    return Row(arm="scratch", seed=seed, decoding=decoding, generation=generation, scores=scores)
+    return Row(arm=arm, seed=seed, decoding=decoding, generation=generation, scores=scores)
 
 
 def test_intervals_come_from_seeds_or_else_from_generations():
@@ -173,6 +173,14 @@ def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
     (legend,) = [ax.get_legend() for ax in figure.axes]
     said = [text.get_text() for text in legend.get_texts()]
     assert said == ["temperature", "top-p", "top-p, τ 0.7", "top-k", "min-p"]
+
+
+def test_a_legend_tells_how_many_seeds_there_are_where_arms_differ_in_that():
+    rows = [row("random", seed, 0, 0.5 + 0.01 * seed, 0.4) for seed in range(3)]
+    more = [row("random", seed, 0, 0.5 + 0.01 * seed, 0.4, arm="heads-1") for seed in range(2)]
+    for every, said in ((rows, "n = 3)"), ([*rows, *more], "n = 2 to 3)")):
+        (ax,) = figures.quality_and_diversity(findings.compare(every)).axes
+        assert said in ax.get_legend().get_title().get_text()
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
