@@ -103,16 +103,38 @@ def test_the_page_quotes_orders_on_real_reviews(part):
 
 def test_the_page_quotes_the_search_on_real_reviews():
     found = json.loads((FOLDER / "sst2_search" / "search.json").read_text())
-    for trial in found["trials"]:
-        numbers = (f"{trial['batch']}", f"{trial['rate']:.0e}".replace("e-0", "e-"))
+    trials = sorted(found["trials"], key=lambda trial: -trial["validation"])
+    assert found["winner"] == trials[0]
+    for trial in (*trials[:5], trials[-1]):
+        numbers = (f"{trial['batch']}", f"{trial['rate']:.0e}".replace("e-0", "e-"), f"{trial['epochs']}")
         shares = (f"{100 * trial[which]:.1f} %" for which in ("validation", "test"))
-        assert f"| {' | '.join((*numbers, *shares))} |" in PAGE.replace("**", "")
-    best, lucky = (
-        [Estimate.from_json(e) for e in found["estimates"] if e["quantity"] == quantity][-1]
-        for quantity in ("best of n", "optimism")
-    )
-    assert points(best) + " % on validation" in PAGE
-    assert f"+{points(lucky)} points: none is seen" in PAGE
+        assert f"| {' | '.join((*numbers, *shares))} |" in PAGE
+    estimates = Estimates(map(Estimate.from_json, found["estimates"]))
+    for n in (2, 5, 10):
+        (best,), (lucky,) = (estimates.of(quantity, n=n) for quantity in ("best of n", "optimism"))
+        assert f"| {n} | {points(best)} % | +{points(lucky)} points |" in PAGE
+
+
+def test_the_page_quotes_every_rate_on_real_reviews():
+    curves = json.loads((FOLDER / "sst2_optimizers" / "curves.json").read_text())
+    rows = [
+        line
+        for line in PAGE.replace("**", "").splitlines()
+        if line.startswith(("| AdamW | ", "| RMSprop | ", "| SGD | "))
+    ]
+    for optimizer in ("AdamW", "RMSprop", "SGD"):
+        (row,) = [line for line in rows if line.startswith(f"| {optimizer} | ")]
+        quoted = [cell.strip(" %") for cell in row.split("|")[2:] if "%" in cell]
+        first = [c for c in curves if c["seed"] == 0 and c["variant"].startswith(f"{optimizer.lower()}.")]
+        by_rate = sorted(first, key=lambda c: float(c["variant"].split("lr-")[1].removesuffix(".alike")))
+        assert quoted == [f"{100 * c['validation accuracy']:.1f}" for c in by_rate]
+
+
+def test_a_gpu_gave_the_labels_of_a_processor():
+    for seed in SEEDS:
+        assert (FOLDER / "sst2" / f"test.{seed}.predictions").read_text() == (
+            FOLDER / f"test.{seed}.predictions"
+        ).read_text()
 
 
 def test_the_page_quotes_what_explanations_are_worth():
