@@ -75,6 +75,7 @@ def measured(
     *,
     sentences: int,
     tried: Sequence[Approximation] | None = None,
+    most_features: int = FEATURES[-1],
     seed: int = 0,
     tell: Tell = lambda _: None,
 ) -> Measured:
@@ -84,6 +85,7 @@ def measured(
         reading: the model with its text.
         sentences: that are judged, at most; no more than two thirds of the text.
         tried: the approximations; None: all that the model can be kept from the future with.
+        most_features: then, as `losses.approximations`.
         seed: of the choice of sentences and rows, and of random projections.
         tell: is told what is being done.
 
@@ -107,7 +109,7 @@ def measured(
     predicted, group_of = [], []
     for place, trace in enumerate(reading.traces(chosen)):
         if sums is None:
-            used = used or losses.approximations(causal=trace.causal)
+            used = used or losses.approximations(causal=trace.causal, most_features=most_features)
             sums = np.zeros((groups, len(used), reading.layers, reading.heads))
         group, t = place % groups, len(trace.tokens.ids)
         sums[group] += losses.squared_errors(trace, used, gauge, jax.random.fold_in(key, place))
@@ -167,16 +169,20 @@ def _features(found: Measured) -> Iterator[Estimate]:
     for number, kind in enumerate(FeatureMap):
         yield from _powers("features for a tenth, predicted", needed[:, number], draws, kind=str(kind))
         for coupling in losses.COUPLINGS:
-            series = [RandomFeatures(budget=budget, kind=kind, coupling=coupling) for budget in FEATURES]
-            if not set(series) <= set(found.tried):
+            series = {each.budget: at for at, each in enumerate(found.tried) if _is(each, kind, coupling)}
+            if not set(FEATURES) <= set(series):
                 continue
-            reached = losses.features_reached(squares[:, [found.tried.index(each) for each in series]])
+            reached = losses.features_reached(squares[:, list(series.values())], list(series))
             told = {"kind": str(kind), "coupling": str(coupling)}
             yield from _powers("features for a tenth", reached, draws, **told)
             if coupling is Coupling.INDEPENDENT:
                 # Where the least budget is enough nobody knows how few features would have been.
                 within = np.where(reached > np.log10(FEATURES[0]), reached, np.nan)
                 yield from _powers("features measured over predicted", within - needed[:, number], draws, **told)
+
+
+def _is(each: Approximation, kind: FeatureMap, coupling: Coupling) -> bool:
+    return isinstance(each, RandomFeatures) and (each.kind, each.coupling) == (kind, coupling)
 
 
 def _powers(quantity: str, logs: Float[np.ndarray, "r layers h"], draws: int, **setting: Any) -> Iterator[Estimate]:

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory.axes import PRNGKeyArray
@@ -31,12 +32,15 @@ from attnlab_theory.theory.features.estimator import Estimator
 from attnlab_theory.theory.sparse import linformer
 
 FEATURES = (16, 64, 256, 1024)
-"""Budgets of random features."""
+"""Budgets of random features, where no more are asked for."""
 
 KEYS = (5, 9, 17)
 """Budgets of masks and sketches: keys that a query sees, or their mixtures."""
 
 COUPLINGS = (Coupling.INDEPENDENT, Coupling.ORTHOGONAL)
+
+TOGETHER = 1 << 17
+"""Features of either side that are held at once, over all heads; with more of them heads take turns."""
 
 PLACES = 32
 """Sentences are filled up to a multiple of it, so that few shapes are compiled."""
@@ -48,17 +52,25 @@ TOLERATED = 0.1
 """The error that a head may have. Stated before any run."""
 
 
-def approximations(*, causal: bool) -> tuple[Approximation, ...]:
+def approximations(*, causal: bool, most_features: int = FEATURES[-1]) -> tuple[Approximation, ...]:
     """All that are tried, at all budgets.
 
     Args:
         causal: whether what sees the future is left out.
+        most_features: budgets beyond `FEATURES` grow by a factor of four up to it, with independent projections:
+            theory knows how many of these are needed.
+
+    Raises:
+        ValueError: if it is less than the largest of `FEATURES`.
     """
+    if most_features < FEATURES[-1]:
+        raise ValueError(f"at least {FEATURES[-1]} features are tried, not at most {most_features}")
+    more = [4**power for power in range(6, most_features.bit_length()) if 4**power <= most_features]
     features = [
         RandomFeatures(budget=budget, kind=kind, coupling=coupling)
         for kind in FeatureMap
         for coupling in COUPLINGS
-        for budget in FEATURES
+        for budget in (*FEATURES, *(more if coupling is Coupling.INDEPENDENT else ()))
     ]
     others = [kind(budget=budget) for kind in (Window, BigBird, Linformer) for budget in KEYS]
     return tuple(each for each in (*features, *others) if each.causal or not causal)
@@ -125,8 +137,14 @@ def _lost(
     exact: Array,
 ) -> Float[Array, "layers h t"]:
     drawn = approximation.drawn(key, q.shape[3])
-    of_head = jax.vmap(jax.vmap(lambda q, k, a: approximation.weights(drawn, q, k, seen, a)))
-    off = jnp.sum((jnp.matmul(of_head(q, k, a), v) - exact) ** 2, axis=3)
+
+    def of_head(head: tuple[Array, Array, Array]) -> Array:
+        own_q, own_k, own_a = head
+        return approximation.weights(drawn, own_q, own_k, seen, own_a)
+
+    heads = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (q, k, a))
+    weights = lax.map(of_head, heads, batch_size=max(1, TOGETHER // approximation.budget))
+    off = jnp.sum((jnp.matmul(weights.reshape(*a.shape, *seen.shape), v) - exact) ** 2, axis=3)
     size = jnp.maximum(jnp.sum(exact**2, axis=3), jnp.finfo(exact.dtype).tiny)
     return jnp.nan_to_num(jnp.minimum(off / size, 1), nan=1.0)
 
@@ -184,12 +202,14 @@ def features_needed(squares: Float[np.ndarray, "n *heads"]) -> Float[np.ndarray,
     return np.where(high > 299, np.nan, high)
 
 
-def features_reached(errors: Float[np.ndarray, "*r budgets layers h"]) -> Float[np.ndarray, "*r layers h"]:
-    """The same from mean squared errors at `FEATURES`: interpolated, NaN where the error never comes down to it."""
+def features_reached(
+    errors: Float[np.ndarray, "*r budgets layers h"], budgets: Sequence[int] = FEATURES
+) -> Float[np.ndarray, "*r layers h"]:
+    """The same from mean squared errors at rising budgets: interpolated, NaN where the error never comes down."""
     logs = np.log(np.maximum(errors, 1e-300))
-    sought, at = 2 * np.log(TOLERATED), np.log10(FEATURES)
+    sought, at = 2 * np.log(TOLERATED), np.log10(budgets)
     found = np.full(np.delete(np.array(errors.shape), -3), np.nan)
-    for number in range(len(FEATURES) - 1, 0, -1):
+    for number in range(len(budgets) - 1, 0, -1):
         before, after = logs[..., number - 1, :, :], logs[..., number, :, :]
         share = (sought - before) / np.where(after == before, np.nan, after - before)
         crosses = (before > sought) & (after <= sought)

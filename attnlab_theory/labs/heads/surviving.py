@@ -17,7 +17,7 @@ from attnlab_theory.labs.heads import answers, approximating
 from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS, setting_of
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import ERROR_RATE, judged
-from attnlab_theory.labs.heads.losses import TOLERATED
+from attnlab_theory.labs.heads.losses import FEATURES, TOLERATED
 from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, judged_of
 from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
@@ -42,6 +42,7 @@ def results(
     labels: Int[np.ndarray, " sentences"] | None,
     *,
     sentences: int,
+    most_features: int = FEATURES[-1],
     seed: int,
     tell: Tell = lambda _: None,
 ) -> Results:
@@ -51,6 +52,7 @@ def results(
         reading: the model with its text.
         labels: of every sentence, if they are known. With them the accuracy of a classifier is measured.
         sentences: whose heads are looked at.
+        most_features: as `losses.approximations`.
         seed: of what is random.
         tell: is told what is being done.
 
@@ -59,7 +61,7 @@ def results(
     """
     from attnlab_theory.labs.heads import surviving_figures as figures
 
-    found = approximating.measured(reading, sentences=sentences, seed=seed, tell=tell)
+    found = approximating.measured(reading, sentences=sentences, most_features=most_features, seed=seed, tell=tell)
     tell("intervals")
     estimates = approximating.estimated(found)
     findings = approximating.verdicts(estimates)

@@ -161,6 +161,38 @@ def test_features_for_a_tenth_are_interpolated_or_unknown():
     assert np.isnan(losses.features_needed(np.array([[[np.inf]]]))).all()
 
 
+def test_more_features_than_a_thousand_have_independent_projections():
+    usual, more = (set(losses.approximations(causal=False, most_features=most)) for most in (1024, 20_000))
+    assert usual == set(losses.approximations(causal=False)) < more
+    assert {(each.budget, each.coupling) for each in more - usual} == {
+        (4096, Coupling.INDEPENDENT),
+        (16384, Coupling.INDEPENDENT),
+    }
+    with pytest.raises(ValueError, match="at least 1024 features are tried, not at most 1000"):
+        losses.approximations(causal=False, most_features=1000)
+
+
+def test_features_beyond_a_thousand_are_found_and_held_against_theory():
+    """Heads that take more than 1,024 features for a tenth, and fewer than 4,096."""
+    few = [RandomFeatures(budget=budget, kind=FeatureMap.TRIGONOMETRIC) for budget in losses.FEATURES]
+    more = [*few, RandomFeatures(budget=4096, kind=FeatureMap.TRIGONOMETRIC)]
+    for tried, known in ((few, 0), (more, 2)):
+        found = approximating.estimated(approximating.measured(Given(strength=0.9), sentences=40, tried=tried))
+        reached = [each.value for each in found if each.quantity == "features for a tenth"]
+        assert len(reached) == known
+        assert all(1024 < value < 4096 for value in reached)
+        assert len([e for e in found if e.quantity == "features measured over predicted"]) == known
+
+
+def test_heads_that_take_turns_lose_what_they_lose_at_once(monkeypatch):
+    each = trace(np.random.default_rng(0), 0.5)
+    gauge, tried = losses.gauge_of([each]), [RandomFeatures(budget=64, kind=FeatureMap.POSITIVE)]
+    at_once = losses.squared_errors(each, tried, gauge, jax.random.key(0))
+    monkeypatch.setattr(losses, "TOGETHER", 64)
+    jax.clear_caches()
+    np.testing.assert_allclose(losses.squared_errors(each, tried, gauge, jax.random.key(0)), at_once, rtol=1e-5)
+
+
 def test_the_least_rank_is_that_of_the_outputs_and_no_sketch_does_with_less():
     rng = np.random.default_rng(0)
     each = trace(rng, 0.5)

@@ -81,7 +81,7 @@ def answering(tmp_path_factory):
 def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsys, monkeypatch):
     """The grammar's reviews have labels; so the accuracy is measured of both parts. Few programs are compiled."""
     tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))
-    monkeypatch.setattr(losses, "approximations", lambda *, causal: tried)
+    monkeypatch.setattr(losses, "approximations", lambda *, causal, most_features: tried)
     out = tmp_path / "heads"
     asked = [
         "--parts",
@@ -114,7 +114,7 @@ def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsy
 def test_a_gpts_heads_are_approximated_without_labels(checkpoint, tmp_path, capsys, monkeypatch):
     """No accuracy is told of a model that gives no labels."""
     tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))
-    monkeypatch.setattr(losses, "approximations", lambda *, causal: tried if causal else ())
+    monkeypatch.setattr(losses, "approximations", lambda *, causal, most_features: tried if causal else ())
     out = tmp_path / "heads"
     asked = ["--parts", "approximations", "--sentences", "40", "--few", "20", "--out", str(out), "--json"]
     assert main(["heads", str(checkpoint), *asked]) == 0
@@ -155,6 +155,7 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
         ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),
         ([str(checkpoint), "--parts", "collapse", "--few", "4"], "at least 10 groups, not 4: take more sentences"),
+        ([str(checkpoint), "--most-features", "1000"], "--most-features must be at least 1024, not 1000"),
         ([str(checkpoint), "--parts", "nothing"], "nothing"),
         ([str(checkpoint), "--parts", "ablations"], "gives none: name a classifier that reviews train wrote"),
         ([str(checkpoint), str(few), "--parts", "ablations"], "read without any: write each line as LABEL text"),

@@ -49,6 +49,9 @@ class Heads:
     """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part of premises."""
     few: int = 200
     """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
+    most_features: int = 1024
+    """The largest number of random features that approximations try, at least 1024. Powers of four beyond that are
+    tried with independent projections: so many features may be needed that theory can be held against them."""
     seed: int = 0
     """Which sentences fit and which judge, which queries are asked, and random projections follow from the seed.
     So do reviews of the grammar."""
@@ -99,7 +102,14 @@ class Heads:
             case "collapse":
                 return collapse.results(reading, sentences=self.few, tell=_tell)
             case "approximations":
-                return surviving.results(reading, text.labels, sentences=self.few, seed=self.seed, tell=_tell)
+                return surviving.results(
+                    reading,
+                    text.labels,
+                    sentences=self.few,
+                    most_features=self.most_features,
+                    seed=self.seed,
+                    tell=_tell,
+                )
             case "ablations":
                 assert isinstance(reading, EncoderReading), "others are refused before"
                 assert text.labels is not None, "so is a text without labels"
@@ -116,6 +126,8 @@ class Heads:
         for name in ("sentences", "occurrences", "few"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.most_features < 1024:
+            raise ValueError(f"--most-features must be at least 1024, not {self.most_features}")
         if self.predicted < 0:
             raise ValueError(f"--predicted must not be negative: it is {self.predicted}")
 
@@ -126,7 +138,8 @@ class Heads:
 
         told = {"question": QUESTION, "part": part, "model": str(self.model)}
         told |= {"text": str(self.text) if self.text else None, "labelled": self.labelled, "sentences": sentences}
-        told |= {"occurrences": self.occurrences, "predicted": self.predicted, "few": self.few, "seed": self.seed}
+        told |= {"occurrences": self.occurrences, "predicted": self.predicted, "few": self.few}
+        told |= {"most_features": self.most_features, "seed": self.seed}
         return {**told, "margins": _margins(part), **provenance.of_this_process(), "error_rate": ERROR_RATE}
 
     def _report(self, found: "Results", about: dict[str, Any]) -> None:
