@@ -13,11 +13,12 @@ from attnlab_theory.labs.reviews import slices
 from attnlab_theory.labs.reviews.answered import log_odds
 from attnlab_theory.labs.reviews.asked import Asked, Bayes
 from attnlab_theory.labs.reviews.explanations import scored
-from attnlab_theory.labs.reviews.faithful import agreement, blank_of, faithfulness
+from attnlab_theory.labs.reviews.faithful import LEAST_TOKENS, agreement, blank_of, faithfulness
 from attnlab_theory.labs.reviews.lab import Lab
-from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.labs.reviews.material import Material, encoded
 from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.variants import Variant
+from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.stats import Interval, bounded, paired
 
 ERROR_RATE = 0.05
@@ -105,6 +106,25 @@ def against_bayes(found: Sequence[Asked], rules: Sequence[Bayes], base: Variant)
     return Estimates(estimates)
 
 
+def refuse_unexplainable(material: Material, block: int) -> None:
+    """Refuse test reviews of which explanations could not be compared, before anything is trained.
+
+    Raises:
+        ValueError: if none of those that are explained has enough tokens.
+    """
+    few = encoded(_explained(material.test), material.text, block)
+    marks = 2
+    if int(np.max(few.lengths)) < LEAST_TOKENS + marks:
+        raise ValueError(
+            f"none of the first {len(few)} test reviews has {LEAST_TOKENS} tokens, and explanations are compared "
+            "by ranking them: test with longer reviews"
+        )
+
+
+def _explained(reviews: Reviews) -> Reviews:
+    return reviews.take(range(min(EXPLAINED, len(reviews))))
+
+
 def look_into(lab: Lab, found: Sequence[Asked]) -> Estimates:
     """Of the base model of the first seed: padding, memory, slices, confidence, and what its answers hang on.
 
@@ -115,7 +135,7 @@ def look_into(lab: Lab, found: Sequence[Asked]) -> Estimates:
     (model,) = (each for each in found if (each.variant, each.seed) == (lab.base, seed))
     saved, material = lab.saved(lab.base, seed), lab.material(seed)
     reviews, block = material.test, saved.model.config.encoder.block
-    few = encoded(reviews.take(range(min(EXPLAINED, len(reviews)))), saved.text, block)
+    few = encoded(_explained(reviews), saved.text, block)
     estimates = [
         moved_by_padding(saved.model, few, block, seed=seed),
         memory_of_gradients(saved.model, few, seed=seed),

@@ -44,6 +44,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reviews")
     for name in ("train", "validation", "test"):
         (folder / name).write_text(LINES)
+    (folder / "short").write_text("1 good film\n0 bad film\n")
     (folder / "empty").write_text("\n")
     (folder / "label").write_text("1 good\n5 bad\n")
     (folder / "bytes").write_bytes(b"1 good\n0 b\xe9\n")
@@ -286,6 +287,10 @@ def test_the_winner_came_to_its_end():
         (["search", "--out", "{}/search", "--rates", "0"], "rates of a search must be positive"),
         (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
         (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
+        (
+            ["run", "--out", "{}/run", "--train", "{}/train", "--validation", "{}/test", "--test", "{}/short"],
+            "none of the first 2 test reviews has 3 tokens",
+        ),
     ],
 )
 def test_bad_input_gets_one_line(capsys, folder, arguments, told):

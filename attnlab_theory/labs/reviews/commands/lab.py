@@ -114,11 +114,14 @@ class RunLab(WholeRun):
         from attnlab_theory.labs.reviews.commands.starting import beginning
         from attnlab_theory.labs.reviews.lab import Lab
         from attnlab_theory.labs.reviews.material import Sizes
+        from attnlab_theory.labs.reviews.measured import refuse_unexplainable
 
         sizes = Sizes(train=self.training.train_reviews, test=self.training.test_reviews)
         reviews, start = beginning(preset, self.data, sizes)
         reviews = functools.cache(reviews)
-        start(reviews(self.seed))  # Complains of bad input before anything is written.
+        # Both complain of bad input before anything is written.
+        config = start(reviews(self.seed)).config
+        refuse_unexplainable(reviews(self.seed), config.encoder.block)
         given = self.data.train is not None
         return Lab(
             preset=preset,
