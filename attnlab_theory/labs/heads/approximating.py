@@ -111,6 +111,8 @@ def measured(
         if sums is None:
             used = used or losses.approximations(causal=trace.causal, most_features=most_features)
             sums = np.zeros((groups, len(used), reading.layers, reading.heads))
+        if place and place % 10 == 0:
+            tell(f"{place} of {count} sentences")
         group, t = place % groups, len(trace.tokens.ids)
         sums[group] += losses.squared_errors(trace, used, gauge, jax.random.fold_in(key, place))
         counts[group] += 1

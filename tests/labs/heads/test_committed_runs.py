@@ -1,0 +1,45 @@
+"""The page counts the verdicts that the committed runs on MiniLM gave."""
+
+import collections
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "heads.md").read_text(encoding="utf-8")
+FOLDERS = ("figures/heads", "figures/heads/all_reviews")
+ROWS = {
+    "keys-have-a-noisy-length": "the variance of scores rises as a noisy length would have it",
+    "the-noisy-length-matters": "that explains at least 10 % of the variance",
+    "scores-are-normal": "scores of one query are normal within a type, to 0.1",
+    "theory-beats-the-mean-weight": "theory predicts weights better than a type's mean weight",
+    "queries-leave-keys-alone": "the sentence's own query scores keys as their mean key, on average",
+    "own-scores-vary-as-fitted": "these scores vary as the fitted law says",
+    "keys-move-alone": "keys of a sentence do not move together",
+    "rarer-types-do-as-well": "rarer types are predicted as well",
+    "neighbours-drive-the-choice": "neighbours make at least 10 % of a gamble",
+    "the-layer-hedges": "of 6 layers: the mean of the heads hedges",
+}
+
+
+@pytest.fixture(scope="module")
+def counted():
+    found = []
+    for folder in FOLDERS:
+        findings = json.loads((ROOT / folder / "premises.findings.json").read_text())
+        found.append(collections.Counter((each["claim"], each["verdict"]) for each in findings))
+    return found
+
+
+@pytest.mark.parametrize("claim", ROWS)
+def test_the_page_counts_every_verdict(counted, claim):
+    cells = [
+        ", ".join(str(count[claim, verdict]) for verdict in ("SUPPORTED", "REFUTED", "INCONCLUSIVE"))
+        for count in counted
+    ]
+    assert f"| {ROWS[claim]} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_page_counts_verdicts_on_every_claim(counted):
+    assert {claim for count in counted for claim, _ in count} == set(ROWS)
