@@ -18,7 +18,8 @@ UNMOVED = 1e-4
 """Log-odds that move by less are called unmoved: no probability moves by more than a quarter of it."""
 
 FINE = 0.001
-"""The resolution of a claim that one number is not the larger: support must show it, or be as narrow as this."""
+"""The resolution of a claim that one number is not the larger, or that two differ by no more than a margin: support
+must show it, or be as narrow as this."""
 
 Rule = Callable[[Estimate], Finding | None]
 
@@ -90,18 +91,18 @@ def _gained(estimate: Estimate) -> Finding | None:
     if part.endswith("at its best rate") and against == "adamw at its best rate":
         statement = f"Each at its own best rate, optimizers differ by at most {SAME:g} in accuracy."
         same = Interval(-SAME, SAME)
-        return _judged(estimate, "it-was-the-rate", statement, same, **told | {"resolution": SAME})
+        return _judged(estimate, "it-was-the-rate", statement, same, **told)
     if part.endswith("at its best rate") and against.endswith("at the shared rate"):
         statement = "An optimizer's own best rate, chosen on validation, raises its accuracy on test."
         return _judged(estimate, "a-rate-of-its-own-helps", statement, Interval.at_least(0.0), **told)
     if part == "order alike":
         statement = f"Whether reviews of similar length share a batch changes accuracy by at most {SAME:g}."
         same = Interval(-SAME, SAME)
-        return _judged(estimate, "alike-lengths-do-no-harm", statement, same, **told | {"resolution": SAME})
+        return _judged(estimate, "alike-lengths-do-no-harm", statement, same, **told)
     if part == "order file":
         statement = f"Whether reviews are shuffled in every epoch changes accuracy by at most {SAME:g}."
         same = Interval(-SAME, SAME)
-        return _judged(estimate, "shuffling-does-not-matter", statement, same, **told | {"resolution": SAME})
+        return _judged(estimate, "shuffling-does-not-matter", statement, same, **told)
     if part == "order by-label":
         statement = "Reviews sorted by label, all of one first, lower the accuracy."
         return _judged(estimate, "sorted-labels-hurt", statement, Interval.at_most(0.0), **told)
@@ -156,7 +157,7 @@ def _memory(estimate: Estimate) -> Finding:
 
 def _calibrated(estimate: Estimate) -> Finding:
     statement = f"The model's confidence is its accuracy, to {SAME:g}."
-    told = {"conjecture": True, "resolution": SAME}
+    told = {"conjecture": True}
     return _judged(estimate, "confidence-is-accuracy", statement, Interval(-SAME, SAME), **told)
 
 

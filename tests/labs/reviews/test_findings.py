@@ -61,6 +61,12 @@ def test_a_better_rate_is_told_from_a_better_optimizer():
     assert same["sorted-labels-hurt", "order by-label"] == Verdict.REFUTED
 
 
+def test_a_difference_near_the_margin_is_no_equivalence():
+    """A narrow interval across the margin leaves more than the margin possible."""
+    found = judged({BASE: 0.92, SGD: 0.51, SLOW_SGD: 0.901, SORTED: 0.6}, seeds=5)
+    assert found["it-was-the-rate", "sgd at its best rate"] == Verdict.INCONCLUSIVE
+
+
 def test_curves_and_dropout_are_judged_of_the_base_alone():
     found = judged({BASE: 0.9, SGD: 0.5, SLOW_SGD: 0.6, SORTED: 0.6})
     for claim in ("training-accuracy-is-higher", "dropout-costs-accuracy"):
