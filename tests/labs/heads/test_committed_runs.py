@@ -43,3 +43,25 @@ def test_the_page_counts_every_verdict(counted, claim):
 
 def test_the_page_counts_verdicts_on_every_claim(counted):
     assert {claim for count in counted for claim, _ in count} == set(ROWS)
+
+
+def test_the_page_quotes_the_features_that_heads_take():
+    estimates = json.loads((ROOT / "figures/heads/approximations.estimates.json").read_text())
+    by_head = collections.defaultdict(dict)
+    for each in estimates:
+        if (
+            each["setting"].get("kind") == "generalized exponential"
+            and each["setting"].get("coupling") != "orthogonal"
+        ):
+            by_head[each["setting"]["layer"], each["setting"]["head"]][each["quantity"]] = each
+    reached = {at: found for at, found in by_head.items() if "features measured over predicted" in found}
+    assert len(reached) == 3
+    for (layer, head), found in reached.items():
+        predicted, measured = (
+            f"{round(found[quantity]['value'], -3):,.0f}"
+            for quantity in ("features for a tenth, predicted", "features for a tenth")
+        )
+        ratio = found["features measured over predicted"]
+        low, high = (f"{end:.2f}" for end in ratio["interval"])
+        row = f"| {layer}, {head} | {predicted} | {measured} | {ratio['value']:.2f} ({low} to {high}) | REFUTED |"
+        assert row in PAGE
