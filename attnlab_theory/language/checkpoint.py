@@ -193,6 +193,10 @@ def _text(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind], conf
     try:
         text = vocabulary_from_json(header["text"], kinds[header["model"]].vocabularies)
     except ValueError as error:
+        if isinstance(error.__cause__, ImportError):
+            raise ValueError(
+                f"{path} needs a package that is not installed: {error.__cause__.name}; install attnlab[bpe]"
+            ) from None
         raise ValueError(f"{path} is damaged: {error}") from None
     if len(text) != config.vocabulary:
         raise ValueError(f"{path} has {len(text)} tokens for a vocabulary of {config.vocabulary}")

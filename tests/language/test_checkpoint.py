@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,6 +14,8 @@ from attnlab_theory.language import checkpoint
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Learned, Rotary
 from attnlab_theory.language.schedules import Cosine
+from attnlab_theory.language.text import bpe
+from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.characters import MASK, PAD, Characters
 from attnlab_theory.language.train import Training, started, train
 from tests.language.models import VOCABULARY, config, stirred
@@ -163,3 +167,14 @@ def test_fingerprints_tell_texts_apart_and_where_they_are_cut():
     prints = {checkpoint.fingerprint(*texts) for texts in [("ab",), ("a", "b"), ("b", "a"), ("ab", "")]}
     assert len(prints) == 4
     assert checkpoint.fingerprint("ab") == checkpoint.fingerprint("ab")
+
+
+def test_a_file_that_needs_a_package_is_not_called_damaged(monkeypatch):
+    header = {"model": "GPT", "text": BPE().as_json()}
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    bpe._tokenizer.cache_clear()
+    said = r"model needs a package that is not installed: tokenizers; install attnlab\[bpe\]"
+    with pytest.raises(ValueError, match=said):
+        checkpoint._text(Path("model"), header, checkpoint.KINDS, MODEL.config)
+    monkeypatch.undo()
+    bpe._tokenizer.cache_clear()

@@ -6,23 +6,27 @@ from matplotlib.figure import Figure
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads.families import SHARE
 from attnlab_theory.labs.heads.findings import NORMAL
 from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.report import style
 
 PREMISES = (
+    ("slope of the variance", "keys-have-a-noisy-length", "noisy length: slope of the variance"),
     ("variance explained by the stretch", "the-noisy-length-matters", "variance that the noisy length explains"),
     ("distance from normal", "scores-are-normal", "distance of scores from normal"),
-    ("gamble index", None, "gamble index of near-tied pairs"),
+    ("gamble index", None, "gamble index, where the text tells something"),
     ("weights explained by theory", "theory-beats-the-mean-weight", "weights that theory explains"),
+    ("scores that move together", "keys-move-alone", "keys of a sentence that move together (+: no)"),
 )
 """Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
 
 
 def premises(estimates: Estimates, findings: Findings) -> Figure:
     """Where the homework's premises hold."""
-    shown = [panel for panel in PREMISES if _has(estimates, panel[0])]
+    known = Estimates(e for e in estimates if e.interval != SHARE)
+    shown = [panel for panel in PREMISES if _has(known, panel[0])]
     rising = _supported(findings, "keys-have-a-noisy-length")
     normal = _supported(findings, "scores-are-normal")
     title = f"Shown: keys have a noisy length in {rising} heads, and normal scores (to {NORMAL:g}) in {normal}"
@@ -32,7 +36,7 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
         ax.set_axis_off()
     for ax, (quantity, claim, told) in zip(axes, shown, strict=False):
         verdicts = verdicts_of(findings.of(claim)) if claim else {}
-        grid(ax, estimates.of(quantity), shape, verdicts)
+        grid(ax, known.of(quantity), shape, verdicts)
         ax.set_title(told)
     figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=9, color=style.INK)
     return figure
@@ -57,7 +61,7 @@ def bluntness(estimates: Estimates) -> Figure:
     """The largest weight of a row by its length, beside the bound that the spread of scores gives."""
     top, bound = estimates.of("largest weight"), estimates.of("bound on the largest weight")
     near = [e.value for e in estimates.of("largest weight over its bound")]
-    title = f"Heads reach {np.mean(near):.0%} of the sharpness that their scores allow"
+    title = f"The median head reaches {np.median(near):.0%} of the sharpness that its scores allow"
     figure, (ax,) = style.panels(title, size=(7.0, 4.2))
     for series, layer in enumerate(sorted({e.setting["layer"] for e in top})):
         own = Estimates(e for e in top if e.setting["layer"] == layer)

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnlab_theory.labs.heads.traces import Trace
-from attnlab_theory.stats.groups import with_each_left_out
+from attnlab_theory.stats.groups import LEAST, with_each_left_out
 
 QUANTITIES = (
     "effective keys",
@@ -73,8 +73,12 @@ class Habits:
         return _ratio(self.sums, self.counts[..., None, None])
 
     def bluntness(self) -> tuple[Float[np.ndarray, "r lengths layers h"], Float[np.ndarray, "r lengths layers h"]]:
-        """The mean largest weight by number of keys, and the mean of the bound that the spread of scores gives."""
-        rows = self.rows[..., None, None]
+        """The mean largest weight by number of keys, and the mean of the bound that the spread of scores gives.
+
+        NaN for lengths that fewer than `LEAST` groups have: without one of these nothing may be known of them.
+        """
+        held = np.sum(self.rows > 0, axis=0) >= LEAST
+        rows = np.where(held, self.rows, 0)[..., None, None]
         return _ratio(self.top, rows), _ratio(self.bound, rows)
 
 

@@ -98,9 +98,10 @@ def _broken(judged: Findings) -> tuple[str, ...]:
         refuted = [f.setting for c in claims for f in judged_of(judged, c) if f.verdict == Verdict.REFUTED]
         return sum(setting in refuted for setting in fails)
 
+    own = many("queries-leave-keys-alone", "own-scores-vary-as-fitted")
     return (
-        f"Of the {len(fails)} heads where theory is not shown to predict better, queries move with the keys in "
-        f"{many('queries-leave-keys-alone', 'own-scores-vary-as-fitted')}, keys of a sentence move together in "
+        f"Of the {len(fails)} heads where theory is not shown to predict better, the sentence's own query scores "
+        f"keys otherwise in {own} (on average or in their variance), keys of a sentence move together in "
         f"{many('keys-move-alone')}, and rarer types do worse in {many('rarer-types-do-as-well')}.",
     )
 
@@ -116,7 +117,14 @@ def _unsaid(judged: Findings, reading: Reading) -> tuple[str, ...]:
 def _table(estimates: Estimates, judged: Findings) -> Table:
     """One line for each layer: means over heads, and how many heads a verdict speaks of."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("layer", "keys used", "stretch explains", "heads stretched", "gamble index", "layer hedges"):
+    for column in (
+        "layer",
+        "share of keys used",
+        "stretch explains",
+        "heads stretched",
+        "gamble index",
+        "layer hedges",
+    ):
         shown.add_column(column, justify="right", no_wrap=True)
     for layer in sorted({e.setting["layer"] for e in estimates.of("share of keys")}):
         told = [

@@ -60,8 +60,8 @@ def counted(findings: Findings, claims: Sequence[tuple[str, str]]) -> tuple[str,
         if found:
             counts = {verdict: sum(f.verdict == verdict for f in found) for verdict in Verdict}
             lines.append(
-                f"In {counts[Verdict.SUPPORTED]} of {len(found)} {sentence}; "
-                f"not in {counts[Verdict.REFUTED]}, undecided in {counts[Verdict.INCONCLUSIVE]}."
+                f"Shown in {counts[Verdict.SUPPORTED]} of {len(found)} {sentence}. "
+                f"Shown not to be so in {counts[Verdict.REFUTED]}; undecided in {counts[Verdict.INCONCLUSIVE]}."
             )
     return tuple(lines)
 

@@ -107,7 +107,7 @@ def errors(estimates: Estimates) -> Figure:
     worst = min(kinds, key=lambda e: e.value)
     what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
     figure, axes = style.panels(
-        f"Errors are most frequent in reviews {what}: {1 - worst.value:.1%}", columns=2, size=(8.4, 4.0)
+        f"Lowest accuracy of the four kinds: {what}, {worst.value:.1%}", columns=2, size=(8.4, 4.0)
     )
     bars(axes[0], lengths, range(len(lengths)), series=0)
     axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
@@ -123,8 +123,9 @@ def confidence(estimates: Estimates) -> Figure:
     """Accuracy against confidence, group by group."""
     found = estimates.of("accuracy by confidence")
     (gap,) = estimates.of("confidence less accuracy")
-    way = "over" if gap.value > 0 else "under"
-    figure, (ax,) = style.panels(f"The model is {way}confident by {abs(gap.value):.1%}", size=(5.2, 4.4))
+    low, high = 100 * gap.interval.low, 100 * gap.interval.high
+    title = f"Confidence exceeds accuracy by {low:.1f} to {high:.1f} points"
+    figure, (ax,) = style.panels(title, size=(5.2, 4.4))
     bars(ax, found, [e.setting["confidence"] for e in found], series=0)
     ax.plot([0.5, 1], [0.5, 1], color=style.INK, linewidth=0.8, label="confidence is accuracy")
     ax.set(xlabel="mean confidence of a group", ylabel=f"accuracy ({level(gap)} intervals)")

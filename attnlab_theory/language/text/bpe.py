@@ -136,7 +136,7 @@ def _tokenizer() -> "Tokenizer":
     except ImportError as error:
         raise ValueError(
             f"GPT-2's vocabulary needs the package {error.name}; install attnlab[bpe], or read by words"
-        ) from None
+        ) from error
     with (
         resources.as_file(tables.joinpath("encoder.json")) as vocabulary,
         resources.as_file(tables.joinpath("vocab.bpe")) as merges,

@@ -194,10 +194,10 @@ def package() -> Any:
     """
     try:
         return importlib.import_module("tokenizers")
-    except ImportError:
+    except ImportError as error:
         raise ValueError(
             "parts of words are cut by the package tokenizers; install attnlab[bpe], or read by words"
-        ) from None
+        ) from error
 
 
 def text_of(path: Path) -> str:

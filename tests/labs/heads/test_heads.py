@@ -118,6 +118,19 @@ def test_weights_go_where_they_are_said_to_go():
     assert bound[0, 1, 0, 0] == pytest.approx(4 / 7)
 
 
+def test_lengths_of_few_sentences_are_left_out_and_spoil_no_interval():
+    rng = np.random.default_rng(0)
+    found = Habits(1, 1, 12)
+    for group, tokens in [*((group, 4) for group in range(12)), *((group, 9) for group in range(9))]:
+        x = rng.normal(size=(1, 1, tokens, 2))
+        trace = Trace(tokens=row(*range(1, tokens + 1)), q=x, k=x, v=x, causal=False)
+        found.add(trace, trace.scores(), softmax(trace.scores()), group)
+    for values in found.bluntness():
+        known = np.isfinite(values)
+        assert known[:, 1].all()
+        assert not known[:, 2:].any()
+
+
 @given(st.integers(0, 1000), st.floats(0.1, 30.0), st.booleans())
 def test_no_row_is_sharper_than_its_spread_allows(seed, strength, causal):
     x = strength * np.random.default_rng(seed).normal(size=(2, 1, 3, 5, 2))
