@@ -78,6 +78,19 @@ def joined(parts: Sequence[Part]) -> Results:
     )
 
 
+def left_out(parts: Sequence[Part]) -> tuple[str, ...]:
+    """A line for each number that some models of an arm have and others lack, as those of an older run do."""
+    models = [model for part in parts for model in part.models]
+    lines = []
+    for name in dict.fromkeys(model.arm for model in models):
+        of_arm = [model.numbers for model in models if model.arm == name]
+        for quantity in dict.fromkeys(quantity for numbers in of_arm for quantity in numbers):
+            count = sum(quantity in numbers for numbers in of_arm)
+            if count < len(of_arm):
+                lines.append(f"{name}: only {count} of {len(of_arm)} runs have the {quantity}, which is left out")
+    return tuple(lines)
+
+
 def _refuse_other_kind(first: Part, part: Part) -> None:
     for name in SHARED:
         if part.about.get(name) != first.about.get(name):

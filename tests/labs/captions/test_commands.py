@@ -91,6 +91,8 @@ def test_generate_repeats_itself_and_is_scored(capsys, folder):
     assert len(set(greedy.splitlines())) == 1
     _, beam, _ = run(capsys, "generate", folder / "model", "--count", 3, "--beam", 4)
     assert len(set(beam.splitlines())) == 3
+    _, every, _ = run(capsys, "generate", folder / "model", "--beam", 4)
+    assert len(every.splitlines()) == 4
     (folder / "drawn").write_text("a cat runs\n\na cat\n")
     code, out, _ = run(capsys, "score", folder / "drawn", folder / "test", "--json")
     told = json.loads(out)
@@ -115,7 +117,7 @@ def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
         (["generate", "{}/model", "--top-k", "0"], "top_k must be a whole number of at least 1, not 0"),
         (["generate", "{}/model", "--greedy", "--top-k", "2"], "--greedy and --beam draw nothing"),
         (["generate", "{}/model", "--count", "0"], "count must be"),
-        (["generate", "{}/model", "--beam", "2"], "a beam of 2 has 2 captions, not 10"),
+        (["generate", "{}/model", "--beam", "2", "--count", "3"], "a beam of 2 has 2 captions, not 3"),
         (["generate", "{}/model", "--beam", "99"], "a beam of 99 is wider than the vocabulary of"),
         (["generate", "{}/model", "--length-penalty", "1"], "--length-penalty 1.0 is for --beam"),
         (["generate", "{}/none"], "there is no checkpoint"),

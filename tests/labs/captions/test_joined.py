@@ -84,6 +84,17 @@ def test_a_number_that_one_model_lacks_is_left_out(tmp_path):
         kept.of("best epoch")
 
 
+def test_what_is_left_out_is_told(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("attnlab_theory.labs.captions.drawing.draw", lambda *_: None)
+    first, second = (written(tmp_path / str(seed), [("scratch", seed)]) for seed in (0, 1))
+    models = json.loads((second / "models.json").read_text())
+    del models[0]["best epoch"]
+    (second / "models.json").write_text(json.dumps(models))
+    code, said = joined(capsys, first, second, "--out", tmp_path / "out")
+    assert code == 0
+    assert said.err == "scratch: only 1 of 2 runs have the best epoch, which is left out\n"
+
+
 @pytest.mark.parametrize(
     ("told", "about", "real"),
     [

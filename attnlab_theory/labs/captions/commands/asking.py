@@ -80,13 +80,17 @@ class Evaluate:
         return 0
 
 
+COUNT = 10
+"""Captions that are written where nobody says how many."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Generate:
     """Let a model write captions."""
 
     model: Model
-    count: int = 10
-    """How many captions. A beam has as many as it is wide."""
+    count: int | None = None
+    """How many captions. By default 10; of a narrower beam, all that it has."""
     greedy: bool = False
     """Take the likeliest token each time. Then all captions are the same one."""
     beam: int | None = None
@@ -118,7 +122,9 @@ class Generate:
             files.refuse_unwritable(self.outputs_path)
             files.refuse_input(self.outputs_path, self.model)
         saved = read_model(self.model)
-        drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
+        usual = COUNT if self.beam is None else min(COUNT, self.beam)
+        count = usual if self.count is None else self.count
+        drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, count, choosing=choosing)
         lines = as_lines(drawn, saved.text)
         if self.outputs_path is None:
             print("\n".join(lines))

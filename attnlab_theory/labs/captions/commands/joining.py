@@ -1,6 +1,7 @@
 """attnlab captions join: one set of findings of several runs."""
 
 import dataclasses
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,8 @@ class Join:
                 raise ValueError(f"{folder} is named twice; each folder is named once, and --out is another one")
         parts = [joined.read(folder) for folder in self.folders]
         found, about = joined.joined(parts), self._about([part.about for part in parts])
+        for line in joined.left_out(parts):
+            print(line, file=sys.stderr)
         files.make_folder(self.out)
         with files.held(self.out):
             results.write(found, self.out)
