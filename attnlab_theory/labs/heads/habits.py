@@ -78,7 +78,7 @@ class Habits:
         NaN for lengths that fewer than `LEAST` groups have: without one of these nothing may be known of them.
         """
         held = np.sum(self.rows > 0, axis=0) >= LEAST
-        rows = np.where(held, self.rows, 0)[..., None, None]
+        rows = np.where(held, self.rows, np.nan)[..., None, None]
         return _ratio(self.top, rows), _ratio(self.bound, rows)
 
 
