@@ -86,7 +86,10 @@ def test_a_result_names_the_accelerators_that_it_was_computed_on(monkeypatch):
     assert "accelerators" not in provenance.of_this_process()
     devices = [types.SimpleNamespace(platform="gpu", device_kind="Some GPU") for _ in range(2)]
     monkeypatch.setattr(jax, "local_devices", lambda: devices)
-    assert provenance.of_this_process()["accelerators"] == ["2 x Some GPU"]
+    told = provenance.of_this_process()
+    assert (told["accelerators"], told["matmul_precision"]) == (["2 x Some GPU"], "default")
+    with jax.default_matmul_precision("float32"):
+        assert provenance.of_this_process()["matmul_precision"] == "float32"
 
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path):

@@ -65,8 +65,18 @@ def processor() -> str:
 
 
 def accelerators() -> dict[str, Any]:
-    """What jax computes on instead of the processor, by name and number; nothing if there is no such device."""
+    """What jax computes on instead of the processor, by name and number, and how exactly; else nothing.
+
+    An accelerator rounds products of float32 unless `JAX_DEFAULT_MATMUL_PRECISION` forbids it.
+    """
     import jax
 
     kinds = [device.device_kind for device in jax.local_devices() if device.platform != "cpu"]
-    return {"accelerators": [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)]} if kinds else {}
+    if not kinds:
+        return {}
+    # jax declares its options while it runs, where no type checker sees them.
+    precision = jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
+    return {
+        "accelerators": [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)],
+        "matmul_precision": precision or "default",
+    }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,10 @@ from attnlab_theory.labs.reviews.commands.asking import Model, lines_for
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.explained import Explained
+
+
+MANY = 200
+"""Tokens from which on it is told that leaving each of them out takes a while."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +44,9 @@ class Explain:
         refuse.not_a_seed(self.seed)
         saved = read_model(self.model)
         texts, asked = lines_for(saved, self.lines)
+        tokens = int((asked.lengths - 2).sum())
+        if tokens >= MANY:
+            print(f"{tokens} tokens are left out one by one: long lines take minutes", file=sys.stderr)
         found = explain(saved.model, saved.text, texts, asked, seed=self.seed)
         if self.json:
             print(json.dumps([_as_json(each) for each in found], indent=1, ensure_ascii=False))
