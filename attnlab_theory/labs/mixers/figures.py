@@ -54,7 +54,7 @@ def honesty(estimates: Estimates) -> Figure:
         bars(ax, found, xs, series=series, label=label)
     ax.set_xticks(range(len(arms)), arms)
     ax.grid(visible=False, axis="x")
-    ax.set(ylabel="loss, nats per token", ylim=(0, None))
+    ax.set(ylabel="loss, nats per token")
     figure.legend(loc="outside lower left", ncols=3, fontsize=8, title=interval(forced[0], "t"), title_fontsize=8)
     return figure
 

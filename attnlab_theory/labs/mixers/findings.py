@@ -12,7 +12,7 @@ from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates, judged, mean, over_seeds
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings
 from attnlab_theory.labs.mixers.lab import Lab
-from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
+from attnlab_theory.labs.mixers.presets import CAUSAL, HONEST_SEEDS, LEAKING
 from attnlab_theory.labs.mixers.routing import routed
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
 from attnlab_theory.labs.sentences import encoded
@@ -67,7 +67,7 @@ def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
         test = encoded(material.test, material.text, lab.preset.block, longer=lab.longer, source=material.source)
         few = encoded(material.test[:SCORED], material.text, lab.preset.block)
         asked = encoded(lab.asked, material.text, lab.preset.block) if lab.asked else None
-        for arm in lab.arms:
+        for arm in lab.arms_of(seed):
             model = lab.saved(arm, seed).model
             told = {"arm": arm, "seed": seed}
             here = losses(model, test)
@@ -78,27 +78,29 @@ def measure(lab: Lab, tell: Callable[[str], None]) -> Estimates:
             if asked is not None:
                 each = losses(model, asked)
                 single[arm, seed] = each.total / each.targets
-            if seed in lab.seeds[:3]:
-                begun = beginnings(model, few)
+            if seed in lab.seeds[:HONEST_SEEDS]:
+                begun = beginnings(model, few, bare=arm in LEAKING)
                 for quantity, values in {
                     "teacher-forced loss": begun.forced,
                     "honest loss, filled up with PAD": begun.filled,
                     "honest loss": begun.bare,
                 }.items():
-                    found.append(mean(quantity, values, OVER_SENTENCES, ERROR_RATE, **told))
+                    if values is not None:
+                        found.append(mean(quantity, values, OVER_SENTENCES, ERROR_RATE, **told))
                 found.append(_gap(begun, **told))
     positive = Interval(0.0, math.inf)
     for arm in lab.arms:
-        values = [lost[arm, seed] for seed in lab.seeds]
+        seeds = lab.seeds_of(arm)
+        values = [lost[arm, seed] for seed in seeds]
         told = {"arm": arm, "parameters": parameter_count(lab.saved(arm, lab.seeds[0]).model)}
         found.append(over_seeds("test loss", values, ERROR_RATE, within=positive, **told))
         found.append(over_seeds("perplexity", [math.exp(v) for v in values], ERROR_RATE, within=positive, **told))
         if arm != "separate" and "separate" in lab.arms:
-            less = [lost[arm, seed] - lost["separate", seed] for seed in lab.seeds]
+            less = [lost[arm, seed] - lost["separate", seed] for seed in seeds]
             found.append(over_seeds("test loss less that of separate", less, ERROR_RATE, within=ANY, arm=arm))
         for number, sentence in enumerate(lab.asked):
             told = {"arm": arm, "sentence": sentence}
-            values = [float(single[arm, seed][number]) for seed in lab.seeds]
+            values = [float(single[arm, seed][number]) for seed in seeds]
             found.append(over_seeds("loss of a sentence", values, ERROR_RATE, within=positive, **told))
             values = [math.exp(value) for value in values]
             found.append(over_seeds("perplexity of a sentence", values, ERROR_RATE, within=positive, **told))

@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from attnlab_theory.labs.perplexity import token_losses
+from attnlab_theory.labs.perplexity import ROWS, token_losses
 from attnlab_theory.labs.sentences import Encoded
-from attnlab_theory.language.corpora.batches import Numbers
+from attnlab_theory.language.corpora.batches import Batch, Numbers
 from attnlab_theory.language.text.characters import PAD_ID
 
 LONGEST = 10
@@ -28,31 +28,38 @@ class Beginnings(NamedTuple):
     """All tokens in one pass (teacher forcing), each row filled up with PAD to a multiple of `STEP` places."""
     filled: Float[np.ndarray, " n"]
     """Each token with PAD in all places behind its prefix, in a row of the same width."""
-    bare: Float[np.ndarray, " n"]
-    """Each token with nothing behind its prefix."""
+    bare: Float[np.ndarray, " n"] | None
+    """Each token with nothing behind its prefix; None if that was not asked."""
 
 
-def beginnings(model: Any, sentences: Encoded) -> Beginnings:
+def beginnings(model: Any, sentences: Encoded, *, bare: bool = True) -> Beginnings:
     """Losses with and without a look ahead.
 
     Args:
         model: a `GPT`.
         sentences: of which the first `LONGEST` targets count.
+        bare: whether PAD is taken away, too: a shape to compile for each length of a prefix.
     """
     rows, sizes = sentences.rows, np.minimum(sentences.lengths, LONGEST)
     width = np.minimum(-(-sentences.lengths // STEP) * STEP, rows.x.shape[1])
-    forced, filled, bare = np.zeros((3, len(sizes)))
-    # All sentences go along each time, whether they count or not: few shapes to compile.
+    forced, filled = np.zeros((2, len(sizes)))
     for wide in np.unique(width):
-        x, y, places = rows.x[:, :wide], rows.y[:, :wide], np.arange(wide)[None, :]
-        counted = (places < sizes[:, None]) & (width == wide)[:, None]
-        forced += np.where(counted, _losses(model, x, y), 0.0).sum(axis=1)
-        for length in range(1, int(sizes.max(where=width == wide, initial=0)) + 1):
+        chosen = np.flatnonzero(width == wide)
+        x, y, places = rows.x[chosen, :wide], rows.y[chosen, :wide], np.arange(wide)
+        counted = places < sizes[chosen, None]
+        forced[chosen] = np.where(counted, _losses(model, x, y), 0.0).sum(axis=1)
+        for length in range(1, int(sizes[chosen].max()) + 1):
             prefix = np.where(places < length, x, PAD_ID).astype(np.int32)
-            filled += np.where(counted, _losses(model, prefix, y), 0.0)[:, length - 1]
+            filled[chosen] += np.where(counted, _losses(model, prefix, y), 0.0)[:, length - 1]
+    return Beginnings(forced / sizes, filled / sizes, _bare(model, sentences, sizes) if bare else None)
+
+
+def _bare(model: Any, sentences: Encoded, sizes: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    found, rows = np.zeros(len(sizes)), sentences.rows
     for length in range(1, int(sizes.max()) + 1):
-        bare += np.where(sizes >= length, _losses(model, rows.x[:, :length], rows.y[:, :length])[:, -1], 0.0)
-    return Beginnings(forced / sizes, filled / sizes, bare / sizes)
+        chosen = np.flatnonzero(sizes >= length)
+        found[chosen] += _losses(model, rows.x[chosen, :length], rows.y[chosen, :length])[:, -1]
+    return found / sizes
 
 
 def leak_map(model: Any, sentences: Encoded, *, length: int, seed: int = 0) -> Float[np.ndarray, "t t"]:
@@ -87,4 +94,7 @@ def leak_map(model: Any, sentences: Encoded, *, length: int, seed: int = 0) -> F
 
 
 def _losses(model: Any, x: Numbers, y: Numbers) -> Float[np.ndarray, "n t"]:
-    return np.asarray(token_losses(model, x, y), np.float64)
+    """The loss of every token. As many rows at once as where the test loss is taken: few shapes to compile."""
+    parts = (Batch(x[start : start + ROWS], y[start : start + ROWS]) for start in range(0, len(x), ROWS))
+    found = [np.asarray(token_losses(model, *part.filled(ROWS)[:2]), np.float64)[: len(part.x)] for part in parts]
+    return np.concatenate(found)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
-from attnlab_theory.labs.mixers.presets import ArmName, Preset
+from attnlab_theory.labs.mixers.presets import HONEST_SEEDS, LEAKING, ArmName, Preset
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.sentences import Material
@@ -66,6 +66,14 @@ class Lab:
         none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
         return GPTConfig(vocabulary=vocabulary, mixer=MIXERS[arm], **sizes, **none)
 
+    def seeds_of(self, arm: ArmName) -> tuple[int, ...]:
+        """The seeds for which an arm is trained."""
+        return self.seeds[:HONEST_SEEDS] if arm in LEAKING else self.seeds
+
+    def arms_of(self, seed: int) -> tuple[ArmName, ...]:
+        """The arms that are trained for a seed."""
+        return tuple(arm for arm in self.arms if seed in self.seeds_of(arm))
+
     def path(self, arm: str, seed: int) -> Path:
         """The file of a model."""
         return self.folder / f"seed-{seed}" / arm
@@ -74,7 +82,7 @@ class Lab:
         """All that is to be trained, one after the other."""
         for seed in self.seeds:
             self.path("", seed).mkdir(parents=True, exist_ok=True)
-            for arm in self.arms:
+            for arm in self.arms_of(seed):
                 yield Stage(self._run(arm, seed, self.material(seed)), self.path(arm, seed))
 
     def _run(self, arm: ArmName, seed: int, material: Material) -> Run:
@@ -99,7 +107,7 @@ class Lab:
             ValueError: naming the checkpoint.
         """
         for seed in self.seeds:
-            for arm in self.arms:
+            for arm in self.arms_of(seed):
                 refuse_left_over(self.path(arm, seed))
 
     def saved(self, arm: str, seed: int) -> Saved:

@@ -12,6 +12,10 @@ CAUSAL: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv"
 """Those that do not see what they are to predict."""
 
 LEAKING: tuple[ArmName, ...] = ("zero-after", "zero-before")
+"""Those that do. One model is enough to find out a leak, so they are trained for the first seeds only."""
+
+HONEST_SEEDS = 3
+"""The first seeds, for which losses without a look ahead are measured."""
 
 ASKED: tuple[str, ...] = (
     "After learning language models model natural language .",

@@ -12,9 +12,9 @@ from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import Estimates, over_seeds
 from attnlab_theory.labs.mixers import findings
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
-from attnlab_theory.labs.mixers.lab import MIXERS
+from attnlab_theory.labs.mixers.lab import MIXERS, Lab
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
-from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
+from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING, PRESETS
 from attnlab_theory.labs.mixers.routing import NEXT, Routed, routed
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.checkpoint import load_model, save_model
@@ -134,6 +134,19 @@ def test_additive_attention_is_not_the_better_one_where_it_changes_nothing():
     assert same == {"additive-is-better": Verdict.REFUTED, "additive-changes-nothing": Verdict.SUPPORTED}
 
 
+def test_masks_of_zeros_are_trained_for_the_first_seeds_only(tmp_path):
+    lab = Lab(
+        preset=PRESETS["tiny"],
+        arms=("separate", "zero-after"),
+        seeds=tuple(range(5, 15)),
+        material=lambda _: pytest.fail("nothing is trained"),
+        folder=tmp_path,
+    )
+    assert lab.seeds_of("separate") == lab.seeds
+    assert lab.seeds_of("zero-after") == (5, 6, 7)
+    assert [lab.arms_of(seed) for seed in (7, 8)] == [("separate", "zero-after"), ("separate",)]
+
+
 def test_a_leak_map_needs_a_sentence_that_is_long_enough():
     with pytest.raises(ValueError, match="no sentence has 9 tokens: show fewer places"):
         leak_map(stirred(MIXERS["separate"]), SENTENCES, length=9)
@@ -152,6 +165,8 @@ def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(caps
     assert told["seconds_per_step"].keys() == {"separate", "zero-after"}
     assert all(0 < low <= middle <= high for low, middle, high in told["seconds_per_step"].values())
     estimates = json.loads((out / "estimates.json").read_text())
+    honest = [e["setting"]["arm"] for e in estimates if e["quantity"] == "honest loss"]
+    assert honest == ["zero-after"]
     single = [e for e in estimates if e["quantity"] == "perplexity of a sentence"]
     assert {(e["setting"]["arm"], e["setting"]["sentence"]) for e in single} == {
         (arm, sentence) for arm in ("separate", "zero-after") for sentence in ASKED

@@ -41,7 +41,7 @@ class RunLab(WholeRun):
     zero-after: masked by zeros in the weights, after the softmax, as in the homework.
     zero-before: masked by zeros in the scores, before the softmax."""
     seeds: int = 10
-    """How many seeds to run. Ten are needed for a verdict on equivalence."""
+    """How many seeds to run. Ten are needed for a verdict on equivalence. Masks of zeros take the first three."""
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
