@@ -46,7 +46,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
-            raise ValueError(f"the temperature must be above 0 and finite, not {self.temperature}; 0 is Greedy()")
+            wanted = "above 0 and finite (greedy decoding has none)"
+            raise ValueError(f"the temperature must be {wanted}, not {self.temperature}")
         if self.top_k is not None and (
             isinstance(self.top_k, bool) or self.top_k != int(self.top_k) or self.top_k < 1
         ):

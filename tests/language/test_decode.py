@@ -192,7 +192,7 @@ def test_every_row_has_a_law_of_its_own_and_nan_stays_in_its_row():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"temperature": 0.0}, "above 0 and finite, not 0.0; 0 is Greedy"),
+        ({"temperature": 0.0}, "above 0 and finite .greedy decoding has none., not 0.0"),
         ({"temperature": -1.0}, "above 0"),
         ({"temperature": math.nan}, "above 0"),
         ({"temperature": math.inf}, "finite"),

@@ -75,6 +75,16 @@ def test_training_tells_how_many_sentences_were_cut(capsys, folder, tmp_path):
     assert (code, "sentence 33 of" in err) == (2, True)
 
 
+def test_training_says_when_most_words_are_unknown(capsys, folder, tmp_path):
+    (tmp_path / "rare").write_text("\n".join(f"a{n} b{n} c{n} d" for n in range(8)) + "\n")
+    files = ["--train", tmp_path / "rare", "--validation", folder / "validation", "--test", folder / "test"]
+    code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "model", *files, *SMALL)
+    assert (code, "24 of 32 words of the training text are read as <UNK>; --least 1" in err) == (0, True)
+    more = [*SMALL, "--least", 1]
+    code, _, err = run(capsys, "train", "--writing-params-path", tmp_path / "other", *files, *more)
+    assert (code, "<UNK>" in err) == (0, False)
+
+
 def test_a_sweep_compares_a_model_with_its_own_language_and_once(capsys, folder, tmp_path):
     code, _, err = run(capsys, "sweep", folder / "model", "--out", tmp_path)
     assert (code, "was not trained on the embedded grammar" in err) == (2, True)

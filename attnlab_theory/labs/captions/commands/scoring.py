@@ -55,7 +55,7 @@ class Score:
             return 0
         print(f"{len(generated)} hypotheses, {len(real)} references, tokens are {self.unit}")
         if told["empty_hypotheses"]:
-            print(f"{told['empty_hypotheses']} hypotheses are empty and score 0")
+            print(f"empty hypotheses, which score 0: {told['empty_hypotheses']}")
         print(f"forward BLEU-4:  {both.forward:.4f}")
         print(f"backward BLEU-4: {both.backward:.4f}")
         print(f"harmonic mean:   {both.harmonic:.4f}")
