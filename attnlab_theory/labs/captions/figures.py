@@ -209,25 +209,22 @@ def heads(estimates: Estimates) -> Figure:
         f"The head that is worth most: {most.setting['arm']}, layer {most.setting['layer']}, "
         f"{most.value:.2g} nats per token"
     )
-    figure, (ax,) = style.panels(title, size=(6.8, 4.6))
-    for series, arm in enumerate(arms):
+    figure, axes = style.panels(title, 1, len(arms), size=(max(6.4, 1.2 + 2.2 * len(arms)), 4.6))
+    for ax in axes[1:]:
+        ax.sharex(axes[0])
+        ax.sharey(axes[0])
+    for series, (arm, ax) in enumerate(zip(arms, axes, strict=True)):
         each = estimates.of("worth of a head", arm=arm)
-        ax.errorbar(
-            [e.setting["entropy"] for e in each],
-            [e.value for e in each],
-            yerr=_ends(each),
-            fmt=style.MARKERS[series % 7],
-            color=style.COLOURS[series % 7],
-            markerfacecolor="white",
-            linestyle="",
-            label=arm,
-        )
-    ax.axhline(0, color=style.INK, linewidth=0.8)
-    ax.set(xlabel="entropy of the head's weights, as a share of that of equal weights")
-    # A single head is worth a hundred times as much as one of many.
-    ax.set_yscale("symlog", linthresh=0.005)
-    ax.set(ylabel="loss gained without the head,\nnats per token (linear up to 0.005, then logarithmic)")
-    ax.legend(loc="best", title=interval(found[0]), title_fontsize=8, ncols=1 + len(arms) // 5)
+        bars(ax, each, [e.setting["entropy"] for e in each], series=series)
+        ax.axhline(0, color=style.INK, linewidth=0.8)
+        # A single head is worth a hundred times as much as one of many.
+        ax.set_yscale("symlog", linthresh=0.005)
+        ax.set_title(arm)
+        ax.tick_params(labelleft=ax is axes[0])
+    axes[0].set_ylabel("loss gained without the head, nats per token\n(linear up to 0.005, then logarithmic)")
+    figure.supxlabel(
+        f"entropy of the head's weights, as a share of that of equal weights; {interval(found[0])}", fontsize=10
+    )
     return figure
 
 
