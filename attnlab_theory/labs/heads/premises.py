@@ -10,7 +10,7 @@ from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import findings
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
-from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, counts, judged_of
 from attnlab_theory.labs.heads.traces import Reading
 
 TOLD = (
@@ -18,17 +18,18 @@ TOLD = (
     ("the-noisy-length-matters", f"heads: that explains at least {findings.EXPLAINED:.0%} of the variance"),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
-    (
-        "neighbours-drive-the-choice",
-        f"heads with pairs between the same neighbours: those make at least {findings.CONTEXT:.0%} of the gamble",
-    ),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
-    ("queries-leave-keys-alone", "heads: the sentence's own query scores keys as its mean key, on average"),
-    ("own-scores-vary-as-fitted", "heads: these scores vary as the fitted law says"),
-    ("keys-move-alone", "heads: the keys of a sentence do not move together"),
-    ("rarer-types-do-as-well", "heads: theory explains the weights of rarer types as well"),
 )
-"""What the verdicts say."""
+"""What the verdicts say, in five sentences."""
+
+ASSUMED = (
+    ("queries-leave-keys-alone", "the sentence's own query scores keys as their mean, on average"),
+    ("own-scores-vary-as-fitted", "these scores vary as the fitted law says"),
+    ("keys-move-alone", "keys of a sentence do not move together"),
+    ("rarer-types-do-as-well", "theory explains the weights of rarer types as well"),
+    ("neighbours-drive-the-choice", f"equal neighbours make at least {findings.CONTEXT:.0%} of the gamble"),
+)
+"""What theory assumes, and what gambles may be but noise."""
 
 
 def results(
@@ -79,39 +80,30 @@ def results(
         sentences=(
             f"Types: {' '.join(types)}",
             *counted(judged, TOLD),
-            *_broken(judged),
-            *_unsaid(judged, reading),
         ),
+        reasons=reasons(judged),
         figures=drawn,
         types=types,
     )
 
 
-def _broken(judged: Findings) -> tuple[str, ...]:
-    """Where theory is not shown to predict better: in how many heads which of its assumptions fails."""
+def reasons(judged: Findings) -> Table:
+    """In how many heads each assumption is shown to hold, or not, and in how many of those that theory fails."""
     better = judged_of(judged, "theory-beats-the-mean-weight")
-    fails = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
-    if not fails:
-        return ()
-
-    def many(*claims: str) -> int:
-        refuted = [f.setting for c in claims for f in judged_of(judged, c) if f.verdict == Verdict.REFUTED]
-        return sum(setting in refuted for setting in fails)
-
-    own = many("queries-leave-keys-alone", "own-scores-vary-as-fitted")
-    return (
-        f"Of the {len(fails)} heads where theory is not shown to predict better, the sentence's own query scores "
-        f"keys otherwise in {own} (on average or in their variance), keys of a sentence move together in "
-        f"{many('keys-move-alone')}, and rarer types do worse in {many('rarer-types-do-as-well')}.",
-    )
-
-
-def _unsaid(judged: Findings, reading: Reading) -> tuple[str, ...]:
-    """Of which gambles the text does not let one ask for the neighbours."""
-    missing = reading.layers * reading.heads - len(judged_of(judged, "neighbours-drive-the-choice"))
-    if not missing:
-        return ()
-    return (f"Of {missing} heads near-tied pairs are too few to be held against their neighbours.",)
+    worse = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column("assumption, by heads", overflow="fold")
+    for column in (
+        "shown",
+        "refuted",
+        "undecided",
+        f"refuted where theory is not better ({len(worse)})",
+    ):
+        shown.add_column(column, justify="right", overflow="fold")
+    for claim, sentence in ASSUMED:
+        there = Findings(finding for finding in judged_of(judged, claim) if finding.setting in worse)
+        shown.add_row(sentence, *map(str, (*counts(judged, claim), counts(there, claim)[1])))
+    return shown
 
 
 def _table(estimates: Estimates, judged: Findings) -> Table:

@@ -35,11 +35,13 @@ class Results:
     """What the verdicts come to."""
     figures: Mapping[str, Draw | None]
     """How each is drawn, by name; None: the text says nothing of it, and one of an earlier run goes."""
+    reasons: Table | None = None
+    """Verdicts on what the sentences rest on."""
     types: tuple[str, ...] = ()
     """The frequent words that keys were looked at of, most frequent first."""
 
     def as_json(self) -> dict[str, Any]:
-        """All but table, sentences and figures."""
+        """All but tables, sentences and figures."""
         tables: dict[str, Any] = {
             "findings": [record.as_json(finding) for finding in self.findings],
             "estimates": [estimate.as_json() for estimate in self.estimates],
@@ -56,14 +58,20 @@ def counted(findings: Findings, claims: Sequence[tuple[str, str]]) -> tuple[str,
     """
     lines = []
     for claim, sentence in claims:
-        found = judged_of(findings, claim)
-        if found:
-            counts = {verdict: sum(f.verdict == verdict for f in found) for verdict in Verdict}
+        if judged_of(findings, claim):
+            supported, refuted, undecided = counts(findings, claim)
+            many, _, said = sentence.partition(": ")
             lines.append(
-                f"Shown in {counts[Verdict.SUPPORTED]} of {len(found)} {sentence}. "
-                f"Shown not to be so in {counts[Verdict.REFUTED]}; undecided in {counts[Verdict.INCONCLUSIVE]}."
+                f"Shown in {supported} of {supported + refuted + undecided} {many}, refuted in {refuted}, "
+                f"undecided in {undecided}: {said}."
             )
     return tuple(lines)
+
+
+def counts(findings: Findings, claim: str) -> tuple[int, int, int]:
+    """How often a claim is SUPPORTED, REFUTED and INCONCLUSIVE."""
+    found = [finding.verdict for finding in judged_of(findings, claim)]
+    return found.count(Verdict.SUPPORTED), found.count(Verdict.REFUTED), found.count(Verdict.INCONCLUSIVE)
 
 
 def told(findings: Findings) -> tuple[str, ...]:

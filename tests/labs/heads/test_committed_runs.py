@@ -1,10 +1,15 @@
 """The page counts the verdicts that the committed runs on MiniLM gave."""
 
 import collections
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
+
+from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.labs.heads import premises, results
+from attnlab_theory.report.record import read_findings
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "heads.md").read_text(encoding="utf-8")
@@ -65,3 +70,20 @@ def test_the_page_quotes_the_features_that_heads_take():
         low, high = (f"{end:.2f}" for end in ratio["interval"])
         row = f"| {layer}, {head} | {predicted} | {measured} | {ratio['value']:.2f} ({low} to {high}) | REFUTED |"
         assert row in PAGE
+
+
+def test_five_sentences_say_where_the_premises_hold_and_a_table_says_why():
+    findings = read_findings(ROOT / "figures/heads/premises.findings.json")
+    said = results.counted(findings, premises.TOLD)
+    assert len(said) == 5
+    assert said[0].startswith("Shown in 23 of 72 heads, refuted in 5, undecided in 44: variance rises")
+    columns = [list(column.cells) for column in premises.reasons(findings).columns]
+    assert [row[1:] for row in zip(*columns, strict=True)][:2] == [("14", "5", "53", "0"), ("18", "0", "54", "0")]
+    assert columns[0][2] == "keys of a sentence do not move together"
+
+
+def test_the_table_counts_what_is_refuted_where_theory_is_not_the_better_one():
+    findings = read_findings(ROOT / "figures/heads/premises.findings.json")
+    refuted = [dataclasses.replace(f, verdict=Verdict.REFUTED) for f in findings]
+    columns = [list(column.cells) for column in premises.reasons(Findings(refuted)).columns]
+    assert next(row[1:] for row in zip(*columns, strict=True)) == ("0", "72", "0", "72")

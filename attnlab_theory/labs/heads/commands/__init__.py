@@ -149,6 +149,9 @@ class Heads:
         show("")
         for sentence in found.sentences:
             show(sentence)
+        if found.reasons is not None:
+            show("")
+            show(found.reasons)
         show(
             f"\nEach verdict errs with probability at most {about['error_rate']:g} over its whole family; "
             f"{about['seconds']:.0f} s. Figures and data: {self.out}/\n"
