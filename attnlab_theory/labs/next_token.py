@@ -19,7 +19,6 @@ from attnlab_theory.language.models.model import KINDS, Config, Kind, Model
 from attnlab_theory.language.optimizers import AdamW, Optimizer
 from attnlab_theory.language.runs import Run
 from attnlab_theory.language.schedules import Constant
-from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import UNK_ID, Words
 from attnlab_theory.language.train import Training
 
@@ -96,22 +95,23 @@ def next_token(
         kinds=kinds,
         validation=None if asked is None else functools.partial(_loss, asked, mean),
         notes=(
-            *_unknown(learned, material.text),
+            *_unknown(learned, material),
             *_cut(learned, "training", block),
             *(() if asked is None else _cut(asked, "validation", block)),
         ),
     )
 
 
-def _unknown(read: Encoded, text: OfSentences) -> tuple[str, ...]:
-    """A complaint where most words are read as unknown: such a model says little of the text."""
-    if not isinstance(text, Words):
+def _unknown(read: Encoded, material: Material) -> tuple[str, ...]:
+    """A complaint where most words are read as unknown: a model learns little of such a text."""
+    if not isinstance(material.text, Words):
         return ()
     words = int(np.sum(read.lengths)) - len(read) + read.cut
     unknown = int(np.count_nonzero(read.rows.y == UNK_ID))
     if 2 * unknown <= words:
         return ()
-    return (f"{unknown:,} of {words:,} words of the training text are read as <UNK>; --least 1 knows them all",)
+    told = f"{unknown:,} of {words:,} words of {material.source} are read as <UNK>"
+    return (f"{told}: the vocabulary lacks them (--least, --vocabulary)",)
 
 
 def _cut(read: Encoded, kind: str, block: int) -> tuple[str, ...]:

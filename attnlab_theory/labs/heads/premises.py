@@ -15,7 +15,10 @@ from attnlab_theory.labs.heads.traces import Reading
 
 TOLD = (
     ("keys-have-a-noisy-length", "heads: variance rises with the mean score, as a noisy length would have it"),
-    ("the-noisy-length-matters", f"heads: that explains at least {findings.EXPLAINED:.0%} of the variance"),
+    (
+        "the-noisy-length-matters",
+        f"heads: the noisy length explains at least {findings.EXPLAINED:.0%} of the variance",
+    ),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
@@ -29,7 +32,7 @@ ASSUMED = (
     ("rarer-types-do-as-well", "theory explains the weights of rarer types as well"),
     ("neighbours-drive-the-choice", f"equal neighbours make at least {findings.CONTEXT:.0%} of the gamble"),
 )
-"""What theory assumes, and what gambles may be but noise."""
+"""What theory assumes of each head, and whether its gambles follow the neighbours of a pair."""
 
 
 def results(
@@ -88,21 +91,19 @@ def results(
 
 
 def reasons(judged: Findings) -> Table:
-    """In how many heads each assumption is shown to hold, or not, and in how many of those that theory fails."""
+    """In how many heads each assumption holds or not; in how many it fails where theory is not the better one."""
+    heads = len(judged_of(judged, "keys-have-a-noisy-length"))
     better = judged_of(judged, "theory-beats-the-mean-weight")
     worse = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
     shown = Table(box=None, pad_edge=False, header_style="bold")
     shown.add_column("assumption, by heads", overflow="fold")
-    for column in (
-        "shown",
-        "refuted",
-        "undecided",
-        f"refuted where theory is not better ({len(worse)})",
-    ):
+    last = f"refuted where theory is not better ({len(worse)})"
+    for column in ("shown", "refuted", "undecided", "not judged", last):
         shown.add_column(column, justify="right", overflow="fold")
     for claim, sentence in ASSUMED:
+        found = counts(judged, claim)
         there = Findings(finding for finding in judged_of(judged, claim) if finding.setting in worse)
-        shown.add_row(sentence, *map(str, (*counts(judged, claim), counts(there, claim)[1])))
+        shown.add_row(sentence, *map(str, (*found, heads - sum(found), counts(there, claim)[1])))
     return shown
 
 
