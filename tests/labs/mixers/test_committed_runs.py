@@ -1,0 +1,45 @@
+"""The page quotes what the committed runs measured."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "mixers.md").read_text(encoding="utf-8")
+NAMES = {
+    "additive": "additive attention",
+    "shared-qk": "queries are keys",
+    "shared-qkv": "queries, keys and values are one",
+}
+
+
+def measured(folder):
+    return Estimates(map(Estimate.from_json, json.loads((ROOT / folder / "estimates.json").read_text())))
+
+
+@pytest.mark.parametrize("arm", NAMES)
+def test_the_page_quotes_the_differences_in_loss(arm):
+    (found,) = measured("figures/mixers").of("test loss less that of separate", arm=arm)
+    half = (found.interval.high - found.interval.low) / 2
+    assert f"| {NAMES[arm]} | {found.value:+.4f} ± {half:.4f} |" in PAGE
+
+
+@pytest.mark.parametrize("arm", [*CAUSAL, *LEAKING])
+def test_the_page_quotes_losses_and_perplexities_of_sentences(arm):
+    news = measured("figures/mixers/news")
+    each = [news.of("loss of a sentence", arm=arm, sentence=sentence) for sentence in ASKED]
+    values = [found.value for (found,) in (*each, news.of("test loss", arm=arm))]
+    cells = " | ".join(f"{value:.2f} ({math.exp(value):,.0f})" for value in values)
+    assert f"| {arm} | {cells} |" in PAGE
+
+
+@pytest.mark.parametrize("arm", LEAKING)
+def test_the_page_quotes_what_a_look_ahead_is_worth(arm):
+    gaps = measured("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
+    cells = (f"{e.value:+.3f} ± {(e.interval.high - e.interval.low) / 2:.3f}" for e in gaps)
+    assert f"| {arm} | {' | '.join(cells)} |" in PAGE
