@@ -1,25 +1,31 @@
 """A recurrent layer: what attention is compared with."""
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
 
 def recurrent_layer(
-    x: Float[Array, "t d"], w_in: Float[Array, "h d"], w: Float[Array, "h h"]
+    x: Float[Array, "t d"],
+    w_in: Float[Array, "h d"],
+    w: Float[Array, "h h"],
+    activation: Callable[[Array], Array] = jnp.tanh,
 ) -> Float[Array, "t h"]:
-    """The states h_t = tanh(w h_{t-1} + w_in x_t), from a state of zeros.
+    """The states h_t = f(w h_{t-1} + w_in x_t), from a state of zeros.
 
     Args:
         x: tokens.
         w_in: what a state takes of its token.
         w: what a state takes of the state before.
+        activation: f, entry by entry.
 
     Source: Elman 1990.
     """
 
     def step(h: Array, row: Array) -> tuple[Array, Array]:
-        h = jnp.tanh(w @ h + w_in @ row)
+        h = activation(w @ h + w_in @ row)
         return h, h
 
     return lax.scan(step, jnp.zeros(w.shape[0], x.dtype), x)[1]

@@ -1,5 +1,6 @@
 """The gradient of a recurrent layer, which runs back through all earlier states."""
 
+import dataclasses
 from collections.abc import Callable
 
 import jax
@@ -18,27 +19,43 @@ Gradient = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 """(x, w_in, w, dL/dh) to dL/dw_in and dL/dw, where the loss L is the sum of h times dL/dh."""
 
 
-def by_hand(x: Array, w_in: Array, w: Array, d_states: Array) -> tuple[Array, Array]:
+@dataclasses.dataclass(frozen=True)
+class Activation:
+    """What makes a state of a sum."""
+
+    of: Callable[[Array], Array]
+    """Entry by entry. It shrinks distances, and no value exceeds 1: `gradients_through_time` builds on both."""
+    slope: Callable[[Array], Array]
+    """Its derivative, said in terms of its value."""
+
+
+TANH = Activation(jnp.tanh, lambda h: 1 - h**2)
+SIGMOID = Activation(jax.nn.sigmoid, lambda h: h * (1 - h))
+
+
+def by_hand(x: Array, w_in: Array, w: Array, d_states: Array, activation: Activation = TANH) -> tuple[Array, Array]:
     """Backpropagation through time, written out: each state passes what it is told on to the state before."""
-    states = recurrent_layer(x, w_in, w)
+    states = recurrent_layer(x, w_in, w, activation.of)
     d_in, d_w, later = jnp.zeros_like(w_in), jnp.zeros_like(w), jnp.zeros_like(w[0])
     for t in reversed(range(x.shape[0])):
         before = states[t - 1] if t else jnp.zeros_like(later)
-        d_sum = (d_states[t] + later) * (1 - states[t] ** 2)
+        d_sum = (d_states[t] + later) * activation.slope(states[t])
         d_in, d_w, later = d_in + jnp.outer(d_sum, x[t]), d_w + jnp.outer(d_sum, before), w.T @ d_sum
     return d_in, d_w
 
 
-def by_autodiff(x: Array, w_in: Array, w: Array, d_states: Array) -> tuple[Array, Array]:
+def by_autodiff(
+    x: Array, w_in: Array, w: Array, d_states: Array, activation: Activation = TANH
+) -> tuple[Array, Array]:
     """By jax's reverse mode."""
 
     def loss(w_in: Array, w: Array) -> Array:
-        return jnp.sum(recurrent_layer(x, w_in, w) * d_states)
+        return jnp.sum(recurrent_layer(x, w_in, w, activation.of) * d_states)
 
     return jax.grad(loss, argnums=(0, 1))(w_in, w)
 
 
-def gradients_through_time(subject: str, gradient: Gradient) -> Identity[Tokens]:
+def gradients_through_time(subject: str, gradient: Gradient, activation: Activation = TANH) -> Identity[Tokens]:
     """A gradient of a recurrent layer by both its matrices, against central differences."""
 
     def parts(x: Array, w_in: Array, w: Array) -> tuple[Array, Array, Array]:
@@ -47,7 +64,7 @@ def gradients_through_time(subject: str, gradient: Gradient) -> Identity[Tokens]
         d_states = jnp.cos(1.0 + jnp.arange(count, dtype=x.dtype)).reshape(x.shape[0], w.shape[0])
 
         def loss(joined: Array) -> Array:
-            return jnp.sum(recurrent_layer(x, joined[0], joined[1]) * d_states)
+            return jnp.sum(recurrent_layer(x, joined[0], joined[1], activation.of) * d_states)
 
         joined = jnp.stack([w_in, w])
         directions = jnp.eye(joined.size, dtype=x.dtype).reshape(joined.size, *joined.shape)
@@ -68,8 +85,8 @@ def gradients_through_time(subject: str, gradient: Gradient) -> Identity[Tokens]
     def tolerance(case: Tokens) -> float:
         """Truncation is seen in the data (`derivatives.gradients`); rounding is that of two sums of states.
 
-        A state errs by the rounding of its sum of 2d products and of tanh, and by w times the error of the state
-        before: tanh shrinks distances, and no state exceeds 1.
+        A state errs by the rounding of its sum of 2d products and of the activation, and by w times the error of
+        the state before: the activation shrinks distances, and no state exceeds 1.
         """
         _, fine, coarse = all_of(case)
         x, w_in, w = (host(each) for each in (case.x, case.w_q, case.w_k))
@@ -92,7 +109,14 @@ def gradients_through_time(subject: str, gradient: Gradient) -> Identity[Tokens]
     )
 
 
+def with_sigmoid(gradient: Callable[..., tuple[Array, Array]]) -> Gradient:
+    """The same gradient of a layer whose activation is the sigmoid."""
+    return lambda x, w_in, w, d_states: gradient(x, w_in, w, d_states, SIGMOID)
+
+
 IDENTITIES = (
     gradients_through_time("recurrence", by_autodiff),
     gradients_through_time("recurrence, by hand", by_hand),
+    gradients_through_time("recurrence with a sigmoid", with_sigmoid(by_autodiff), SIGMOID),
+    gradients_through_time("recurrence with a sigmoid, by hand", with_sigmoid(by_hand), SIGMOID),
 )
