@@ -51,11 +51,11 @@ class Sampling:
         if self.top_k is not None and (
             isinstance(self.top_k, bool) or self.top_k != int(self.top_k) or self.top_k < 1
         ):
-            raise ValueError(f"top_k must be a whole number of at least 1, not {self.top_k}")
+            raise ValueError(f"top-k must be a whole number of at least 1, not {self.top_k}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
+            raise ValueError(f"top-p must be above 0 and at most 1, not {self.top_p}")
         if self.min_p is not None and not 0 <= self.min_p <= 1:
-            raise ValueError(f"min_p must lie between 0 and 1, not {self.min_p}")
+            raise ValueError(f"min-p must lie between 0 and 1, not {self.min_p}")
 
     def law(self) -> "Law":
         """The numbers as arrays, so that other numbers need no other program."""

@@ -36,7 +36,7 @@ def refuse_too_few(groups: int) -> None:
         ValueError: naming how many there are and how many it takes.
     """
     if groups < LEAST:
-        raise ValueError(f"intervals need at least {LEAST} groups, not {groups}: take more sentences")
+        raise ValueError(f"intervals need at least {LEAST} sentences, or groups of them, not {groups}: take more")
 
 
 def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarray, "r *m"]:

@@ -175,7 +175,7 @@ def test_first_weights_are_berts():
         ({"hidden": 0}, "hidden must be positive, not 0"),
         ({"pad": 11}, "pad must be a token of the vocabulary, 0 to 10, not 11"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1, not 1.0"),
-        ({"attention_dropout": float("nan")}, "attention_dropout must be at least 0 and less than 1, not nan"),
+        ({"attention_dropout": float("nan")}, "attention dropout must be at least 0 and less than 1, not nan"),
         ({"dropout": "0.1"}, "dropout must be one real number, not '0.1'"),
         ({"epsilon": 0.0}, "epsilon must be positive, not 0.0"),
         ({"gelu": "relu"}, "gelu must be one of exact, tanh, not 'relu'"),

@@ -83,9 +83,9 @@ def test_the_whole_comes_first_and_each_group_is_missing_once():
 
 
 def test_few_groups_and_wrong_error_rates_are_refused():
-    with pytest.raises(ValueError, match="at least 10 groups, not 3"):
+    with pytest.raises(ValueError, match="at least 10 sentences, or groups of them, not 3"):
         with_each_left_out(np.ones((3, 2)))
-    with pytest.raises(ValueError, match="at least 10 groups, not 3"):
+    with pytest.raises(ValueError, match="at least 10 sentences, or groups of them, not 3"):
         bands(np.ones(4), 0.05)
     with pytest.raises(ValueError, match="between 0 and 1, not 1"):
         bands(np.ones(21), 1.0)

@@ -151,6 +151,8 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
                 NUMBER_AT[series % len(NUMBER_AT)],
                 textcoords="offset points",
                 fontsize=7,
+                bbox=BEHIND_WORDS,
+                zorder=5,
                 color=style.COLOURS[series % 7],
                 ha="center",
                 va="center",

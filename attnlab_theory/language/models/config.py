@@ -53,7 +53,7 @@ class GPTConfig:
         for name in ("embedding_dropout", "residual_dropout", "attention_dropout"):
             rate = getattr(self, name)
             if not 0 <= rate < 1:
-                raise ValueError(f"{name} must be at least 0 and less than 1, not {rate}")
+                raise ValueError(f"{name.replace('_', ' ')} must be at least 0 and less than 1, not {rate}")
         refuse.not_positive(epsilon=self.epsilon)
         if self.gelu not in get_args(Gelu):
             raise ValueError(f"gelu must be one of {', '.join(get_args(Gelu))}, not {self.gelu!r}")

@@ -124,8 +124,8 @@ def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
     ("arguments", "told"),
     [
         (["generate", "{}/model", "--temperature", "0"], "--temperature 0 is --greedy"),
-        (["generate", "{}/model", "--top-p", "1.5"], "top_p must be above 0 and at most 1, not 1.5"),
-        (["generate", "{}/model", "--top-k", "0"], "top_k must be a whole number of at least 1, not 0"),
+        (["generate", "{}/model", "--top-p", "1.5"], "top-p must be above 0 and at most 1, not 1.5"),
+        (["generate", "{}/model", "--top-k", "0"], "top-k must be a whole number of at least 1, not 0"),
         (["generate", "{}/model", "--greedy", "--top-k", "2"], "--greedy and --beam draw nothing"),
         (["generate", "{}/model", "--count", "0"], "count must be"),
         (["generate", "{}/model", "--beam", "2", "--count", "3"], "a beam of 2 has 2 captions, not 3"),

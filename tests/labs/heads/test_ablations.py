@@ -202,6 +202,6 @@ def test_answers_that_are_no_numbers_are_never_right():
 def test_too_few_sentences_are_refused_before_any_is_read():
     reading, _ = before_reviews(classifier(heads=8))
     few, said = dataclasses.replace(reading, tokens=reading.tokens[:18]), []
-    with pytest.raises(ValueError, match="at least 10 groups, not 9"):
+    with pytest.raises(ValueError, match="at least 10 sentences, or groups of them, not 9"):
         ablated(few, tell=said.append)
     assert not said

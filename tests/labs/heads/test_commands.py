@@ -154,7 +154,10 @@ def test_bad_input_gets_one_line_and_exit_code_two(checkpoint, tmp_path, capsys)
         ([str(checkpoint), "--seed", "-1"], "seed must be between 0 and"),
         ([str(checkpoint), "--predicted", "-1"], "--predicted must not be negative"),
         ([str(checkpoint), "--parts", "collapse", "--few", "0"], "--few must be at least 1"),
-        ([str(checkpoint), "--parts", "collapse", "--few", "4"], "at least 10 groups, not 4: take more sentences"),
+        (
+            [str(checkpoint), "--parts", "collapse", "--few", "4"],
+            "at least 10 sentences, or groups of them, not 4: take more",
+        ),
         ([str(checkpoint), "--most-features", "1000"], "--most-features must be at least 1024, not 1000"),
         ([str(checkpoint), "--parts", "nothing"], "nothing"),
         ([str(checkpoint), "--parts", "ablations"], "gives none: name a classifier that reviews train wrote"),
