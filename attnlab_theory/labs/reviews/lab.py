@@ -1,12 +1,12 @@
 """The whole lab: every optimizer at the shared rate and at its own best, every order, and a random search.
 
-`stages` says what is to be trained, one after the other; whoever iterates trains. What is finished under the folder
-need not be trained again: `language.runs` knows whether it is the same. Which rate is an optimizer's best is known
-only after the rates of the first seed are trained, so that stages must be trained as they come.
+`waves` says what is to be trained; whoever iterates trains. What is finished under the folder need not be trained
+again: `language.runs` knows whether it is the same. Which rate is an optimizer's best is known only after the rates
+of the first seed are trained: these are the first wave, and all others the second.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -70,17 +70,27 @@ class Lab:
         """The file of a trained model."""
         return self.folder / f"seed-{seed}" / variant.name
 
-    def stages(self) -> Iterator[Stage]:
-        """All that is to be trained; each stage must be, before the next is asked for.
+    def waves(self) -> Iterator[list[tuple[Variant, int]]]:
+        """All variants and seeds that are to be trained; each wave before the next is asked for.
+
+        Raises:
+            ValueError: as `variants`.
+        """
+        first, swept = self.seeds[0], self.swept()
+        yield [(variant, first) for variant in swept]
+        variants = self.variants()
+        yield [(each, seed) for seed in self.seeds for each in variants if seed != first or each not in swept]
+
+    def stage(self, variant: Variant, seed: int) -> Stage:
+        """How a variant is trained.
 
         Raises:
             ValueError: as `stages.training`.
         """
-        first = self.seeds[0]
-        yield from self._stages(self.swept(), first)
-        for seed in self.seeds:
-            trained = self.swept() if seed == first else ()
-            yield from self._stages([each for each in self.variants() if each not in trained], seed)
+        material, path = self.material(seed), self.path(variant, seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        recipe = dataclasses.replace(self.preset.recipe, seed=seed)
+        return Stage(_run(material, self.start(material), recipe, variant), path)
 
     def variants(self) -> tuple[Variant, ...]:
         """All that every seed trains; the rates of the first seed must be trained.
@@ -162,14 +172,6 @@ class Lab:
     def swept(self) -> tuple[Variant, ...]:
         """Every optimizer at every rate of its sweep."""
         return tuple(self._at(name, rate) for name in self.optimizers for rate in self.preset.rates[name])
-
-    def _stages(self, variants: Sequence[Variant], seed: int) -> Iterator[Stage]:
-        material = self.material(seed)
-        start = self.start(material)
-        recipe = dataclasses.replace(self.preset.recipe, seed=seed)
-        self.path(self.base, seed).parent.mkdir(parents=True, exist_ok=True)
-        for variant in variants:
-            yield Stage(_run(material, start, recipe, variant), self.path(variant, seed))
 
 
 def trial_stage(lab: Lab, trial: Trial, seed: int) -> Stage:

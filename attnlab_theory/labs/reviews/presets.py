@@ -46,7 +46,7 @@ PRESETS: dict[PresetName, Preset] = {
         model=FirstWeights(layers=2, heads=4, width=32, block=48, dropout=0.1),
         recipe=Recipe(epochs=8, batch=32, rate=2e-3, rows=32, shuffled=True),
         rates={"adamw": (2e-3, 5e-3), "sgd": (0.5, 1.0), "rmsprop": (2e-3, 5e-3)},
-        space=Space(batches=(16, 32, 64), rates=(5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3), epochs=(3, 5, 8)),
+        space=Space(batches=(32, 64), rates=(5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3), epochs=(3, 5, 8)),
         trials=8,
     ),
     "minilm": Preset(

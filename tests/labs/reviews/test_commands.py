@@ -170,7 +170,8 @@ def test_a_frozen_encoder_takes_no_recipe(capsys, folder, tmp_path, options, say
     assert (code, err) == (2, f"attnlab: --frozen fits a regression and trains nothing: leave {says} out\n")
 
 
-TINY = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64", "--seeds", "1", "--trials", "0"]
+FEW = [*SMALL, "--epochs", "1", "--train-reviews", "64", "--test-reviews", "64", "--seeds", "1"]
+TINY = [*FEW, "--trials", "0", "--processes", "1"]
 
 
 @pytest.mark.parametrize("command", ["predict", "explain"])
@@ -190,6 +191,22 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     assert len((tmp_path / "drawn.0.predictions").read_text().split()) == 64
     curves = json.loads((tmp_path / "curves.json").read_text())
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
+
+
+def test_processes_change_nothing_but_the_time(capsys, tmp_path):
+    options = ["--optimizers", "adamw", "--orders", "shuffled", "--no-sweep", "--trials", "2", *FEW]
+    for count in ("1", "2"):
+        main(["reviews", "run", "--out", str(tmp_path / count), "--processes", count, *options])
+    one, two = (
+        {
+            path.relative_to(tmp_path / count): path.read_bytes()
+            for path in (tmp_path / count).rglob("*")
+            if path.is_file() and path.name not in ("reviews.run.json",) and path.suffix not in (".svg", ".png")
+        }
+        for count in ("1", "2")
+    )
+    assert [name for name in one.keys() | two.keys() if one.get(name) != two.get(name)] == []
+    assert sum(name.parts[0] == "models" for name in one) >= 4
 
 
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
@@ -278,7 +295,7 @@ def test_the_winner_came_to_its_end():
         (["train", "--writing-params-path", "{}/x", "--rows", "0"], "rows must be"),
         (["train", "--writing-params-path", "{}/x", "--heads", "3"], "width 32 cannot be cut into 3 heads"),
         (["train", "--writing-params-path", "{}/x", "--preset", "minilm", "--width", "8"], "keeps its size"),
-        (["search", "--out", "{}/search", "--trials", "999"], "1 to 54 trials, not 999"),
+        (["search", "--out", "{}/search", "--trials", "999"], "1 to 36 trials, not 999"),
         (["search", "--out", "{}/search", "--rungs", "0"], "rungs must be"),
         (
             ["search", "--out", "{}/search", "--trials", "3", "--rungs", "3"],
@@ -287,6 +304,7 @@ def test_the_winner_came_to_its_end():
         (["search", "--out", "{}/search", "--rates", "0"], "rates of a search must be positive"),
         (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
         (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
+        (["run", "--out", "{}/run", "--processes", "0"], "--processes is how many"),
         (
             ["run", "--out", "{}/run", "--train", "{}/train", "--validation", "{}/test", "--test", "{}/short"],
             "none of the first 2 test reviews has 3 tokens",

@@ -41,6 +41,11 @@ def lab(folder, rates=(HOPELESS, 1e-3)):
     )
 
 
+def staged(ours):
+    """The stages of the first wave."""
+    return [ours.stage(variant, seed) for variant, seed in next(ours.waves())]
+
+
 @pytest.mark.parametrize("rungs", [1, 2])
 def test_a_search_goes_on_behind_a_trial_that_diverges(tmp_path, capsys, rungs):
     ours, trainer = lab(tmp_path), Trainer(resume=False, save_every=60.0)
@@ -58,7 +63,7 @@ def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
 
 
 def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys):
-    first = next(iter(lab(tmp_path).stages()))
+    first = staged(lab(tmp_path))[0]
     assert first.run.training.schedule.peak == HOPELESS
     fresh, again = (Checkpoints(writing_params_path=first.path, resume=resume) for resume in (False, True))
     assert trained(first.run, fresh) is Ended.DIVERGED
@@ -73,7 +78,7 @@ def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys
 
 def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
     ours = lab(tmp_path)
-    for stage in ours.stages():
+    for stage in staged(ours):
         trained(stage.run, Checkpoints(writing_params_path=stage.path))
     assert ours.best("adamw").rate == 1e-3
     assert [variant.rate for variant in ours.diverged()] == [HOPELESS]
@@ -81,9 +86,8 @@ def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
 
 def test_where_all_rates_diverge_there_is_no_best_one(tmp_path):
     ours = lab(tmp_path, rates=(HOPELESS,))
-    stages = ours.stages()
-    first = next(stages)
+    (first,) = staged(ours)
     trained(first.run, Checkpoints(writing_params_path=first.path))
     assert note_path(first.path).exists()
     with pytest.raises(ValueError, match="adamw diverged at all of its 1 rates"):
-        next(stages)
+        ours.best("adamw")

@@ -1,5 +1,6 @@
 """attnlab reviews run: every optimizer, every order and a search, then what the models learned."""
 
+import contextlib
 import dataclasses
 import functools
 import time
@@ -9,17 +10,25 @@ from typing import TYPE_CHECKING, Any
 from attnlab_theory import files
 from attnlab_theory.labs.options import WholeRun
 from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.commands.searching import Trainer, budget, tell
+from attnlab_theory.labs.reviews.commands.searching import Trainer, budget, of_batch, tell
 from attnlab_theory.labs.reviews.commands.training import Sizes
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
 from attnlab_theory.labs.reviews.trials import Halving, Trial
+from attnlab_theory.labs.training import Interrupts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.reviews.lab import Lab
+    from contextlib import AbstractContextManager
+
+    from attnlab_theory.labs.processes import Crew
+    from attnlab_theory.labs.reviews.lab import Lab, Stage
     from attnlab_theory.labs.reviews.results import Results
     from attnlab_theory.labs.reviews.searching import Outcome
+    from attnlab_theory.labs.reviews.variants import Variant
+
+MOST_PROCESSES = 8
+"""Each takes half a gigabyte."""
 
 QUESTION = "What decides how often an encoder labels reviews right, and what does it look at?"
 
@@ -64,6 +73,9 @@ class RunLab(WholeRun):
     """How many seeds to run. Reviews that are drawn, first weights and dropout follow from the seed."""
     out: Path = Path("lab/reviews")
     """Folder for models, JSON and figures. It is made if it does not exist."""
+    processes: int | None = None
+    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
+    most 8, for a model from first weights on a processor, and 1 for a pretrained one. The results are the same."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
     def run(self) -> int:
@@ -72,19 +84,17 @@ class RunLab(WholeRun):
         from attnlab_theory.report import record
 
         began = time.monotonic()
-        preset = self._preset()
-        trials = self._trials(preset)
-        lab = self._lab(preset)
+        trials, lab, processes = self.drawn_trials(), self.lab(), self._crew()
         about = self._about(trials)
         files.make_folder(self.out)
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()
-            for stage in lab.stages():
-                told = f", seed {stage.run.training.seed}"
-                if trained(stage.run, self.checkpoints(stage.path), told=told) is Ended.STOPPED:
-                    return 130
-            outcomes = self._search(lab, trials)
+            with processes as crew:
+                for wave in lab.waves():
+                    if not self._wave_trained(lab, wave, crew):
+                        return 130
+                outcomes = self._search(lab, trials, crew)
             if outcomes is None:
                 return 130
             found = results.results(lab, outcomes, tell=tell)
@@ -94,6 +104,38 @@ class RunLab(WholeRun):
             files.write_text(self.out / results.ABOUT, record.to_text(about))
         self._report(found, about)
         return 0 if found.as_expected else 1
+
+    def _crew(self) -> "AbstractContextManager[Crew | None]":
+        """Processes, if several are asked for, or a small model has a processor of several cores to itself.
+
+        Raises:
+            ValueError: if there cannot be so many.
+        """
+        import jax
+
+        from attnlab_theory.labs.processes import Crew, cores
+
+        if self.processes is not None and self.processes < 1:
+            raise ValueError(
+                f"--processes is how many models are trained at once, at least 1, not {self.processes}"
+            )
+        platform = jax.default_backend()
+        if platform != "cpu" and (self.processes or 1) > 1:
+            raise ValueError(f"--processes {self.processes} needs cores of a processor; a {platform} takes 1")
+        small = PRESETS[self.preset].model is not None and platform == "cpu"
+        count = self.processes or (min(cores(), MOST_PROCESSES) if small else 1)
+        return contextlib.nullcontext() if count == 1 else Crew(count, tell)
+
+    def _wave_trained(self, lab: "Lab", wave: "list[tuple[Variant, int]]", crew: "Crew | None") -> bool:
+        if crew is not None:
+            return crew.finished(train_one, [(self, variant, seed) for variant, seed in wave])
+        return all(self.ended(lab.stage(variant, seed)) is not Ended.STOPPED for variant, seed in wave)
+
+    def ended(self, stage: "Stage", interrupts: Interrupts | None = None) -> Ended:
+        """Train a stage, and say how that ended."""
+        trial = stage.run.origin["stage"] == "trial"
+        told = of_batch(stage.run) if trial else f", seed {stage.run.training.seed}"
+        return trained(stage.run, self.checkpoints(stage.path), told=told, interrupts=interrupts)
 
     def _preset(self) -> Preset:
         changed = self.training.of(PRESETS[self.preset])
@@ -106,16 +148,24 @@ class RunLab(WholeRun):
             recipe = dataclasses.replace(recipe, batch=self.training.batch_size)
         return dataclasses.replace(changed, recipe=recipe)
 
-    def _trials(self, preset: Preset) -> tuple[Trial, ...]:
+    def drawn_trials(self) -> tuple[Trial, ...]:
+        """The trials of the search."""
+        preset = self._preset()
         number = preset.trials if self.trials is None else self.trials
         return preset.space.drawn(number, self.seed) if number else ()
 
-    def _lab(self, preset: Preset) -> "Lab":
+    def lab(self) -> "Lab":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
         from attnlab_theory.labs.reviews.commands.starting import beginning
         from attnlab_theory.labs.reviews.lab import Lab
         from attnlab_theory.labs.reviews.material import Sizes
         from attnlab_theory.labs.reviews.measured import refuse_unexplainable
 
+        preset = self._preset()
         sizes = Sizes(train=self.training.train_reviews, test=self.training.test_reviews)
         reviews, start = beginning(preset, self.data, sizes)
         reviews = functools.cache(reviews)
@@ -134,14 +184,17 @@ class RunLab(WholeRun):
             forgetful=self.forgetful,
         )
 
-    def _search(self, lab: "Lab", trials: tuple[Trial, ...]) -> "tuple[Outcome, ...] | None":
+    def _search(self, lab: "Lab", trials: tuple[Trial, ...], crew: "Crew | None") -> "tuple[Outcome, ...] | None":
         from attnlab_theory.labs.reviews.searching import search
 
         if not trials:
             return ()
         halving = Halving(rungs=1)
         tell(budget(trials, halving))
-        trainer = Trainer(resume=self.resume, save_every=self.save_every)
+        if crew is not None and not crew.finished(train_one, [(self, trial, self.seed) for trial in trials]):
+            return None
+        # What the crew has trained is whole: the search looks at it, and does not train it again.
+        trainer = Trainer(resume=self.resume or crew is not None, save_every=self.save_every)
         return search(lab, trials, self.seed, trainer, halving)
 
     def _about(self, trials: tuple[Trial, ...]) -> dict[str, Any]:
@@ -178,3 +231,17 @@ class RunLab(WholeRun):
             f"\nFindings: {len(found.findings)}, of which each errs with probability at most "
             f"{about['error_rate']:g}; {about['seconds']:.0f} s. Figures and data: {self.out}/"
         )
+
+
+def train_one(command: RunLab, what: "Variant | Trial", seed: int, interrupts: Interrupts) -> bool:
+    """Train a variant or a trial, in a process of a crew; False if it was stopped."""
+    from attnlab_theory.labs.reviews.lab import trial_stage
+
+    lab = _lab_of(command)
+    stage = trial_stage(lab, what, seed) if isinstance(what, Trial) else lab.stage(what, seed)
+    return command.ended(stage, interrupts) is not Ended.STOPPED
+
+
+@functools.lru_cache(maxsize=1)
+def _lab_of(command: RunLab) -> "Lab":
+    return command.lab()

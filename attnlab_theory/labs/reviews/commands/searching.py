@@ -19,6 +19,7 @@ from attnlab_theory.labs.training import Checkpoints, Interrupts
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Lab
     from attnlab_theory.labs.reviews.searching import Leg, Outcome
+    from attnlab_theory.language.runs import Run
 
 
 QUESTION = "Which batch size, rate and number of epochs are best on validation, and how lucky is the winner?"
@@ -154,8 +155,12 @@ class Trainer:
         resume = self._resume or path in self._begun
         self._begun.add(path)
         kept = Checkpoints(writing_params_path=path, resume=resume, save_every=self._save_every)
-        told = f", batches of {run.origin['recipe']['batch']}"
-        return trained(run, kept, told=told, until=leg.until, interrupts=interrupts)
+        return trained(run, kept, told=of_batch(run), until=leg.until, interrupts=interrupts)
+
+
+def of_batch(run: "Run") -> str:
+    """What tells a trial from others of its learning rate."""
+    return f", batches of {run.origin['recipe']['batch']}"
 
 
 def tell(text: str) -> None:

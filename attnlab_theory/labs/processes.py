@@ -1,0 +1,123 @@
+"""Small trainings in processes of their own, one core each.
+
+A program of a small model is many operations on few numbers. Several cores do them no faster than one, and threads
+of one Python wait for each other: two trainings at once need two processes.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from attnlab_theory.labs.training import Interrupts, patient_interrupts
+
+LOOKING = 0.1
+"""Seconds after which a process looks how the others are."""
+
+ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
+
+_interrupts: Interrupts = []
+"""Of this process, if it belongs to a crew."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Crew:
+    """Processes that wait for trainings; a context, at whose end they are gone.
+
+    Args:
+        count: how many; each keeps to one core, if there are so many.
+        tell: is told when Ctrl-C was pressed.
+    """
+
+    def __init__(self, count: int, tell: Callable[[str], None]) -> None:
+        # A fork would inherit jax's threads without their work.
+        context = multiprocessing.get_context("spawn")
+        self._tell, places = tell, context.SimpleQueue()
+        # Closed by hand or by the death of this process: either is seen at the other end.
+        stopped, self._alive = context.Pipe(duplex=False)
+        for core in _cores(count):
+            places.put(core)
+        self._pool = ProcessPoolExecutor(count, context, _settle, (os.getpid(), stopped, places))
+
+    def __enter__(self) -> "Crew":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._alive.close()
+        self._pool.shutdown(cancel_futures=True)
+
+    def finished(self, task: Callable[..., bool], arguments: Sequence[tuple[Any, ...]]) -> bool:
+        """Whether every task came to its end; False after Ctrl-C.
+
+        Args:
+            task: a function of a module. It gets its arguments and reasons to stop, and looks at these now and
+                then. It returns whether it came to its end.
+            arguments: of each task; pickled, as the task is.
+
+        Raises:
+            Exception: the first that a task raised, once the others have stopped.
+            ValueError: if a process was killed.
+        """
+
+        def stopping(_: str) -> None:
+            self._alive.close()
+            self._tell("stopping after the next step of every training")
+
+        with patient_interrupts(stopping):
+            futures = [self._pool.submit(_unless_stopped, task, each) for each in arguments]
+            while (ended := wait(futures, timeout=LOOKING)).not_done:
+                if any(future.exception() for future in ended.done):
+                    self._alive.close()
+        try:
+            return all([future.result() for future in futures])
+        except BrokenProcessPool:
+            raise ValueError(
+                "a training process was killed, perhaps for want of memory: --resume goes on, with --processes 1 "
+                "in a single process"
+            ) from None
+
+
+def _cores(count: int) -> list[int | None]:
+    """A core for each process, as long as there are some."""
+    found = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return [found[number] if len(found) >= count else None for number in range(count)]
+
+
+def _settle(parent: int, stopped: Any, places: Any) -> None:
+    """What a process does first: keep to its core, and watch its parent, whom alone Ctrl-C concerns."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    core = places.get()
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_CORE}".strip()
+
+    def watch() -> None:
+        with contextlib.suppress(EOFError):
+            stopped.recv_bytes()
+        _interrupts.append("Ctrl-C")
+        while os.getppid() == parent:
+            time.sleep(LOOKING)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _unless_stopped(task: Callable[..., bool], arguments: tuple[Any, ...]) -> bool:
+    if _interrupts:
+        return False
+    try:
+        return task(*arguments, _interrupts)
+    except BaseException:
+        # Before the parent knows, another task may begin here.
+        _interrupts.append("an error")
+        raise
