@@ -79,22 +79,41 @@ import pathlib, sys
 from attnlab_theory.labs.processes import Crew
 from tests.labs.test_processes import waits
 if __name__ == "__main__":
-    with Crew(2, print) as crew:
-        crew.finished(waits, [(name, pathlib.Path(sys.argv[1])) for name in "ab"])
+    with Crew(2, lambda text: None) as crew:
+        print(crew.finished(waits, [(name, pathlib.Path(sys.argv[1])) for name in "ab"]))
 """
 
 
-def test_processes_end_when_their_parent_is_killed(tmp_path):
+def begun(tmp_path):
+    """A parent in a session of its own, and the numbers of its two processes, which wait."""
     (tmp_path / "parent.py").write_text(PARENT)
     (tmp_path / "out").mkdir()
-    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-    parent = subprocess.Popen([sys.executable, tmp_path / "parent.py", tmp_path / "out"], env=environment)
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "parent.py", tmp_path / "out"],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     deadline = time.monotonic() + 60
     while len(pids := [path.read_text() for path in (tmp_path / "out").iterdir()]) < 2 or "" in pids:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+    return parent, pids
+
+
+def test_ctrl_c_of_a_terminal_reaches_all_processes_and_stops_them_once(tmp_path):
+    parent, _ = begun(tmp_path)
+    os.killpg(parent.pid, signal.SIGINT)
+    assert parent.communicate(timeout=60) == ("False\n", "")
+
+
+def test_processes_end_when_their_parent_is_killed(tmp_path):
+    parent, pids = begun(tmp_path)
     parent.kill()
-    parent.wait()
+    parent.communicate()
+    deadline = time.monotonic() + 30
     while any(os.path.exists(f"/proc/{pid}") for pid in pids):
         assert time.monotonic() < deadline, "a process goes on alone"
         time.sleep(0.05)
