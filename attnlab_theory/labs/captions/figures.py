@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.captions.decodings import FRONTIER
@@ -12,7 +13,7 @@ from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
-NUMBER_AT = ((-8, -9), (2, 11), (9, -9), (9, 9), (0, 22))
+NUMBER_AT = ((-8, -9), (11, 9), (9, -9), (9, 9), (0, 22))
 """Where the number of a point stands, by line: the lines lie close together. In points."""
 
 BEHIND_WORDS = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
@@ -151,7 +152,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
                 NUMBER_AT[series % len(NUMBER_AT)],
                 textcoords="offset points",
                 fontsize=7,
-                bbox=BEHIND_WORDS,
+                path_effects=[withStroke(linewidth=2, foreground="white")],
                 zorder=5,
                 color=style.COLOURS[series % 7],
                 ha="center",
