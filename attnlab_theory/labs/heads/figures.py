@@ -8,7 +8,7 @@ from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.families import SHARE
 from attnlab_theory.labs.heads.findings import NORMAL
-from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
+from attnlab_theory.labs.heads.grids import CELLS, LEGEND, grid, shape_of, size_of, verdicts_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.report import style
 
@@ -54,6 +54,7 @@ def habits(estimates: Estimates) -> Figure:
     for ax, quantity in zip(axes, shown, strict=False):
         grid(ax, estimates.of(quantity), shape)
         ax.set_title(quantity)
+    figure.supxlabel(CELLS, x=0.01, ha="left", fontsize=9, color=style.INK)
     return figure
 
 

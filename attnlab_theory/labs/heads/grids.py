@@ -9,8 +9,12 @@ from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimates
 
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
-LEGEND = "+ shown to hold, − shown not to, ? undecided"
+CELLS = "a number: beyond the scale; grey: not known"
+LEGEND = f"+ shown to hold, − shown not to, ? undecided; {CELLS}"
 """What the marks in the cells are."""
+
+LONE = 2.0
+"""A number so many times the next one would leave all others one colour: the scale ends at the next one."""
 
 Shape = tuple[int, int]
 """Layers, and heads of each."""
@@ -24,30 +28,42 @@ def grid(
     *,
     top: float | None = None,
 ) -> None:
-    """One cell for each head; grey where nothing is known.
+    """One cell for each head; grey where nothing is known. A number far above all others is written into its cell.
 
     Args:
         ax: where to draw.
         found: one number for each head, or fewer.
         shape: of the grid.
         verdicts: what is written into the cells.
-        top: the end of the scale; the largest number if it is left out.
+        top: the end of the scale; if it is left out, the largest number that is not far above the next one.
     """
     cells = np.full(shape, np.nan)
     for e in found:
         cells[e.setting["layer"] - 1, e.setting["head"] - 1] = e.value
-    low, high = min(0.0, float(np.nanmin(cells))), float(np.nanmax(cells)) if top is None else top
+    low, high = min(0.0, float(np.nanmin(cells))), _end(cells) if top is None else top
     ax.set_facecolor("#dddddd")
     image = ax.imshow(np.ma.masked_invalid(cells), vmin=low, vmax=max(high, low + 1e-9), aspect="auto")
-    for (layer, head), verdict in verdicts.items():
-        dark = cells[layer - 1, head - 1] < (low + high) / 2
-        colour = "white" if dark else "black"
-        ax.text(head - 1, layer - 1, MARKS[verdict], ha="center", va="center", color=colour, fontsize=8)
+    beyond = np.zeros(shape, bool) if top is not None else cells > high
+    for layer, head in {*verdicts, *((int(i) + 1, int(j) + 1) for i, j in np.argwhere(beyond))}:
+        value, at = cells[layer - 1, head - 1], (layer, head)
+        mark = MARKS[verdicts[at]] if at in verdicts else ""
+        said = f"{value:.2g}\n{mark}".strip() if beyond[layer - 1, head - 1] else mark
+        colour = "white" if value < (low + high) / 2 else "black"
+        ax.text(
+            head - 1, layer - 1, said, ha="center", va="center", color=colour, fontsize=7 if "\n" in said else 8
+        )
     ax.set_xticks(range(shape[1]), [str(h + 1) for h in range(shape[1])])
     ax.set_yticks(range(shape[0]), [str(layer + 1) for layer in range(shape[0])])
     ax.set(xlabel="head", ylabel="layer")
     ax.grid(visible=False)
     ax.figure.colorbar(image, ax=ax, shrink=0.9)
+
+
+def _end(cells: np.ndarray) -> float:
+    """The largest number, or the next one if the largest stands alone."""
+    known = np.sort(cells[np.isfinite(cells)])
+    lone = len(known) > 1 and 0 < LONE * known[-2] < known[-1]
+    return float(known[-2 if lone else -1])
 
 
 def verdicts_of(findings: Findings) -> dict[tuple[int, int], Verdict]:

@@ -61,6 +61,9 @@ def budgets(estimates: Estimates) -> Figure:
             bars(ax, own, xs, series=series, label=name.partition(" features")[0], line=True)
         ax.axhline(TOLERATED, color=style.INK, linestyle="--", linewidth=1)
         ax.set_xscale("log", base=2)
+        tried = sorted({e.setting["budget"] for e in found if e.setting["approximation"] in chosen})
+        ax.set_xticks(tried, [f"{budget:,}" for budget in tried], fontsize=8)
+        ax.minorticks_off()
         ax.set(xlabel=told, ylabel="relative error, mean over heads", ylim=(0, 1.02))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=8)
     note = f"dashed: what is tolerated; {interval(found[0], 'max-t')}"

@@ -1,0 +1,44 @@
+"""The grids of heads: one head far above all others keeps its number, and does not take the scale."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.heads.grids import grid
+from attnlab_theory.stats import Interval
+
+
+def drawn(values, verdicts, **how):
+    """The end of the scale and the texts in the cells of a layer of three heads."""
+    found = Estimates(
+        Estimate(
+            quantity="slope",
+            setting={"layer": 1, "head": head},
+            value=value,
+            interval=Interval.point(value),
+            draws=1,
+            bound="",
+            error_rate=0.05,
+        )
+        for head, value in enumerate(values, start=1)
+    )
+    ax = Figure().subplots()
+    grid(ax, found, (1, 3), verdicts, **how)
+    return ax.images[0].get_clim()[1], {text.get_text() for text in ax.texts}
+
+
+@pytest.mark.parametrize(
+    ("values", "how", "end", "texts"),
+    [
+        ((0.1, 0.2, 0.3), {}, 0.3, {"+"}),
+        ((0.1, 0.2, 0.9), {}, 0.2, {"0.9\n+"}),
+        ((0.9, 0.1, 0.2), {}, 0.2, {"0.9", "+"}),
+        ((0.1, 0.2, 0.9), {"top": 1.0}, 1.0, {"+"}),
+        ((-0.3, -0.2, 0.1), {}, 0.1, {"+"}),
+        ((0.9,), {}, 0.9, set()),
+    ],
+)
+def test_a_lone_head_far_above_all_others_keeps_its_number(values, how, end, texts):
+    verdicts = {(1, 3): Verdict.SUPPORTED} if len(values) == 3 else {}
+    assert drawn(values, verdicts, **how) == (pytest.approx(end), texts)
