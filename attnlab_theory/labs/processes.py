@@ -5,6 +5,7 @@ of one Python wait for each other: two trainings at once need two processes.
 """
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -13,17 +14,22 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
-from attnlab_theory.labs.training import Interrupts, patient_interrupts
+from attnlab_theory.labs.training import Checkpoints, Interrupts, patient_interrupts, train
 
 LOOKING = 0.1
 """Seconds after which a process looks how the others are."""
 
+MOST = 8
+"""Processes, if nobody says how many: each takes half a gigabyte."""
+
 ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
 
 _interrupts: Interrupts = []
-"""Of this process, if it belongs to a crew."""
+"""Why this process should stop, if it is one of `Workers`."""
 
 
 def cores() -> int:
@@ -31,7 +37,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Crew:
+class Workers:
     """Processes that wait for trainings; a context, at whose end they are gone.
 
     Args:
@@ -49,7 +55,7 @@ class Crew:
             places.put(core)
         self._pool = ProcessPoolExecutor(count, context, _settle, (os.getpid(), stopped, places))
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "Workers":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,6 +91,77 @@ class Crew:
                 "a training process was killed, perhaps for want of memory: --resume goes on, with --processes 1 "
                 "in a single process"
             ) from None
+
+
+def workers(
+    asked: int | None, *, small: bool, tell: Callable[[str], None]
+) -> "AbstractContextManager[Workers | None]":
+    """Processes, if several are asked for, or small models have a processor of several cores to themselves.
+
+    Args:
+        asked: how many; None: as many as there are cores, if the models are small.
+        small: whether one core trains a model as fast as several.
+        tell: is told when Ctrl-C was pressed.
+
+    Returns:
+        A context that gives the processes, or None: train in this one.
+
+    Raises:
+        ValueError: if there cannot be so many.
+    """
+    import jax
+
+    if asked is not None and asked < 1:
+        raise ValueError(f"--processes is how many models are trained at once, at least 1, not {asked}")
+    platform = jax.default_backend()
+    if platform != "cpu" and (asked or 1) > 1:
+        raise ValueError(f"--processes {asked} needs cores of a processor; a {platform} takes 1")
+    count = asked or (min(cores(), MOST) if small and platform == "cpu" else 1)
+    return contextlib.nullcontext() if count == 1 else Workers(count, tell)
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A command that trains stages, none of which needs another. It is pickled, and compared by its values."""
+
+    def lab(self) -> Any:
+        """What has `stages()`, always the same in the same order."""
+        ...
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """How the stage is kept whose model is written to the path."""
+        ...
+
+
+def all_trained(command: Staged, lab: Any, processes: "AbstractContextManager[Workers | None]") -> bool:
+    """Train every stage of a lab; False if Ctrl-C stopped that.
+
+    Args:
+        command: makes the same lab again in every process.
+        lab: what `command.lab()` gave.
+        processes: as of `workers`.
+
+    Raises:
+        ValueError: as `train` and `Workers.finished`.
+    """
+    with processes as pool:
+        if pool is None:
+            return all(_trained(command, stage) for stage in lab.stages())
+        return pool.finished(_stage_trained, [(command, number) for number, _ in enumerate(lab.stages())])
+
+
+def _stage_trained(command: Staged, number: int, interrupts: Interrupts) -> bool:
+    return _trained(command, _stages_of(command)[number], interrupts)
+
+
+def _trained(command: Staged, stage: Any, interrupts: Interrupts | None = None) -> bool:
+    told = f", seed {stage.run.training.seed}"
+    return train(stage.run, command.checkpoints(stage.path), told=told, interrupts=interrupts) is not None
+
+
+@functools.lru_cache(maxsize=1)
+def _stages_of(command: Staged) -> tuple[Any, ...]:
+    return tuple(command.lab().stages())
 
 
 def _cores(count: int) -> list[int | None]:

@@ -6,10 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from attnlab_theory.labs.processes import Crew
+from attnlab_theory.labs import processes
+from attnlab_theory.labs.mixers.commands import RunLab
+from attnlab_theory.labs.processes import Workers, all_trained, workers
+from attnlab_theory.labs.texts import Texts
 
 
 def done(name, folder, interrupts):
@@ -38,12 +42,33 @@ def killed(name, folder, interrupts):
 
 
 def test_every_task_is_done_in_another_process(tmp_path):
-    with Crew(2, print) as crew:
-        assert crew.finished(done, [(name, tmp_path) for name in "abc"])
-        assert crew.finished(done, [("d", tmp_path)])
+    with Workers(2, print) as workers:
+        assert workers.finished(done, [(name, tmp_path) for name in "abc"])
+        assert workers.finished(done, [("d", tmp_path)])
     owners = {path.name: int(path.read_text()) for path in tmp_path.iterdir()}
     assert sorted(owners) == list("abcd")
     assert os.getpid() not in owners.values()
+
+
+def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_path):
+    (tmp_path / "text").write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
+    texts = Texts(**dict.fromkeys(("train", "validation", "test"), tmp_path / "text"), mean="tokens")
+    found = []
+    for count in (1, 2):
+        command = RunLab(texts=texts, arms=("separate", "zero-after"), seeds=1, out=tmp_path / str(count))
+        assert all_trained(command, command.lab(), workers(count, small=True, tell=print))
+        models = tmp_path / str(count) / "models" / "seed-0"
+        found.append({path.name: path.read_bytes() for path in models.iterdir() if path.suffix != ".lock"})
+    assert set(found[0]) >= {"separate", "zero-after"}
+    assert found[0] == found[1]
+
+
+def test_small_models_alone_are_shared_out_unasked(monkeypatch):
+    monkeypatch.setattr(processes, "cores", lambda: 3)
+    with workers(None, small=False, tell=print) as pool:
+        assert pool is None
+    for asked in (None, 2):
+        assert isinstance(workers(asked, small=True, tell=print), Workers)
 
 
 def test_ctrl_c_stops_those_that_run_and_no_further_one_begins(tmp_path):
@@ -56,31 +81,31 @@ def test_ctrl_c_stops_those_that_run_and_no_further_one_begins(tmp_path):
 
     before = signal.getsignal(signal.SIGINT)
     threading.Thread(target=press).start()
-    with Crew(2, told.append) as crew:
-        assert not crew.finished(waits, [(name, tmp_path) for name in "abc"])
+    with Workers(2, told.append) as workers:
+        assert not workers.finished(waits, [(name, tmp_path) for name in "abc"])
     assert told == ["stopping after the next step of every training"]
     assert len(list(tmp_path.iterdir())) == 2
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_error_stops_the_others_and_is_raised(tmp_path):
-    with Crew(2, print) as crew, pytest.raises(ValueError, match="no such file"):
-        crew.finished(fails, [(name, tmp_path) for name in ("waits", "fails", "never begins")])
+    with Workers(2, print) as workers, pytest.raises(ValueError, match="no such file"):
+        workers.finished(fails, [(name, tmp_path) for name in ("waits", "fails", "never begins")])
     assert [path.name for path in tmp_path.iterdir()] == ["waits"]
 
 
 def test_a_killed_process_is_an_error_that_says_what_to_do(tmp_path):
-    with Crew(1, print) as crew, pytest.raises(ValueError, match="--resume goes on, with --processes 1"):
-        crew.finished(killed, [("a", tmp_path)])
+    with Workers(1, print) as workers, pytest.raises(ValueError, match="--resume goes on, with --processes 1"):
+        workers.finished(killed, [("a", tmp_path)])
 
 
 PARENT = """
 import pathlib, sys
-from attnlab_theory.labs.processes import Crew
+from attnlab_theory.labs.processes import Workers
 from tests.labs.test_processes import waits
 if __name__ == "__main__":
-    with Crew(2, lambda text: None) as crew:
-        print(crew.finished(waits, [(name, pathlib.Path(sys.argv[1])) for name in "ab"]))
+    with Workers(2, lambda text: None) as workers:
+        print(workers.finished(waits, [(name, pathlib.Path(sys.argv[1])) for name in "ab"]))
 """
 
 
@@ -90,7 +115,7 @@ def begun(tmp_path):
     (tmp_path / "out").mkdir()
     parent = subprocess.Popen(
         [sys.executable, tmp_path / "parent.py", tmp_path / "out"],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -109,11 +134,19 @@ def test_ctrl_c_of_a_terminal_reaches_all_processes_and_stops_them_once(tmp_path
     assert parent.communicate(timeout=60) == ("False\n", "")
 
 
+def runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def test_processes_end_when_their_parent_is_killed(tmp_path):
     parent, pids = begun(tmp_path)
     parent.kill()
     parent.communicate()
     deadline = time.monotonic() + 30
-    while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+    while any(runs(int(pid)) for pid in pids):
         assert time.monotonic() < deadline, "a process goes on alone"
         time.sleep(0.05)

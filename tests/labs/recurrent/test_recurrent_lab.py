@@ -153,7 +153,8 @@ def run(tmp_path, monkeypatch, capsys):
 
     def run(*options, files=("train", "test")):
         given = [word for name in files for word in (f"--{name}", str(tmp_path / name))]
-        code = main(["recurrent", "run", *given, "--seeds", "1", "--out", str(out), *options])
+        alone = ["--seeds", "1", "--processes", "1"]
+        code = main(["recurrent", "run", *given, *alone, "--out", str(out), *options])
         return code, capsys.readouterr().err, out
 
     return run

@@ -12,9 +12,8 @@ from tyro.conf import subcommand
 
 from attnlab_theory import files
 from attnlab_theory.labs.mixers.presets import ASKED, PRESETS, ArmName, PresetName
-from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.texts import Texts
-from attnlab_theory.labs.training import train
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.mixers.lab import Lab
@@ -24,7 +23,7 @@ QUESTION = "Do additive scores, shared projections or a mask of zeros change wha
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLab(WholeRun):
+class RunLab(ParallelRun):
     """Train a model with every mixer. Then compare losses, look for leaks, judge and draw.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
@@ -48,19 +47,19 @@ class RunLab(WholeRun):
     def run(self) -> int:
         """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
         from attnlab_theory.labs.mixers import results
+        from attnlab_theory.labs.processes import all_trained, workers
         from attnlab_theory.report import record
 
         began = time.monotonic()
-        lab = self._lab()
+        lab = self.lab()
+        processes = workers(self.processes, small=self.preset == "tiny", tell=_tell)
         about = self._about()
         files.make_folder(self.out)
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()
-            for stage in lab.stages():
-                told = f", seed {stage.run.training.seed}"
-                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
-                    return 130
+            if not all_trained(self, lab, processes):
+                return 130
             about["seconds_per_step"] = results.seconds_per_step(lab)
             found = results.results(lab, tell=_tell)
             results.write(found, self.out)
@@ -69,7 +68,12 @@ class RunLab(WholeRun):
         self._report(found, about)
         return 0 if found.as_expected else 1
 
-    def _lab(self) -> "Lab":
+    def lab(self) -> "Lab":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
         from attnlab_theory.labs.mixers.lab import Lab
 
         seeds = self.every_seed()

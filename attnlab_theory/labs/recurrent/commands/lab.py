@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
-from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.recurrent.presets import ARMS, PARTS, TINY, ActivationName, Part, Preset
 from attnlab_theory.labs.recurrent.texts import Texts
-from attnlab_theory.labs.training import train
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.recurrent.lab import Lab
@@ -24,7 +23,7 @@ WINDOWS = 2000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLab(WholeRun):
+class RunLab(ParallelRun):
     """Train RNNs, W-RNNs and GPTs. Then compare losses, gradients and texts, judge and draw.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
@@ -50,22 +49,22 @@ class RunLab(WholeRun):
 
     def run(self) -> int:
         """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        from attnlab_theory.labs.processes import all_trained, workers
         from attnlab_theory.labs.recurrent import results
         from attnlab_theory.report import record
 
         began = time.monotonic()
         windows = self._windows()
-        lab = self._lab()
+        lab = self.lab()
+        processes = workers(self.processes, small=True, tell=_tell)
         results.refuse_unmeasurable(lab)
         about = self._about(lab, windows)
         files.make_folder(self.out)
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()
-            for stage in lab.stages():
-                told = f", seed {stage.run.training.seed}"
-                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
-                    return 130
+            if not all_trained(self, lab, processes):
+                return 130
             found = results.results(lab, windows=windows, tell=_tell)
             results.write(found, self.out)
             about["seconds"] = round(time.monotonic() - began, 2)
@@ -94,7 +93,12 @@ class RunLab(WholeRun):
         refuse.not_a_size(epochs=self.epochs)
         return dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=self.epochs))
 
-    def _lab(self) -> "Lab":
+    def lab(self) -> "Lab":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
         from attnlab_theory.labs.recurrent.lab import Lab
         from attnlab_theory.labs.recurrent.letters import by_letters
 

@@ -1,6 +1,5 @@
 """attnlab reviews run: every optimizer, every order and a search, then what the models learned."""
 
-import contextlib
 import dataclasses
 import functools
 import time
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
-from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.commands.searching import Trainer, budget, of_batch, tell
 from attnlab_theory.labs.reviews.commands.training import Sizes
@@ -19,16 +18,11 @@ from attnlab_theory.labs.reviews.trials import Halving, Trial
 from attnlab_theory.labs.training import Interrupts
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from attnlab_theory.labs.processes import Crew
+    from attnlab_theory.labs.processes import Workers
     from attnlab_theory.labs.reviews.lab import Lab, Stage
     from attnlab_theory.labs.reviews.results import Results
     from attnlab_theory.labs.reviews.searching import Outcome
     from attnlab_theory.labs.reviews.variants import Variant
-
-MOST_PROCESSES = 8
-"""Each takes half a gigabyte."""
 
 QUESTION = "What decides how often an encoder labels reviews right, and what does it look at?"
 
@@ -48,7 +42,7 @@ class Adjustments(Sizes):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLab(WholeRun):
+class RunLab(ParallelRun):
     """Train every optimizer at the shared rate and at its own best, every order, and the trials of a search.
 
     Then ask all models about test reviews, explain the first of them, judge and draw. Without files, reviews are
@@ -61,40 +55,39 @@ class RunLab(WholeRun):
     optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
     """Optimizers. Each is trained at the shared rate and at its own best one. AdamW is trained in any case."""
     sweep: bool = True
-    """Look for the best rate of each optimizer, with the first seed; else all keep to the shared one."""
+    """Whether each optimizer is also trained at its own best rate, which a sweep with the first seed finds."""
     orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
     """Orders of the training reviews. shuffled: another in every epoch. alike: the same, but reviews of similar
     length share a batch. file: as they come. by-label: all unfavourable ones first."""
     forgetful: bool = True
-    """Also train AdamW as a loop does that never zeroes gradients."""
+    """Whether AdamW is also trained as by a loop that never zeroes gradients."""
     trials: int | None = None
     """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
     seeds: int = 3
     """How many seeds to run. Reviews that are drawn, first weights and dropout follow from the seed."""
     out: Path = Path("lab/reviews")
     """Folder for models, JSON and figures. It is made if it does not exist."""
-    processes: int | None = None
-    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
-    most 8, for a model from first weights on a processor, and 1 for a pretrained one. The results are the same."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
     def run(self) -> int:
         """Train, ask, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        from attnlab_theory.labs.processes import workers
         from attnlab_theory.labs.reviews import results
         from attnlab_theory.report import record
 
         began = time.monotonic()
-        trials, lab, processes = self.drawn_trials(), self.lab(), self._crew()
+        trials, lab = self.drawn_trials(), self.lab()
+        processes = workers(self.processes, small=PRESETS[self.preset].model is not None, tell=tell)
         about = self._about(trials)
         files.make_folder(self.out)
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()
-            with processes as crew:
+            with processes as pool:
                 for wave in lab.waves():
-                    if not self._wave_trained(lab, wave, crew):
+                    if not self._wave_trained(lab, wave, pool):
                         return 130
-                outcomes = self._search(lab, trials, crew)
+                outcomes = self._search(lab, trials, pool)
             if outcomes is None:
                 return 130
             found = results.results(lab, outcomes, tell=tell)
@@ -105,30 +98,9 @@ class RunLab(WholeRun):
         self._report(found, about)
         return 0 if found.as_expected else 1
 
-    def _crew(self) -> "AbstractContextManager[Crew | None]":
-        """Processes, if several are asked for, or a small model has a processor of several cores to itself.
-
-        Raises:
-            ValueError: if there cannot be so many.
-        """
-        import jax
-
-        from attnlab_theory.labs.processes import Crew, cores
-
-        if self.processes is not None and self.processes < 1:
-            raise ValueError(
-                f"--processes is how many models are trained at once, at least 1, not {self.processes}"
-            )
-        platform = jax.default_backend()
-        if platform != "cpu" and (self.processes or 1) > 1:
-            raise ValueError(f"--processes {self.processes} needs cores of a processor; a {platform} takes 1")
-        small = PRESETS[self.preset].model is not None and platform == "cpu"
-        count = self.processes or (min(cores(), MOST_PROCESSES) if small else 1)
-        return contextlib.nullcontext() if count == 1 else Crew(count, tell)
-
-    def _wave_trained(self, lab: "Lab", wave: "list[tuple[Variant, int]]", crew: "Crew | None") -> bool:
-        if crew is not None:
-            return crew.finished(train_one, [(self, variant, seed) for variant, seed in wave])
+    def _wave_trained(self, lab: "Lab", wave: "list[tuple[Variant, int]]", pool: "Workers | None") -> bool:
+        if pool is not None:
+            return pool.finished(train_one, [(self, variant, seed) for variant, seed in wave])
         return all(self.ended(lab.stage(variant, seed)) is not Ended.STOPPED for variant, seed in wave)
 
     def ended(self, stage: "Stage", interrupts: Interrupts | None = None) -> Ended:
@@ -184,17 +156,19 @@ class RunLab(WholeRun):
             forgetful=self.forgetful,
         )
 
-    def _search(self, lab: "Lab", trials: tuple[Trial, ...], crew: "Crew | None") -> "tuple[Outcome, ...] | None":
+    def _search(
+        self, lab: "Lab", trials: tuple[Trial, ...], pool: "Workers | None"
+    ) -> "tuple[Outcome, ...] | None":
         from attnlab_theory.labs.reviews.searching import search
 
         if not trials:
             return ()
         halving = Halving(rungs=1)
         tell(budget(trials, halving))
-        if crew is not None and not crew.finished(train_one, [(self, trial, self.seed) for trial in trials]):
+        if pool is not None and not pool.finished(train_one, [(self, trial, self.seed) for trial in trials]):
             return None
-        # What the crew has trained is whole: the search looks at it, and does not train it again.
-        trainer = Trainer(resume=self.resume or crew is not None, save_every=self.save_every)
+        # What these processes trained is whole: the search looks at it, and does not train it again.
+        trainer = Trainer(resume=self.resume or pool is not None, save_every=self.save_every)
         return search(lab, trials, self.seed, trainer, halving)
 
     def _about(self, trials: tuple[Trial, ...]) -> dict[str, Any]:
@@ -234,7 +208,7 @@ class RunLab(WholeRun):
 
 
 def train_one(command: RunLab, what: "Variant | Trial", seed: int, interrupts: Interrupts) -> bool:
-    """Train a variant or a trial, in a process of a crew; False if it was stopped."""
+    """Train a variant or a trial, in a process of its own; False if it was stopped."""
     from attnlab_theory.labs.reviews.lab import trial_stage
 
     lab = _lab_of(command)
