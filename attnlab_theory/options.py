@@ -13,6 +13,12 @@ T = TypeVar("T")
 
 Budget = Literal["quick", "full"]
 
+NUMBERS = {"INT": "a whole number", "FLOAT": "a number"}
+NO_NUMBER = re.compile(
+    r"Error parsing (--\S+): .*('[^']*'); Argument helptext: \S+ (?:\{None\}\|)?(INT|FLOAT) (.*) \(default: "
+)
+"""What tyro says of a word where a number should stand: option, word, kind of number, help."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOptions:
@@ -51,7 +57,11 @@ def parsed_in_one_line(parse: Callable[[], T]) -> T:
 
 
 def _one_line(box: str) -> str:
-    lines = [re.sub(r"^│ ?| ?│$", "", line).strip() for line in box.splitlines() if not line.startswith(("╭", "╰"))]
-    lines = ["; " if re.fullmatch("─+", line) else line for line in lines]
+    # Where a terminal knows ASCII alone, so are the box's edges.
+    edges = re.compile("[╭╰+][─-].*")
+    lines = [re.sub(r"^[│|] ?| ?[│|]$", "", line).strip() for line in box.splitlines() if not edges.match(line)]
+    lines = ["; " if re.fullmatch("[─-]+", line) else line for line in lines]
     text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
+    if number := NO_NUMBER.search(text):
+        return "{0} takes {2}, not {1}: {3}".format(*number.group(1, 2), NUMBERS[number[3]], number[4])
     return text or "bad usage; see --help"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterable
 
 from rich.console import Console, RenderableType
@@ -88,6 +89,9 @@ def show(renderable: RenderableType) -> None:
     if console.is_terminal:
         console.print(renderable)
         return
+    if isinstance(renderable, Table):
+        # A file has no edge at which a column had to be cut.
+        console.width = max(console.width, Console(width=sys.maxsize).measure(renderable).minimum)
     with console.capture() as captured:
         console.print(renderable)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))

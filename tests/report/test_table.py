@@ -6,9 +6,10 @@ import math
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.report.table import interval_text, style_of, tallies, verdict_table
+from attnlab_theory.report.table import interval_text, show, style_of, tallies, verdict_table
 from attnlab_theory.stats import Interval
 
 FINDING = Finding(
@@ -82,6 +83,17 @@ def test_names_are_printed_as_they_are_and_not_read_as_markup():
 def test_without_a_terminal_there_are_no_colours():
     assert "\x1b" not in printed([finding()])
     assert "\x1b" in printed([finding()], force_terminal=True, color_system="standard")
+
+
+def test_a_file_gets_every_column_in_full(capsys):
+    table = Table()
+    for name in ("one", "two", "three"):
+        table.add_column(name * 10, no_wrap=True)
+    table.add_row("x" * 70, "y" * 70, "z" * 70)
+    show(table)
+    out = capsys.readouterr().out
+    for word in ("x" * 70, "y" * 70, "z" * 70, "three" * 10):
+        assert word in out
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,11 @@ TOLD = (
 )
 """What the verdicts say, in five sentences."""
 
+NOTHING_TIED = (
+    "Not judged in any layer: whether heads gamble, and whether the layer hedges. Too few pairs of tokens are "
+    "nearly tied at the top of a row. A longer text has more of them."
+)
+
 ASSUMED = (
     ("queries-leave-keys-alone", "the sentence's own query scores keys as their mean, on average"),
     ("own-scores-vary-as-fitted", "these scores vary as the fitted law says"),
@@ -83,6 +88,7 @@ def results(
         sentences=(
             f"Types: {' '.join(types)}",
             *counted(judged, TOLD),
+            *(() if hedges else (NOTHING_TIED,)),
         ),
         reasons=reasons(judged),
         figures=drawn,

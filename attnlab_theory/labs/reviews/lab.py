@@ -54,8 +54,10 @@ class Lab:
     """Whether the base is also trained without zeroing gradients."""
 
     def __post_init__(self) -> None:
-        if not self.seeds or not self.optimizers:
-            raise ValueError("a run needs at least one seed and one optimizer")
+        if not self.seeds:
+            raise ValueError("a run needs at least one seed")
+        if not self.optimizers:
+            raise ValueError("a run needs at least one optimizer; adamw alone is the least")
         for kind, names in (("optimizer", self.optimizers), ("order", self.orders)):
             for name in names:
                 if names.count(name) > 1:

@@ -49,8 +49,10 @@ class Results:
     def table(self) -> Table:
         """Test accuracy of every part over seeds."""
         shown = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("part", "variant", "accuracy", "interval over seeds"):
-            shown.add_column(column, justify="left" if column in ("part", "variant") else "right", no_wrap=True)
+        for column in ("part", "variant"):
+            shown.add_column(column, overflow="fold")
+        for column in ("accuracy", "interval over seeds"):
+            shown.add_column(column, justify="right", no_wrap=True)
         for each in self.estimates.of("accuracy over seeds"):
             low, high = each.interval.low, each.interval.high
             shown.add_row(

@@ -64,7 +64,8 @@ class Space:
             ValueError: if there are not so many, or none is asked for.
         """
         if not 1 <= number <= len(self):
-            raise ValueError(f"a search of this space has 1 to {len(self)} trials, not {number}")
+            most = "only 1 trial" if len(self) == 1 else f"1 to {len(self)} trials"
+            raise ValueError(f"a search of this space has {most}, not {number}")
         every = [
             Trial(batch=batch, rate=rate, epochs=epochs)
             for batch, rate, epochs in itertools.product(self.batches, self.rates, self.epochs)

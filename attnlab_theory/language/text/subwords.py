@@ -196,7 +196,7 @@ def package() -> Any:
         return importlib.import_module("tokenizers")
     except ImportError as error:
         raise ValueError(
-            "parts of words are cut by the package tokenizers; install attnlab[bpe], or read by words"
+            "parts of words are cut by the package tokenizers, which is not installed: pip install 'attnlab[bpe]'"
         ) from error
 
 

@@ -51,6 +51,15 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     assert {f["claim"] for f in told["findings"]} >= {"queries-leave-keys-alone", "keys-move-alone"}
 
 
+def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, tmp_path, capsys):
+    text = tmp_path / "text"
+    text.write_text("\n".join(["the film was good .", "the plot was bad ."] * 60))
+    asked = ["--occurrences", "100", "--predicted", "20", "--out", str(tmp_path / "heads")]
+    assert main(["heads", str(checkpoint), str(text), *asked]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Not judged in any layer: whether heads gamble, and whether the layer hedges." in out
+
+
 def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):
     kept = {"estimates": Estimates(), "findings": Findings(), "table": Table(), "sentences": ()}
     draw = functools.partial(Figure, figsize=(1, 1))

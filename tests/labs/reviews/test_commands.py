@@ -286,6 +286,7 @@ def test_the_winner_came_to_its_end():
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
         (["explain", "{}/model", "{}/empty"], "empty is empty"),
         (["batch", "--max-length", "2"], "no room for a token"),
+        (["batch", "--max-length", "49"], "--max-length 49 is more than the 48 places that the model tiny has"),
         (["batch", "--seed", "-1"], "seed must be between 0 and"),
         (["batch", "--least", "-1"], "at least 0, not -1"),
         (["explain", "{}/model", "{}/test", "--seed", "-5"], "seed must be between 0 and"),
@@ -296,6 +297,10 @@ def test_the_winner_came_to_its_end():
         (["train", "--writing-params-path", "{}/x", "--heads", "3"], "width 32 cannot be cut into 3 heads"),
         (["train", "--writing-params-path", "{}/x", "--preset", "minilm", "--width", "8"], "keeps its size"),
         (["search", "--out", "{}/search", "--trials", "999"], "1 to 36 trials, not 999"),
+        (
+            ["search", "--out", "{}/search", "--trials", "9", "--rates", "1", "--batches", "4", "--epochs", "1"],
+            "only 1 trial, not 9",
+        ),
         (["search", "--out", "{}/search", "--rungs", "0"], "rungs must be"),
         (
             ["search", "--out", "{}/search", "--trials", "3", "--rungs", "3"],
@@ -305,6 +310,9 @@ def test_the_winner_came_to_its_end():
         (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
         (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
         (["run", "--out", "{}/run", "--processes", "0"], "--processes is how many"),
+        (["run", "--out", "{}/run", "--processes", "two"], "--processes takes a whole number, not 'two': How many"),
+        (["run", "--out", "{}/run", "--save-every", "x"], "--save-every takes a number, not 'x': Seconds between"),
+        (["run", "--out", "{}/run", "--optimizers"], "at least one optimizer"),
         (
             ["run", "--out", "{}/run", "--train", "{}/train", "--validation", "{}/test", "--test", "{}/short"],
             "none of the first 2 test reviews has 3 tokens",

@@ -56,12 +56,19 @@ def test_the_estimate_is_the_statistic_itself_and_its_curve_ends_at_half_of_the_
 def test_the_intervals_cover_the_best_of_n_as_often_as_they_say():
     """A sign test: were the coverage 95 %, so few hits would be rarer than one in a million."""
     rng, runs, n = np.random.default_rng(0), 400, 5
-    truth = stats.norm.expect(lambda x: x * n * stats.norm.cdf(x) ** (n - 1))
+    truth = 0.5 + 0.01 * stats.norm.expect(lambda x: x * n * stats.norm.cdf(x) ** (n - 1))
     hits = 0
     for _ in range(runs):
-        found = expected_best(rng.normal(size=20), n, 0.05)
+        found = expected_best(0.5 + 0.01 * rng.normal(size=20), n, 0.05)
         hits += found.interval.low <= truth <= found.interval.high
     assert stats.binom.cdf(hits, runs, 0.95) > 1e-6
+
+
+@given(ACCURACIES)
+def test_no_accuracy_is_expected_beyond_all_right_or_all_wrong(validation):
+    for each in curves(np.where(validation == 0.5, 0.0, 1.0), validation, 0.05).of("best of n"):
+        assert 0 <= each.interval.low <= each.value + 1e-9
+        assert each.value - 1e-9 <= each.interval.high <= 1
 
 
 def test_the_optimism_of_noise_is_found_and_none_is_found_without():

@@ -21,32 +21,44 @@ class ShowBatch:
     data: Data = dataclasses.field(default_factory=Data)
     batch_size: int = 64
     """Reviews of a batch."""
-    max_length: int = 512
-    """Places in the longest row, both marks among them. Longer reviews are cut, and counted."""
+    max_length: int | None = None
+    """Places in the longest row, both marks among them. Longer reviews are cut, and counted. By default as many as
+    the model has."""
     seed: int = 0
     """Of reviews that are drawn."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
-        """Make the batches and print."""
+        """Make the batches and print.
+
+        Raises:
+            ValueError: if the model has fewer places than a row, or of bad input.
+        """
         from attnlab_theory.labs.reviews import batches
         from attnlab_theory.labs.reviews.commands.starting import beginning
         from attnlab_theory.labs.reviews.material import encoded
 
-        material = beginning(PRESETS[self.preset], self.data)[0](self.seed)
-        told = batches.first_batch(material.train, material.text, size=self.batch_size, block=self.max_length)
+        reviews, start = beginning(PRESETS[self.preset], self.data)
+        material = reviews(self.seed)
+        most = start(material).config.encoder.block
+        block = most if self.max_length is None else self.max_length
+        if block > most:
+            raise ValueError(
+                f"--max-length {block} is more than the {most} places that the model {self.preset} has"
+            )
+        told = batches.first_batch(material.train, material.text, size=self.batch_size, block=block)
         began = time.perf_counter()
-        every = encoded(material.train, material.text, self.max_length)
+        every = encoded(material.train, material.text, block)
         told |= {
             "seconds_to_encode_all": round(time.perf_counter() - began, 3),
             "sizes": {name: len(getattr(material, name)) for name in ("train", "validation", "test")},
-            "max_length": self.max_length,
+            "max_length": block,
             "cut_of_all": every.cut,
             "longest": int(every.lengths.max()),
             "padding": [
                 {**vars(way), "wasted": way.wasted}
-                for way in batches.ways(every, size=self.batch_size, block=self.max_length)
+                for way in batches.ways(every, size=self.batch_size, block=block)
             ],
         }
         print(json.dumps(told, indent=1, ensure_ascii=False) if self.json else _page(told))
