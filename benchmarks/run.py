@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 import tyro
 
-from attnlab_theory.cli.allocation import keep_freed_memory
 from benchmarks import machine, table
 from benchmarks.ratios import Benchmark, Row
 
@@ -146,7 +145,6 @@ def main() -> int:
         flags = " ".join(filter(None, (os.environ.get("XLA_FLAGS"), AVX2["XLA_FLAGS"])))
         command = [sys.executable, "-m", "benchmarks.run", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | AVX2 | {"XLA_FLAGS": flags})
-    keep_freed_memory()
     return run(options, benchmarks())
 
 

@@ -27,6 +27,10 @@ from attnlab_theory.labs.reviews.commands import Reviews
 from attnlab_theory.options import parsed_in_one_line
 
 
+WITH_LARGE_MODELS = {"captions", "reviews", "heads"}
+"""Commands that keep freed memory: models of their homeworks have 22 to 124 million parameters."""
+
+
 @runtime_checkable
 class Command(Protocol):
     """What the command line is parsed into."""
@@ -64,16 +68,18 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit code: 0 done and every verdict as expected, 1 a verdict differs, 2 bad usage or bad input.
     """
+    given = sys.argv[1:] if arguments is None else arguments
     configure_jax()
-    return exits.exit_code(lambda: _parse(sys.argv[1:] if arguments is None else arguments).run())
+    if given and given[0] in WITH_LARGE_MODELS:
+        allocation.keep_freed_memory()
+    return exits.exit_code(lambda: _parse(given).run())
 
 
 def configure_jax() -> None:
-    """Keep compiled code between runs, and freed memory within one; the user's own environment comes first."""
+    """Keep compiled code between runs; the user's own environment comes first."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-    allocation.keep_freed_memory()
 
 
 def _parse(arguments: list[str]) -> Command:

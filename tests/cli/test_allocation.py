@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from attnlab_theory.cli import main
+
 FAULTS = """
 import resource
 import numpy as np
@@ -33,6 +35,14 @@ def faults(**variables: str) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc only")
 def test_large_arrays_come_from_memory_that_is_kept():
     assert faults() < PAGES
+
+
+@pytest.mark.parametrize(("command", "kept"), [("captions", 1), ("reviews", 1), ("knowledge", 0), ("list", 0)])
+def test_only_commands_with_large_models_keep_it(command, kept, capsys, monkeypatch):
+    called = []
+    monkeypatch.setattr("attnlab_theory.cli.allocation.keep_freed_memory", lambda: called.append(command))
+    assert main([command, "--no-such-option"]) == 2
+    assert len(called) == kept
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's malloc only")
