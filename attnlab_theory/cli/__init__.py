@@ -26,7 +26,6 @@ from attnlab_theory.labs.recurrent.commands import Recurrent
 from attnlab_theory.labs.reviews.commands import Reviews
 from attnlab_theory.options import parsed_in_one_line
 
-
 WITH_LARGE_MODELS = {"captions", "reviews", "heads"}
 """Commands that keep freed memory: models of their homeworks have 22 to 124 million parameters."""
 
