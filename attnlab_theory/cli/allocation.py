@@ -12,7 +12,7 @@ def keep_freed_memory() -> None:
 
     XLA takes its arrays and temporaries anew for every program. The system hands out large ones as fresh pages and
     clears each: a third of a training step with 99M parameters. Kept, they raise the peak by about a quarter.
-    It is for large models alone: of small ones, threads wait for the one heap, a tenth of a step with 3M parameters.
+    It is for large models alone. In small ones threads wait for the one heap: a tenth of a step with 3M parameters.
     Nothing happens where the C library is not glibc, or where a variable MALLOC_... or GLIBC_TUNABLES already says
     how memory is to be taken.
     """
