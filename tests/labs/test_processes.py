@@ -1,5 +1,6 @@
 """Trainings in processes of their own: all are done, an error and Ctrl-C stop them, and numbers stay the same."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -27,6 +28,12 @@ def waits(name, folder, interrupts):
     while not interrupts and time.monotonic() < deadline:
         time.sleep(0.01)
     return not interrupts
+
+
+def ignores(name, folder, interrupts):
+    (folder / name).write_text(str(os.getpid()))
+    time.sleep(60)
+    return True
 
 
 def fails(name, folder, interrupts):
@@ -102,19 +109,20 @@ def test_a_killed_process_is_an_error_that_says_what_to_do(tmp_path):
 PARENT = """
 import pathlib, sys
 from attnlab_theory.labs.processes import Workers
-from tests.labs.test_processes import waits
+from tests.labs import test_processes
 if __name__ == "__main__":
+    task = getattr(test_processes, sys.argv[2])
     with Workers(2, lambda text: None) as workers:
-        print(workers.finished(waits, [(name, pathlib.Path(sys.argv[1])) for name in "ab"]))
+        print(workers.finished(task, [(name, pathlib.Path(sys.argv[1])) for name in "ab"]))
 """
 
 
-def begun(tmp_path):
-    """A parent in a session of its own, and the numbers of its two processes, which wait."""
+def begun(tmp_path, task):
+    """A parent in a session of its own, and the numbers of its two processes, which do the task."""
     (tmp_path / "parent.py").write_text(PARENT)
     (tmp_path / "out").mkdir()
     parent = subprocess.Popen(
-        [sys.executable, tmp_path / "parent.py", tmp_path / "out"],
+        [sys.executable, tmp_path / "parent.py", tmp_path / "out", task],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -129,7 +137,7 @@ def begun(tmp_path):
 
 
 def test_ctrl_c_of_a_terminal_reaches_all_processes_and_stops_them_once(tmp_path):
-    parent, _ = begun(tmp_path)
+    parent, _ = begun(tmp_path, "waits")
     os.killpg(parent.pid, signal.SIGINT)
     assert parent.communicate(timeout=60) == ("False\n", "")
 
@@ -142,11 +150,18 @@ def runs(pid):
     return True
 
 
-def test_processes_end_when_their_parent_is_killed(tmp_path):
-    parent, pids = begun(tmp_path)
+@pytest.mark.parametrize("task", ["waits", "ignores"])
+def test_processes_end_when_their_parent_is_killed(tmp_path, task):
+    parent, pids = begun(tmp_path, task)
     parent.kill()
-    parent.communicate()
+    parent.wait()
+    parent.stdout.close()
+    parent.stderr.close()
     deadline = time.monotonic() + 30
-    while any(runs(int(pid)) for pid in pids):
-        assert time.monotonic() < deadline, "a process goes on alone"
-        time.sleep(0.05)
+    try:
+        while any(runs(int(pid)) for pid in pids):
+            assert time.monotonic() < deadline, "a process goes on alone"
+            time.sleep(0.05)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(parent.pid, signal.SIGKILL)
