@@ -155,5 +155,5 @@ def test_damaged_records_are_refused(record):
 
 def test_what_is_not_installed_is_named(monkeypatch, text):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(ValueError, match=r"package tokenizers, which is not installed: pip install 'attnlab\[bpe\]'"):
+    with pytest.raises(ValueError, match=r"tokenizers, which is not installed: pip install 'attnlab\[bpe\]'"):
         WordPiece(text.table)
