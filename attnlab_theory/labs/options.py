@@ -109,8 +109,9 @@ class ParallelRun(WholeRun):
     """A lab whose models are so small that one core trains one of them as fast as several cores do."""
 
     processes: int | None = None
-    """How many models are trained at once, each by a process on one core. The results are the same. By default as
-    many as there are cores, at most 8, for small models on a processor, and 1 for every other."""
+    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
+    most 8, for small models on a processor, and 1 for every other.
+    The results have the same bytes for any number from 2 on. With 1, all cores train one model, rounding otherwise."""
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

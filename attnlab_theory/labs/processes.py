@@ -41,7 +41,7 @@ class Workers:
     """Processes that wait for trainings; a context, at whose end they are gone.
 
     Args:
-        count: how many; each keeps to one core, if there are so many.
+        count: how many; each keeps to one core.
         tell: is told when Ctrl-C was pressed.
     """
 
@@ -165,9 +165,9 @@ def _stages_of(command: Staged) -> tuple[Any, ...]:
 
 
 def _cores(count: int) -> list[int | None]:
-    """A core for each process, as long as there are some."""
-    found = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    return [found[number] if len(found) >= count else None for number in range(count)]
+    """A core for each process, in turn if there are more of them: XLA cuts its sums by the cores that it sees."""
+    found = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
+    return [found[number % len(found)] for number in range(count)]
 
 
 def _settle(parent: int, stopped: Any, places: Any) -> None:

@@ -58,6 +58,7 @@ def test_every_task_is_done_in_another_process(tmp_path):
 
 
 def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_path):
+    """By this one, too: in tests it computes on one thread."""
     (tmp_path / "text").write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
     texts = Texts(**dict.fromkeys(("train", "validation", "test"), tmp_path / "text"), mean="tokens")
     found = []
@@ -68,6 +69,11 @@ def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_pat
         found.append({path.name: path.read_bytes() for path in models.iterdir() if path.suffix != ".lock"})
     assert set(found[0]) >= {"separate", "zero-after"}
     assert found[0] == found[1]
+
+
+def test_every_process_keeps_to_one_core_however_many_there_are(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {7, 4}, raising=False)
+    assert [processes._cores(count) for count in (1, 2, 5)] == [[4], [4, 7], [4, 7, 4, 7, 4]]
 
 
 def test_small_models_alone_are_shared_out_unasked(monkeypatch):
