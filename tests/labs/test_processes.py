@@ -161,8 +161,8 @@ def test_processes_end_when_their_parent_is_killed(tmp_path, task):
     parent, pids = begun(tmp_path, task)
     parent.kill()
     parent.wait()
-    parent.stdout.close()
-    parent.stderr.close()
+    for stream in filter(None, (parent.stdout, parent.stderr)):
+        stream.close()
     deadline = time.monotonic() + 30
     try:
         while any(runs(int(pid)) for pid in pids):
