@@ -111,7 +111,7 @@ class ParallelRun(WholeRun):
     processes: int | None = None
     """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
     most 8, for small models on a processor, and 1 for every other.
-    Results have the same bytes for any number from 2 on. 1 uses all cores for one model, and rounds differently."""
+    Results have the same bytes for any number from 2 on. With 1, all cores train one model: last digits differ."""
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
