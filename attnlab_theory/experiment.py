@@ -4,13 +4,15 @@ The runner owns the command line, the keys, the error budget, the JSON, the prov
 bar and the file names. `draw_figure` receives findings only, so no figure can show a number that is
 not in its JSON.
 
-Threads of their own judge the experiments, `JUDGES` at a time, while the main thread draws and writes what
-they have found, in the order asked for. Keys come from names, so no number depends on what runs beside it.
+Threads of their own judge the experiments, while the main thread draws and writes what they have found, in the
+order asked for. Each thread has a process that does the work, if the experiments can be loaded there too. Keys come
+from names, so no number depends on what runs beside it.
 """
 
 import contextlib
 import dataclasses
 import gc
+import queue
 import sys
 import threading
 import time
@@ -19,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from attnlab_theory import exits, files, interrupts
+from attnlab_theory import exits, files, interrupts, judges
 from attnlab_theory.claims import Claim, Finding, Findings, check
 from attnlab_theory.options import Budget, RunOptions, parsed_in_one_line
 from attnlab_theory.report import provenance, record
@@ -29,9 +31,9 @@ from attnlab_theory.seeds import key_for
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-JUDGES = 2
-"""Experiments judged side by side. Most of a quick run is XLA compiling, on one processor and without Python's
-lock; what holds the lock, tracing and drawing, is too much for a third to gain anything."""
+THREADS = 2
+"""Experiments judged side by side in one process. XLA compiles without Python's lock; what holds the lock, tracing
+and drawing, is too much for a third to gain anything."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,18 +72,30 @@ def findings_of(
     budget: Budget,
     board: Board | None = None,
     stopped: Callable[[], object] = bool,
+    judge: "judges.Judge | None" = None,
 ) -> Findings:
     """Judge every claim of an experiment.
 
+    Args:
+        experiment: whose claims are judged.
+        seed: of all random numbers.
+        budget: how many draws a claim may use.
+        board: is told of every verdict.
+        stopped: whether to stop after this claim.
+        judge: the process that does the work; None: this one does.
+
     Raises:
-        ValueError: as `check`.
+        ValueError: as `check`, or if the process was killed.
         KeyboardInterrupt: after a claim during which the run was `stopped`.
     """
     found: list[Finding] = []
-    for claim in experiment.claims:
+    for number, claim in enumerate(experiment.claims):
         if board:
             board.begin(experiment.name, claim.name)
-        judged = judge_claim(experiment, claim, seed=seed, budget=budget)
+        if judge:
+            judged = judge.findings_of(experiment.name, number, {"seed": seed, "budget": budget})
+        else:
+            judged = judge_claim(experiment, claim, seed=seed, budget=budget)
         found += judged
         if board:
             board.end(judged)
@@ -90,13 +104,19 @@ def findings_of(
     return Findings(found)
 
 
-def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequence[int] = ()) -> int:
+def run(
+    experiments: Sequence[Experiment],
+    options: RunOptions,
+    pressed: Sequence[int] = (),
+    load: "judges.Load | None" = None,
+) -> int:
     """Run experiments and write what each found, in the order asked for, as soon as it is found.
 
     Args:
         experiments: what is run.
         options: how, and where to.
         pressed: as `interrupts.remembered` gives it.
+        load: gives the same experiments by name in another process; None: all are judged in this one.
 
     Returns:
         The exit code: 0 if every verdict is as expected, 1 if not, 2 if the seed is no seed, the folder
@@ -116,7 +136,11 @@ def run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequenc
     begin = time.perf_counter()
     board = Board(sum(len(e.claims) for e in experiments), quiet=options.json)
     try:
-        with _booked(done, options.out), board.shown(), _judging(experiments, options, board, pressed) as judged:
+        with (
+            _booked(done, options.out),
+            board.shown(),
+            _judging(experiments, options, board, pressed, load) as judged,
+        ):
             for experiment, found, seconds in judged:
                 _write(experiment, found, options, seconds)
                 findings = Findings((*findings, *found))
@@ -160,17 +184,23 @@ class _Stopped(Exception):
 
 @contextlib.contextmanager
 def _judging(
-    experiments: Sequence[Experiment], options: RunOptions, board: Board, pressed: Sequence[int]
+    experiments: Sequence[Experiment],
+    options: RunOptions,
+    board: Board,
+    pressed: Sequence[int],
+    load: "judges.Load | None",
 ) -> Iterator[Iterator[tuple[Experiment, Findings, float]]]:
     """What each experiment found and the seconds it took, in order, judged ahead until the block is left.
 
-    Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost: the judges look
-    behind every claim whether they are still asked.
+    Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost: the threads look
+    after every claim whether they are still asked.
     """
     left = threading.Event()
+    processes: queue.SimpleQueue[judges.Judge | None] = queue.SimpleQueue()
 
     def judged(experiment: Experiment) -> tuple[Experiment, Findings, float]:
         started = time.perf_counter()
+        judge = processes.get()
         try:
             found = findings_of(
                 experiment,
@@ -178,22 +208,31 @@ def _judging(
                 budget=options.budget,
                 board=board,
                 stopped=lambda: pressed or left.is_set(),
+                judge=judge,
             )
         except ValueError as error:
             # Only what judging refuses is bad input; a mistake in drawing is ours and keeps its traceback.
             raise _Stopped(f"{experiment.name}: {error}") from error
+        finally:
+            processes.put(judge)
         return experiment, found, time.perf_counter() - started
 
-    judges = ThreadPoolExecutor(JUDGES)
+    count = judges.can_share(len(experiments)) if load else 0
+    threads = ThreadPoolExecutor(count or THREADS)
     # Programs that are traced stay: looking through them again and again takes several seconds of a quick run.
     youngest, *older = gc.get_threshold()
     gc.set_threshold(100_000, *older)
     try:
-        yield judges.map(judged, experiments)
+        with judges.judges(count, load) if load else contextlib.nullcontext([]) as running:
+            for judge in running or [None] * THREADS:
+                processes.put(judge)
+            try:
+                yield threads.map(judged, experiments)
+            finally:
+                left.set()
     finally:
         gc.set_threshold(youngest, *older)
-        left.set()
-        judges.shutdown(cancel_futures=True)
+        threads.shutdown(cancel_futures=True)
 
 
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:

@@ -30,7 +30,9 @@ DOORS: dict[str, set[str]] = {
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
     "book": {"claims", "report"},
-    "experiment": {"claims", "stats", "report", "book"},
+    "experiment": {"claims", "stats", "report", "book", "judges"},
+    # A process that judges calls what `experiment` would call itself.
+    "judges": {"claims", "experiment"},
     # museum breaks what other rooms build, and shows which identities and claims notice.
     "museum": {
         "attention",

@@ -39,3 +39,14 @@ def names(folder: Path) -> set[str]:
 
 def files_of(*experiments: str) -> set[str]:
     return {name + suffix for name in experiments for suffix in SUFFIXES}
+
+
+def loaded() -> dict[str, Experiment]:
+    """Experiments that another process can load, too: good ones, one that is refused, and one with a mistake."""
+    every = (
+        toy("coins"),
+        toy("more", coin_claim(name="other")),
+        toy("broken", coin_claim(resolution=0.0)),
+        toy("mistaken", coin_claim(predict=lambda coin: 1 / 0)),
+    )
+    return {experiment.name: experiment for experiment in every}

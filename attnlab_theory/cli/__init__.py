@@ -26,6 +26,9 @@ from attnlab_theory.labs.recurrent.commands import Recurrent
 from attnlab_theory.labs.reviews.commands import Reviews
 from attnlab_theory.options import parsed_in_one_line
 
+WITH_SMALL_MATRICES = {"run", "answers"}
+"""Commands whose theory multiplies many small matrices: numpy's threads would only wait for each other."""
+
 WITH_LARGE_MODELS = {"captions", "reviews", "heads"}
 """Commands that keep freed memory: models of their homeworks have 22 to 124 million parameters."""
 
@@ -69,6 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else arguments
     configure_jax()
+    if given and given[0] in WITH_SMALL_MATRICES:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if given and given[0] in WITH_LARGE_MODELS:
         allocation.keep_freed_memory()
     return exits.exit_code(lambda: _parse(given).run())
@@ -79,6 +84,8 @@ def configure_jax() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+    # Nobody reads where in the source an operation of a program comes from, and writing that down takes time.
+    os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 
 def _parse(arguments: list[str]) -> Command:

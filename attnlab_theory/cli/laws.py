@@ -70,10 +70,17 @@ class Run(RunOptions):
 
         # From before jax is imported: it is then that an interrupt can be lost.
         with interrupts.remembered() as pressed:
+            from attnlab_theory import judges
+            from attnlab_theory.cli import own_claims
+
+            # Processes judge the lab's own experiments, if there are several; a person's file runs once, here.
+            shared = len(self.names) != 1 and not any(map(own_claims.is_file, self.names))
+            if shared:
+                judges.get_ready("attnlab_theory.cli.loaded")
             from attnlab_theory import experiment
             from attnlab_theory.cli import library
 
-            return experiment.run(library.chosen(self.names), self, pressed)
+            return experiment.run(library.chosen(self.names), self, pressed, library.by_name if shared else None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

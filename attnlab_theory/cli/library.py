@@ -49,23 +49,27 @@ def experiments() -> list["Experiment"]:
     return sorted(loaded, key=lambda e: min(place[claim.name] for claim in e.claims))
 
 
+def by_name() -> "dict[str, Experiment]":
+    """Every experiment by its name."""
+    return {experiment.name: experiment for experiment in experiments()}
+
+
 def chosen(names: Sequence[str]) -> list["Experiment"]:
     """The experiments of the given names, those of somebody's own files last; all of the lab's if none is given.
 
     Raises:
         ValueError: if a name is unknown, with the nearest one suggested; as `own_claims.experiment_of`.
     """
-    every = experiments()
-    by_name = {experiment.name: experiment for experiment in every}
+    known = by_name()
     files = [Path(name) for name in dict.fromkeys(names) if own_claims.is_file(name)]
     for name in names:
-        if name not in by_name and not own_claims.is_file(name):
-            raise unknown("experiment", name, by_name, "attnlab list")
-    own = [own_claims.experiment_of(path, set(by_name)) for path in files]
+        if name not in known and not own_claims.is_file(name):
+            raise unknown("experiment", name, known, "attnlab list")
+    own = [own_claims.experiment_of(path, set(known)) for path in files]
     for name, count in Counter(experiment.name for experiment in own).items():
         if count > 1:
             raise ValueError(f"{count} files make an experiment called {name}; rename one of them")
-    return [e for e in every if not names or e.name in names] + own
+    return [e for e in known.values() if not names or e.name in names] + own
 
 
 def owner(claim_name: str) -> "tuple[Experiment, Claim]":

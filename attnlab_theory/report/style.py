@@ -164,6 +164,9 @@ def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
     """
     with matplotlib.rc_context(SETTINGS):
         figure = draw()
+        # Laid out once: every file would do it anew, and it takes as long as to draw.
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
         for path in paths:
             figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
 

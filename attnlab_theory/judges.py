@@ -1,0 +1,130 @@
+"""Processes that judge claims: two threads of one Python wait for each other.
+
+A process is forked from a server that has imported everything once and has computed nothing. So it begins at once,
+and no thread of jax is lost in a fork. Where the system cannot fork, a process imports everything itself.
+"""
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attnlab_theory.claims import Findings
+    from attnlab_theory.experiment import Experiment
+
+MOST = 8
+"""Processes at most: each takes about a gigabyte."""
+
+Load = Callable[[], "Mapping[str, Experiment]"]
+"""What a process calls to have the experiments: a function of a module, so that it can be pickled."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def get_ready(module: str) -> None:
+    """Let the server of processes import a module, while this process goes on with its own work."""
+    context = _context()
+    if context.get_start_method() == "forkserver":
+        from multiprocessing import forkserver
+
+        context.set_forkserver_preload([module])
+        forkserver.ensure_running()
+
+
+def can_share(experiments: int) -> int:
+    """Processes that may judge so many experiments: none where devices are several, or no processor's."""
+    import jax
+
+    count = min(cores(), experiments, MOST)
+    one_processor = jax.default_backend() == "cpu" and jax.device_count() == 1
+    return count if count > 1 and one_processor else 0
+
+
+class Judge:
+    """A process that judges one claim after another.
+
+    Args:
+        load: gives the experiments.
+    """
+
+    def __init__(self, load: Load) -> None:
+        context = _context()
+        self._connection, theirs = context.Pipe()
+        # A daemon: it ends with this process, even where nobody closes it.
+        self._process = context.Process(target=_serve, args=(theirs, load), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> "Findings":
+        """What is found of a claim.
+
+        Args:
+            experiment: its name.
+            claim: the number of the claim in it.
+            options: of `judge_claim`.
+
+        Raises:
+            Exception: whatever judging raised.
+            ValueError: if the process was killed.
+        """
+        try:
+            self._connection.send((experiment, claim, options))
+            answer = self._connection.recv()
+        except (EOFError, OSError):
+            raise ValueError("the process that judged it was killed, perhaps for want of memory") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+@contextlib.contextmanager
+def judges(count: int, load: Load) -> Iterator[list[Judge]]:
+    """So many processes, which are gone after the block."""
+    running: list[Judge] = []
+    try:
+        for _ in range(count):
+            running.append(Judge(load))
+        yield running
+    finally:
+        for judge in running:
+            judge.end()
+
+
+def _context() -> Any:
+    can_fork = "forkserver" in multiprocessing.get_all_start_methods()
+    return multiprocessing.get_context("forkserver" if can_fork else "spawn")
+
+
+def _serve(connection: Connection, load: Load) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
+    from attnlab_theory.experiment import judge_claim
+
+    experiments = load()
+    # Programs that are traced stay: looking through them again and again takes seconds.
+    gc.freeze()
+    gc.set_threshold(100_000)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            name, number, options = connection.recv()
+            experiment = experiments[name]
+            try:
+                answer: Any = judge_claim(experiment, experiment.claims[number], **options)
+            except Exception as error:
+                error.add_note(f"In a process that judges:\n{traceback.format_exc()}")
+                answer = error
+            connection.send(answer)
