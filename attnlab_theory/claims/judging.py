@@ -64,8 +64,8 @@ def check(
 
     Raises:
         ValueError: if a hypothesis does not hold, the resolution is not positive, the draws are fewer than
-            a block, a draw is not one finite number or breaks the bound's assumption, or the resolution of
-            an exact claim is finer than its rounding.
+            a block, a draw is not one finite number, breaks the bound's assumption or does not depend on its
+            key, or the resolution of an exact claim is finer than its rounding.
     """
     judged = check_rivals(
         claim,
@@ -236,6 +236,7 @@ def _check_rounds(
             case.judge(row, round_.spends(error_rate), error_rate=error_rate, last=round_.is_last)
             if case.is_decided:
                 drawn[i].clear()
+        _refuse_frozen(claim, block)
         if all(case.is_decided for case in cases):
             return
 
@@ -252,6 +253,13 @@ def _block_of_numbers(claim: Claim[P], setting: P, drawn: Callable[[], np.ndarra
         return drawn()
     except streams.NotOneNumber as error:
         raise ValueError(f"{claim.name} {error}, at {setting}") from None
+
+
+def _refuse_frozen(claim: Claim[P], block: streams.Blocks) -> None:
+    try:
+        block.refuse_frozen()
+    except streams.FrozenDraw as error:
+        raise ValueError(f"{claim.name}: {error}") from None
 
 
 def _require_finite(claim: Claim[P], setting: P, draws: np.ndarray) -> None:
@@ -274,8 +282,11 @@ def _stack(points: list[dict[str, float]]) -> dict[str, Array]:
 
 
 @functools.cache
-def _sampler(draw: Callable, kind: type[Setting], static: tuple[tuple[str, Any], ...], chunk: int) -> streams.Block:
-    def at(key: PRNGKeyArray, traced: dict[str, Array]) -> Array:
+def _sampler(
+    draw: Callable, kind: type[Setting], static: tuple[tuple[str, Any], ...], chunk: int
+) -> streams.Blocks:
+    @functools.wraps(draw)
+    def at(key: PRNGKeyArray, traced: dict[str, Array]) -> Any:
         return draw(key, kind.with_traced({name: v for name, v in (*static, *traced.items()) if name}))
 
-    return streams.blocks_of(at, chunk)
+    return streams.Blocks(at, chunk)

@@ -3,10 +3,11 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from attnlab_theory import refuse
 from attnlab_theory.axes import Scalar
@@ -73,7 +74,8 @@ def measure(
 
     Raises:
         ValueError: if the width is not positive, the error rate not between 0 and 1, the bound one of exact
-            numbers, the cap below a block, or a draw is not one finite number or breaks the bound's assumption.
+            numbers, or the cap below a block; or if a draw is not one finite number, breaks the bound's assumption
+            or does not depend on its key.
     """
     refuse.not_positive(width=width)
     if not 0 < error_rate < 1:
@@ -86,6 +88,7 @@ def measure(
     for round_ in rounds(streams.CHUNKS_PER_BLOCK * chunk, max_draws):
         drawn += [block(key, index, points)[:, 0] for index in round_.blocks]
         interval = bound.interval(np.concatenate(drawn), round_.spends(error_rate))
+        block.refuse_frozen()
         if interval.width <= width or round_.is_last:
             return Measurement(
                 interval=interval,
@@ -98,6 +101,11 @@ def measure(
 
 
 @functools.lru_cache(maxsize=16)
-def _sampler(draw: Callable[[PRNGKeyArray], Scalar], chunk: int) -> streams.Block:
+def _sampler(draw: Callable[[PRNGKeyArray], Scalar], chunk: int) -> streams.Blocks:
     """Compiled once for all measurements of one function."""
-    return streams.blocks_of(lambda key, point: draw(key), chunk)
+
+    @functools.wraps(draw)
+    def at(key: PRNGKeyArray, point: Array) -> Any:
+        return draw(key)
+
+    return streams.Blocks(at, chunk)

@@ -1,5 +1,6 @@
 """Draws in blocks of one fixed shape, spread over the devices, the same whatever their number."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -8,6 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import jaxpr_as_fun
+from jax.interpreters import partial_eval
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -17,7 +21,23 @@ CHUNKS_PER_BLOCK = 8
 HOST_CALL = re.compile("lapack|callback")
 """In a lowered program: a call that leaves XLA for the host."""
 
-Block = Callable[[PRNGKeyArray, int, Any], Float[np.ndarray, "block points"]]
+
+OURS = "attnlab_theory."
+"""Modules whose draws are traced once: the tests trace them again."""
+
+ADDRESS = re.compile("0x[0-9a-f]+")
+
+_fresh = itertools.count()
+
+
+class FrozenDraw(ValueError):
+    """A draw whose chance does not come from its key."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(
+            f"the draw {said}; random numbers of numpy or Python, and those of a fixed key, are constants once "
+            "it is compiled: make every one from the key, as in jax.random.uniform(key)"
+        )
 
 
 class NotOneNumber(ValueError):
@@ -27,8 +47,8 @@ class NotOneNumber(ValueError):
         super().__init__(f"drew an array of shape {shape}, not one number")
 
 
-def blocks_of(draw: Callable[[PRNGKeyArray, Any], float | Float[Array, ""]], chunk: int) -> Block:
-    """A compiled function `(key, index, points) -> draws` that makes block `index` of a stream.
+class Blocks:
+    """Compiled draws in blocks: `(key, index, points) -> draws`.
 
     Every chunk folds its own number into the key, so block i of a stream is the same numbers whatever
     was drawn before and however many devices share the work. All points (a pytree with a leading axis)
@@ -38,17 +58,50 @@ def blocks_of(draw: Callable[[PRNGKeyArray, Any], float | Float[Array, ""]], chu
     Args:
         draw: one draw at one point; jax-traceable.
         chunk: draws per device step, which bounds the memory.
-
-    Raises:
-        NotOneNumber: from the block, if a draw gives an array.
     """
 
-    def number(key: PRNGKeyArray, point: Any) -> Array:
-        value = jnp.asarray(draw(key, point), dtype=jax.dtypes.canonicalize_dtype(float))
+    def __init__(self, draw: Callable[[PRNGKeyArray, Any], float | Float[Array, ""]], chunk: int) -> None:
+        self._draw, self._chunk = draw, chunk
+        self._compiled: Callable[..., Array] | None = None
+        self._frozen: FrozenDraw | None = None
+
+    def __call__(self, key: PRNGKeyArray, index: int, points: Any) -> Float[np.ndarray, "block points"]:
+        """One block of the stream, numbered `index`, at all points.
+
+        Raises:
+            NotOneNumber: if a draw gives an array.
+        """
+        indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
+        if self._compiled is None:
+            point = jax.tree.map(lambda values: values[0], points)
+            traced = jax.make_jaxpr(self._number)(key, point)
+            self._frozen = _frozen(self._number, traced, key, point, again=not _is_ours(self._draw))
+            some_chunks = _in_chunks(_as_traced(traced), self._chunk)
+            self._compiled = _compiled(some_chunks, key, indices, points)
+        values = np.asarray(self._compiled(key, indices, points))
+        return values.reshape(CHUNKS_PER_BLOCK * self._chunk, -1)
+
+    def refuse_frozen(self) -> None:
+        """Refuse a draw whose chance does not come from its key; after a block, whose own faults come first.
+
+        Equal draws are no sign: a true claim may be about a constant. What is looked at is the traced program. Its
+        key must be used. Two traces must be one program: numbers of numpy or Python differ between them.
+
+        Raises:
+            FrozenDraw: if the draw is refused.
+        """
+        if self._frozen:
+            raise self._frozen
+
+    def _number(self, key: PRNGKeyArray, point: Any) -> Array:
+        value = jnp.asarray(self._draw(key, point), dtype=jax.dtypes.canonicalize_dtype(float))
         if value.shape:
             raise NotOneNumber(value.shape)
         return value
 
+
+def _in_chunks(number: Callable[[PRNGKeyArray, Any], Array], chunk: int) -> Callable[..., Array]:
+    """A draw at one point, as chunks of draws at all points."""
     at_all_points = jax.vmap(jax.vmap(number, in_axes=(None, 0)), in_axes=(0, None))
 
     def one_chunk(key: PRNGKeyArray, index: Array, points: Any) -> Array:
@@ -57,16 +110,60 @@ def blocks_of(draw: Callable[[PRNGKeyArray, Any], float | Float[Array, ""]], chu
     def some_chunks(key: PRNGKeyArray, indices: Array, points: Any) -> Array:
         return jax.lax.map(lambda index: one_chunk(key, index, points), indices)
 
-    compiled: Callable[..., Array] | None = None
+    return some_chunks
 
-    def block(key: PRNGKeyArray, index: int, points: Any) -> np.ndarray:
-        nonlocal compiled
-        indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
-        compiled = compiled or _compiled(some_chunks, key, indices, points)
-        values = np.asarray(compiled(key, indices, points))
-        return values.reshape(CHUNKS_PER_BLOCK * chunk, -1)
 
-    return block
+def _is_ours(draw: Callable) -> bool:
+    return getattr(draw, "__module__", "").startswith(OURS)
+
+
+def _as_traced(traced: Any) -> Callable[[PRNGKeyArray, Any], Array]:
+    """A traced draw as a function again."""
+    program = jaxpr_as_fun(traced)
+
+    def draw(key: PRNGKeyArray, point: Any) -> Array:
+        (value,) = program(key, *jax.tree.leaves(point))
+        return jnp.asarray(value)  # a constant comes back as it was written down
+
+    return draw
+
+
+def _frozen(
+    draw: Callable[[PRNGKeyArray, Any], Array], traced: Any, key: PRNGKeyArray, point: Any, *, again: bool
+) -> FrozenDraw | None:
+    """Why a traced draw is refused, or None.
+
+    Args:
+        draw: one draw at one point.
+        traced: its program.
+        key: any.
+        point: any.
+        again: whether to trace a second time, without what jax remembers of functions that it has traced.
+    """
+    _, used = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.jaxpr.outvars))
+    if not used[0]:
+        return FrozenDraw("gives the same number for every key")
+    if not again:
+        return None
+    with set_xla_metadata(attnlab_fresh=str(next(_fresh))):
+        once_more = jax.make_jaxpr(draw)(key, point)
+    if _text(traced) == _text(once_more) and _same_constants(traced.consts, once_more.consts):
+        return None
+    return FrozenDraw("is another function every time that it is traced")
+
+
+def _text(traced: Any) -> str:
+    return ADDRESS.sub("", str(traced))
+
+
+def _same_constants(ours: list[Any], theirs: list[Any]) -> bool:
+    pairs = [(_plain(a), _plain(b)) for a, b in zip(ours, theirs, strict=False)]
+    return len(ours) == len(theirs) and all(a.tobytes() == b.tobytes() for a, b in pairs)
+
+
+def _plain(constant: Any) -> np.ndarray:
+    is_key = jnp.issubdtype(constant.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(constant) if is_key else constant)
 
 
 def _compiled(some_chunks: Callable[..., Array], *arguments: Any) -> Callable[..., Array]:

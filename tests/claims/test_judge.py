@@ -1,6 +1,9 @@
 """What the judge says of two intervals, when it stops drawing, and what it refuses."""
 
 import math
+import random
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import attnlab_theory
 from attnlab_theory.claims import Findings, Setting, Traced, Verdict, judge
-from attnlab_theory.stats import Interval, exact, known_variance, normal, proportion
+from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, proportion
 from tests.toys import BLOCK, Coin, checked, coin_claim, toss
 
 SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
@@ -154,6 +158,56 @@ NAN_NOW_AND_THEN = {
 def test_what_cannot_be_judged_is_refused(changes, said):
     with pytest.raises(ValueError, match=said):
         checked(coin_claim(**changes))
+
+
+KEY_OF_ITS_OWN = jax.random.key(3)
+NUMPYS = np.random.default_rng(0)
+
+
+@jax.jit
+def half_and_half(x):
+    return (x + NUMPYS.uniform()) / 2
+
+
+FROZEN = {
+    "numpy": lambda key, coin: NUMPYS.uniform(),
+    "python": lambda key, coin: random.random(),
+    "a fixed key": lambda key, coin: jax.random.uniform(KEY_OF_ITS_OWN),
+    "a setting alone": lambda key, coin: coin.chance,
+    "numpy beside the key": lambda key, coin: (jax.random.uniform(key) + NUMPYS.uniform()) / 2,
+    "an array of numpy's": lambda key, coin: jnp.mean(
+        jnp.asarray(NUMPYS.uniform(size=9), jnp.float32) * jax.random.uniform(key)
+    ),
+    "numpy inside of jit": lambda key, coin: half_and_half(jax.random.uniform(key)),
+}
+
+
+@pytest.mark.parametrize("draw", FROZEN.values(), ids=FROZEN)
+def test_a_draw_whose_chance_is_not_of_its_key_is_refused(draw):
+    claim = coin_claim(draw=draw, bound=bounded(0.0, 1.0))
+    with pytest.raises(ValueError, match=r"coin: the draw .* make every one from the key") as refused:
+        checked(claim)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_fixed_key_beside_the_real_one_and_equal_draws_are_legal():
+    def fixed(key, coin):
+        return jnp.where(jax.random.uniform(KEY_OF_ITS_OWN) < 2, jax.random.uniform(key), 0)
+
+    def equal(key, coin):
+        return jnp.clip(jax.random.uniform(key), 0.5, 0.5)
+
+    for draw in (fixed, equal):
+        (found,) = checked(coin_claim(draw=draw, bound=bounded(0.0, 1.0), settings=(Coin(chance=0.5),)))
+        assert found.verdict == SUPPORTED
+
+
+def test_no_room_that_draws_knows_the_random_numbers_of_numpy_or_python():
+    """The lab's own draws are traced once, so this stands for the second trace."""
+    package = Path(attnlab_theory.__file__).parent
+    for room in ("attention", "claims", "sampling", "construct"):
+        for path in (package / room).rglob("*.py"):
+            assert not re.search(r"\bnp\.random|numpy\.random|^import random|^from random", path.read_text(), re.M)
 
 
 @pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.5, math.nan])

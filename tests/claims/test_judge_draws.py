@@ -111,8 +111,8 @@ def test_fields_are_traced_where_their_type_says_so():
     )
     claim = coin_claim(draw=draw, bound=lambda coin: bounded(0.0, 1.0), settings=settings)
     findings = checked(claim)
-    # Compiled once per shape, though each shape has two settings and several blocks.
-    assert [width for _, width in seen] == [3, 2]
+    # Traced twice and compiled once per shape, though each shape has two settings and several blocks.
+    assert [width for _, width in seen] == [3, 3, 2, 2]
     assert all(isinstance(chance, jax.core.Tracer) for chance, _ in seen)
     assert [f.setting for f in findings] == [setting.as_json() for setting in settings]
 

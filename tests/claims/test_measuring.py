@@ -64,6 +64,10 @@ def test_without_a_bound_the_measurement_says_that_nothing_is_guaranteed():
         ({"draw": lambda key: jnp.zeros(2)}, r"drew an array of shape \(2,\), not one number"),
         ({"draw": lambda key: jnp.asarray(jnp.nan)}, "not finite"),
         ({"draw": lambda key: jnp.asarray(2.0), "bound": proportion()}, "neither 0 nor 1"),
+        (
+            {"draw": lambda key: jnp.asarray(1.0), "bound": proportion()},
+            "the draw gives the same number for every key",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_refused(changes, said):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats.draws import CHUNKS_PER_BLOCK, blocks_of
+from attnlab_theory.stats.draws import CHUNKS_PER_BLOCK, Blocks
 
 CHUNK = 4
 KEY = key_for(0, "test")
@@ -25,32 +25,32 @@ def points(*shifts):
 
 
 def test_a_block_holds_one_row_per_draw_and_one_column_per_point():
-    block = blocks_of(noise_plus_shift, CHUNK)
+    block = Blocks(noise_plus_shift, CHUNK)
     assert block(KEY, 0, points(0.0, 1.0, 2.0)).shape == (CHUNKS_PER_BLOCK * CHUNK, 3)
     assert block(KEY, 5, points(0.0)).shape == (CHUNKS_PER_BLOCK * CHUNK, 1)
 
 
 def test_a_block_does_not_depend_on_what_was_drawn_before():
-    early, late = blocks_of(noise_plus_shift, CHUNK), blocks_of(noise_plus_shift, CHUNK)
+    early, late = Blocks(noise_plus_shift, CHUNK), Blocks(noise_plus_shift, CHUNK)
     for index in range(3):
         late(KEY, index, points(0.0))
     np.testing.assert_array_equal(early(KEY, 3, points(0.0)), late(KEY, 3, points(0.0)))
 
 
 def test_no_draw_comes_twice():
-    block = blocks_of(lambda key, point: jax.random.uniform(key, dtype=jnp.float32), CHUNK)
+    block = Blocks(lambda key, point: jax.random.uniform(key, dtype=jnp.float32), CHUNK)
     drawn = np.concatenate([block(KEY, index, points(0.0)) for index in range(8)])
     # 256 numbers of 23 random bits: two of them agree by chance once in 250 keys, and not under this one.
     assert len(np.unique(drawn)) == drawn.size
 
 
 def test_another_key_gives_other_draws():
-    block = blocks_of(noise_plus_shift, CHUNK)
+    block = Blocks(noise_plus_shift, CHUNK)
     assert not np.any(block(KEY, 0, points(0.0)) == block(key_for(1, "test"), 0, points(0.0)))
 
 
 def test_all_points_see_the_same_random_keys():
-    drawn = blocks_of(lambda key, point: jax.random.normal(key) * point["shift"], CHUNK)(
+    drawn = Blocks(lambda key, point: jax.random.normal(key) * point["shift"], CHUNK)(
         KEY, 0, points(1.0, 2.0, -4.0)
     )
     np.testing.assert_array_equal(drawn[:, 0] * 2, drawn[:, 1])
@@ -59,12 +59,12 @@ def test_all_points_see_the_same_random_keys():
 
 def test_a_point_does_not_see_its_neighbours():
     # Whole numbers: another number of points is another program, which may round differently.
-    block = blocks_of(lambda key, point: jax.random.randint(key, (), 0, 1024) + point["shift"].astype(int), CHUNK)
+    block = Blocks(lambda key, point: jax.random.randint(key, (), 0, 1024) + point["shift"].astype(int), CHUNK)
     np.testing.assert_array_equal(block(KEY, 2, points(5.0, 3.0))[:, :1], block(KEY, 2, points(5.0)))
 
 
 def test_every_chunk_has_the_key_of_its_number():
-    block = blocks_of(lambda key, point: jax.random.normal(key), CHUNK)
+    block = Blocks(lambda key, point: jax.random.normal(key), CHUNK)
     drawn = block(KEY, 1, points(0.0))[:, 0]
     for chunk in range(CHUNKS_PER_BLOCK):
         keys = jax.random.split(jax.random.fold_in(KEY, CHUNKS_PER_BLOCK + chunk), CHUNK)
@@ -124,12 +124,12 @@ def test_findings_are_the_same_bytes_however_many_devices_share_the_work(finding
 
 FACTORISED = """
 import jax, jax.numpy as jnp
-from attnlab_theory.stats.draws import blocks_of
+from attnlab_theory.stats.draws import Blocks
 
 def draw(key, point):
     return jnp.linalg.svd(jax.random.normal(key, (6, 12)) + point["shift"])[1][0]
 
-block = blocks_of(draw, 128)
+block = Blocks(draw, 128)
 drawn = [block(jax.random.key(0), i, {"shift": jnp.arange(5.0)}) for i in range(8)]
 print(len(jax.devices()), sum(float(values.sum()) for values in drawn))
 """
