@@ -1,7 +1,6 @@
 """The command about this machine: doctor."""
 
 import dataclasses
-import importlib.metadata
 import json
 import platform
 import time
@@ -57,6 +56,8 @@ def examine() -> dict[str, Any]:
 
 
 def _version(package: str) -> str:
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab_theory import files
-from attnlab_theory.labs.progress import Progress
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.progress import Progress
     from attnlab_theory.language.checkpoint import Saved
     from attnlab_theory.language.runs import Run, Standing
 
@@ -95,6 +95,7 @@ def train(
         ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
             another process is writing the file.
     """
+    from attnlab_theory.labs.progress import Progress
     from attnlab_theory.language.runs import partial_path, standing
 
     if not checkpoints.save_every >= 0:
@@ -128,7 +129,7 @@ def _steps(
     run: "Run",
     checkpoints: Checkpoints,
     begin: "Standing",
-    progress: Progress,
+    progress: "Progress",
     end: int,
     interrupts: Interrupts,
 ) -> int | None:
@@ -147,7 +148,7 @@ def _steps(
     return run.steps if interrupts else None
 
 
-def _telling(run: "Run", begin: "Standing", progress: Progress) -> "Run":
+def _telling(run: "Run", begin: "Standing", progress: "Progress") -> "Run":
     """The run, which shows what is measured after every epoch."""
     validation, watched = run.validation, run.watched
     if watched is not None:
