@@ -1,30 +1,17 @@
 """The front door: reads the command line, then opens the room that is asked for.
 
 Importing jax costs a second and matplotlib another, so everything beyond the options is imported where it
-is used. This is also the only place that sets global JAX configuration, and it does so before jax is imported.
+is used. Options are imported for one command alone, and tyro with them: `commands.py` is a table of names.
+This is also the only place that sets global JAX configuration, and it does so before jax is imported.
 """
 
 import os
 import sys
 from pathlib import Path
-from typing import Protocol, runtime_checkable
-
-import tyro
 
 from attnlab_theory import exits
-from attnlab_theory.cli import allocation
-from attnlab_theory.cli.estimators import Estimators
-from attnlab_theory.cli.exhibits import Museum
-from attnlab_theory.cli.laws import Answers, List, Run
-from attnlab_theory.cli.machine import Doctor
-from attnlab_theory.cli.problems import Check, Construct, Leaks
-from attnlab_theory.labs.captions.commands import Captions
-from attnlab_theory.labs.heads.commands import Heads
-from attnlab_theory.labs.knowledge.commands import Knowledge
-from attnlab_theory.labs.mixers.commands import Mixers
-from attnlab_theory.labs.recurrent.commands import Recurrent
-from attnlab_theory.labs.reviews.commands import Reviews
-from attnlab_theory.options import parsed_in_one_line
+from attnlab_theory.cli.commands import COMMANDS, Command
+from attnlab_theory.cli.overview import Overview
 
 WITH_SMALL_MATRICES = {"run", "answers"}
 """Commands whose theory multiplies many small matrices: numpy's threads would only wait for each other."""
@@ -32,33 +19,9 @@ WITH_SMALL_MATRICES = {"run", "answers"}
 WITH_LARGE_MODELS = {"captions", "reviews", "heads"}
 """Commands that keep freed memory: models of their homeworks have 22 to 124 million parameters."""
 
-
-@runtime_checkable
-class Command(Protocol):
-    """What the command line is parsed into."""
-
-    def run(self) -> int:
-        """Do it; the exit code."""
-        ...
-
-
-COMMANDS = {
-    "list": List,
-    "run": Run,
-    "answers": Answers,
-    "check": Check,
-    "construct": Construct,
-    "leaks": Leaks,
-    "estimators": Estimators,
-    "museum": Museum,
-    "knowledge": Knowledge,
-    "captions": Captions,
-    "mixers": Mixers,
-    "recurrent": Recurrent,
-    "heads": Heads,
-    "reviews": Reviews,
-    "doctor": Doctor,
-}
+HELP = {"-h", "--help"}
+COMPLETION = ("--tyro-", "--tyro_")
+"""How the options begin by which tyro writes completions for a shell. They list every option of every command."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -75,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     if given and given[0] in WITH_SMALL_MATRICES:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if given and given[0] in WITH_LARGE_MODELS:
+        from attnlab_theory.cli import allocation
+
         allocation.keep_freed_memory()
     return exits.exit_code(lambda: _parse(given).run())
 
@@ -89,12 +54,44 @@ def configure_jax() -> None:
 
 
 def _parse(arguments: list[str]) -> Command:
-    return parsed_in_one_line(
-        lambda: tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="attnlab",
-            description="Check claims about attention: predict a number, measure it, judge.",
-            args=arguments,
-            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
-        )
-    )
+    """What the command line asks for.
+
+    Raises:
+        ValueError: if it is mistaken.
+        SystemExit: where tyro has printed the help of a command, or completions.
+    """
+    if not arguments:
+        raise ValueError(f"name a command: {', '.join(COMMANDS)}; attnlab --help says what each does")
+    if arguments[0].startswith(COMPLETION):
+        return _parsed_by_tyro({name: entry.options() for name, entry in COMMANDS.items()}, "attnlab", arguments)
+    asked = arguments[0] in HELP
+    if HELP.issuperset(arguments):
+        return Overview({name: entry.about for name, entry in COMMANDS.items()})
+    name, *rest = arguments[1:] if asked else arguments
+    if name not in COMMANDS:
+        raise _unknown(name)
+    return _parsed_by_tyro(COMMANDS[name].options(), f"attnlab {name}", rest + ["--help"] * asked)
+
+
+def _unknown(name: str) -> ValueError:
+    from attnlab_theory.cli import library
+
+    if name.startswith("-"):
+        return ValueError(f"{name} stands where a command should; name one first: {', '.join(COMMANDS)}")
+    return library.unknown("command", name, COMMANDS, "attnlab --help")
+
+
+def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str, arguments: list[str]) -> Command:
+    """Options of one command, or of one of several."""
+    import tyro
+
+    from attnlab_theory.options import parsed_in_one_line
+
+    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes)
+
+    def parse() -> Command:
+        if isinstance(options, dict):
+            return tyro.extras.subcommand_cli_from_dict(options, prog=prog, args=arguments, config=config)
+        return tyro.cli(options, prog=prog, args=arguments, config=config)
+
+    return parsed_in_one_line(parse)

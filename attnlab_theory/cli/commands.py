@@ -1,0 +1,83 @@
+"""The table of commands: where the options of each lie, and its line of help. Nothing here imports the options."""
+
+import importlib
+from typing import NamedTuple, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Command(Protocol):
+    """What the command line is parsed into."""
+
+    def run(self) -> int:
+        """Do it; the exit code."""
+        ...
+
+
+class Entry(NamedTuple):
+    """One command."""
+
+    module: str
+    """Where its options lie, inside the package."""
+    name: str
+    """The class of its options."""
+    about: str
+    """The first line of the docstring of that class."""
+
+    def options(self) -> type[Command]:
+        """The class of its options, imported now."""
+        return getattr(importlib.import_module(f"attnlab_theory.{self.module}"), self.name)
+
+
+COMMANDS = {
+    "list": Entry("cli.laws", "List", "List every experiment, its question and its claims."),
+    "run": Entry("cli.laws", "Run", "Judge claims: predict, measure, and write findings and figures."),
+    "answers": Entry(
+        "cli.laws", "Answers", "Print the answer sheet of five homeworks, with evidence that is judged now."
+    ),
+    "check": Entry(
+        "cli.problems",
+        "Check",
+        "Judge your own answer to a homework question. A wrong answer gets a counterexample.",
+    ),
+    "construct": Entry(
+        "cli.problems", "Construct", "Find the query, or the matrices, that give the attention you want."
+    ),
+    "leaks": Entry(
+        "cli.problems", "Leaks", "Find the outputs of your function that change when future inputs change."
+    ),
+    "estimators": Entry(
+        "cli.estimators",
+        "Estimators",
+        "Errors of random-feature attention on your own queries and keys, and which features to choose.",
+    ),
+    "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs, and which identities and claims catch them."),
+    "knowledge": Entry(
+        "labs.knowledge.commands",
+        "Knowledge",
+        "Train a small GPT on a text about persons, and ask it where they were born.",
+    ),
+    "captions": Entry(
+        "labs.captions.commands",
+        "Captions",
+        "Train a small GPT on captions, let it write its own, and judge those.",
+    ),
+    "mixers": Entry(
+        "labs.mixers.commands", "Mixers", "Compare what lets tokens see each other, on the same sentences."
+    ),
+    "recurrent": Entry(
+        "labs.recurrent.commands",
+        "Recurrent",
+        "Compare recurrent networks with attention on the same sentences.",
+    ),
+    "heads": Entry(
+        "labs.heads.commands",
+        "Heads",
+        "Measure the heads of a trained model: what they do, how their keys vary, what they can do without.",
+    ),
+    "reviews": Entry(
+        "labs.reviews.commands",
+        "Reviews",
+        "Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned.",
+    ),
+    "doctor": Entry("cli.machine", "Doctor", "Show versions, devices, precision, and how long a run takes here."),
+}

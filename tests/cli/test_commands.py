@@ -1,0 +1,114 @@
+"""The table of commands: it agrees with the options it stands for, and help imports no more than it needs."""
+
+import inspect
+import io
+import subprocess
+import sys
+
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.cli.commands import COMMANDS
+
+EVERY_HELP = """
+import contextlib, io, re, sys
+from attnlab_theory.cli import main
+from attnlab_theory.cli.commands import COMMANDS
+
+HEAVY = {"jax", "equinox", "optax", "numpy", "scipy", "matplotlib"}
+
+def help_on(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            main([*words, "-h"])
+        except SystemExit as leaving:
+            assert not leaving.code
+    assert printed.getvalue().startswith(f"usage: attnlab {' '.join(words)} [-h]"), printed.getvalue()
+    assert not HEAVY & set(sys.modules), f"{words} imports {HEAVY & set(sys.modules)}"
+    return printed.getvalue()
+
+modules = {f"attnlab_theory.{entry.module}" for entry in COMMANDS.values()}
+for name, entry in COMMANDS.items():
+    for module in modules & set(sys.modules):
+        del sys.modules[module]
+    tasks = re.match(r"usage: attnlab \\S+ \\[-h\\] {(.+?)}", help_on(name))
+    for task in tasks[1].split(",") if tasks else ():
+        help_on(name, task)
+        print(name, task)
+    imported = modules & set(sys.modules)
+    assert imported == {f"attnlab_theory.{entry.module}"}, f"{name} imports {imported}"
+"""
+"""Asks for the help of every command and every task in one process, and watches what is imported."""
+
+
+def help_of(capsys, *arguments: str) -> str:
+    try:
+        assert main(list(arguments)) == 0
+    except SystemExit as leaving:
+        assert not leaving.code  # noqa: PT017
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_line_of_help_is_the_first_of_the_docstring(name):
+    options = COMMANDS[name].options()
+    first, *_ = inspect.getdoc(options).split("\n\n")
+    assert COMMANDS[name].about == " ".join(first.split())
+    assert callable(options.run)
+
+
+def test_the_overview_imports_neither_tyro_nor_jax_nor_any_options():
+    program = (
+        "import sys\nfrom attnlab_theory.cli import main\nassert main(['--help']) == 0\n"
+        "print(*{'jax', 'numpy', 'scipy', 'matplotlib', 'tyro', 'rich'} & set(sys.modules), file=sys.stderr)\n"
+        "print(*[m for m in sys.modules if m.startswith('attnlab_theory.labs')], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "\n\n")
+    assert f"{{{','.join(COMMANDS)}}}" in done.stdout
+
+
+def test_help_on_a_command_imports_its_own_options_alone_and_no_heavy_library():
+    done = subprocess.run([sys.executable, "-c", EVERY_HELP], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"knowledge run", "captions sweep", "construct subset"} <= set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("columns", [1, 40, 80, 115])
+def test_the_overview_fits_the_terminal_and_loses_no_word(capsys, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    *_, boxes = help_of(capsys, "--help").split("\n\n")
+    assert {len(line) for line in boxes.splitlines()} == {max(columns, 40)}
+    words = " ".join(boxes.translate(dict.fromkeys(map(ord, "│•"))).split())
+    for name, entry in COMMANDS.items():
+        assert f" {name} {entry.about} " in words
+
+
+def test_a_wide_terminal_has_a_line_for_each_command(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    rows = help_of(capsys, "--help").splitlines()
+    assert [row.split()[2] for row in rows if "•" in row] == list(COMMANDS)
+    assert all(entry.about in " ".join(rows) for entry in COMMANDS.values())
+    assert max(len(row) for row in rows if "│" in row) < 150
+
+
+def test_the_overview_is_ascii_where_nothing_else_can_be_printed(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
+    assert main(["--help"]) == 0
+    assert b"  * list " in written.getvalue()
+
+
+def test_nobody_has_to_read_the_overview(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["--help"]) == 0
+
+
+def test_help_may_stand_before_the_command_or_after_it(capsys):
+    assert help_of(capsys, "-h", "leaks") == help_of(capsys, "leaks", "-h")
+
+
+def test_completions_for_a_shell_name_the_options_of_every_command(capsys):
+    completions = help_of(capsys, "--tyro-print-completion", "bash")
+    assert all(f"'{name}'" in completions or f" {name} " in completions for name in COMMANDS)
+    assert "--finetune-corpus-path" in completions
