@@ -7,6 +7,7 @@ import dataclasses
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -51,7 +52,8 @@ def _row(values: dict) -> Row:
 
 
 def main() -> None:
-    """The child: one JSON value in the last line."""
+    """The child: one JSON value in the last line. Ctrl-C ends it without a word: its parent says what is lost."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     case, arguments = sys.argv[1:]
     module, _, function = case.partition(":")
     # As the command of the same name does.

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from attnlab_theory import files, interrupts
 from benchmarks import machine, table
 from benchmarks.ratios import Benchmark, Row
 
@@ -93,42 +94,61 @@ def as_json(row: Row, best: float) -> dict:
     return dataclasses.asdict(dataclasses.replace(row, share=share)) | {"verdict": row.verdict}
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_text(text)
-    os.replace(part, path)
-
-
-def results_of(chosen: Sequence[Benchmark], quick: bool) -> dict[str, dict]:
-    """Measure the machine, then each benchmark; progress goes to standard error."""
-    products = machine.matrix_products()
-    here = {"processor": machine.processor(), "matrix_products": products, "versions": machine.versions()}
-    found = {}
-    for benchmark in chosen:
-        print(f"{benchmark.name} …", file=sys.stderr, flush=True)
-        rows = [as_json(row, max(products.values())) for row in benchmark.measure(quick)]
-        found[benchmark.name] = {"quick": quick, "machine": here, "rows": rows}
-    return found
-
-
 def run(options: Options, known: Sequence[Benchmark]) -> int:
-    """Measure what is asked for, keep the rest of results.json, print the tables."""
+    """Measure what is asked for, write each benchmark as soon as it is over, print the tables.
+
+    The rest of results.json is kept. Progress goes to standard error.
+
+    Returns:
+        The exit code: 2 for a bad request, 130 after Ctrl-C, which loses only the benchmark that it stops.
+    """
     if problem := complaint(options, known):
         print(problem, file=sys.stderr)
         return 2
     path = options.out / "results.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
-    chosen = [b for b in known if not options.only or b.name in options.only]
-    measured = results_of(chosen, options.quick)
-    measured = {_title(name, options): entry for name, entry in measured.items()}
-    both = kept | measured
     titles = [f"{b.name}{kind}" for b in known for kind in ("", WITHOUT_AVX512, ASKED_FOR_AVX2)]
-    results = {title: both[title] for title in titles if title in both}
-    write(path, json.dumps(results, indent=1) + "\n")
-    write(options.out / "RESULTS.md", table.markdown(results))
-    print(table.markdown(results, measured), end="")
+    chosen = {_title(b.name, options): b for b in known if not options.only or b.name in options.only}
+    measured: dict[str, dict] = {}
+
+    def results() -> dict[str, dict]:
+        both = kept | measured
+        return {title: both[title] for title in titles if title in both}
+
+    try:
+        with interrupts.remembered() as pressed:
+            here = _here()
+            for title, benchmark in chosen.items():
+                if pressed:
+                    raise KeyboardInterrupt
+                print(f"{benchmark.name} …", file=sys.stderr, flush=True)
+                measured[title] = _measured(benchmark, options.quick, here)
+                _write(results(), options.out)
+    except KeyboardInterrupt:
+        if measured:
+            _write(results(), options.out)  # Ctrl-C may have come between the two files.
+        done = ", ".join(measured) or "no new results"
+        left = ", ".join(benchmark.name for title, benchmark in chosen.items() if title not in measured)
+        print(f"interrupted: {path} keeps {done}; not run: {left or 'none'}", file=sys.stderr)
+        return 130
+    print(table.markdown(results(), measured), end="")
     return 0
+
+
+def _here() -> dict:
+    """This machine, as it is told beside every result."""
+    products = machine.matrix_products()
+    return {"processor": machine.processor(), "matrix_products": products, "versions": machine.versions()}
+
+
+def _measured(benchmark: Benchmark, quick: bool, here: dict) -> dict:
+    best = max(here["matrix_products"].values())
+    return {"quick": quick, "machine": here, "rows": [as_json(row, best) for row in benchmark.measure(quick)]}
+
+
+def _write(results: dict[str, dict], out: Path) -> None:
+    files.write_text(out / "results.json", json.dumps(results, indent=1) + "\n")
+    files.write_text(out / "RESULTS.md", table.markdown(results))
 
 
 def _title(name: str, options: Options) -> str:

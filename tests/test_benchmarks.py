@@ -1,13 +1,16 @@
 """The race track works on a toy. Nothing here depends on how fast anything is."""
 
+import contextlib
 import json
 import math
+import signal
+import subprocess
 import types
 
 import numpy as np
 import pytest
 
-from benchmarks import machine, memory, ratios, run, table
+from benchmarks import children, machine, memory, ratios, run, table
 from benchmarks.ratios import Benchmark, Race, Row, Spread, Target, memory_row, raced
 
 ONES = np.ones(1000)
@@ -105,7 +108,7 @@ def test_results_are_written_and_say_what_machine(tmp_path, capsys):
     assert memory_line["verdict"] == "aim met"
     written = (tmp_path / "RESULTS.md").read_text()
     assert written == table.markdown(results) == capsys.readouterr().out
-    assert [path.suffix for path in tmp_path.iterdir()].count(".part") == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "RESULTS.md"}
 
 
 def test_only_keeps_the_results_of_the_others(tmp_path):
@@ -115,6 +118,92 @@ def test_only_keeps_the_results_of_the_others(tmp_path):
     after = json.loads((tmp_path / "results.json").read_text())
     assert after["other"] == before["other"]
     assert after["toy"]["quick"]
+
+
+def stopping(how):
+    """A benchmark that Ctrl-C stops, in one of the ways in which that reaches us."""
+
+    def measure(quick: bool) -> list[Row]:
+        how()
+        return toy(quick)
+
+    return Benchmark("stopped", (), measure)
+
+
+def press() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def press_in_an_import() -> None:
+    try:
+        press()
+    except KeyboardInterrupt:
+        raise ImportError from None
+
+
+def press_in_a_callback() -> None:
+    with contextlib.suppress(KeyboardInterrupt):
+        press()
+
+
+@pytest.mark.parametrize("how", [press, press_in_an_import])
+def test_a_run_stopped_in_its_second_race_keeps_the_first(tmp_path, capsys, how):
+    assert run.run(run.Options(out=tmp_path), [TOY, stopping(how), OTHER]) == 130
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert list(results) == ["toy"]
+    assert (tmp_path / "RESULTS.md").read_text() == table.markdown(results)
+    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "RESULTS.md"}
+    out, err = capsys.readouterr()
+    *_, last = err.splitlines()
+    assert (out, last) == ("", f"interrupted: {tmp_path / 'results.json'} keeps toy; not run: stopped, other")
+
+
+def test_a_race_that_lost_the_ctrl_c_is_kept_and_no_other_begins(tmp_path, capsys):
+    assert run.run(run.Options(out=tmp_path), [TOY, stopping(press_in_a_callback), OTHER]) == 130
+    assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy", "stopped"]
+    assert capsys.readouterr().err.endswith("keeps toy, stopped; not run: other\n")
+
+
+def test_a_run_stopped_in_its_first_race_changes_no_file(tmp_path, capsys):
+    assert run.run(run.Options(out=tmp_path), [stopping(press), TOY]) == 130
+    assert list(tmp_path.iterdir()) == []
+    run.run(run.Options(out=tmp_path), [TOY, OTHER])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run.run(run.Options(out=tmp_path), [stopping(press), TOY, OTHER]) == 130
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert capsys.readouterr().err.endswith("keeps no new results; not run: stopped, toy, other\n")
+
+
+def test_a_race_is_written_before_the_next_begins_whatever_becomes_of_that(tmp_path):
+    def fail():
+        assert list(json.loads((tmp_path / "results.json").read_text())) == ["toy"]
+        raise RuntimeError("no memory")
+
+    with pytest.raises(RuntimeError, match="no memory"):
+        run.run(run.Options(out=tmp_path), [TOY, stopping(fail)])
+    assert (tmp_path / "RESULTS.md").read_text().startswith("### toy")
+
+
+def test_ctrl_c_between_the_two_files_leaves_them_alike(tmp_path, monkeypatch):
+    written = run.files.write_text
+    monkeypatch.setattr(run.files, "write_text", lambda path, text: (press_once(), written(path, text)))
+    presses = iter([False, True])
+
+    def press_once():
+        if next(presses, False):
+            press()
+
+    assert run.run(run.Options(out=tmp_path), [TOY, OTHER]) == 130
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert list(results) == ["toy"]
+    assert (tmp_path / "RESULTS.md").read_text() == table.markdown(results)
+
+
+def test_a_child_that_ctrl_c_stops_says_nothing(capfd):
+    with pytest.raises(subprocess.CalledProcessError) as stopped:
+        children.told("tests.test_benchmarks:press")
+    assert stopped.value.returncode == -signal.SIGINT
+    assert capfd.readouterr().err == ""
 
 
 def test_processors_with_and_without_avx512_stand_side_by_side(tmp_path, monkeypatch):
