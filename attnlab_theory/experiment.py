@@ -255,12 +255,14 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
 
 
 def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
-    from attnlab_theory.report.table import show, verdict_table
+    from attnlab_theory.report.table import notes, show, verdict_table
 
     show(verdict_table(findings))
+    for note in notes(findings):
+        show(f"\n{note}")
     show(
-        f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}. "
-        f"Figures and data: {folder}/"
+        f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}, if what every "
+        f"bound assumes of the draws is true. Figures and data: {folder}/"
     )
 
 

@@ -25,7 +25,8 @@ class RunOptions:
     """Options of a run."""
 
     budget: Budget = "quick"
-    """How many draws a claim may use. The committed results are full."""
+    """The most draws of a claim at one setting: quick 131,072, full 2,097,152. Drawing stops when the verdict is
+    decided, so for many claims both cost the same. The committed results are full."""
     seed: int = 0
     """The seed of all random numbers."""
     out: Path = Path("lab")

@@ -241,6 +241,8 @@ class RivalFinding:
     source: str
     predicted: Interval
     verdict: Verdict
+    is_possible: bool = True
+    """Whether the bound allows any of what it predicts. If not, no draws could support it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -63,7 +64,8 @@ def check(
         One finding per setting, in order.
 
     Raises:
-        ValueError: if a hypothesis does not hold, the resolution is not positive, the draws are fewer than
+        ValueError: if a hypothesis does not hold, the resolution is not positive or wider than all that the bound
+            allows, the prediction holds all of that, the draws are fewer than
             a block, a draw is not one finite number, breaks the bound's assumption or does not depend on its
             key, or the resolution of an exact claim is finer than its rounding.
     """
@@ -78,13 +80,21 @@ def check(
     )
     if claim.rival is None:
         return judged[0]
-    pairs = zip(*judged, strict=True)
-    return Findings(_beside_its_rival(finding, claim.rival, found) for finding, found in pairs)
+    at = claim.settings if settings is None else settings
+    return Findings(
+        _beside_its_rival(claim, setting, finding, claim.rival, found)
+        for setting, finding, found in zip(at, *judged, strict=True)
+    )
 
 
-def _beside_its_rival(finding: Finding, rival: Rival[P], found: Finding) -> Finding:
+def _beside_its_rival(claim: Claim[P], setting: P, finding: Finding, rival: Rival[P], found: Finding) -> Finding:
+    within = claim.bound_at(setting).range
     instead = RivalFinding(
-        statement=rival.statement, source=rival.source, predicted=found.predicted, verdict=found.verdict
+        statement=rival.statement,
+        source=rival.source,
+        predicted=found.predicted,
+        verdict=found.verdict,
+        is_possible=within is None or within.overlaps(found.predicted),
     )
     verdict = finding.verdict
     if verdict == Verdict.SUPPORTED and instead.verdict != Verdict.REFUTED:
@@ -196,7 +206,24 @@ def _case(claim: Claim[P], setting: P, rivals: Sequence[Any], experiment: str) -
     resolution, bound = claim.resolution_at(setting), claim.bound_at(setting)
     # Each is asked once: a prediction may cost a quadrature.
     predicted = [claim.interval(predict, setting) for predict in rivals]
+    _refuse_idle(claim, setting, bound, resolution, predicted[0])
     return _Case(claim, experiment, setting, bound, resolution, predicted, {})
+
+
+def _refuse_idle(claim: Claim[P], setting: P, bound: Bound, resolution: float, predicted: Interval) -> None:
+    """Refuse what the bound alone would support, whatever is drawn."""
+    everything = bound.range or Interval(-math.inf, math.inf)
+    if predicted.contains(everything):
+        where = f", which holds all of [{everything.low:g}, {everything.high:g}] that the bound allows"
+        raise ValueError(
+            f"{claim.name}: the prediction [{predicted.low:g}, {predicted.high:g}] says nothing"
+            f"{where if bound.range else ''}, at {setting}; predict a number, a narrower interval or a bound"
+        )
+    if resolution > everything.width:
+        raise ValueError(
+            f"{claim.name}: the resolution {resolution:g} is wider than [{everything.low:g}, {everything.high:g}], "
+            f"all that the bound allows, at {setting}: any draws would support it; choose a smaller one"
+        )
 
 
 def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
@@ -251,7 +278,7 @@ def _rounds(claim: Claim[P], size: int, max_draws: int) -> Iterator[Round]:
 def _block_of_numbers(claim: Claim[P], setting: P, drawn: Callable[[], np.ndarray]) -> np.ndarray:
     try:
         return drawn()
-    except streams.NotOneNumber as error:
+    except (streams.NotOneNumber, streams.TooLarge) as error:
         raise ValueError(f"{claim.name} {error}, at {setting}") from None
 
 

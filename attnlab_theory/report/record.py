@@ -61,7 +61,9 @@ def from_json(value: dict[str, Any]) -> Finding:
 
 def _variance_from_json(value: dict[str, Any]) -> VarianceCheck:
     sample = math.inf if value["sample"] is None else value["sample"]
-    return VarianceCheck(**{**value, "sample": sample, "state": VarianceState(value["state"])})
+    # Older files say "confirmed", and do not say against what.
+    state = VarianceState.CONFIRMED if value["state"] == "confirmed" else VarianceState(value["state"])
+    return VarianceCheck(**{**value, "sample": sample, "state": state})
 
 
 def _rival_from_json(value: dict[str, Any]) -> RivalFinding:

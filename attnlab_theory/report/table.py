@@ -4,6 +4,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterable
+from typing import assert_never
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.stats import Interval
+from attnlab_theory.stats import Interval, VarianceState
 
 STYLES = {Verdict.SUPPORTED: "green", Verdict.REFUTED: "magenta", Verdict.INCONCLUSIVE: "yellow"}
 
@@ -74,6 +75,64 @@ def verdict_table(findings: Findings) -> Table:
             verdict += f" [red]but {line.expect} was expected[/]"
         table.add_row(f"  {escape(line.claim)}", str(line.settings), f"{line.draws:,}", verdict)
     return table
+
+
+MOST_NOTES = 10
+"""Verdicts that are explained; the others are in the JSON."""
+
+
+def notes(findings: Findings) -> list[str]:
+    """What a reader of the verdicts should know: a line for each verdict in doubt, then what rivals are lacking."""
+    doubtful = [f for f in findings if f.verdict == Verdict.INCONCLUSIVE or not f.as_expected]
+    lines = [_explained(finding) for finding in doubtful[:MOST_NOTES]]
+    if len(doubtful) > MOST_NOTES:
+        lines.append(f"{len(doubtful) - MOST_NOTES} more verdicts like these are in the JSON.")
+    alone = {f.claim: None for f in findings if f.rival is None and f.expect == Verdict.SUPPORTED}
+    if alone:
+        lines.append(
+            f"No rival named: {', '.join(alone)}. SUPPORTED then says that the number is as predicted, and "
+            "not what it tells apart."
+        )
+    beyond = {f.claim: None for f in findings if f.rival is not None and not f.rival.is_possible}
+    if beyond:
+        lines.append(f"A rival that no draws could support, given the bound: {', '.join(beyond)}.")
+    return lines
+
+
+def _explained(finding: Finding) -> str:
+    """One verdict in doubt: its setting, its numbers, and what to do."""
+    setting = ", ".join(f"{name} = {value}" for name, value in finding.setting.items())
+    expected = "" if finding.as_expected else f" ({finding.expect} was expected)"
+    return (
+        f"{finding.claim} at {setting}: {finding.verdict}{expected}. Predicted {interval_text(finding.predicted)}, "
+        f"measured {interval_text(finding.measured)} from {finding.draws:,} draws. {_remedy(finding)}"
+    )
+
+
+def _remedy(finding: Finding) -> str:
+    variance = finding.variance
+    if variance is not None and variance.state == VarianceState.STRAINED:
+        return (
+            f"The draws vary more than the bound assumes: {variance.sample:.4g} against {variance.assumed:.4g}. "
+            "Assume a larger variance."
+        )
+    match finding.verdict:
+        case Verdict.INCONCLUSIVE if finding.rival is not None and finding.measured.width <= finding.resolution:
+            return (
+                f"The same draws do not refute the rival, which says {interval_text(finding.rival.predicted)}. "
+                "Allow more draws (--budget full), or judge where the two differ by more."
+            )
+        case Verdict.INCONCLUSIVE:
+            return (
+                f"The measured interval is wider than the resolution, {finding.resolution:.2g}. Allow more draws "
+                "(--budget full), or choose a wider resolution."
+            )
+        case Verdict.REFUTED:
+            return f"Look at the prediction, at the draw, and at what the bound assumes ({finding.bound})."
+        case Verdict.SUPPORTED:
+            return "The foil may be true: look at what was changed in it."
+        case unknown:
+            assert_never(unknown)
 
 
 def style_of(tally: Tally) -> str:

@@ -19,7 +19,7 @@ _BETS = 2.0 ** -np.arange(1, 13)
 class VarianceState(enum.StrEnum):
     """What the draws say of the variance that a bound assumes."""
 
-    CONFIRMED = "confirmed"
+    CONFIRMED = "confirmed against half of it"
     """The draws refute half of it, and do not refute it."""
     STRAINED = "strained"
     """The draws refute it: their variance is larger."""

@@ -18,6 +18,10 @@ from attnlab_theory.stats.interval import Interval
 
 EVERYTHING = Interval(-math.inf, math.inf)
 
+ROUNDINGS = 4
+"""By how many units in the last place a draw may exceed the point of a law that it stands for: a product with a
+rounded constant, such as n * 0.1, misses n / 10 by up to two."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
@@ -29,6 +33,10 @@ class Bound:
     """Of a float64 row and an error rate, both checked."""
     variance: float | None = None
     """The largest variance of a draw that is assumed; None where none is."""
+    range: Interval | None = None
+    """Where the number lies that is measured, whatever the draws are; None where nothing is known."""
+    keeps_type: bool = False
+    """Whether `from_row` gets the draws in their own type instead."""
 
     @property
     def is_exact(self) -> bool:
@@ -52,7 +60,7 @@ class Bound:
         _require(bool(np.all(np.isfinite(row))), "a draw is not finite")
         if not (0 < error_rate < 1 or (self.is_exact and error_rate == 0)):
             raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
-        return self.from_row(row, error_rate)
+        return self.from_row(np.asarray(draws) if self.keeps_type else row, error_rate)
 
 
 def exact(rounding: float) -> Bound:
@@ -90,7 +98,8 @@ def bounded(low: float, high: float) -> Bound:
     if not -math.inf < low < high < math.inf:
         raise ValueError(f"draws are bounded by two finite ends in order, not by [{low}, {high}]")
     interval = functools.partial(_by_betting, low=low, high=high)
-    return Bound("bounded", f"draws lie in [{low:g}, {high:g}] (empirical Bernstein by betting)", interval)
+    assumption = f"draws lie in [{low:g}, {high:g}] (empirical Bernstein by betting)"
+    return Bound("bounded", assumption, interval, range=Interval(float(low), float(high)))
 
 
 def _by_betting(draws: np.ndarray, error_rate: float, *, low: float, high: float) -> Interval:
@@ -116,7 +125,7 @@ def _by_betting(draws: np.ndarray, error_rate: float, *, low: float, high: float
 
 def proportion() -> Bound:
     """Clopper-Pearson: the draws are 0 or 1."""
-    return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", _clopper_pearson)
+    return Bound("proportion", "draws are 0 or 1 (Clopper-Pearson)", _clopper_pearson, range=Interval(0.0, 1.0))
 
 
 def _clopper_pearson(draws: np.ndarray, error_rate: float) -> Interval:
@@ -133,7 +142,8 @@ def paired() -> Bound:
 
     Of 1 and of -1 each takes half of the error rate. A tenth narrower than `bounded` at 500 draws.
     """
-    return Bound("paired", "draws are -1, 0 or 1 (Clopper-Pearson for either sign)", _of_either_sign)
+    assumption = "draws are -1, 0 or 1 (Clopper-Pearson for either sign)"
+    return Bound("paired", assumption, _of_either_sign, range=Interval(-1.0, 1.0))
 
 
 def _of_either_sign(draws: np.ndarray, error_rate: float) -> Interval:
@@ -146,7 +156,8 @@ def same_law(points: ArrayLike, chances: ArrayLike) -> Bound:
     """Dvoretzky, Kiefer and Wolfowitz: how far the law of the draws is from a given one, over all points at once.
 
     The interval is for max over the points of |P(draw <= point) - chance|: 0 exactly if the two laws agree there.
-    No property of the draws is assumed.
+    No property of the draws is assumed. A draw that exceeds a point by a few roundings of its own type counts as
+    equal: in float32, 0.2 is larger than the 0.2 of float64.
 
     Args:
         points: in increasing order.
@@ -168,11 +179,16 @@ def same_law(points: ArrayLike, chances: ArrayLike) -> Bound:
     if not (np.all(np.diff(below) >= 0) and below[0] >= 0 and below[-1] <= 1):
         raise ValueError("the chances of a law must lie in [0, 1] and not fall")
     interval = functools.partial(_distance_from, points=at, chances=below)
-    return Bound("same_law", f"any law, compared at {at.size} points (Dvoretzky-Kiefer-Wolfowitz)", interval)
+    assumption = f"any law, compared at {at.size} points (Dvoretzky-Kiefer-Wolfowitz)"
+    return Bound("same_law", assumption, interval, range=Interval(0.0, 1.0), keeps_type=True)
 
 
 def _distance_from(draws: np.ndarray, error_rate: float, *, points: np.ndarray, chances: np.ndarray) -> Interval:
-    shares = np.searchsorted(np.sort(draws), points, side="right") / draws.size
+    at = points
+    if np.issubdtype(draws.dtype, np.floating):
+        rounded = points.astype(draws.dtype)
+        at = rounded + ROUNDINGS * np.spacing(np.abs(rounded))
+    shares = np.searchsorted(np.sort(draws), at, side="right") / draws.size
     distance = float(np.max(np.abs(shares - chances)))
     radius = math.sqrt(math.log(2 / error_rate) / (2 * draws.size))
     return Interval(max(0.0, distance - radius), min(1.0, distance + radius))

@@ -40,6 +40,16 @@ class FrozenDraw(ValueError):
         )
 
 
+class TooLarge(ValueError):
+    """Whole numbers that the type of the draws does not tell apart."""
+
+    def __init__(self, value: float, kind: np.dtype) -> None:
+        super().__init__(
+            f"drew the whole number {value:.0f}, beyond the 2**{_digits(kind)} up to which {kind} holds every one: "
+            "draw a difference from something near, or a share"
+        )
+
+
 class NotOneNumber(ValueError):
     """A draw that gives an array."""
 
@@ -64,12 +74,14 @@ class Blocks:
         self._draw, self._chunk = draw, chunk
         self._compiled: Callable[..., Array] | None = None
         self._frozen: FrozenDraw | None = None
+        self._is_whole = False
 
     def __call__(self, key: PRNGKeyArray, index: int, points: Any) -> Float[np.ndarray, "block points"]:
         """One block of the stream, numbered `index`, at all points.
 
         Raises:
             NotOneNumber: if a draw gives an array.
+            TooLarge: if it gives a whole number that a float does not hold.
         """
         indices = jnp.arange(CHUNKS_PER_BLOCK, dtype=jnp.uint32) + jnp.uint32(index * CHUNKS_PER_BLOCK)
         if self._compiled is None:
@@ -79,6 +91,8 @@ class Blocks:
             some_chunks = _in_chunks(_as_traced(traced), self._chunk)
             self._compiled = _compiled(some_chunks, key, indices, points)
         values = np.asarray(self._compiled(key, indices, points))
+        if self._is_whole and (most := np.max(np.abs(values))) >= 2.0 ** _digits(values.dtype):
+            raise TooLarge(most, values.dtype)
         return values.reshape(CHUNKS_PER_BLOCK * self._chunk, -1)
 
     def refuse_frozen(self) -> None:
@@ -94,10 +108,16 @@ class Blocks:
             raise self._frozen
 
     def _number(self, key: PRNGKeyArray, point: Any) -> Array:
-        value = jnp.asarray(self._draw(key, point), dtype=jax.dtypes.canonicalize_dtype(float))
+        drawn = jnp.asarray(self._draw(key, point))
+        self._is_whole = jnp.issubdtype(drawn.dtype, jnp.integer)
+        value = drawn.astype(jax.dtypes.canonicalize_dtype(float))
         if value.shape:
             raise NotOneNumber(value.shape)
         return value
+
+
+def _digits(kind: np.dtype) -> int:
+    return np.finfo(kind).nmant + 1
 
 
 def _in_chunks(number: Callable[[PRNGKeyArray, Any], Array], chunk: int) -> Callable[..., Array]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import attnlab_theory
 from attnlab_theory.claims import Findings, Setting, Traced, Verdict, judge
-from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, proportion
+from attnlab_theory.stats import Interval, bounded, exact, known_variance, normal, paired, proportion
 from tests.toys import BLOCK, Coin, checked, coin_claim, toss
 
 SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
@@ -153,6 +153,26 @@ NAN_NOW_AND_THEN = {
         ({"predict": 0.5}, "coin: predict must give an Interval, not 0.5"),
         ({"bound": lambda coin: (0.0, 1.0)}, r"coin: bound must give a Bound, not \(0.0, 1.0\)"),
         ({"resolution": "fine"}, "coin: the resolution must be positive and finite, not 'fine'"),
+        (
+            {"resolution": 1.5},
+            r"coin: the resolution 1.5 is wider than \[0, 1\], all that the bound allows, at Coin",
+        ),
+        ({"predict": Interval(-math.inf, math.inf)}, r"coin: the prediction \[-inf, inf\] says nothing"),
+        (
+            {"predict": Interval(-math.inf, math.inf), "bound": known_variance(1.0)},
+            r"coin: the prediction \[-inf, inf\] says nothing, at Coin",
+        ),
+        ({"predict": Interval(0.0, 1.0)}, r"says nothing, which holds all of \[0, 1\] that the bound allows"),
+        ({"predict": Interval.at_least(0.0)}, r"\[0, inf\] says nothing"),
+        ({"predict": Interval(-1.0, 1.0), "bound": paired()}, r"all of \[-1, 1\]"),
+        (
+            {"draw": lambda key, coin: 2 * jax.random.uniform(key), "bound": bounded(0.0, 1.0)},
+            "a draw lies outside",
+        ),
+        (
+            {"draw": lambda key, coin: 2**24 + jax.random.randint(key, (), 0, 2), "bound": known_variance(1.0)},
+            r"coin drew the whole number 1677721\d, beyond the 2\*\*24 up to which float32 holds every one",
+        ),
     ],
 )
 def test_what_cannot_be_judged_is_refused(changes, said):
@@ -188,6 +208,22 @@ def test_a_draw_whose_chance_is_not_of_its_key_is_refused(draw):
     with pytest.raises(ValueError, match=r"coin: the draw .* make every one from the key") as refused:
         checked(claim)
     assert "\n" not in str(refused.value)
+
+
+def test_a_resolution_as_wide_as_the_range_a_bound_and_whole_numbers_that_fit_are_legal():
+    for changes in ({"resolution": 1.0}, {"predict": Interval.at_most(0.9)}):
+        assert {f.verdict for f in checked(coin_claim(**changes))} == {SUPPORTED}
+
+    def near(key, coin):
+        return 2**24 - 2 + jax.random.randint(key, (), 0, 2)
+
+    (found,) = checked(
+        coin_claim(
+            draw=near, predict=Interval.point(2**24 - 1.5), bound=known_variance(0.3), settings=(Coin(chance=0.5),)
+        ),
+        max_draws=BLOCK * 2**8,
+    )
+    assert found.verdict != REFUTED
 
 
 def test_a_fixed_key_beside_the_real_one_and_equal_draws_are_legal():

@@ -59,6 +59,13 @@ def test_an_exact_claim_has_a_rival_too():
     assert [(f.verdict, f.rival and f.rival.verdict) for f in checked(claim)] == [(SUPPORTED, REFUTED)] * 2
 
 
+@pytest.mark.parametrize(("value", "possible"), [(0.9, True), (99.0, False)])
+def test_a_rival_beyond_all_that_the_bound_allows_is_marked(value, possible):
+    for finding in checked(coin_claim(rival=rival(value))):
+        assert finding.rival is not None
+        assert finding.rival.is_possible == possible
+
+
 def test_a_foil_has_no_rival_but_its_claim():
     claim = coin_claim(rival=rival(0.3))
     bent = foil(claim, name="bent", statement="", source="", predict=Interval.point(0.9))

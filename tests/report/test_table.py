@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.report.table import interval_text, show, style_of, tallies, verdict_table
-from attnlab_theory.stats import Interval
+from attnlab_theory.claims.claim import RivalFinding
+from attnlab_theory.report.table import interval_text, notes, show, style_of, tallies, verdict_table
+from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
 FINDING = Finding(
     experiment="copying",
@@ -108,3 +109,44 @@ def test_a_file_gets_every_column_in_full(capsys):
 )
 def test_an_interval_is_written_for_people(interval, text):
     assert interval_text(interval) == text
+
+
+RIVAL = RivalFinding(statement="", source="", predicted=Interval.point(3.0), verdict=Verdict.REFUTED)
+WIDE = {"measured": Interval(-1.0, 1.0), "resolution": 0.5, "verdict": Verdict.INCONCLUSIVE}
+STRAINED = VarianceCheck(assumed=1.0, sample=7.0, state=VarianceState.STRAINED)
+
+
+def test_a_verdict_that_is_as_expected_and_has_refuted_its_rival_needs_no_note():
+    assert notes(Findings([finding(rival=RIVAL)])) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (WIDE, "wider than the resolution, 0.5. Allow more draws (--budget full)"),
+        ({**WIDE, "variance": STRAINED}, "The draws vary more than the bound assumes: 7 against 1."),
+        ({"verdict": Verdict.INCONCLUSIVE}, "do not refute the rival, which says 3."),
+        ({"verdict": Verdict.REFUTED, "bound": "odd: none"}, "what the bound assumes (odd: none)"),
+        ({"expect": Verdict.REFUTED}, "The foil may be true"),
+    ],
+)
+def test_a_verdict_in_doubt_says_setting_numbers_and_remedy(changes, said):
+    (note,) = notes(Findings([finding(rival=RIVAL, **changes)]))
+    assert note.startswith("leak at n = 4: ")
+    assert "Predicted 0, measured " in note
+    assert "1,000 draws" in note
+    assert said in note
+
+
+def test_more_doubts_than_anybody_reads_are_counted():
+    told = notes(Findings([finding(rival=RIVAL, verdict=Verdict.REFUTED)] * 12))
+    assert len(told) == 11
+    assert told[-1].startswith("2 more verdicts")
+
+
+def test_a_claim_without_a_rival_and_a_rival_that_cannot_be_are_told():
+    impossible = dataclasses.replace(RIVAL, is_possible=False)
+    foil = finding(claim="bent", expect=Verdict.REFUTED, verdict=Verdict.REFUTED)
+    alone, beyond = notes(Findings([finding(), finding(claim="far", rival=impossible), foil]))
+    assert alone.startswith("No rival named: leak. ")
+    assert beyond.endswith("given the bound: far.")

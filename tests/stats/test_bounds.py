@@ -299,3 +299,19 @@ def test_special_functions_are_loaded_only_when_asked_for():
     # They take a quarter of a second, which a lab's first step need not wait for.
     program = "import sys, attnlab_theory.stats; sys.exit('scipy.special' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+@pytest.mark.parametrize("tenth", [lambda i: i / np.float32(10), lambda i: i * np.float32(0.1)])
+def test_points_of_a_law_meet_draws_that_are_rounded_to_their_type(tenth):
+    """In float32, 0.2 is larger than in float64, and so is 6 times 0.1."""
+    draws = tenth(np.arange(10_000, dtype=np.float32) % 10)
+    assert draws.dtype == np.float32
+    found = same_law(np.arange(10) / 10, np.arange(1, 11) / 10).interval(draws, 1e-6)
+    assert found.low == 0.0
+
+
+def test_what_a_bound_allows_is_known_of_all_but_the_unbounded():
+    assert bounded(-1.0, 3.0).range == Interval(-1.0, 3.0)
+    assert (proportion().range, paired().range) == (Interval(0.0, 1.0), Interval(-1.0, 1.0))
+    assert same_law([0.0], [0.5]).range == Interval(0.0, 1.0)
+    assert (known_variance(1.0).range, exact(0.1).range) == (None, None)
