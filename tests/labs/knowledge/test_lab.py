@@ -19,7 +19,7 @@ FEW = [
 """A small world, in which half of the persons are spoken of in two ways."""
 
 SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--epochs", "3"]
-RUN = ["run", "--variants", "none", "vanilla", *FEW, *SMALL]
+RUN = ["run", "--seeds", "1", "--variants", "none", "vanilla", *FEW, *SMALL]
 TABLES = {"answers", "estimates", "curves", "attention", "knowledge"}
 FIGURES = {"knowledge", "reliability", "abstention", "confidences", "learning_curves", "attention_of_vanilla"}
 
