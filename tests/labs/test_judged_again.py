@@ -9,7 +9,7 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.labs import verdicts
-from attnlab_theory.labs.estimates import OVER_SEEDS, over_seeds
+from attnlab_theory.labs.estimates import OVER_SEEDS, Estimates, over_seeds
 from attnlab_theory.labs.judged_again import OLDER, renewed, stored
 from attnlab_theory.labs.mixers import findings
 from attnlab_theory.labs.mixers.routing import NEXT, Routed
@@ -154,7 +154,7 @@ def test_intervals_of_older_files_are_called_what_they_are(tmp_path):
 def test_numbers_are_renewed_where_they_stand():
     one, two, three = (over_seeds("loss", [x, x + 1.0], 0.05, within=Interval(0.0, 9.0), arm=x) for x in (1, 2, 3))
     again = over_seeds("loss", [4.0, 5.0], 0.05, within=Interval(0.0, 9.0), arm=1)
-    assert renewed((one, two), (three, again)) == (again, two, three)
+    assert renewed(Estimates((one, two)), Estimates((three, again))) == (again, two, three)
 
 
 def test_json_is_one_value_with_what_is_not_judged(judged, capsys, tmp_path, monkeypatch):
