@@ -27,10 +27,10 @@ bench: $(VENV)/.peers
 
 figures: $(VENV)/.lab
 	$(BIN)/attnlab run --budget full --seed 0 --out figures
-	$(BIN)/attnlab knowledge run --seeds 3 --out figures/knowledge
-	$(BIN)/attnlab captions run --seeds 5 --out figures/captions --arms scratch shuffled pretrained heads-1 heads-6 heads-8 permuted dropped-heads
+	$(BIN)/attnlab knowledge run --out figures/knowledge
+	$(BIN)/attnlab captions run --out figures/captions --arms scratch shuffled pretrained heads-1 heads-6 heads-8 permuted dropped-heads
 	$(BIN)/attnlab mixers run --out figures/mixers
-	$(BIN)/attnlab recurrent run --seeds 5 --out figures/recurrent
+	$(BIN)/attnlab recurrent run --out figures/recurrent
 	$(BIN)/attnlab reviews run --out figures/reviews
 
 clean:

@@ -50,8 +50,8 @@ def pretended(name: str, verdict: Verdict | None = None) -> Findings:
 def trained(*variants: str) -> Findings:
     """Findings as a training run would make them, of made-up answers; of all three variants by default."""
     recalled = {"none": 0.0, "vanilla": 0.9, "rope": 1.0}
-    answers = models({name: recalled[name] for name in variants or recalled}, seeds=2, persons=40)
-    return verdicts(answers, measure(answers, PLACES, shuffles=49))
+    answers = models({name: recalled[name] for name in variants or recalled}, seeds=8, persons=40, apart=0.025)
+    return verdicts(answers, measure(answers, PLACES, shuffles=49)).findings
 
 
 def text_of(answers) -> str:

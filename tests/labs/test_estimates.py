@@ -1,9 +1,13 @@
 """Estimates over seeds: the t interval, cut to where such a number can lie."""
 
+import dataclasses
 import math
 
+import hypothesis.strategies as st
+import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import assume, given
 
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import Estimate, Estimates
@@ -41,3 +45,32 @@ def test_a_missing_estimate_is_missed_loudly():
     assert found.of("accuracy", model="big") == found
     with pytest.raises(KeyError, match="no estimate of accuracy"):
         found.of("accuracy", model="small")
+
+
+@given(st.lists(st.floats(-1, 2), min_size=3, max_size=6, unique=True), st.floats(1e-4, 0.4), st.floats(1e-5, 1.0))
+def test_an_interval_over_seeds_at_another_rate_is_that_of_its_values(values, error_rate, part):
+    """Also of a file of an older version, which has no values."""
+    assume(max(values) - min(values) > 1e-3)
+    found = estimates.over_seeds("accuracy", values, error_rate, within=Interval(-math.inf, math.inf))
+    older = Estimate.from_json({n: v for n, v in found.as_json().items() if n not in ("values", "within")})
+    assert (older.values, older.runs) == ((), len(values))
+    wanted = scipy.stats.t.interval(1 - part * error_rate, len(values) - 1, found.value, scipy.stats.sem(values))
+    for each in (found, older):
+        interval = each.at(part * error_rate)
+        assert (interval.low, interval.high) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("values", [[0.97, 0.99, 0.92], [0.03, 0.01, 0.08]])
+def test_an_interval_that_was_cut_is_stretched_where_it_was_not(values):
+    found = estimates.over_seeds("accuracy", values, 0.05, within=SHARES)
+    older = dataclasses.replace(found, values=())
+    assert (found.interval.low == 0.0) != (found.interval.high == 1.0)
+    interval, wanted = older.at(0.01), found.at(0.01)
+    assert (interval.low, interval.high) == pytest.approx((wanted.low, wanted.high))
+
+
+def test_what_is_no_number_of_a_run_has_no_other_interval():
+    answers = estimates.share("accuracy", np.array([True, False]), 0.05)
+    assert answers.runs == 1
+    with pytest.raises(ValueError, match="accuracy is no mean over training runs"):
+        answers.at(0.01)

@@ -12,16 +12,14 @@ from attnlab_theory.labs.captions import heads
 from attnlab_theory.labs.captions.lab import Lab
 from attnlab_theory.labs.captions.scores import openings
 from attnlab_theory.labs.captions.sweep import Named, Row
-from attnlab_theory.labs.estimates import Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.estimates import Estimate, Estimates, mean, over_generations, over_seeds
 from attnlab_theory.labs.options import Mean
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, above_the_grammar, losses
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
 from attnlab_theory.labs.training import best_epoch, by_epoch
+from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.corpora.grammar import Grammar
 from attnlab_theory.stats import Interval
-
-ERROR_RATE = 0.05
-"""The error rate of each interval and verdict, but that of the floor."""
 
 LOOKED_AT = 200
 """Sentences on which single heads are looked at."""
@@ -234,23 +232,27 @@ def _known(quantity: str, value: float, draws: int) -> Estimate:
 
 
 def _mean_score(score: str, rows: Iterable[Row], within: Interval, **told: Any) -> Estimate:
-    values = _independent({(row.seed, row.generation): _score(row, score) for row in rows})
-    return over_seeds(score, values, ERROR_RATE, within=within, **told)
+    return _over({(row.seed, row.generation): _score(row, score) for row in rows}, score, within, told)
 
 
 def _gain(score: str, rows: Iterable[Row], others: Iterable[Row], **told: Any) -> Estimate:
     before = {(row.seed, row.generation): _score(row, score) for row in others}
     after = {(row.seed, row.generation): _score(row, score) for row in rows}
-    values = _independent({at: after[at] - before[at] for at in after.keys() & before.keys()})
-    return over_seeds(f"{score} gained", values, ERROR_RATE, within=Interval(-1.0, 1.0), **told)
+    gained = {at: after[at] - before[at] for at in after.keys() & before.keys()}
+    return _over(gained, f"{score} gained", Interval(-1.0, 1.0), told)
 
 
 def _score(row: Row, score: str) -> float:
     return float(getattr(row.scores, score))
 
 
-def _independent(values: Mapping[tuple[int, int], float]) -> list[float]:
-    """One number for each seed of training; where there is one seed only, one for each generation."""
+def _over(
+    values: Mapping[tuple[int, int], float], quantity: str, within: Interval, told: Mapping[str, Any]
+) -> Estimate:
+    """Over seeds of training, one number for each; with one seed over generations, which tell of no other."""
     seeds = sorted({seed for seed, _ in values})
     by_seed = [[values[at] for at in sorted(values) if at[0] == seed] for seed in seeds]
-    return by_seed[0] if len(seeds) == 1 else [float(np.mean(each)) for each in by_seed]
+    if len(seeds) == 1:
+        return over_generations(quantity, by_seed[0], ERROR_RATE, within=within, **told)
+    means = [float(np.mean(each)) for each in by_seed]
+    return over_seeds(quantity, means, ERROR_RATE, within=within, **told)

@@ -69,7 +69,7 @@ def joined(parts: Sequence[Part]) -> Results:
     measured = Estimates((*findings.measure(models), *findings.compare(rows), *real, *apart))
     return Results(
         estimates=measured,
-        findings=verdicts.verdicts(measured),
+        verdicts=verdicts.verdicts(measured),
         rows=rows,
         curves=tuple(point for part in parts for point in part.curves),
         models=models,

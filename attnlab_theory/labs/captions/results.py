@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from attnlab_theory import files
-from attnlab_theory.claims import Findings
+from attnlab_theory.labs import judged_again
 from attnlab_theory.labs.captions import findings, verdicts
 from attnlab_theory.labs.captions.findings import Judged, Summary
 from attnlab_theory.labs.captions.generate import Tokens
@@ -17,6 +17,8 @@ from attnlab_theory.labs.captions.rules import DecodingName
 from attnlab_theory.labs.captions.scores import repeated
 from attnlab_theory.labs.captions.sweep import Row, sweep
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.judged_again import Again
+from attnlab_theory.labs.verdicts import Verdicts
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.report import record
 
@@ -32,7 +34,7 @@ class Results:
     """What was found."""
 
     estimates: Estimates
-    findings: Findings
+    verdicts: Verdicts
     rows: tuple[Row, ...]
     """One for each set of captions."""
     curves: tuple[dict[str, Any], ...]
@@ -47,7 +49,7 @@ class Results:
     @property
     def as_expected(self) -> bool:
         """Whether every verdict is the expected one."""
-        return all(finding.as_expected for finding in self.findings)
+        return self.verdicts.as_expected
 
     def table(self) -> Table:
         """BLEU by arm and decoding."""
@@ -100,7 +102,7 @@ def results(
     samples.insert(0, side("real sentences", real[:SHOWN], material.text))
     return Results(
         estimates=measured,
-        findings=verdicts.verdicts(measured),
+        verdicts=verdicts.verdicts(measured),
         rows=tuple(rows),
         curves=tuple(_curves(asked)),
         models=models,
@@ -118,7 +120,7 @@ def write(found: Results, folder: Path) -> None:
     from attnlab_theory.labs.captions import drawing
 
     tables = {
-        "captions": [record.as_json(finding) for finding in found.findings],
+        "captions": [record.as_json(finding) for finding in found.verdicts.findings],
         "estimates": [estimate.as_json() for estimate in found.estimates],
         "sweep": [row.as_json() for row in found.rows],
         "curves": list(found.curves),
@@ -131,6 +133,21 @@ def write(found: Results, folder: Path) -> None:
     if found.samples:
         files.write_text(folder / "samples.txt", found.samples)
     drawing.draw(found.estimates, found.curves, folder)
+
+
+def again(folder: Path) -> Again:
+    """A finished run, judged again: comparisons are made anew, of the models and captions in its files.
+
+    A run of an older version has no `models.json`. Then its numbers over seeds are taken as they are.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    stored, path = judged_again.stored(folder), folder / "models.json"
+    models = judged_again.read(path, lambda rows: [*map(Summary.from_json, rows)]) if path.exists() else []
+    rows = judged_again.read(folder / "sweep.json", lambda rows: [*map(Row.from_json, rows)])
+    measured = judged_again.renewed(stored, Estimates((*findings.measure(models), *findings.compare(rows))))
+    return Again(measured, verdicts.verdicts(measured))
 
 
 def as_lines(captions: Iterable[Tokens], text: OfSentences) -> tuple[str, ...]:

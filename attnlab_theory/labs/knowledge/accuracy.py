@@ -38,10 +38,13 @@ are only told are left out.
 """
 
 
+OF_ONE = "draws are answers of one model"
+
+
 def by_seed(answers: Answers, error_rate: float) -> Estimates:
     """`accuracy` of each variant, group and seed: where it would lie on more such questions."""
     return Estimates(
-        share("accuracy", chosen.right, error_rate, variant=variant, group=group, seed=seed)
+        share("accuracy", chosen.right, error_rate, of=OF_ONE, variant=variant, group=group, seed=seed)
         for variant, group, seed, chosen in _runs(answers)
     )
 
@@ -62,12 +65,22 @@ def over_seeds(answers: Answers, error_rate: float) -> Estimates:
 
 
 def pooled(answers: Answers, error_rate: float) -> Estimates:
-    """`pooled accuracy` of each variant and group: all these answers together, for these very models."""
+    """`pooled accuracy` of each variant and group: all these answers together, for these very models.
+
+    It says nothing of models with other seeds, and no verdict rests on it.
+    """
     groups = dict.fromkeys((variant, group) for variant, group, _, _ in _runs(answers))
-    return Estimates(
-        share("pooled accuracy", answers.of(group, variant=variant).right, error_rate, variant=variant, group=group)
-        for variant, group in groups
-    )
+    found = []
+    for variant, group in groups:
+        chosen = answers.of(group, variant=variant)
+        told = {"variant": variant, "group": group}
+        found.append(share("pooled accuracy", chosen.right, error_rate, of=of_models(len(chosen.seeds)), **told))
+    return Estimates(found)
+
+
+def of_models(count: int) -> str:
+    """What draws are that are answers of several models."""
+    return OF_ONE if count == 1 else f"draws are answers of {count} models, which alone are meant"
 
 
 def majority(answers: Answers) -> float:
@@ -83,7 +96,7 @@ def compared(answers: Answers, first: str, second: str, group: str, error_rate: 
     """Two variants on the same questions, and what the second gained over the first.
 
     `accuracy gained` is for these models and more questions, `mean accuracy gained` for more seeds (a t interval);
-    all but the latter are of `independent` answers.
+    all but the latter are of `independent` answers, and no verdict rests on them.
     `mcnemar p` is that both are right equally often; `discordant odds`, how many questions only the second gets
     right for each that only the first does, is missing where there is no such question.
 

@@ -1,13 +1,14 @@
 """Does the model know when it knows? Its confidence in right answers and in wrong ones.
 
 The confidence is the probability of the whole answer. The questions are taken as independent draws, and the models
-as they are: the intervals are for more questions, not for more seeds.
+as they are: the intervals are for more questions, not for more seeds. Only `mean auroc` is for more seeds.
 """
 
 import numpy as np
 
-from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.estimates import Estimate, Estimates, over_seeds, share
 from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.stats import Interval
 from attnlab_theory.stats.comparisons import AUROC_BOUND, auroc, auroc_interval
 
 
@@ -33,6 +34,25 @@ def discrimination(answers: Answers, error_rate: float) -> Estimates:
                 error_rate=error_rate,
             )
         )
+    return Estimates(found)
+
+
+def discrimination_over_seeds(answers: Answers, error_rate: float) -> Estimates:
+    """`mean auroc` of each variant: where the mean of `auroc` over more seeds would lie, by a t interval.
+
+    A seed whose answers are all right or all wrong has none.
+    """
+    found = []
+    for variant in answers.variants:
+        values = []
+        for seed in answers.of(variant=variant).seeds:
+            chosen = answers.of(variant=variant, seed=seed)
+            sure, right = chosen.log_probabilities, chosen.right
+            if right.any() and not right.all():
+                values.append(auroc(sure[right], sure[~right]))
+        if values:
+            told = _asked(answers.of(variant=variant))
+            found.append(over_seeds("mean auroc", values, error_rate, within=Interval(0.0, 1.0), **told))
     return Estimates(found)
 
 

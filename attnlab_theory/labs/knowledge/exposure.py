@@ -1,78 +1,58 @@
 """What must pretraining contain for a fact to be recalled? Persons grouped by what the corpus says of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from attnlab_theory.claims import Findings
-from attnlab_theory.labs.estimates import Estimate, Estimates, judged, share
+from attnlab_theory.labs.estimates import Estimates, over_seeds, share
+from attnlab_theory.labs.knowledge.accuracy import of_models
 from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers
 from attnlab_theory.labs.knowledge.corpora.biographies import Person
-from attnlab_theory.stats import Interval, proportion
+from attnlab_theory.labs.verdicts import Statement
+from attnlab_theory.stats import Interval
 
 Truth = Mapping[tuple[int, str], Person]
 """Generated persons by seed and name."""
 
-RESOLUTION = 0.05
-"""The resolution of a difference between two shares: a difference that may be 0 must be known this well."""
-
 
 def by_exposure(answers: Answers, truth: Truth, error_rate: float) -> Estimates:
-    """`accuracy by exposure` of each pretrained variant: held-out persons, by how many wordings the corpus has for
-    them and in how many statements; all seeds together. Nothing where everybody has the same.
+    """Held-out persons of each pretrained variant, by how many wordings the corpus has for them, in how many
+    statements: `accuracy by exposure`, of all these models together, and `accuracy gained by wordings`, over seeds,
+    of the most wordings over the fewest where statements are as many. Nothing where everybody has the same.
     """
-    groups: dict[tuple[str, int, int], list[bool]] = {}
+    groups: dict[tuple[str, int, int], dict[int, list[bool]]] = {}
     for answer in answers:
         person = truth.get((answer.seed, answer.name))
         if person is not None and answer.group == "held-out" and answer.variant != UNTRAINED:
             exposure = (answer.variant, len(person.wordings), person.statements)
-            groups.setdefault(exposure, []).append(answer.is_right)
+            groups.setdefault(exposure, {}).setdefault(answer.seed, []).append(answer.is_right)
     if len({exposure[1:] for exposure in groups}) < 2:
         return Estimates()
-    settings = [dict(zip(("variant", "wordings", "statements"), exposure, strict=True)) for exposure in groups]
-    order = sorted(zip(settings, groups.values(), strict=True), key=lambda pair: tuple(pair[0].values()))
-    return Estimates(
-        share("accuracy by exposure", np.array(right), error_rate, **setting) for setting, right in order
-    )
+    found, worlds = [], dict[tuple[str, int], dict[int, dict[int, list[bool]]]]()
+    for (variant, wordings, statements), by_seed in sorted(groups.items()):
+        setting = {"variant": variant, "wordings": wordings, "statements": statements}
+        right = np.concatenate([*map(np.array, by_seed.values())])
+        found.append(share("accuracy by exposure", right, error_rate, of=of_models(len(by_seed)), **setting))
+        worlds.setdefault((variant, statements), {})[wordings] = by_seed
+    for (variant, statements), by_wordings in worlds.items():
+        fewest, most = min(by_wordings), max(by_wordings)
+        both = [seed for seed in by_wordings[most] if seed in by_wordings[fewest]]
+        if fewest < most and both:
+            gains = [float(np.mean(by_wordings[most][s]) - np.mean(by_wordings[fewest][s])) for s in both]
+            told = {"variant": variant, "wordings": most, "statements": statements, "fewest_wordings": fewest}
+            within = Interval(-1.0, 1.0)
+            found.append(over_seeds("accuracy gained by wordings", gains, error_rate, within=within, **told))
+    return Estimates(found)
 
 
-def verdicts(measured: Estimates) -> Findings:
+def statements(measured: Estimates) -> Iterator[Statement]:
     """That more wordings are recalled better where statements are as many: the most against the fewest."""
-    worlds: dict[tuple[str, int], list[Estimate]] = {}
     for estimate in measured:
-        if estimate.quantity == "accuracy by exposure":
-            setting = estimate.setting
-            worlds.setdefault((setting["variant"], setting["statements"]), []).append(estimate)
-    return Findings(
-        judged(
-            _gained(by_wordings[0], by_wordings[-1]),
-            experiment="knowledge",
-            claim="more-wordings-are-recalled-better",
-            statement="Persons of whom the corpus speaks in more ways, not more often, are recalled more often.",
-            source="Allen-Zhu and Li 2023",
-            predicted=Interval.at_least(0.0),
-            resolution=RESOLUTION,
-        )
-        for by_wordings in worlds.values()
-        if len(by_wordings) > 1
-    )
-
-
-def _gained(fewest: Estimate, most: Estimate) -> Estimate:
-    """The difference of two shares of different persons; each interval takes half of the error rate."""
-    one, other = (_surer(e) for e in (fewest, most))
-    return Estimate(
-        quantity="accuracy gained by wordings",
-        setting={**most.setting, "fewest_wordings": fewest.setting["wordings"]},
-        value=most.value - fewest.value,
-        interval=Interval(other.low - one.high, other.high - one.low),
-        draws=fewest.draws + most.draws,
-        bound="difference of two shares: draws are 0 or 1 (Clopper-Pearson for either)",
-        error_rate=fewest.error_rate,
-    )
-
-
-def _surer(estimate: Estimate) -> Interval:
-    """The interval of a share that errs half as often."""
-    right = np.arange(estimate.draws) < round(estimate.value * estimate.draws)
-    return proportion().interval(right, estimate.error_rate / 2)
+        if estimate.quantity == "accuracy gained by wordings":
+            yield Statement(
+                estimate=estimate,
+                claim="more-wordings-are-recalled-better",
+                statement="Persons of whom a corpus speaks in more ways, not more often, are recalled more often.",
+                source="Allen-Zhu and Li 2023",
+                predicted=Interval.at_least(0.0),
+            )

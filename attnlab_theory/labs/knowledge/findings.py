@@ -2,16 +2,13 @@
 
 import dataclasses
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from attnlab_theory.claims import Finding, Findings
-from attnlab_theory.labs.estimates import Estimate, Estimates, judged
-from attnlab_theory.labs.knowledge import accuracy, confidence, names
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.knowledge import accuracy, confidence, exposure, names
 from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers, independent
+from attnlab_theory.labs.verdicts import ERROR_RATE, Statement, Verdicts, judged
 from attnlab_theory.stats import Interval
-
-RESOLUTION = 0.2
-"""The resolution of a share. The 60 held-out persons of one seed allow it where accuracy is near 0 or 1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,12 +19,10 @@ class Expected:
     """Least accuracy on held-out persons with pretraining."""
     untrained: float = 0.06
     """Highest accuracy on held-out persons without."""
-    p: float = 1e-6
-    """Highest p-value of McNemar's test between the two."""
 
 
 def measure(
-    answers: Answers, places: Collection[str], *, error_rate: float = 0.05, shuffles: int = 9_999
+    answers: Answers, places: Collection[str], *, error_rate: float = ERROR_RATE, shuffles: int = 9_999
 ) -> Estimates:
     """Every number about what models know, as far as their answers have it.
 
@@ -43,12 +38,9 @@ def measure(
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
     apart = independent(answers)
-    # Whoever was finetuned on a question answers it by rote: that is no test of knowing what one knows.
-    tested = Answers(a for a in apart if a.group != "finetuned") or apart
+    tested = _tested(apart)
     found = [
-        *accuracy.by_seed(answers, error_rate),
-        *accuracy.over_seeds(answers, error_rate),
-        *accuracy.pooled(apart, error_rate),
+        *by_training(answers, error_rate),
         *accuracy.wrong_but_places(apart, places, error_rate),
         *confidence.discrimination(tested, error_rate),
         *confidence.reliability(tested, error_rate, bins=min(8, len(tested) // len(tested.variants))),
@@ -59,14 +51,39 @@ def measure(
         *names.same_part(answers, "last", error_rate, shuffles=shuffles),
         *names.like_the_nearest(answers, error_rate, shuffles=shuffles),
     ]
+    return Estimates(found)
+
+
+def by_training(answers: Answers, error_rate: float) -> Estimates:
+    """What `measure` says of how often answers are right and of how sure they are, over seeds or pooled.
+
+    These numbers need the answers alone: a finished run is judged again on them.
+    """
+    found = [
+        *accuracy.by_seed(answers, error_rate),
+        *accuracy.over_seeds(answers, error_rate),
+        *accuracy.pooled(independent(answers), error_rate),
+        *confidence.discrimination_over_seeds(_tested(answers), error_rate),
+    ]
     if any(answer.group == "held-out" for answer in answers):
         for first, second in itertools.combinations(answers.variants, 2):
             found += accuracy.compared(answers, first, second, "held-out", error_rate)
     return Estimates(found)
 
 
-def verdicts(answers: Answers, measured: Estimates, expected: Expected | None = None) -> Findings:
-    """The claims about what models know, judged on what `measure` found.
+def _tested(answers: Answers) -> Answers:
+    """Whoever was finetuned on a question answers it by rote: that is no test of knowing what one knows."""
+    return Answers(a for a in answers if a.group != "finetuned") or answers
+
+
+def verdicts(answers: Answers, measured: Estimates, expected: Expected | None = None) -> Verdicts:
+    """All claims about what models know, judged; args as `statements`."""
+    every = (*statements(answers, measured, expected), *exposure.statements(measured))
+    return judged(every, experiment="knowledge")
+
+
+def statements(answers: Answers, measured: Estimates, expected: Expected | None = None) -> Iterator[Statement]:
+    """The claims about what models know, on what `measure` found over seeds.
 
     Args:
         answers: those that were measured.
@@ -74,36 +91,29 @@ def verdicts(answers: Answers, measured: Estimates, expected: Expected | None = 
         expected: by default, that of the embedded biographies.
     """
     expected = expected or Expected()
-    chosen = [_accuracy_claim(estimate, answers, expected) for estimate in measured.of("pooled accuracy")]
     for estimate in measured:
-        if estimate.quantity == "mcnemar p" and estimate.setting["first"] == UNTRAINED:
-            chosen.append(
-                judged(
-                    estimate,
-                    experiment="knowledge",
-                    claim="pretraining-changes-the-answers",
-                    statement="McNemar's exact test tells the pretrained model from the untrained one.",
-                    source="practical4/4a; McNemar 1947",
-                    predicted=Interval.at_most(expected.p),
-                    resolution=expected.p,
-                )
+        told = estimate.setting
+        if estimate.quantity == "mean accuracy" and (stated := _accuracy(estimate, answers, expected)):
+            yield stated
+        elif estimate.quantity == "mean accuracy gained" and told["first"] == UNTRAINED:
+            yield Statement(
+                estimate=estimate,
+                claim="pretraining-raises-accuracy",
+                statement="The pretrained model answers more held-out persons right than the untrained one.",
+                source="practical4/4a",
+                predicted=Interval.at_least(0.0),
             )
-        elif estimate.quantity == "auroc" and estimate.setting["variant"] != UNTRAINED:
-            chosen.append(
-                judged(
-                    estimate,
-                    experiment="knowledge",
-                    claim="confidence-tells-right-from-wrong",
-                    statement="A right answer has more confidence than a wrong one, more often than not.",
-                    source="practical4/4b",
-                    predicted=Interval.at_least(0.5),
-                    resolution=RESOLUTION,
-                )
+        elif estimate.quantity == "mean auroc" and told["variant"] != UNTRAINED:
+            yield Statement(
+                estimate=estimate,
+                claim="confidence-tells-right-from-wrong",
+                statement="A right answer has more confidence than a wrong one, more often than not.",
+                source="practical4/4b",
+                predicted=Interval.at_least(0.5),
             )
-    return Findings(finding for finding in chosen if finding)
 
 
-def _accuracy_claim(estimate: Estimate, answers: Answers, expected: Expected) -> Finding | None:
+def _accuracy(estimate: Estimate, answers: Answers, expected: Expected) -> Statement | None:
     """The claim about the accuracy of one variant on one group; there is none about those it was finetuned on."""
     variant, group = estimate.setting["variant"], estimate.setting["group"]
     if group == "held-out" and variant == UNTRAINED:
@@ -122,12 +132,5 @@ def _accuracy_claim(estimate: Estimate, answers: Answers, expected: Expected) ->
         statement = "Persons never seen are answered right no oftener than their commonest place would be."
     else:
         return None
-    return judged(
-        estimate,
-        experiment="knowledge",
-        claim=claim,
-        statement=statement.replace("%", r"\%"),
-        source=source,
-        predicted=predicted,
-        resolution=RESOLUTION,
-    )
+    statement = statement.replace("%", r"\%")
+    return Statement(estimate=estimate, claim=claim, statement=statement, source=source, predicted=predicted)

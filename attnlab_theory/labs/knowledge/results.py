@@ -9,18 +9,18 @@ import numpy as np
 from rich.table import Table
 
 from attnlab_theory import files
-from attnlab_theory.claims import Findings
+from attnlab_theory.labs import judged_again
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.judged_again import Again
 from attnlab_theory.labs.knowledge import drawing, evaluate, exposure, findings, lookup
-from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers
+from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answered, Answers
 from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.lab import Lab, answered
+from attnlab_theory.labs.knowledge.presets import PRESETS
 from attnlab_theory.labs.knowledge.variants import VARIANTS
+from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, judged
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.report import record
-
-ERROR_RATE = 0.05
-"""The error rate of each interval and verdict. One seed asks 60 held-out persons, too few for a smaller rate."""
 
 ABOUT = "knowledge.run.json"
 """The file that says what was run. A folder with this file belongs to a run."""
@@ -35,7 +35,7 @@ class Results:
 
     answers: Answers
     estimates: Estimates
-    findings: Findings
+    verdicts: Verdicts
     curves: tuple[Mapping[str, Any], ...]
     """Rows with variant, seed, step of pretraining, and its loss in nats or the accuracy that it led to."""
     maps: tuple[lookup.Map, ...]
@@ -57,7 +57,7 @@ class Results:
     @property
     def as_expected(self) -> bool:
         """Whether every verdict is the expected one."""
-        return all(finding.as_expected for finding in self.findings)
+        return self.verdicts.as_expected
 
 
 def results(lab: Lab) -> Results:
@@ -81,8 +81,20 @@ def results(lab: Lab) -> Results:
             estimates += looking
             maps += found
     measured = Estimates(estimates)
-    judged = Findings((*findings.verdicts(answers, measured, lab.preset.expected), *exposure.verdicts(measured)))
-    return Results(answers, measured, judged, tuple(_curves(lab, answers)), tuple(maps))
+    verdicts = findings.verdicts(answers, measured, lab.preset.expected)
+    return Results(answers, measured, verdicts, tuple(_curves(lab, answers)), tuple(maps))
+
+
+def again(folder: Path) -> Again:
+    """A finished run, judged again on its answers.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    answers = judged_again.read(folder / "answers.json", lambda rows: Answers(map(Answered.from_json, rows)))
+    preset = judged_again.read(folder / ABOUT, lambda about: PRESETS[about["preset"]])
+    measured = judged_again.renewed(judged_again.stored(folder), findings.by_training(answers, ERROR_RATE))
+    return Again(measured, findings.verdicts(answers, measured, preset.expected))
 
 
 def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> Results:
@@ -99,7 +111,7 @@ def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> 
     groups: list[Group] = ["held-out"] * len(said.questions)
     answers = answered(said, groups, variant=variant, seed=0)
     measured = findings.measure(answers, places, error_rate=ERROR_RATE)
-    return Results(answers, measured, Findings(), (), ())
+    return Results(answers, measured, judged((), experiment="knowledge"), (), ())
 
 
 def write(found: Results, folder: Path) -> None:
@@ -115,15 +127,18 @@ def write(found: Results, folder: Path) -> None:
         "estimates": [estimate.as_json() for estimate in found.estimates],
         "curves": list(found.curves),
         "attention": [each.as_json() for each in found.maps],
-        "knowledge": [record.as_json(finding) for finding in found.findings],
+        "knowledge": [record.as_json(finding) for finding in found.verdicts.findings],
     }
+    empty = [name for name, rows in tables.items() if not rows]
+    if found.verdicts.unjudged and "knowledge" in empty:
+        empty.remove("knowledge")  # A run whose seeds are too few has found nothing, and says so.
     for name, rows in tables.items():
-        if rows:
+        if name not in empty:
             files.write_text(folder / f"{name}.json", record.to_text(rows))
     drawn = drawing.draw(found.estimates, found.curves, found.maps, folder)
     if (folder / ABOUT).exists():
         perhaps = {"learning_curves", *(f"attention_of_{variant}" for variant in VARIANTS)}
-        old = [f"{name}.json" for name, rows in tables.items() if not rows]
+        old = [f"{name}.json" for name in empty]
         old += [f"{name}{suffix}" for name in perhaps - drawn for suffix in (".svg", ".png")]
         for name in old:
             (folder / name).unlink(missing_ok=True)

@@ -6,17 +6,22 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
+from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.mixers.findings import MARGIN
+from attnlab_theory.labs.mixers.findings import EQUIVALENCES, MARGIN
 from attnlab_theory.labs.mixers.presets import CAUSAL
 from attnlab_theory.report import style
 
 
-def equivalence(estimates: Estimates) -> Figure:
-    """By how much each causal mixer's loss differs from that of separate projections, beside the margin."""
+def equivalence(estimates: Estimates, findings: Findings) -> Figure:
+    """By how much each causal mixer's loss differs from that of separate projections, beside the margin.
+
+    The intervals are for one number each. What is shown is what the verdicts say, which hold together.
+    """
     found = Estimates(e for e in estimates.of("test loss less that of separate") if e.setting["arm"] in CAUSAL)
-    inside = [e.setting["arm"] for e in found if _within_margin(e.interval.low, e.interval.high)]
+    shown = {f.setting["arm"] for f in findings if f.claim in EQUIVALENCES and f.verdict == Verdict.SUPPORTED}
+    inside = [e.setting["arm"] for e in found if e.setting["arm"] in shown]
     said = ", ".join(inside) if inside else "none"
     figure, (ax,) = style.panels(
         f"Shown to be within {MARGIN:g} nats of separate projections: {said}", size=(6.4, 3.8)
@@ -96,7 +101,3 @@ def routing(estimates: Estimates) -> Figure:
     ax.set(ylabel="least wanted weight", ylim=(-0.05, 1.1))
     figure.legend(loc="outside lower left", ncols=2, fontsize=8)
     return figure
-
-
-def _within_margin(low: float, high: float) -> bool:
-    return low >= -MARGIN and high <= MARGIN

@@ -14,7 +14,7 @@ CAUSAL: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv"
 LEAKING: tuple[ArmName, ...] = ("zero-after", "zero-before")
 """Those that do. One model is enough to find out a leak, so they are trained for the first seeds only."""
 
-HONEST_SEEDS = 3
+HONEST_SEEDS = 5
 """The first seeds, for which losses without a look ahead are measured."""
 
 ASKED: tuple[str, ...] = (

@@ -13,13 +13,15 @@ from jaxtyping import Float
 from rich.table import Table
 
 from attnlab_theory import files
-from attnlab_theory.claims import Findings
+from attnlab_theory.labs import judged_again
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.judged_again import Again, Draw
 from attnlab_theory.labs.mixers import findings
 from attnlab_theory.labs.mixers.honest import leak_map
 from attnlab_theory.labs.mixers.lab import Lab
 from attnlab_theory.labs.mixers.presets import CAUSAL, LEAKING
 from attnlab_theory.labs.sentences import encoded
+from attnlab_theory.labs.verdicts import Verdicts
 from attnlab_theory.language.decode import Sampling
 from attnlab_theory.language.generate import sample, sample_uncached
 from attnlab_theory.language.prompts import Stop
@@ -45,14 +47,14 @@ class Results:
     """What was found."""
 
     estimates: Estimates
-    findings: Findings
+    verdicts: Verdicts
     maps: dict[str, Float[np.ndarray, "t t"]]
     samples: str
 
     @property
     def as_expected(self) -> bool:
         """Whether every verdict is the expected one."""
-        return all(finding.as_expected for finding in self.findings)
+        return self.verdicts.as_expected
 
     def table(self) -> Table:
         """Loss and perplexity by arm."""
@@ -87,7 +89,7 @@ def results(lab: Lab, *, tell: Callable[[str], None] = lambda _: None) -> Result
     }
     tell("samples")
     samples = "\n".join(_written(lab, arm, seed) for arm in lab.arms)
-    return Results(estimates=measured, findings=findings.verdicts(measured), maps=maps, samples=samples)
+    return Results(estimates=measured, verdicts=findings.verdicts(measured), maps=maps, samples=samples)
 
 
 def _written(lab: Lab, arm: str, seed: int) -> str:
@@ -131,23 +133,39 @@ def write(found: Results, folder: Path) -> None:
         OSError: if the folder cannot be written.
     """
     from attnlab_theory.labs.mixers import figures
-    from attnlab_theory.report import style
 
     tables = {
-        "mixers": [record.as_json(finding) for finding in found.findings],
+        "mixers": [record.as_json(finding) for finding in found.verdicts.findings],
         "estimates": [estimate.as_json() for estimate in found.estimates],
         "leaks": {name: np.round(each, 5).tolist() for name, each in found.maps.items()},
     }
     for name, rows in tables.items():
         files.write_text(folder / f"{name}.json", record.to_text(rows))
     files.write_text(folder / "samples.txt", found.samples)
-    drawn = {"routing": functools.partial(figures.routing, found.estimates)}
-    compared = {e.setting["arm"] for e in found.estimates if e.quantity == "test loss less that of separate"}
-    if compared & set(CAUSAL):
-        drawn["equivalence"] = functools.partial(figures.equivalence, found.estimates)
+    drawn = _equivalence(found.estimates, found.verdicts)
+    drawn["routing"] = functools.partial(figures.routing, found.estimates)
     drawn["honesty"] = functools.partial(figures.honesty, found.estimates)
     if found.maps:
         drawn["leaks"] = functools.partial(figures.leaks, found.maps)
-    for name, figure in drawn.items():
-        with files.replacing_all(folder / name, (".svg", ".png")) as written:
-            style.save(figure, list(written.values()))
+    judged_again.draw(drawn, folder)
+
+
+def again(folder: Path) -> Again:
+    """A finished run, judged again.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    stored = judged_again.stored(folder)
+    measured = judged_again.renewed(stored, findings.leaks_over_seeds(stored))
+    judged = findings.verdicts(measured)
+    return Again(measured, judged, _equivalence(measured, judged))
+
+
+def _equivalence(measured: Estimates, judged: Verdicts) -> dict[str, Draw]:
+    from attnlab_theory.labs.mixers import figures
+
+    compared = {e.setting["arm"] for e in measured if e.quantity == "test loss less that of separate"}
+    if not compared & set(CAUSAL):
+        return {}
+    return {"equivalence": functools.partial(figures.equivalence, measured, judged.findings)}

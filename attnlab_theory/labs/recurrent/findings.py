@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.claims import Finding, Findings
-from attnlab_theory.labs.estimates import Estimate, Estimates, judged, mean, over_seeds
+from attnlab_theory.labs.estimates import Estimate, Estimates, mean, over_seeds
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import CELLS, RATES, Lab, at_rate, grown
@@ -15,16 +14,11 @@ from attnlab_theory.labs.recurrent.letters import SPACE
 from attnlab_theory.labs.recurrent.presets import ARMS
 from attnlab_theory.labs.recurrent.writing import garbled, texts
 from attnlab_theory.labs.sentences import Material, encoded
+from attnlab_theory.labs.verdicts import ERROR_RATE, Statement, Verdicts, judged
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.language.models.recurrent import Cell
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
-
-ERROR_RATE = 0.05
-"""The error rate of each interval and verdict, but that of the floor."""
-
-FINE = 0.001
-"""The resolution of a claim that one number is not the larger: support must show it, or be as narrow as this."""
 
 ANY = Interval(-math.inf, math.inf)
 POSITIVE = Interval(0.0, math.inf)
@@ -177,39 +171,38 @@ def _garbled(lab: Lab, tell: Callable[[str], None]) -> list[Estimate]:
     return [*found, over_seeds("slope of that by decades of the rate", slopes, ERROR_RATE, within=ANY)]
 
 
-def verdicts(measured: Estimates) -> Findings:
+def verdicts(measured: Estimates) -> Verdicts:
     """The claims about recurrent networks, judged on what was measured."""
-    return Findings(finding for finding in map(_verdict, measured) if finding)
+    return judged((stated for stated in map(_stated, measured) if stated), experiment="recurrent")
 
 
-def _verdict(estimate: Estimate) -> Finding | None:
+def _stated(estimate: Estimate) -> Statement | None:
     told = estimate.setting
     match estimate.quantity:
         case "loss above the grammar":
             statement = "No model's loss is below that of the grammar itself."
-            return _judged(
-                estimate, "nobody-beats-the-grammar", statement, Interval.at_least(0.0), conjecture=False
-            )
+            more = Interval.at_least(0.0)
+            return _of(estimate, "nobody-beats-the-grammar", statement, more, conjecture=False, of_training=False)
         case "loss at equal parameters, less" if told["against"] == "rnn":
             name = {"w-rnn": "W-RNN", "gpt": "GPT"}[told["model"]]
             statement = f"With equal parameters and equally many tokens the {name} has a lower loss than the RNN."
-            return _judged(estimate, f"{told['model']}-beats-the-rnn", statement, Interval.at_most(0.0))
+            return _of(estimate, f"{told['model']}-beats-the-rnn", statement, Interval.at_most(0.0))
         case "slope of that by doublings of the hidden layer":
             statement = "The larger the hidden layer, the more the W-RNN gains on the RNN."
-            return _judged(estimate, "w-rnn-gains-as-it-grows", statement, Interval.at_most(0.0))
+            return _of(estimate, "w-rnn-gains-as-it-grows", statement, Interval.at_most(0.0))
         case "slope of that by decades of the rate":
             statement = "A lower learning rate gives more garbled text, after equally many steps."
-            return _judged(estimate, "lower-rates-garble-more", statement, Interval.at_most(0.0))
+            return _of(estimate, "lower-rates-garble-more", statement, Interval.at_most(0.0))
         case "log gradient less the GPT's":
             statement = f"At a distance of {FURTHEST} tokens less of the gradient is left than in a GPT."
-            return _judged(estimate, "recurrence-forgets", statement, Interval.at_most(0.0))
+            return _of(estimate, "recurrent-gradients-fade-further", statement, Interval.at_most(0.0))
         case _:
             return None
 
 
-def _judged(estimate: Estimate, claim: str, statement: str, predicted: Interval, **more: Any) -> Finding:
-    told: dict[str, Any] = {"source": "cs224n/rnn", "resolution": FINE, "conjecture": True} | more
-    return judged(estimate, experiment="recurrent", claim=claim, statement=statement, predicted=predicted, **told)
+def _of(estimate: Estimate, claim: str, statement: str, predicted: Interval, **more: Any) -> Statement:
+    told: dict[str, Any] = {"source": "cs224n/rnn", "conjecture": True} | more
+    return Statement(estimate=estimate, claim=claim, statement=statement, predicted=predicted, **told)
 
 
 def curves_of_tuning(rows: Sequence[dict[str, Any]]) -> Estimates:

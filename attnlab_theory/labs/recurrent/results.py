@@ -10,12 +10,14 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab_theory import files
-from attnlab_theory.claims import Findings
+from attnlab_theory.labs import judged_again
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.judged_again import Again
 from attnlab_theory.labs.recurrent import findings
 from attnlab_theory.labs.recurrent.lab import Lab
 from attnlab_theory.labs.recurrent.letters import in_a_row
 from attnlab_theory.labs.recurrent.tuning import SETTINGS, Tuned, refuse_short, tuned
+from attnlab_theory.labs.verdicts import Verdicts
 from attnlab_theory.report import record
 
 ABOUT = "recurrent.run.json"
@@ -30,14 +32,14 @@ class Results:
     """What was found."""
 
     estimates: Estimates
-    findings: Findings
+    verdicts: Verdicts
     tuning: tuple[dict[str, Any], ...]
     """A row for each setting and seed."""
 
     @property
     def as_expected(self) -> bool:
         """Whether every verdict is the expected one."""
-        return all(finding.as_expected for finding in self.findings)
+        return self.verdicts.as_expected
 
 
 def refuse_unmeasurable(lab: Lab) -> None:
@@ -69,7 +71,7 @@ def results(lab: Lab, *, windows: int, tell: Callable[[str], None] = lambda _: N
         told = {"windows": windows, "seed": seed, "tell": tell}
         rows += tuning_rows(SETTINGS, in_a_row(letters), len(letters.text), **told)
     measured = Estimates((*measured, *findings.curves_of_tuning(rows)))
-    return Results(estimates=measured, findings=findings.verdicts(measured), tuning=tuple(rows))
+    return Results(estimates=measured, verdicts=findings.verdicts(measured), tuning=tuple(rows))
 
 
 def tuning_rows(
@@ -120,22 +122,25 @@ def write(found: Results, folder: Path) -> None:
         OSError: if the folder cannot be written.
     """
     from attnlab_theory.labs.recurrent import figures
-    from attnlab_theory.report import style
 
     tables = {
-        "recurrent": [record.as_json(finding) for finding in found.findings],
+        "recurrent": [record.as_json(finding) for finding in found.verdicts.findings],
         "estimates": [estimate.as_json() for estimate in found.estimates],
     }
     for name, rows in tables.items():
         files.write_text(folder / f"{name}.json", record.to_text(rows))
-    has = {estimate.quantity for estimate in found.estimates}
-    drawn = {
-        name: functools.partial(getattr(figures, name), found.estimates)
-        for name, quantity in figures.DRAWN.items()
-        if quantity in has
-    }
     if found.tuning:
         write_tuning(found.tuning, folder, "tuning")
-    for name, figure in drawn.items():
-        with files.replacing_all(folder / name, (".svg", ".png")) as written:
-            style.save(figure, list(written.values()))
+    has = {estimate.quantity for estimate in found.estimates}
+    drawn = {name: getattr(figures, name) for name, quantity in figures.DRAWN.items() if quantity in has}
+    judged_again.draw({name: functools.partial(each, found.estimates) for name, each in drawn.items()}, folder)
+
+
+def again(folder: Path) -> Again:
+    """A finished run, judged again.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    measured = judged_again.stored(folder)
+    return Again(measured, findings.verdicts(measured))

@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,9 @@ from attnlab_theory.labs.reviews.lab import Lab
 from attnlab_theory.labs.reviews.material import Material, encoded
 from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.variants import Variant
+from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.stats import Interval, bounded, paired
-
-ERROR_RATE = 0.05
-"""The error rate of each interval and verdict, but of those against Bayes's rule."""
 
 EXPLAINED = 200
 """Test reviews whose tokens are scored."""
@@ -96,7 +95,7 @@ def against_bayes(found: Sequence[Asked], rules: Sequence[Bayes], base: Variant)
     estimates = []
     for rule in rules:
         (model,) = (each for each in found if (each.variant, each.seed) == (base, rule.seed))
-        told = {"seed": rule.seed}
+        told: dict[str, Any] = {"seed": rule.seed}
         estimates.append(share("accuracy of Bayes's rule", rule.hits.astype(float), FLOOR_ERROR_RATE, **told))
         gained = model.hits.astype(float) - rule.hits
         estimates.append(mean("accuracy above Bayes's rule", gained, paired(), FLOOR_ERROR_RATE, **told))
@@ -128,29 +127,65 @@ def _explained(reviews: Reviews) -> Reviews:
 def look_into(lab: Lab, found: Sequence[Asked]) -> Estimates:
     """Of the base model of the first seed: padding, memory, slices, confidence, and what its answers hang on.
 
+    What its answers hang on, and its confidence, are also told of the base models of all seeds, as means over them:
+    `mean rank correlation`, `mean moved by hiding`, `mean held by keeping` and `mean confidence less accuracy`.
+
     Raises:
-        ValueError: if the model is missing.
+        ValueError: if a model is missing.
     """
     seed = lab.seeds[0]
     (model,) = (each for each in found if (each.variant, each.seed) == (lab.base, seed))
     saved, material = lab.saved(lab.base, seed), lab.material(seed)
     reviews, block = material.test, saved.model.config.encoder.block
     few = encoded(_explained(reviews), saved.text, block)
-    estimates = [
+    first = [
         moved_by_padding(saved.model, few, block, seed=seed),
         memory_of_gradients(saved.model, few, seed=seed),
         moved_by_mode_alone(saved.model, few, seed),
         *slices.by_length(reviews, model.hits, ERROR_RATE),
         *slices.by_kind(reviews, model.hits, ERROR_RATE),
-        *slices.by_confidence(model.test, reviews.targets, ERROR_RATE),
     ]
+    of_base = [each for each in found if each.variant == lab.base]
+    each_seed = [_of_answers(lab, each) for each in of_base]
+    return Estimates((*first, *each_seed[of_base.index(model)], *over_models(each_seed)))
+
+
+def _of_answers(lab: Lab, each: Asked) -> Estimates:
+    """Of one base model: its confidence, and what its answers hang on."""
+    saved, reviews = lab.saved(lab.base, each.seed), lab.material(each.seed).test
+    few = encoded(_explained(reviews), saved.text, saved.model.config.encoder.block)
+    estimates = [*slices.by_confidence(each.test, reviews.targets, ERROR_RATE)]
     ask = functools.partial(log_odds, saved.model)
     found_scores = scored(saved.model, few, pad=saved.text.pad)
     for (one, first), (other, second) in itertools.combinations(found_scores.items(), 2):
         estimates.append(agreement(first, second, ERROR_RATE, pair=f"{one}, {other}"))
     for name, scores in found_scores.items():
-        estimates += faithfulness(ask, few, scores, blank_of(saved.text), ERROR_RATE, seed, explanation=name)
+        estimates += faithfulness(ask, few, scores, blank_of(saved.text), ERROR_RATE, each.seed, explanation=name)
     return Estimates(estimates)
+
+
+OF_ANSWERS = {
+    "confidence less accuracy": (),
+    "rank correlation": ("pair",),
+    "moved by hiding": ("explanation", "share"),
+    "held by keeping": ("explanation", "share"),
+}
+"""What is told of the answers of one model and of the mean over models, and what tells its settings apart."""
+
+
+def over_models(each_seed: Sequence[Estimates]) -> Estimates:
+    """The mean over models of every number in `OF_ANSWERS`; models differ in the seed.
+
+    Args:
+        each_seed: for every model the same numbers.
+    """
+    found = []
+    for one in each_seed[0]:
+        if one.quantity in OF_ANSWERS:
+            told = {name: one.setting[name] for name in OF_ANSWERS[one.quantity]}
+            same = [each.of(one.quantity, **told)[0].value for each in each_seed]
+            found.append(over_seeds(f"mean {one.quantity}", same, ERROR_RATE, within=SIGNED, **told))
+    return Estimates(found)
 
 
 def _accuracy(each: Asked) -> float:

@@ -9,8 +9,9 @@ from typing import Any
 from rich.table import Table
 
 from attnlab_theory import files
-from attnlab_theory.claims import Findings
+from attnlab_theory.labs import judged_again
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.judged_again import Again, Draw
 from attnlab_theory.labs.reviews import findings, measured
 from attnlab_theory.labs.reviews.answered import Probabilities
 from attnlab_theory.labs.reviews.asked import Asked, ask, bayes
@@ -18,6 +19,8 @@ from attnlab_theory.labs.reviews.diverging import noted
 from attnlab_theory.labs.reviews.lab import Curve, Lab
 from attnlab_theory.labs.reviews.searching import Outcome, worth
 from attnlab_theory.labs.reviews.variants import Variant
+from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts
+from attnlab_theory.language.corpora.labelled_grammar import embedded
 from attnlab_theory.report import record
 
 ABOUT = "reviews.run.json"
@@ -29,7 +32,7 @@ class Results:
     """What was found."""
 
     estimates: Estimates
-    findings: Findings
+    verdicts: Verdicts
     curves: tuple[dict[str, Any], ...]
     """Accuracies by variant, seed and epoch."""
     outcomes: tuple[Outcome, ...]
@@ -44,7 +47,7 @@ class Results:
     @property
     def as_expected(self) -> bool:
         """Whether every verdict is the expected one."""
-        return all(finding.as_expected for finding in self.findings)
+        return self.verdicts.as_expected
 
     def table(self) -> Table:
         """Test accuracy of every part over seeds."""
@@ -87,12 +90,12 @@ def results(lab: Lab, outcomes: Sequence[Outcome], *, tell: Callable[[str], None
             *measured.measure(asked, [part for part in measured.roles(lab) if part[1] not in lost]),
             *measured.against_bayes(asked, rules, lab.base),
             *measured.look_into(lab, asked),
-            *worth(outcomes, measured.ERROR_RATE),
+            *worth(outcomes, ERROR_RATE),
         ]
     )
     return Results(
         estimates=found,
-        findings=findings.verdicts(found, lab.material(lab.seeds[0]).grammar),
+        verdicts=findings.verdicts(found, lab.material(lab.seeds[0]).grammar),
         curves=(*_curves(asked), *_swept(lab, asked)),
         outcomes=tuple(outcomes),
         answers={each.seed: each.test for each in asked if each.variant == lab.base},
@@ -107,8 +110,10 @@ def write(found: Results, folder: Path) -> None:
     Raises:
         OSError: if the folder cannot be written.
     """
+    from attnlab_theory.labs.reviews import figures
+
     tables = {
-        "reviews": [record.as_json(finding) for finding in found.findings],
+        "reviews": [record.as_json(finding) for finding in found.verdicts.findings],
         "estimates": [estimate.as_json() for estimate in found.estimates],
         "curves": list(found.curves),
         "search": [outcome.as_json() for outcome in found.outcomes],
@@ -119,25 +124,24 @@ def write(found: Results, folder: Path) -> None:
         lines = "".join(f"{int(answer > 0.5)}\n" for answer in answers)
         # Of reviews that lie in no file, the seed tells which they were.
         files.write_text(folder / f"{'drawn' if found.drawn else 'test'}.{seed}.predictions", lines)
-    _draw(found, folder)
-
-
-def _draw(found: Results, folder: Path) -> None:
-    from attnlab_theory.labs.reviews import figures
-    from attnlab_theory.report import style
-
-    drawn = {
-        "curves": functools.partial(figures.curves, found.curves, found.base),
-        "optimizers": functools.partial(figures.optimizers, found.estimates),
-        "explanations": functools.partial(figures.explanations, found.estimates),
-        "errors": functools.partial(figures.errors, found.estimates),
-        "confidence": functools.partial(figures.confidence, found.estimates),
-    }
+    drawn: dict[str, Draw] = {"curves": functools.partial(figures.curves, found.curves, found.base)}
+    for name in ("optimizers", "explanations", "errors", "confidence"):
+        drawn[name] = functools.partial(getattr(figures, name), found.estimates)
     if any(estimate.quantity == "optimism" for estimate in found.estimates):
         drawn["search"] = functools.partial(figures.searches, found.estimates)
-    for name, figure in drawn.items():
-        with files.replacing_all(folder / name, (".svg", ".png")) as written:
-            style.save(figure, list(written.values()))
+    judged_again.draw(drawn, folder)
+
+
+def again(folder: Path) -> Again:
+    """A finished run, judged again.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    found = judged_again.stored(folder)
+    # Bayes's rule is known of reviews that were drawn from the grammar, and of no others.
+    drawn = any(estimate.quantity == "accuracy of Bayes's rule" for estimate in found)
+    return Again(found, findings.verdicts(found, embedded() if drawn else None))
 
 
 def _curves(asked: Sequence[Asked]) -> list[dict[str, Any]]:

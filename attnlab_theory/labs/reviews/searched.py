@@ -19,10 +19,8 @@ import scipy.special
 from jaxtyping import Float
 
 from attnlab_theory import refuse
-from attnlab_theory.labs.estimates import Estimate, Estimates, mean
-from attnlab_theory.stats import Interval, student
-
-OVER_TRIALS = student("jackknife pseudo-values of trials that are drawn independently")
+from attnlab_theory.labs.estimates import Estimate, Estimates, over_trials
+from attnlab_theory.stats import Interval
 
 LEAST = 4
 """Trials, for a search of two and its interval."""
@@ -104,9 +102,8 @@ def _jackknifed(
     every = np.arange(number)
     whole = statistic(every)
     without = np.array([statistic(np.delete(every, place)) for place in every])
-    return mean(
-        quantity, number * whole - (number - 1) * without, OVER_TRIALS, error_rate, **setting, trials=number
-    )
+    values = number * whole - (number - 1) * without
+    return over_trials(quantity, values, error_rate, **setting, trials=number)
 
 
 def _winning(validation: Trials, n: int) -> Float[np.ndarray, " trials"]:

@@ -2,21 +2,20 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab_theory.claims import Finding
-from attnlab_theory.labs.estimates import Estimate, judged, over_seeds, share
+from attnlab_theory.labs import judged_again
+from attnlab_theory.labs.estimates import Estimate, over_seeds, share
 from attnlab_theory.labs.reviews.answered import Probabilities, probabilities, right
 from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.labs.verdicts import ERROR_RATE, Statement, Verdicts, judged
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
-
-ERROR_RATE = 0.05
-"""Of the interval."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,13 +88,12 @@ WANTED = 0.87
 """What a laptop should reach: the accuracy that is asked of fine-tuned models."""
 
 
-def over_models(found: Sequence[Tested]) -> Estimate:
+def over_models(values: Sequence[float]) -> Estimate:
     """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
-    values = [each.accuracy.value for each in found]
     return over_seeds("accuracy over models", values, ERROR_RATE, within=Interval(0.0, 1.0))
 
 
-def judged_over_models(whole: Estimate, reviews: int) -> Finding:
+def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
     """Whether more models of the kind would reach what is wanted.
 
     Args:
@@ -103,12 +101,29 @@ def judged_over_models(whole: Estimate, reviews: int) -> Finding:
         reviews: how many the test has.
     """
     whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
-    return judged(
-        whole,
-        experiment="reviews",
+    reached = Statement(
+        estimate=whole,
         claim="tuned-models-reach-87",
         statement=f"Models of this kind label at least {WANTED:.0%} of these test reviews right, on average.",
         source="uw/3.q5",
         predicted=Interval.at_least(WANTED),
-        resolution=0.02,
     )
+    return judged([reached], experiment="reviews")
+
+
+def judge_again(folder: Path) -> Verdicts | None:
+    """The finding about models that `reviews train` asked the test, judged again on what it told of each.
+
+    Args:
+        folder: with `test.SEED.json` of every model, and `tested.json`. Without that there is nothing to judge.
+
+    Raises:
+        ValueError: if a file is damaged.
+    """
+    if not (folder / "tested.json").exists():
+        return None
+    paths = sorted(folder.glob("test.*.json"))
+    tests = [judged_again.read(path, lambda told: told["test"]) for path in paths]
+    if len({test["reviews"] for test in tests}) != 1:
+        raise ValueError(f"{folder} has tested.json, but no test.SEED.json of several models on one test")
+    return judged_over_models(over_models([test["accuracy"] for test in tests]), tests[0]["reviews"])

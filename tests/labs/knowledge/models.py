@@ -23,9 +23,10 @@ def row(rights: str, **fields) -> Answers:
     )
 
 
-def models(accuracies: dict[str, float], *, seeds: int = 1, persons: int = 30) -> Answers:
+def models(accuracies: dict[str, float], *, seeds: int = 1, persons: int = 30, apart: float = 0.0) -> Answers:
     """Variants right about so many of the held-out, all of the finetuned and chance of the others.
 
+    Seeds differ by `apart` or twice that. The never-seen are then answered right less often than by chance.
     A wrong answer is a place, the confidence of right answers is higher on average.
     """
     found = []
@@ -35,7 +36,9 @@ def models(accuracies: dict[str, float], *, seeds: int = 1, persons: int = 30) -
             for group in GROUPS:
                 for number in range(persons):
                     gold = PLACES[number % len(PLACES)]
-                    share = {"finetuned": 1.0, "held-out": accuracy, "never-seen": 0.2}[group]
+                    less = apart * (seed % 3)
+                    held_out = accuracy - less if accuracy > 0.5 else accuracy + less
+                    share = {"finetuned": 1.0, "held-out": held_out, "never-seen": 0.2 - less - 2 * apart}[group]
                     is_right = number < share * persons
                     predicted = gold if is_right else PLACES[(number + 1 + int(rng.integers(4))) % len(PLACES)]
                     sure = rng.beta(8, 1) if is_right and group != "never-seen" else rng.beta(2, 3)

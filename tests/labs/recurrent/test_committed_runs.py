@@ -88,4 +88,4 @@ def test_the_sheet_shows_the_numbers_of_the_report_whose_conclusion_falls():
     text = answer("cs224n/rnn")
     assert "168.96" in text
     assert "189.53" in text
-    assert "{recurrence-forgets arm=rnn}" in text
+    assert "{recurrent-gradients-fade-further arm=rnn}" in text

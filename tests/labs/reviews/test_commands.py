@@ -95,8 +95,13 @@ def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_
     assert told["over_models"]["interval"] == [0, 1], "two equal numbers say nothing of a third"
     assert "mean over 2 models" in run(capsys, *asked)[1]
     run(capsys, *asked, "--findings-path", tmp_path / "tested.json")
+    assert record.read_findings(tmp_path / "tested.json") == ()
+    (tmp_path / "third").write_bytes((folder / "model").read_bytes())
+    assert "needs 3 seeds, not 2 runs" in run(capsys, *asked, "--findings-path", tmp_path / "tested.json")[2]
+    asked.insert(3, tmp_path / "third")
+    run(capsys, *asked, "--findings-path", tmp_path / "tested.json")
     (finding,) = record.read_findings(tmp_path / "tested.json")
-    assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 2, "reviews": 36})
+    assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 3, "reviews": 36})
     assert finding.verdict == Verdict.INCONCLUSIVE
     code, out, err = run(capsys, "evaluate", folder / "model", folder / "model", "--test", folder / "test")
     assert (code, out) == (2, "")
@@ -187,7 +192,9 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     assert {"reviews.json", "estimates.json", "curves.json", "reviews.run.json", "drawn.0.predictions"} <= names
     assert {"curves.svg", "optimizers.svg", "explanations.svg", "errors.svg", "confidence.svg"} <= names
     claims = {finding["claim"] for finding in json.loads((tmp_path / "reviews.json").read_text())}
-    assert {"nobody-beats-bayes", "padding-changes-nothing", "explanations-agree", "top-tokens-decide"} <= claims
+    assert {"nobody-beats-bayes", "padding-moves-rounding-alone"} <= claims
+    left = {each["claim"] for each in json.loads((tmp_path / "reviews.run.json").read_text())["not_judged"]}
+    assert {"explanations-agree", "top-tokens-decide", "confidence-stays-near-accuracy"} <= left
     assert len((tmp_path / "drawn.0.predictions").read_text().split()) == 64
     curves = json.loads((tmp_path / "curves.json").read_text())
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"

@@ -8,7 +8,7 @@ from tyro.conf import subcommand
 from attnlab_theory.labs.captions.commands.asking import Evaluate, Generate
 from attnlab_theory.labs.captions.commands.joining import Join
 from attnlab_theory.labs.captions.commands.lab import RunLab
-from attnlab_theory.labs.captions.commands.scoring import Draw, Score, Sweep
+from attnlab_theory.labs.captions.commands.scoring import Draw, Judge, Score, Sweep
 from attnlab_theory.labs.captions.commands.training import Train
 
 
@@ -24,6 +24,7 @@ class Captions:
         | Annotated[Sweep, subcommand("sweep")]
         | Annotated[RunLab, subcommand("run")]
         | Annotated[Join, subcommand("join")]
+        | Annotated[Judge, subcommand("judge")]
         | Annotated[Draw, subcommand("draw")]
     )
 

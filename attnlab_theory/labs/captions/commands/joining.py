@@ -27,8 +27,9 @@ class Join:
     def run(self) -> int:
         """Read, compare, judge, draw; 1 if a verdict is not the expected one."""
         from attnlab_theory.labs.captions import joined, results
+        from attnlab_theory.labs.verdicts import report
         from attnlab_theory.report import record
-        from attnlab_theory.report.table import show, verdict_table
+        from attnlab_theory.report.table import show
 
         if len(self.folders) < 2:
             raise ValueError(f"join needs at least two folders, not {len(self.folders)}")
@@ -36,21 +37,18 @@ class Join:
             if [*self.folders, self.out].count(folder) > 1:
                 raise ValueError(f"{folder} is named twice; each folder is named once, and --out is another one")
         parts = [joined.read(folder) for folder in self.folders]
-        found, about = joined.joined(parts), self._about([part.about for part in parts])
+        found = joined.joined(parts)
+        about = {**self._about([part.about for part in parts]), **found.verdicts.as_json()}
         for line in joined.left_out(parts):
             print(line, file=sys.stderr)
         files.make_folder(self.out)
         with files.held(self.out):
             results.write(found, self.out)
             files.write_text(self.out / results.ABOUT, record.to_text(about))
-        if self.json:
-            tables = {"findings": [record.as_json(f) for f in found.findings]}
-            tables["estimates"] = [estimate.as_json() for estimate in found.estimates]
-            print(record.to_text({**tables, "run": about}), end="")
-        else:
+        if not self.json:
             show(found.table())
-            show(verdict_table(found.findings))
-            show(f"\n{len(found.models)} models of {len(parts)} runs. Figures and data: {self.out}/")
+            show(f"{len(found.models)} models of {len(parts)} runs.")
+        report(found.verdicts, found.estimates, about, self.out, json=self.json)
         return 0 if found.as_expected else 1
 
     def _about(self, runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.captions.rules import HOMEWORK, DecodingName
+from attnlab_theory.labs.judged_again import JudgeAgain
 from attnlab_theory.labs.options import Unit
 
 if TYPE_CHECKING:
@@ -158,6 +159,21 @@ def _tell(text: str) -> None:
     import sys
 
     print(text, file=sys.stderr)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judge(JudgeAgain):
+    """Judge a finished run again, from the numbers in its folder. Nothing is trained or generated.
+
+    Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
+    that trained it, and names the one that judged it.
+    """
+
+    def run(self) -> int:
+        """Read, judge, write; 1 if a verdict is not the expected one."""
+        from attnlab_theory.labs.captions.results import again
+
+        return self.judge("captions", again)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

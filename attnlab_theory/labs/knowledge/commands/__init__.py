@@ -7,7 +7,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory.labs.knowledge.commands.asking import Baseline, Evaluate
 from attnlab_theory.labs.knowledge.commands.data import Data
-from attnlab_theory.labs.knowledge.commands.drawing import Draw
+from attnlab_theory.labs.knowledge.commands.drawing import Draw, Judge
 from attnlab_theory.labs.knowledge.commands.lab import RunLab
 from attnlab_theory.labs.knowledge.commands.scoring import Score
 from attnlab_theory.labs.knowledge.commands.training import Finetune, Pretrain, Store
@@ -25,6 +25,7 @@ class Knowledge:
         | Annotated[Store, subcommand("store")]
         | Annotated[Baseline, subcommand("baseline")]
         | Annotated[RunLab, subcommand("run")]
+        | Annotated[Judge, subcommand("judge")]
         | Annotated[Draw, subcommand("draw")]
         | Annotated[Data, subcommand("data")]
     )

@@ -6,6 +6,23 @@ from typing import Annotated
 
 import tyro
 
+from attnlab_theory.labs.judged_again import JudgeAgain
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judge(JudgeAgain):
+    """Judge a finished run again, from the answers in its folder. Nothing is trained.
+
+    Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
+    that trained it, and names the one that judged it.
+    """
+
+    def run(self) -> int:
+        """Read, judge, write; 1 if a verdict is not the expected one."""
+        from attnlab_theory.labs.knowledge.results import again
+
+        return self.judge("knowledge", again)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Draw:

@@ -8,7 +8,7 @@ from tyro.conf import subcommand
 from attnlab_theory.labs.reviews.commands.asking import Evaluate, Predict
 from attnlab_theory.labs.reviews.commands.batching import ShowBatch
 from attnlab_theory.labs.reviews.commands.explaining import Explain
-from attnlab_theory.labs.reviews.commands.lab import RunLab
+from attnlab_theory.labs.reviews.commands.lab import Judge, RunLab
 from attnlab_theory.labs.reviews.commands.searching import Search
 from attnlab_theory.labs.reviews.commands.training import Train
 
@@ -25,6 +25,7 @@ class Reviews:
         | Annotated[Explain, subcommand("explain")]
         | Annotated[Search, subcommand("search")]
         | Annotated[RunLab, subcommand("run")]
+        | Annotated[Judge, subcommand("judge")]
     )
 
     def run(self) -> int:

@@ -60,10 +60,12 @@ class Evaluate:
             (test, rules) = found[0]
             print(json.dumps(test.as_json() | rules, indent=1) if self.json else test.words + _page_of(rules))
             return 0
-        whole = over_models([test for test, _ in found])
+        whole = over_models([test.accuracy.value for test, _ in found])
         if self.findings_path is not None:
-            finding = judged_over_models(whole, len(found[0][0].answers))
-            files.write_text(self.findings_path, record.to_text([record.as_json(finding)]))
+            verdicts = judged_over_models(whole, len(found[0][0].answers))
+            files.write_text(self.findings_path, record.to_text([record.as_json(f) for f in verdicts.findings]))
+            if verdicts.unjudged:
+                print(*verdicts.sentences(), sep="\n", file=sys.stderr)
         named = dict(zip(map(str, self.models), found, strict=True))
         print(json.dumps(_together(named, whole), indent=1) if self.json else _page_of_all(named, whole))
         return 0

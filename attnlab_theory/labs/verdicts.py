@@ -1,0 +1,211 @@
+"""Verdicts of a lab: its statements about training, judged over training runs, all at one error rate together.
+
+A statement about training is one about runs that nobody has made yet. So it is judged by an interval over runs, and
+never by the answers of one model, however many these are. A statement about every model, or about no training at
+all, needs one model only; it brings the error rate of its own interval.
+
+All statements about training that a lab judges are one family. Its error rate is shared out equally (Bonferroni):
+all verdicts of the family together err with probability at most that rate, if runs are close to normal.
+
+Too few runs decide nothing. Then there is no verdict, and what is missing is said.
+"""
+
+import collections
+import dataclasses
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import scipy  # special is loaded when first used: it takes a quarter of a second
+
+from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs import estimates
+from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.stats import Interval
+
+ERROR_RATE = 0.05
+"""Of a family: the probability that any of its verdicts errs. Also that of every single interval that is shown."""
+
+FINE = 0.001
+"""The resolution of a statement, if it has no other: support must show it, or be as narrow as this."""
+
+LEAST = 3
+"""Fewer runs decide nothing. With two, Student's t is Cauchy's law, which has not even a mean."""
+
+REACH = 10.0
+"""Standard deviations of a run: an interval that reaches further to either side is no judge. A convention, and a
+mild one. Nobody plans for a difference of ten standard deviations, but where one is found, its verdict stands."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Statement:
+    """What a lab claims of a number that was measured."""
+
+    estimate: Estimate
+    claim: str
+    statement: str
+    source: str
+    predicted: Interval
+    """Where the number should lie."""
+    resolution: float = FINE
+    """The widest measured interval that may count as support without lying inside."""
+    conjecture: bool = False
+    """Whether nobody knows what to expect of it."""
+    of_training: bool = True
+    """Whether it is about runs that nobody has made yet. Else it is about every model, or about no training."""
+    least: int = LEAST
+    """Runs that it needs in any case."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Unjudged:
+    """A statement about training for which there are too few runs."""
+
+    claim: str
+    statement: str
+    setting: dict[str, Any]
+    runs: int
+    """How many there are."""
+    needs: int
+    """How many it takes."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """What a lab found, and what it could not judge."""
+
+    findings: Findings
+    unjudged: tuple[Unjudged, ...]
+    """These are no findings, and no exit code depends on them."""
+    family: int
+    """How many statements about training share the error rate."""
+    error_rate: float
+    """Of the family."""
+    apart: Mapping[float, int]
+    """How many findings are of no family, by their own error rate; 0 is that of numbers that are counted."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(each.as_expected for each in self.findings)
+
+    @property
+    def of_each(self) -> float:
+        """The error rate of one verdict of the family."""
+        return self.error_rate / max(self.family, 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """What the record of a run says of its verdicts."""
+        return {
+            "verdicts": {
+                "family": self.family,
+                "error_rate_of_the_family": self.error_rate,
+                "error_rate_of_each": self.of_each,
+                "apart": [{"error_rate": rate, "verdicts": count} for rate, count in self.apart.items()],
+            },
+            "not_judged": [dataclasses.asdict(each) for each in self.unjudged],
+        }
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many verdicts there are at which rate, and what is not judged."""
+        lines = []
+        if self.family:
+            lines.append(
+                f"{self.family} statements about training share an error rate of {self.error_rate:g}: their "
+                f"verdicts together err with at most this probability, each with at most {self.of_each:.2g} "
+                "(Bonferroni)."
+            )
+        if self.apart:
+            counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())
+            lines.append(f"Verdicts on every model or on no training, apart: {counts}.")
+        grouped = collections.Counter((each.claim, each.runs, each.needs) for each in self.unjudged)
+        for (claim, runs, needs), count in grouped.items():
+            has = "1 run" if runs == 1 else f"{runs} runs"
+            settings = "" if count == 1 else f" at {count} settings"
+            lines.append(f"{claim}{settings}: not judged: needs {needs} seeds, not {has}.")
+        return tuple(lines)
+
+
+def judged(statements: Iterable[Statement], *, experiment: str, error_rate: float = ERROR_RATE) -> Verdicts:
+    """Every statement judged for which there are enough runs.
+
+    Args:
+        statements: all of a lab.
+        experiment: the lab.
+        error_rate: of all statements about training together.
+    """
+    every = tuple(statements)
+    of_training = [each for each in every if each.of_training]
+    family = sum(each.estimate.runs >= each.least for each in of_training)
+    # Whoever adds runs adds verdicts, too: the least number is that of the family of all.
+    needed, at_last = (runs_needed(error_rate / max(count, 1)) for count in (family, len(of_training)))
+    found: list[Finding] = []
+    left: list[Unjudged] = []
+    for each in every:
+        if each.of_training and each.estimate.runs < max(each.least, needed):
+            told = {"setting": each.estimate.setting, "runs": each.estimate.runs}
+            least = max(each.least, at_last)
+            left.append(Unjudged(claim=each.claim, statement=each.statement, needs=least, **told))
+        else:
+            rate = error_rate / family if each.of_training else each.estimate.error_rate
+            found.append(_finding(each, experiment, rate))
+    apart = collections.Counter(each.estimate.error_rate for each in every if not each.of_training)
+    return Verdicts(
+        findings=Findings(found), unjudged=tuple(left), family=family, error_rate=error_rate, apart=dict(apart)
+    )
+
+
+@functools.cache
+def runs_needed(error_rate: float) -> int:
+    """The least number of runs whose t interval reaches no further than `REACH` standard deviations of a run.
+
+    Raises:
+        ValueError: if the error rate does not lie between 0 and 1.
+    """
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    runs = LEAST
+    while -float(scipy.special.stdtrit(runs - 1, error_rate / 2)) > REACH * math.sqrt(runs):
+        runs += 1
+    return runs
+
+
+def _finding(stated: Statement, experiment: str, error_rate: float) -> Finding:
+    estimate = stated.estimate
+    if stated.of_training:
+        estimate = dataclasses.replace(estimate, interval=estimate.at(error_rate), error_rate=error_rate)
+    return estimates.judged(
+        estimate,
+        experiment=experiment,
+        claim=stated.claim,
+        statement=stated.statement,
+        source=stated.source,
+        predicted=stated.predicted,
+        resolution=stated.resolution,
+        conjecture=stated.conjecture,
+    )
+
+
+def _at(rate: float) -> str:
+    return f"at {rate:g}" if rate else "counted, without chance"
+
+
+def report(
+    found: Verdicts, measured: Iterable[Estimate], about: Mapping[str, Any], folder: Path, *, json: bool
+) -> None:
+    """Print verdicts, their number and rates, and what is not judged; or everything as one JSON value."""
+    from attnlab_theory.report import record
+    from attnlab_theory.report.table import show, verdict_table
+
+    if json:
+        tables = {"findings": [record.as_json(each) for each in found.findings]}
+        tables["estimates"] = [each.as_json() for each in measured]
+        print(record.to_text({**tables, "run": about}), end="")
+        return
+    if found.findings:
+        show(verdict_table(found.findings))
+    seconds = f"{about['seconds']:.0f} s. " if "seconds" in about else ""
+    for line in ("", *found.sentences(), f"{seconds}Figures and data: {folder}/"):
+        show(line)

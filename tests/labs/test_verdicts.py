@@ -1,0 +1,137 @@
+"""A lab's verdicts: over training runs, all at one error rate together, and none from too few runs."""
+
+import math
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+
+from attnlab_theory.claims import Verdict
+from attnlab_theory.labs import verdicts
+from attnlab_theory.labs.estimates import Estimate, mean, over_generations, over_seeds, share
+from attnlab_theory.labs.verdicts import Statement, judged, runs_needed
+from attnlab_theory.stats import Interval, student
+
+ANY = Interval(-math.inf, math.inf)
+SHARES = Interval(0.0, 1.0)
+
+
+def stated(values, predicted=ANY, **more):
+    estimate = over_seeds("gain", values, 0.05, within=ANY, seeds=len(values))
+    return Statement(estimate=estimate, claim="it-gains", statement="It.", source="", predicted=predicted, **more)
+
+
+def found(*statements):
+    return judged(statements, experiment="lab")
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 1.1]])
+def test_too_few_runs_give_no_finding_and_leave_the_exit_code_alone(values):
+    """Both would be refuted."""
+    few = found(stated(values, Interval.at_most(0.0)))
+    assert (few.findings, few.as_expected) == ((), True)
+    (left,) = few.unjudged
+    assert (left.claim, left.runs, left.needs) == ("it-gains", len(values), 3)
+    assert few.as_json()["not_judged"] == [
+        {
+            "claim": "it-gains",
+            "statement": "It.",
+            "setting": {"seeds": len(values)},
+            "runs": len(values),
+            "needs": 3,
+        }
+    ]
+    assert few.sentences()[-1].startswith("it-gains: not judged: needs 3 seeds, not ")
+    assert not found(stated([1.0, 1.1, 1.05], Interval.at_most(0.0))).as_expected
+
+
+def test_many_answers_of_one_model_give_no_finding():
+    answers = share("accuracy", np.ones(500), 0.05)
+    texts = over_generations("forward", [0.5, 0.51, 0.52, 0.53], 0.05, within=SHARES)
+    for estimate in (answers, texts):
+        told = {"claim": "c", "statement": "s", "source": "", "predicted": Interval.at_least(0.4)}
+        (left,) = found(Statement(estimate=estimate, **told)).unjudged
+        assert (left.runs, left.needs) == (1, 3)
+
+
+@pytest.mark.parametrize("family", [1, 2, 7])
+def test_the_error_rate_is_shared_out_over_the_statements_about_training(family):
+    every = [stated([1.0, 1.1, 1.2, 0.9, number / 100]) for number in range(family)]
+    whole = found(*every, counted(0.0), stated([1.0, 1.1]))
+    assert (whole.family, whole.of_each, len(whole.unjudged)) == (family, 0.05 / family, 1)
+    assert [f.error_rate for f in whole.findings] == [0.05 / family] * family + [0.0]
+    assert whole.as_json()["verdicts"] == {
+        "family": family,
+        "error_rate_of_the_family": 0.05,
+        "error_rate_of_each": 0.05 / family,
+        "apart": [{"error_rate": 0.0, "verdicts": 1}],
+    }
+    for statement, finding in zip(every, whole.findings, strict=False):
+        values = statement.estimate.values
+        wanted = scipy.stats.t.interval(1 - 0.05 / family, 4, np.mean(values), scipy.stats.sem(values))
+        assert (finding.measured.low, finding.measured.high) == pytest.approx(wanted)
+
+
+def counted(value):
+    number = Estimate(
+        quantity="q",
+        setting={},
+        value=value,
+        interval=Interval.point(value),
+        draws=1,
+        bound="counted",
+        error_rate=0.0,
+    )
+    told = {"claim": "counted", "statement": "s", "source": "", "predicted": Interval.at_most(0.0)}
+    return Statement(estimate=number, of_training=False, **told)
+
+
+def test_what_chance_gives_once_in_four_is_no_verdict():
+    """Of five runs, t = 2.87: p = .045, alone a verdict, as one of four none."""
+    spread = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    values = (2.87 * scipy.stats.sem(spread) + spread).tolist()
+    alone, of_four = (found(*[stated(values, Interval.at_most(0.0))] * count) for count in (1, 4))
+    assert {f.verdict for f in alone.findings} == {Verdict.REFUTED}
+    assert {f.verdict for f in of_four.findings} == {Verdict.INCONCLUSIVE}
+
+
+def test_a_statement_about_every_model_is_judged_by_one():
+    above = mean("loss", np.array([-0.5, -0.6, -0.4]), student("sentences"), 1e-2)
+    told = {"claim": "c", "statement": "s", "source": "", "predicted": Interval.at_least(0.0)}
+    whole = found(Statement(estimate=above, of_training=False, **told))
+    (finding,) = whole.findings
+    assert (finding.error_rate, finding.measured, whole.family) == (1e-2, above.interval, 0)
+    assert whole.apart == {1e-2: 1}
+
+
+def test_a_statement_may_need_more_runs_than_others():
+    values = [1.0, 1.1, 1.2, 1.15]
+    assert found(stated(values, least=4)).findings
+    (left,) = found(stated(values, least=5)).unjudged
+    assert (left.runs, left.needs) == (4, 5)
+
+
+@given(error_rate=st.floats(1e-6, 0.5))
+def test_the_least_number_of_runs_is_the_least_that_reaches_no_further(error_rate):
+    def reach(runs):
+        return scipy.stats.t.isf(error_rate / 2, runs - 1) / math.sqrt(runs)
+
+    needed = runs_needed(error_rate)
+    assert reach(needed) <= verdicts.REACH
+    assert needed == verdicts.LEAST or reach(needed - 1) > verdicts.REACH
+
+
+def test_a_larger_family_needs_more_runs():
+    three = stated([1.0, 1.1, 1.2])
+    assert runs_needed(0.05 / 15) == 3 < runs_needed(0.05 / 16) == 4
+    assert len(found(*[three] * 15).findings) == 15
+    (left, *_) = found(*[three] * 16).unjudged
+    assert (left.runs, left.needs) == (3, 4)
+
+
+def test_rates_that_are_none_are_refused():
+    for rate in (0.0, 1.0):
+        with pytest.raises(ValueError, match="must lie between 0 and 1"):
+            runs_needed(rate)
