@@ -166,7 +166,7 @@ NAN_NOW_AND_THEN = {
         ({"predict": Interval.at_least(0.0)}, r"\[0, inf\] says nothing"),
         ({"predict": Interval(-1.0, 1.0), "bound": paired()}, r"all of \[-1, 1\]"),
         (
-            {"draw": lambda key, coin: 2 * jax.random.uniform(key), "bound": bounded(0.0, 1.0)},
+            {"draw": lambda key, coin: jax.random.normal(key), "bound": bounded(0.0, 1.0)},
             "a draw lies outside",
         ),
         (

@@ -59,7 +59,7 @@ def test_an_exact_claim_has_a_rival_too():
     assert [(f.verdict, f.rival and f.rival.verdict) for f in checked(claim)] == [(SUPPORTED, REFUTED)] * 2
 
 
-@pytest.mark.parametrize(("value", "possible"), [(0.9, True), (99.0, False)])
+@pytest.mark.parametrize(("value", "possible"), [(0.4, True), (99.0, False)])
 def test_a_rival_beyond_all_that_the_bound_allows_is_marked(value, possible):
     for finding in checked(coin_claim(rival=rival(value))):
         assert finding.rival is not None

@@ -68,6 +68,13 @@ def test_a_finding_of_an_older_version_is_read(tmp_path):
     assert record.read_findings(tmp_path / "x.json") == (dataclasses.replace(FINDING, variance=None, rival=None),)
 
 
+def test_a_confirmed_variance_of_an_older_version_is_read(tmp_path):
+    older = record.as_json(FINDING)
+    older["variance"]["state"] = "confirmed"
+    files.write_text(tmp_path / "x.json", record.to_text([older]))
+    assert record.read_findings(tmp_path / "x.json") == (FINDING,)
+
+
 def test_a_sample_variance_that_overflowed_comes_back(tmp_path):
     check = VarianceCheck(assumed=2.0, sample=math.inf, state=VarianceState.STRAINED)
     finding = dataclasses.replace(FINDING, variance=check)

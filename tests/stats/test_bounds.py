@@ -15,6 +15,7 @@ import scipy.stats
 
 from attnlab_theory.stats import (
     Bound,
+    Interval,
     bounded,
     exact,
     known_variance,
