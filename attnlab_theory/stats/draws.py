@@ -1,5 +1,6 @@
 """Draws in blocks of one fixed shape, spread over the devices, the same whatever their number."""
 
+import functools
 import itertools
 import math
 import re
@@ -198,7 +199,21 @@ def _compiled(some_chunks: Callable[..., Array], *arguments: Any) -> Callable[..
     here, split = PartitionSpec(), PartitionSpec("chunk")
     return jax.jit(
         jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split, here), out_specs=split, check_vma=False),
-        # On a processor LLVM's first level gave the same bits as its third, as fast, a second sooner; a quick run
-        # is mostly compilation. Level 0 is three times slower to run.
-        compiler_options={"xla_backend_optimization_level": 1} if on_processor else None,
+        compiler_options=_options() if on_processor else None,
     )
+
+
+@functools.cache
+def _options() -> dict[str, Any]:
+    """How a processor's program is compiled: a quick run is mostly compilation.
+
+    LLVM's first level runs as fast as its third; level 0 is three times slower to run. XLA's older emitters of loops
+    compile in six tenths of the time of the newer ones and run as fast. A version that does without them says so.
+    """
+    options: dict[str, Any] = {"xla_backend_optimization_level": 1}
+    older = {**options, "xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda: 0.0, compiler_options=older)()
+    except RuntimeError:
+        return options
+    return older
