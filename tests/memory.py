@@ -23,6 +23,9 @@ FULL = 1e9
 
 STATUS = Path("/proc/self/status")
 
+# At each collection, of the youngest objects too, jax looks through what XLA left: a tenth of an import's time.
+gc.set_threshold(50_000, 20, 100)
+
 
 def held(field: str) -> float:
     """Bytes of memory of this process: now (`VmRSS`) or at most so far (`VmHWM`). NaN where Linux does not tell."""
@@ -65,13 +68,6 @@ def share_contexts() -> None:
 _make_context = mlir.make_ir_context
 
 
-def collect_rarely() -> None:
-    """What is imported by now stays: the collector need not look at it, nor so often at what is new."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-
-
 class Memory:
     """Drops programs after a test that leaves too many, and tells the peak of each worker at the end."""
 
@@ -81,7 +77,9 @@ class Memory:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        collect_rarely()
+        # What is imported by now stays: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self) -> None:
