@@ -43,6 +43,8 @@ check_shapes("attnlab_theory")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_x64", WIDE)
+# Without a folder to keep programs in, jax would still compute the key of each.
+jax.config.update("jax_enable_compilation_cache", False)
 
 hypothesis.settings.register_profile("repeat", derandomize=True, max_examples=20, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import pytest
 from jax._src.interpreters import mlir
+from jax._src.lib.mlir import ir
 
 LIMIT = 2e9
 """Bytes that a worker may ever hold; a run in which one held more fails."""
@@ -53,11 +54,14 @@ def share_contexts() -> None:
     """From now on all programs of a thread are lowered in one MLIR context.
 
     jax makes a context for each program and keeps it with the program: 1.1 MB and 4 ms, more than a small program
-    needs. One context for each thread: threads that load dialects into the same one would race.
+    needs. One context for each thread: threads that load dialects into the same one would race. A program that is
+    compiled while another one is lowered gets its own: else it would be written into the other one.
     """
     here = threading.local()
 
     def context() -> Any:
+        if ir.Context.current is not None:
+            return _make_context()
         if not hasattr(here, "context"):
             here.context = _make_context()
         return here.context

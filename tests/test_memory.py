@@ -5,6 +5,7 @@ import types
 import jax
 import jax.numpy as jnp
 import pytest
+from jax._src.interpreters import mlir
 
 from attnlab_theory.claims import judging
 from attnlab_theory.claims.noisy_keys import moments
@@ -42,6 +43,11 @@ def test_programs_of_a_thread_are_lowered_in_one_context():
         return jax.jit(lambda x: x + constant).lower(jnp.zeros(())).compiler_ir().context
 
     assert context(1.0) == context(2.0)
+
+
+def test_a_program_that_is_compiled_while_another_is_lowered_has_a_context_of_its_own():
+    with mlir.make_ir_context() as outer:
+        assert mlir.make_ir_context() != outer
 
 
 @pytest.mark.parametrize("workers", [{"gw0": 1.9e9, "gw1": 1.5e9}, {"gw0": 1.9e9, "gw1": 2.1e9}])
