@@ -5,6 +5,7 @@ for points on a line. P(f > x) falls as x^(-1/(4a)), up to logarithms: f has a m
 a < 1/8 only. See docs/mathematics/features.md.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ CHANCE_ERROR = 1e-4
 """Of `chance_of_error`: four times what halving both steps of its integrals changes."""
 
 
+@functools.cache
 def chance_of_error(length: float, a: float, m: int, tolerance: float) -> float:
     """P(the mean of m products is off by more than a relative `tolerance`), for points on a line.
 
