@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: lab test check bench figures clean
+.PHONY: lab test slowest explore mutants check bench figures clean
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
@@ -16,6 +16,19 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct
+
+# Where the time of the tests goes: tests/slowest.md.
+slowest: $(VENV)/.test
+	mkdir -p build
+	PYTEST_ADDOPTS=--durations=0 $(MAKE) --no-print-directory test >build/slowest.log
+	$(BIN)/python -m tests.slowest build/slowest.log >tests/slowest.md
+
+# Slow by nature, so no part of `make test` and not run by CI.
+explore: $(VENV)/.test
+	ATTNLAB_EXPLORE=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+mutants: $(VENV)/.test
+	$(BIN)/python -m tests.mutants --sample 100
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

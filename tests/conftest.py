@@ -1,4 +1,5 @@
-"""Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run, XLA compiles in haste.
+"""Shapes are checked, promotion is strict, Hypothesis draws the same cases in every run, XLA compiles in haste,
+no worker holds more than 2 GB.
 
 `ATTNLAB_EXPLORE=1` draws new cases, five times as many, and compiles as users do: whoever changes an operator runs
 that, nobody else meets a failure that the next run does not repeat. `ATTNLAB_X64=1` is the second pass of
@@ -13,6 +14,7 @@ import jax
 import jaxtyping
 import pytest
 
+from tests.memory import Memory
 from tests.shapes import check_shapes
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and some of them press it.
@@ -41,10 +43,16 @@ check_shapes("attnlab_theory")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_x64", WIDE)
+# Without a folder to keep programs in, jax would still compute the key of each.
+jax.config.update("jax_enable_compilation_cache", False)
 
 hypothesis.settings.register_profile("repeat", derandomize=True, max_examples=20, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("explore" if EXPLORING else "repeat")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Memory())
 
 
 @pytest.fixture

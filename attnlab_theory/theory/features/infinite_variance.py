@@ -15,7 +15,7 @@ CHANCE_ERROR = 1e-4
 """Of `chance_of_error`: four times what halving both steps of its integrals changes."""
 
 
-@functools.cache  # settings that differ in the starting point alone ask for the same number again
+@functools.cache
 def chance_of_error(length: float, a: float, m: int, tolerance: float) -> float:
     """P(the mean of m products is off by more than a relative `tolerance`), for points on a line.
 

@@ -187,6 +187,7 @@ def naive_test_failure_if_normal(length: float, draws: int, tolerance: float) ->
     return math.erfc(tolerance / deviation / math.sqrt(2))
 
 
+@functools.cache
 def naive_test_failure(length: float, draws: int, tolerance: float) -> float:
     """P(the mean of `draws` squared errors of one positive product is off by more than a relative `tolerance`).
 

@@ -4,6 +4,7 @@ The layer is h_i = tanh(W h_{i-1} + x_i), its recurrent matrix W normal with ent
 inputs normal of variance drive^2; or the same without tanh.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -19,6 +20,7 @@ def _normal_mean(f: Callable[[np.ndarray], np.ndarray], deviation: float) -> flo
     return float(np.sum(chances * f(deviation * nodes)) / np.sum(chances))
 
 
+@functools.cache
 def settled_variance(gain: float, drive: float) -> float:
     """The variance q of a unit's input once the layer has run for long: q = gain^2 E[tanh(sqrt(q) z)^2] + drive^2.
 
