@@ -42,6 +42,13 @@ def test_verdict_follows_from_two_intervals(predicted, measured, verdict):
     assert judge(predicted, measured, resolution=0.125) == verdict
 
 
+def test_support_ends_at_the_resolution_to_the_last_digit():
+    for resolution in (0.125, 0.1, 3.0):
+        wider = Interval(0.0, math.nextafter(resolution, math.inf))
+        assert judge(Interval.point(0.0), Interval(0.0, resolution), resolution) == SUPPORTED
+        assert judge(Interval.point(0.0), wider, resolution) == INCONCLUSIVE
+
+
 numbers = st.floats(-100, 100)
 intervals = (
     st.tuples(numbers, numbers).map(lambda pair: Interval(min(pair), max(pair)))
