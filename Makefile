@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: lab test check bench figures clean
+.PHONY: lab test check bench mutants figures clean
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
@@ -24,6 +24,10 @@ check: $(VENV)/.test
 
 bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.run
+
+# Hours; killed, it goes on where it stopped. CI does not run it.
+mutants: $(VENV)/.test
+	nice -n 15 $(BIN)/python -m tests.mutants rooms
 
 figures: $(VENV)/.lab
 	$(BIN)/attnlab run --budget full --seed 0 --out figures
