@@ -123,3 +123,11 @@ def test_known_variance_is_catonis_estimator(law, error_rate):
     interval = known_variance(law.variance).interval(draws, error_rate)
     assert abs(interval.centre - centre) <= 2e-6 * eta
     assert eta <= interval.width / 2 <= eta * (1 + 2e-6)
+
+
+def test_known_variance_counts_every_draw_once_where_there_are_more_than_fit_a_piece():
+    # Two and a half pieces of 2^14 draws, each of another law.
+    rng = np.random.default_rng(2)
+    draws = np.concatenate([rng.normal(mean, 1.0, 2**13) for mean in (0.0, 1.0, 5.0, -2.0, 9.0)])
+    centre, eta = plain_catoni(draws, 20.0, 0.1)
+    assert abs(known_variance(20.0).interval(draws, 0.1).centre - centre) <= 2e-6 * eta

@@ -86,6 +86,12 @@ def test_a_number_that_no_group_moves_has_all_of_where_it_can_lie():
     assert np.isinf(bands(replicates, 0.05).high[0])
 
 
+def test_of_a_number_that_one_group_moves_nearly_nothing_is_known():
+    # Drawn anew, ten groups lack that one a third of the time: then nothing spreads, and |t| is as large as can be.
+    found = bands(with_each_left_out(np.eye(10)[:, :1]) / 10, 0.05, within=Interval(-5.0, 5.0), draws=300)
+    assert (found.low[0], found.high[0]) == (-5.0, 5.0)
+
+
 def test_nan_is_known_to_be_unknown():
     replicates = np.stack([np.full(21, np.nan), np.linspace(0.4, 0.41, 21)], axis=1)
     found = bands(replicates, 0.05, within=Interval(0.0, 1.0))
