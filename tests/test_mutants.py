@@ -141,11 +141,11 @@ def test_near_and_quick_tests_are_asked_first_and_failing_ones_never(tmp_path, m
     far = {"::first": ["passed", 0.5, reached], "::red": ["failed", 0.1, reached], "::none": ["passed", 0.1, []]}
     record.add({"tests_of": "tests/test_module.py", "told": own})
     record.add({"tests_of": "tests/test_far.py", "told": far})
-    order = Room(["module.py"], record).asked(change, ["tests/test_far.py", "tests/test_module.py"])
+    order = Room(["module.py"], record, 0, 0).asked(change, ["tests/test_far.py", "tests/test_module.py"])
     names = [test.rpartition("::")[2] for test in order]
     assert names == ["quick", "slow", "first", "other"]
     monkeypatch.setattr("tests.mutants.rooms.SECONDS_OF_TESTS", 5)
-    assert len(Room(["module.py"], record).asked(change, ["tests/test_module.py"])) == 1
+    assert len(Room(["module.py"], record, 0, 0).asked(change, ["tests/test_module.py"])) == 1
 
 
 def fate(line: int, state: str) -> dict:

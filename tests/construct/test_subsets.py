@@ -146,6 +146,19 @@ def test_the_order_of_the_keys_does_not_matter(keys, direction, order):
     assert here.margin == there.margin or abs(here.margin - there.margin) <= margin_atol(keys)
 
 
+@pytest.mark.parametrize("strength", [0.0, 3.0, 40.0, 2e4])
+def test_the_error_bound_is_the_leak_of_scores_that_rounding_has_moved(strength):
+    # Made by hand, so that every part of the bound counts: five keys, two wanted, a spread, entries of any sign.
+    keys = np.array([[1.0, -2.0, 3.0], [0.5, 0.5, 0.5], [-7.0, 1.0, 2.0], [0.0, 0.0, 1.0], [2.0, 2.0, -2.0]])
+    query, margin, spread = np.array([0.6, -0.8, 0.1]), 0.3, 1e-3
+    found = subsets.SubsetQuery(keys=keys, subset=(0, 3), query=query, margin=margin, spread=spread)
+    eps = float(np.finfo(precision()).eps)
+    moved = strength * (3 + 3) * eps * max(sum(abs(a * b) for a, b in zip(key, query, strict=True)) for key in keys)
+    apart, lead = strength * spread + 2 * moved, max(0.0, strength * margin - 2 * moved)
+    wanted = 1 - 1 / (math.exp(apart) + 3 / 2 * math.exp(-lead)) + (5 + 8) * eps
+    assert math.isclose(found.error_bound(strength), min(1.0, wanted), rel_tol=1e-9)
+
+
 def test_all_keys_are_averaged_by_no_query_at_all():
     found = query_for_subset(SQUARE, [3, 1, 0, 2])
     assert found.subset == (0, 1, 2, 3)

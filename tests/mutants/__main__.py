@@ -31,6 +31,7 @@ def rooms(
     names: Names = ROOMS,
     sample: int = 100,
     far: float = 60.0,
+    longest: float = 900.0,
     seed: int = 0,
     jobs: int = 1,
     commit: str = "HEAD",
@@ -43,6 +44,7 @@ def rooms(
         sample: of changes in each room.
         seed: of the sample.
         far: of so many seconds the tests of other rooms are asked about a change that its own room lets pass.
+        longest: files of tests that take more processor time than this, in seconds, are not asked.
         jobs: copies of the tree that work at a time.
         commit: whose tree is judged; what is not committed is not judged.
         record: a folder for one file of each room.
@@ -55,23 +57,32 @@ def rooms(
     for name in names:
         changes, every = running.sampled(name, sample, seed)
         header = {"commit": whole, "room": name, "sample": len(changes), "seed": seed, "all": every}
-        running.judge(changes, name, records.Record(record / f"{_name(name)}.jsonl", header), whole, jobs, far)
+        running.judge(
+            changes, name, records.Record(record / f"{_name(name)}.jsonl", header), whole, jobs, far, longest
+        )
     return 0
 
 
-def again(paths: Files, far: float = 60.0, jobs: int = 1, commit: str = "HEAD", record: Path = RECORDS) -> int:
+def again(
+    paths: Files,
+    far: float = 60.0,
+    longest: float = 900.0,
+    jobs: int = 1,
+    commit: str = "HEAD",
+    record: Path = RECORDS,
+) -> int:
     """Ask the tests of another commit about the survivors of records.
 
     Args:
         paths: of records.
-        far, jobs, commit, record: as of `rooms`; the new records have the old names with `-again`.
+        far, longest, jobs, commit, record: as of `rooms`; the new records have the old names with `-again`.
     """
     whole = running.commit_of(commit)
     for path in paths:
         old, _ = records.read(path)
         header = {**old, "commit": whole, "survivors_of": old["commit"]}
         new = records.Record(record / f"{_name(old['room'])}-again.jsonl", header)
-        running.judge(running.survivors(path), old["room"], new, whole, jobs, far)
+        running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest)
     return 0
 
 

@@ -23,9 +23,6 @@ from tests.mutants.reach import saying_what_is_reached
 ROOT = Path(__file__).parents[2]
 SECONDS_OF_TESTS = 60
 """So much processor time of tests without a change is asked of each change, the nearest and quickest first."""
-SECONDS_OF_A_FILE = 900
-SECONDS_OF_A_FAR_FILE = 60
-"""A file of tests of another room that takes longer is not asked."""
 
 
 def commit_of(name: str) -> str:
@@ -85,6 +82,9 @@ class Room:
 
     files: list[str]
     record: records.Record
+    far: float
+    longest: float
+    """Processor time of the tests of other rooms for one change, and of a file of its own room, in seconds."""
     controlling: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def control(self, tree: Tree, file: str, seconds: float) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Room:
             kept.append(test)
         return kept
 
-    def fate(self, tree: Tree, change: Change, far: float) -> dict[str, Any]:
+    def fate(self, tree: Tree, change: Change) -> dict[str, Any]:
         """Who kills the change: tests of its own file, of its room where they import its module, of the rest of the
         room, then those of other rooms that import it, of which some seconds are asked.
         """
@@ -141,13 +141,17 @@ class Room:
         near = [file for file in room if file in imports and file not in own]
         rest = [file for file in room if file not in own + near]
         for files in (own, near, rest):
-            if self._is_killed(tree, line, change, files, SECONDS_OF_A_FILE):
-                return line
-        for file in imports:
-            if file not in room and far > 0:
-                if self._is_killed(tree, line, change, [file], SECONDS_OF_A_FAR_FILE):
+            known = [file for file in files if file in self.record.controls]
+            unknown = sorted({*files} - {*known}, key=lambda file: (tree.folder / file).stat().st_size)
+            for some in (known, *([file] for file in unknown)):
+                if some and self._is_killed(tree, line, change, some, self.longest):
                     return line
-                far -= self.record.controls[file]["cpu"]
+        left = self.far
+        for file in imports:
+            if file not in room and left > 0:
+                if self._is_killed(tree, line, change, [file], min(left, self.longest)):
+                    return line
+                left -= self.record.controls[file]["cpu"]
         return line
 
     def _is_killed(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str], limit: float) -> bool:
@@ -193,7 +197,9 @@ def _imported(path: Path) -> set[str]:
     return names
 
 
-def judge(changes: list[Change], room: str, record: records.Record, commit: str, jobs: int, far: float) -> None:
+def judge(
+    changes: list[Change], room: str, record: records.Record, commit: str, jobs: int, far: float, longest: float
+) -> None:
     """Ask the tests about every change that has no fate yet, and write it down."""
     left: queue.SimpleQueue[Change] = queue.SimpleQueue()
     for change in changes:
@@ -201,7 +207,7 @@ def judge(changes: list[Change], room: str, record: records.Record, commit: str,
             left.put(change)
     if left.empty():
         return
-    of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record)
+    of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest)
     failures: list[BaseException] = []
 
     def work() -> None:
@@ -210,7 +216,7 @@ def judge(changes: list[Change], room: str, record: records.Record, commit: str,
             with contextlib.suppress(queue.Empty):
                 while not failures:
                     change = left.get_nowait()
-                    fate = of_room.fate(tree, change, far)
+                    fate = of_room.fate(tree, change)
                     record.add(fate)
                     word = "SURVIVES" if fate["state"] == "passed" else fate["killer"] or fate["state"]
                     where = f"{len(record.fates)}/{len(changes)}  {change.file}:{change.line}"
