@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attnlab_theory.construct import query_for_subset, subsets
-from attnlab_theory.construct.faces import precision
+from attnlab_theory.construct.faces import face_around, precision
 from tests.tolerances import margin_atol
 
 SQUARE = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
@@ -216,6 +216,12 @@ def test_the_uw_pair_is_selected_by_the_known_query():
 def test_a_refusal_names_the_reason_and_the_smallest_selectable_set(keys, subset, reason):
     with pytest.raises(ValueError, match=reason):
         query_for_subset(keys, subset)
+
+
+@pytest.mark.parametrize("power", [-60, -30, 0, 30, 60])
+def test_a_face_is_the_same_at_every_scale(power):
+    corner = np.array([[1.0, 1], [2, 2], [3, 3], [0, 10]]) * 2.0**power
+    assert face_around(corner, np.mean(corner[:2], axis=0)) == (0, 1, 2)
 
 
 def test_a_face_is_named_where_the_presolve_of_the_linear_programme_gives_up():

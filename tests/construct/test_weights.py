@@ -139,6 +139,7 @@ def test_weights_on_a_face_are_refused_by_its_name():
     [
         ([0.5, 0.5, 0.5, -0.5], "negative"),
         ([0.5, 0.5, 0.5, 0.5], "add up to 1, not to 2"),
+        ([0.5, 0.2, 0.1, 0.1], "add up to 1, not to 0.9"),
         ([0.5, 0.5], "agree"),
         ([[0.25] * 4], "1 axes"),
         ([np.nan, 0.5, 0.5, 0], "nan"),
