@@ -1,5 +1,6 @@
 """A routing is met within its certificate, by the smallest matrices, or refused with the reason."""
 
+import contextlib
 import dataclasses
 import itertools
 
@@ -257,6 +258,29 @@ def test_what_cannot_be_routed_is_refused(change, message):
     for function in (route, shared_route):
         with pytest.raises(ValueError, match=message):
             function(problem["x"], problem["routes"], problem["outputs"], tolerance=problem["tolerance"])
+
+
+@pytest.mark.parametrize("power", [-100, 0, 100])
+def test_rows_of_one_goal_may_want_outputs_that_differ_by_eight_roundings(power):
+    wanted = np.zeros((3, 2))
+    wanted[:2, 0] = 2.0**power
+    for roundings, said in ((8, None), (9, "both attend to input 2")):
+        wanted[1, 0] = 2.0**power * (1 - roundings * 2.0**-52)
+        with contextlib.nullcontext() if said is None else pytest.raises(ValueError, match=said):
+            route(HOMEWORK, [2, 2, None], wanted, tolerance=2.0**power * 1e-3)
+
+
+@pytest.mark.parametrize("power", [-30, 0])
+def test_a_tolerance_is_too_fine_from_the_rounding_of_values_on(power):
+    outputs = WANTED * 2.0**power
+    v = route(HOMEWORK, [2, 0, None], outputs, tolerance=1e-3 * 2.0**power).v
+    # Sums of d = 4 products and of n = 3 weighted values, and 8 for the weights themselves.
+    values, sizes = HOMEWORK @ v.T, np.linalg.norm(np.abs(HOMEWORK) @ np.abs(v).T, axis=1)
+    missed = max(np.linalg.norm(values[goal] - outputs[i]) for i, goal in enumerate([2, 0]))
+    finest = missed + (4 + 3 * 3 + 8) * 2.0**-52 * np.max(sizes)
+    assert route(HOMEWORK, [2, 0, None], outputs, tolerance=1.01 * finest).certified <= 1.01 * finest
+    with pytest.raises(ValueError, match="finer than rounding"):
+        route(HOMEWORK, [2, 0, None], outputs, tolerance=0.99 * finest)
 
 
 def tilted(tilt: float) -> np.ndarray:
