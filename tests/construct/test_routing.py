@@ -167,6 +167,12 @@ def test_coarse_tolerance_needs_no_weights_at_all():
     assert found.measured <= found.certified <= 10
 
 
+def test_outputs_of_nought_are_routed_by_nothing_at_all():
+    found = route(HOMEWORK, [2, 0, None], np.zeros((3, 2)), tolerance=1e-3)
+    assert not any(np.any(matrix) for matrix in (found.k, found.q, found.v))
+    assert found.measured == found.certified == 0
+
+
 def test_one_input_routes_to_itself():
     found = route(np.array([[3.0, 4.0]]), [0], np.array([[7.0]]), tolerance=1e-9)
     assert found.margin == np.inf
