@@ -192,6 +192,21 @@ def test_four_times_the_rounding_always_resolves_an_exact_claim():
         assert checked(claim)[0].verdict == SUPPORTED
 
 
+@pytest.mark.parametrize(("resolution", "resolves"), [(2.0**-9, True), (math.nextafter(2.0**-9, 0.0), False)])
+def test_the_finest_resolution_of_an_exact_claim_is_the_width_of_its_rounding(resolution, resolves):
+    claim = coin_claim(
+        settings=(Coin(chance=0.5),),
+        draw=lambda key, coin: 0.5,
+        bound=lambda coin: exact(2.0**-10),
+        resolution=lambda coin: resolution,
+    )
+    if resolves:
+        assert checked(claim)[0].verdict == SUPPORTED
+    else:
+        with pytest.raises(ValueError, match="finer than the rounding error"):
+            checked(claim)
+
+
 def test_mixed_bounds_of_one_claim_are_each_settings_own():
     claim = coin_claim(
         bound=lambda coin: proportion() if coin.chance < 0.3 else normal("many tosses"),
