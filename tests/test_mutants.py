@@ -11,7 +11,7 @@ import pytest
 from tests.mutants import record as records
 from tests.mutants.changes import changes_of, files_of
 from tests.mutants.reach import saying_what_is_reached
-from tests.mutants.rooms import Room, importing, sampled
+from tests.mutants.rooms import Room, Tree, importing, sampled
 
 
 def changes(tmp_path: Path, body: str) -> set[tuple[str, str]]:
@@ -127,7 +127,7 @@ def test_a_record_of_something_else_is_refused_in_one_line(tmp_path, name, other
     assert "\n" not in str(refused.value)
 
 
-def test_near_and_quick_tests_are_asked_first_and_failing_ones_never(tmp_path, monkeypatch):
+def test_near_and_quick_tests_are_asked_first_and_failing_ones_never(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("def f(x):\n    return x + 1\n")
     change = changes_of(path, root=tmp_path)[0]
@@ -141,17 +141,52 @@ def test_near_and_quick_tests_are_asked_first_and_failing_ones_never(tmp_path, m
     far = {"::first": ["passed", 0.5, reached], "::red": ["failed", 0.1, reached], "::none": ["passed", 0.1, []]}
     record.add({"tests_of": "tests/test_module.py", "told": own})
     record.add({"tests_of": "tests/test_far.py", "told": far})
-    order = Room(["module.py"], record, 0, 0).asked(change, ["tests/test_far.py", "tests/test_module.py"])
-    names = [test.rpartition("::")[2] for test in order]
-    assert names == ["quick", "slow", "first", "other"]
-    monkeypatch.setattr("tests.mutants.rooms.SECONDS_OF_TESTS", 5)
-    assert len(Room(["module.py"], record, 0, 0).asked(change, ["tests/test_module.py"])) == 1
+    room = Room(["module.py"], record, 0, 0)
+    order = room.reaching(change, ["tests/test_far.py", "tests/test_module.py"])
+    assert [test.rpartition("::")[2] for _, test in order] == ["quick", "slow", "first", "other"]
+
+
+class Answering:
+    """In the place of a nursery: every file of tests has one test, which fails where `module.py` has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.before = folder / "attnlab_theory/room/module.py", "def f(x):\n    return x + 1\n"
+        self.asked: list[tuple[list[str], bool]] = []
+
+    def ask(self, files: list[str], tests: list[str] | None, seconds: float) -> dict[str, Any]:
+        changed = self.source.read_text() == "def f(x):\n    return (x - 1)\n"
+        self.asked.append((files, changed))
+        found: dict[str, Any] = {"state": "passed", "killer": "", "cpu": 2.0, "wall": 3.0}
+        if tests is None:
+            assert "__reached__" in self.source.read_text()
+            return {**found, "told": {f"{files[0]}::one": ["passed", 1.0, ["attnlab_theory/room/module.py:1:f"]]}}
+        return {**found, "state": "failed", "killer": tests[0]} if changed and "last" in files[0] else found
+
+
+def test_a_file_of_tests_is_run_without_the_change_then_with_it_and_the_nearest_comes_first(tmp_path, monkeypatch):
+    for file in ("module", "last"):
+        (tmp_path / "tests/room").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"tests/room/test_{file}.py").write_text("")
+    (tmp_path / "attnlab_theory/room").mkdir(parents=True)
+    (tmp_path / "attnlab_theory/room/__init__.py").write_text("")
+    monkeypatch.setattr("tests.mutants.rooms.Nursery", Answering)
+    nursery: Any = Answering(tmp_path)
+    nursery.source.write_text(nursery.before)
+    tree = Tree(tmp_path)
+    sign = next(c for c in changes_of(nursery.source, root=tmp_path) if c.kind == "sign")
+    room = Room([sign.file], records.Record(tmp_path / "record.jsonl", HEADER), 0, 99)
+    found = room.fate(tree, sign)
+    own, last = ["tests/room/test_module.py"], ["tests/room/test_last.py"]
+    assert tree.nursery.asked == [(own, False), (own, True), (last, False), (last, True)]  # pyright: ignore
+    assert (found["state"], found["killer"]) == ("failed", "tests/room/test_last.py::one")
+    assert (found["asked"], found["reaching"], found["cpu"], found["wall"]) == (2, 2, 4.0, 6.0)
+    assert nursery.source.read_text() == nursery.before
 
 
 def fate(line: int, state: str) -> dict:
     return {
         **{"file": "attnlab_theory/stats/m.py", "line": line, "text": "t", "change": f"{line} -> x"},
-        **{"start": line, "state": state, "asked": 4, "cpu": 36.0, "wall": 72.0},
+        **{"start": line, "state": state, "asked": 4, "reaching": 6, "cpu": 36.0, "wall": 72.0},
     }
 
 
@@ -164,7 +199,7 @@ def test_the_table_counts_what_is_killed_at_once_and_what_by_tests_written_since
         path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "sample": 5}, *fates]))
     counts, survivors, left = records.table([old, new]).split("\n\n")
     assert counts.splitlines()[-1] == "| `stats` | 4 of 5 | 9 | 1 | 1 | 1 | 1 | 0.06 | 0.12 |"
-    assert survivors.splitlines()[2:] == ["| `stats/m.py:4` | `4 -> x` | 4 |"]
+    assert survivors.splitlines()[2:] == ["| `stats/m.py:4` | `4 -> x` | 4 of 6 |"]
     assert left.splitlines()[2:] == ["| `stats/m.py:3` | `3 -> x` | equivalent | nobody sees it |"]
 
 

@@ -164,9 +164,13 @@ def test_what_cannot_be_judged_is_refused(changes, said):
 
 
 @pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.5, math.nan])
-def test_an_error_rate_that_is_no_rate_is_refused(error_rate):
+@pytest.mark.parametrize("bound", [proportion(), exact(0.1)], ids=lambda bound: bound.name)
+def test_an_error_rate_that_is_no_rate_is_refused_before_anything_is_drawn(error_rate, bound):
+    drawn = []
+    claim = coin_claim(draw=lambda key, coin: drawn.append(coin) or toss(key, coin), bound=lambda coin: bound)
     with pytest.raises(ValueError, match=f"between 0 and 1, not {error_rate}"):
-        checked(coin_claim(), error_rate=error_rate)
+        checked(claim, error_rate=error_rate)
+    assert drawn == []
 
 
 def test_hypotheses_are_checked_before_anything_is_drawn():

@@ -150,7 +150,9 @@ def table(paths: list[Path]) -> str:
             if at[:3] in listed:
                 left.append(f"| {where} | {change} | {listed[at[:3]].kind} | {listed[at[:3]].reason} |")
             else:
-                survivors.append(f"| {where} | {change} | {fate['asked']} |")
+                survivors.append(
+                    f"| {where} | {change} | {fate['asked']} of {fate.get('reaching', fate['asked'])} |"
+                )
     heads = (
         ("| room | asked | changes in the room | killed at once | killed by tests written since | surviving "
          "| not counted | hours of a processor | hours |\n|---|---|---|---|---|---|---|---|---|", rows),

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tests.mutants import record as records
 from tests.mutants.changes import Change, changes_of, files_of
 from tests.mutants.nursery import Nursery
@@ -102,8 +104,8 @@ class Room:
             self.record.add({"tests_of": file, **found, "told": told})
             return self.record.controls[file]
 
-    def asked(self, change: Change, files: list[str]) -> list[str]:
-        """Tests of files whose control is known, in the order in which they are asked.
+    def reaching(self, change: Change, files: list[str]) -> list[tuple[float, str]]:
+        """Tests of files whose control is known, with their seconds, in the order in which they are asked.
 
         Tests that reach the function come before others that reach its module; of either, those in the file of the
         module's name before others, the quick before the slow.
@@ -116,13 +118,7 @@ class Room:
                 if outcome != "passed" or (far and not any(r.startswith(f"{change.file}:") for r in reached)):
                     continue
                 found.append((far, not file.endswith(f"/{name}"), seconds, file + test))
-        kept, total = [], 0.0
-        for _, _, seconds, test in sorted(found):
-            total += seconds
-            if kept and total > SECONDS_OF_TESTS:
-                break
-            kept.append(test)
-        return kept
+        return [(seconds, test) for _, _, seconds, test in sorted(found)]
 
     def fate(self, tree: Tree, change: Change) -> dict[str, Any]:
         """Who kills the change: tests of its own file, of its room where they import its module, of the rest of the
@@ -132,6 +128,7 @@ class Room:
             **dataclasses.asdict(change),
             "state": "passed",
             "asked": 0,
+            "reaching": 0,
             "cpu": 0.0,
             "wall": 0.0,
         }
@@ -156,13 +153,18 @@ class Room:
 
     def _is_killed(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str], limit: float) -> bool:
         known = [file for file in files if self.control(tree, file, limit)["state"] != "clock"]
-        tests = self.asked(change, known)
-        if not tests:
+        reaching = self.reaching(change, known)
+        if not reaching:
             return False
-        told = {file: self.record.controls[file]["told"] for file in known}
-        seconds = sum(told[file]["::" + rest][1] for file, _, rest in (t.partition("::") for t in tests))
+        until = np.cumsum([seconds for seconds, _ in reaching])
+        tests = [test for _, test in reaching[: max(1, int(np.sum(until <= SECONDS_OF_TESTS)))]]
+        line["reaching"] += len(reaching)
         with tree.holding({change.file: change.source((tree.folder / change.file).read_bytes())}):
-            found = tree.nursery.ask(sorted({t.partition("::")[0] for t in tests}), tests, 30 + 5 * seconds)
+            found = tree.nursery.ask(
+                sorted({t.partition("::")[0] for t in tests}),
+                tests,
+                30 + 5 * min(float(until[-1]), SECONDS_OF_TESTS),
+            )
         line.update(state=found["state"], killer=found["killer"], asked=line["asked"] + len(tests))
         line.update(cpu=round(line["cpu"] + found["cpu"], 2), wall=round(line["wall"] + found["wall"], 2))
         return found["state"] != "passed"
