@@ -158,6 +158,12 @@ def test_weights_and_outputs_are_those_of_attention():
     assert np.argmax(found.weights, axis=1)[:2].tolist() == [2, 0]
     assert np.max(np.abs(found.outputs[:2] - WANTED[:2])) <= found.measured <= 1e-3
     assert np.all(np.isfinite(found.outputs[2]))
+    # A weak routing, whose weights are far from 0 and 1.
+    weak = route(HOMEWORK, [2, 0, None], WANTED, tolerance=0.5)
+    weights = scipy.special.softmax((HOMEWORK @ weak.q.T) @ (HOMEWORK @ weak.k.T).T, axis=1)
+    assert 0.05 < np.min(weights[0]) < np.max(weights[0]) < 0.95
+    np.testing.assert_allclose(weak.weights, weights, rtol=1e-12)
+    np.testing.assert_allclose(weak.outputs, weights @ (HOMEWORK @ weak.v.T), rtol=1e-12, atol=1e-12)
 
 
 def test_coarse_tolerance_needs_no_weights_at_all():
