@@ -183,6 +183,9 @@ def test_a_file_of_tests_is_run_without_the_change_then_with_it_and_the_nearest_
     assert nursery.source.read_text() == nursery.before
 
 
+CONTROL = {"tests_of": "tests/stats/test_m.py", "state": "passed", "cpu": 90.0, "wall": 180.0, "told": {"::a": []}}
+
+
 def fate(line: int, state: str) -> dict:
     return {
         **{"file": "attnlab_theory/stats/m.py", "line": line, "text": "t", "change": f"{line} -> x"},
@@ -196,9 +199,11 @@ def test_the_table_counts_what_is_killed_at_once_and_what_by_tests_written_since
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     first = [fate(1, "failed"), fate(2, "passed"), fate(3, "passed"), fate(4, "passed")]
     for path, fates in ((old, first), (new, [fate(2, "failed"), fate(4, "passed")])):
-        path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "sample": 5}, *fates]))
+        path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "sample": 5}, CONTROL, *fates]))
+        path.write_text(records.without_what_is_reached(path))
+        assert "told" not in path.read_text()
     counts, survivors, left = records.table([old, new]).split("\n\n")
-    assert counts.splitlines()[-1] == "| `stats` | 4 of 5 | 9 | 1 | 1 | 1 | 1 | 0.06 | 0.12 |"
+    assert counts.splitlines()[-1] == "| `stats` | 4 of 5 | 9 | 1 | 1 | 1 | 1 | 0.11 | 0.22 |"
     assert survivors.splitlines()[2:] == ["| `stats/m.py:4` | `4 -> x` | 4 of 6 |"]
     assert left.splitlines()[2:] == ["| `stats/m.py:3` | `3 -> x` | equivalent | nobody sees it |"]
 

@@ -1,7 +1,8 @@
 """Break the code in one place and see who notices: `python -m tests.mutants rooms stats claims`.
 
 `theory` asks the claims about the formulas, and `rooms` asks the tests about everything else. `again` asks about
-those that survived once more, and `table` writes Markdown. A run that was killed goes on where it stopped.
+those that survived once more. `keep` copies records to where they are committed, and `table` writes Markdown.
+A run that was killed goes on where it stopped.
 """
 
 import subprocess
@@ -18,6 +19,7 @@ from tests.mutants import theory
 ROOMS = ("stats", "claims", "attention", "construct", "grader", "language")
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "lab" / "mutants"
+KEPT = Path(__file__).parent / "records"
 
 Names = Annotated[tuple[str, ...], tyro.conf.Positional]
 Files = Annotated[tuple[Path, ...], tyro.conf.Positional]
@@ -79,7 +81,7 @@ def again(
     """
     whole = running.commit_of(commit)
     for path in paths:
-        old, _ = records.read(path)
+        old, *_ = records.read(path)
         header = {**old, "commit": whole, "survivors_of": old["commit"]}
         new = records.Record(record / f"{_name(old['room'])}-again.jsonl", header)
         running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest)
@@ -92,9 +94,17 @@ def table(paths: Files) -> int:
     return 0
 
 
+def keep(paths: Files) -> int:
+    """Copy records to where they are committed, without the lists of what each test reaches."""
+    KEPT.mkdir(exist_ok=True)
+    for path in paths:
+        (KEPT / path.name).write_text(records.without_what_is_reached(path), "utf-8")
+    return 0
+
+
 def main() -> int:
     """One line for what is refused."""
-    commands = {"theory": theory.main, "rooms": rooms, "again": again, "table": table}
+    commands = {"theory": theory.main, "rooms": rooms, "again": again, "keep": keep, "table": table}
     try:
         return tyro.extras.subcommand_cli_from_dict(commands, prog="python -m tests.mutants", description=__doc__)
     except (records.Refused, ValueError) as error:

@@ -104,10 +104,16 @@ class Record:
         return {key(line): line for line in self.lines if "change" in line}
 
 
-def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A record's header and its fates."""
+def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    """A record's header, its fates, and what its tests did without a change."""
     header, *lines = (json.loads(line) for line in path.read_text("utf-8").splitlines())
-    return header, [line for line in lines if "change" in line]
+    return header, [line for line in lines if "change" in line], [line for line in lines if "tests_of" in line]
+
+
+def without_what_is_reached(path: Path) -> str:
+    """A record that is kept: all of it but for what each test reaches, which is long and soon out of date."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return "".join(json.dumps({n: v for n, v in line.items() if n != "told"}) + "\n" for line in lines)
 
 
 def shortened(text: str, width: int) -> str:
@@ -122,8 +128,10 @@ def table(paths: list[Path]) -> str:
     """
     listed = equivalents()
     rooms: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
+    spent: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for path in paths:
-        header, fates = read(path)
+        header, fates, controls = read(path)
+        spent[header["room"]] += fates + controls
         for fate in fates:
             rooms[header["room"]].append({**fate, "wanted": header["sample"], "all": header["all"]})
     rows, survivors, left = [], [], []
@@ -135,8 +143,8 @@ def table(paths: list[Path]) -> str:
         counted = [at for at in last if at[:3] not in listed or last[at]["state"] in KILLED]
         at_once = sum(first[at]["state"] in KILLED for at in counted)
         by_now = sum(last[at]["state"] in KILLED for at in counted)
-        hours = sum(fate["wall"] for fate in fates) / 3600
-        processor = sum(fate["cpu"] for fate in fates) / 3600
+        hours = sum(line["wall"] for line in spent[room]) / 3600
+        processor = sum(line["cpu"] for line in spent[room]) / 3600
         asked, wanted, every = len(first), fates[0]["wanted"], fates[0]["all"]
         rows.append(
             f"| `{room}` | {asked} of {wanted} | {every:,} | {at_once} | {by_now - at_once} "
