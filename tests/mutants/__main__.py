@@ -5,6 +5,7 @@ those that survived once more. `keep` copies records to where they are committed
 A run that was killed goes on where it stopped.
 """
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -104,12 +105,16 @@ def keep(paths: Files) -> int:
 
 def main() -> int:
     """One line for what is refused."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     commands = {"theory": theory.main, "rooms": rooms, "again": again, "keep": keep, "table": table}
     try:
         return tyro.extras.subcommand_cli_from_dict(commands, prog="python -m tests.mutants", description=__doc__)
     except (records.Refused, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

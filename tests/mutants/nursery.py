@@ -28,6 +28,7 @@ FIRST = (
     "optax",
     "tyro",
 )
+OUT_OF_TIME = {signal.SIGXCPU, signal.SIGKILL}
 PATIENCE = 20
 """Seconds of the clock for each second of processor time that is allowed: the machine may be busy."""
 
@@ -50,8 +51,11 @@ class Nursery:
         """Run tests of these files, in this order, until one fails; all, whatever fails, if none are named.
 
         Returns:
-            `state` (passed, failed, clock, error), `killer`, `cpu` and `wall` in seconds, and `told`, the outcome,
-            the processor time and the functions reached of every test, if none were named.
+            `state` (passed, failed, clock, crash, error), `killer`, `cpu` and `wall` in seconds. If no tests were
+            named also `told`: of every test the outcome, the processor time and the functions that it reached.
+
+        Raises:
+            RuntimeError: if no test could be asked; the change has no fate then.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -63,14 +67,14 @@ class Nursery:
         return json.loads(answer)
 
     def close(self) -> None:
-        """End it; no question is open."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        """End it, and the tests that it runs."""
+        self.process.terminate()
         self.process.wait()
 
 
 def _child(files: list[str], tests: list[str] | None, seconds: float, answer: str) -> None:
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -96,8 +100,14 @@ def _child(files: list[str], tests: list[str] | None, seconds: float, answer: st
     import attnlab_theory
 
     assert str(attnlab_theory.__file__).startswith(os.getcwd())
-    states = {pytest.ExitCode.OK: "passed", pytest.ExitCode.TESTS_FAILED: "failed"}
-    found: dict[str, Any] = {"state": states.get(pytest.ExitCode(code), "error"), "killer": asked.killer}
+    states = {
+        pytest.ExitCode.OK: "passed",
+        pytest.ExitCode.NO_TESTS_COLLECTED: "passed",
+        pytest.ExitCode.TESTS_FAILED: "failed",
+        pytest.ExitCode.INTERRUPTED: "error",  # while the tests were collected
+        pytest.ExitCode.INTERNAL_ERROR: "error",
+    }
+    found: dict[str, Any] = {"state": states[pytest.ExitCode(code)], "killer": asked.killer}
     if tests is None:
         found["told"] = {n: [t.outcome, round(t.seconds, 3), sorted(t.reached)] for n, t in asked.told.items()}
     Path(answer).write_text(json.dumps(found))
@@ -111,26 +121,33 @@ def _raised(files: list[str], tests: list[str] | None, seconds: float) -> dict[s
         if child == 0:
             with contextlib.suppress(BaseException):
                 _child(files, tests, seconds, answer)
-            os._exit(0)
+                os._exit(0)
+            os._exit(1)
         ended, late = 0, False
-        while not ended:
-            ended, status, used = os.wait4(child, os.WNOHANG)
-            if not ended:
-                late = time.monotonic() - begun > PATIENCE * seconds
-                if late:
-                    os.kill(child, signal.SIGKILL)
-                time.sleep(0.02)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)  # what a test may have left running
-        found: dict[str, Any] = {"state": "clock" if late or os.WIFSIGNALED(status) else "error", "killer": ""}
-        with contextlib.suppress(FileNotFoundError):
+        try:
+            while not ended:
+                ended, status, used = os.wait4(child, os.WNOHANG)
+                if not ended:
+                    late = time.monotonic() - begun > PATIENCE * seconds
+                    if late:
+                        os.kill(child, signal.SIGKILL)
+                    time.sleep(0.02)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child, signal.SIGKILL)  # what a test may have left running, or the child itself
+        if os.WIFSIGNALED(status):
+            found = {"state": "clock" if late or os.WTERMSIG(status) in OUT_OF_TIME else "crash", "killer": ""}
+        elif os.WEXITSTATUS(status):
+            raise RuntimeError("a child ended without an answer: no test has said anything of the change")
+        else:
             found = json.loads(Path(answer).read_text())
         wall = time.monotonic() - begun
         return {**found, "cpu": round(used.ru_utime + used.ru_stime, 2), "wall": round(wall, 2)}
 
 
 def main() -> None:
-    """Answer line by line."""
+    """Answer line by line, until told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     for module in FIRST:
         importlib.import_module(module)
     for line in sys.stdin:

@@ -15,7 +15,8 @@ from typing import Any
 from tests.mutants.changes import Change
 
 EQUIVALENTS = Path(__file__).parent / "equivalents.toml"
-KILLED = {"failed", "clock", "error"}
+KILLED = {"failed", "clock", "crash", "error"}
+"""By a test, by the limit of processor time, by a signal, or while the tests were collected."""
 
 
 class Refused(Exception):

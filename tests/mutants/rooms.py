@@ -212,30 +212,32 @@ def judge(
     of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest)
     failures: list[BaseException] = []
 
-    def work() -> None:
-        with copied(commit) as folder:
-            tree = Tree(folder)
-            with contextlib.suppress(queue.Empty):
-                while not failures:
-                    change = left.get_nowait()
-                    fate = of_room.fate(tree, change)
-                    record.add(fate)
-                    word = "SURVIVES" if fate["state"] == "passed" else fate["killer"] or fate["state"]
-                    where = f"{len(record.fates)}/{len(changes)}  {change.file}:{change.line}"
-                    print(f"{room} {where} {change.change}  {word}", flush=True)
-            tree.nursery.close()
+    def work(tree: Tree) -> None:
+        with contextlib.suppress(queue.Empty):
+            while not failures:
+                change = left.get_nowait()
+                fate = of_room.fate(tree, change)
+                record.add(fate)
+                word = "SURVIVES" if fate["state"] == "passed" else fate["killer"] or fate["state"]
+                where = f"{len(record.fates)}/{len(changes)}  {change.file}:{change.line}"
+                print(f"{room} {where} {change.change}  {word}", flush=True)
 
-    def safely() -> None:
+    def safely(tree: Tree) -> None:
         try:
-            work()
+            work(tree)
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=safely, daemon=True) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    # Whatever ends this process, its copies of the tree and their processes end with it.
+    with contextlib.ExitStack() as stack:
+        trees = [Tree(stack.enter_context(copied(commit))) for _ in range(jobs)]
+        for tree in trees:
+            stack.callback(tree.nursery.close)
+        threads = [threading.Thread(target=safely, args=[tree], daemon=True) for tree in trees]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     if failures:
         raise failures[0]
 
