@@ -207,8 +207,8 @@ def _compiled(some_chunks: Callable[..., Array], *arguments: Any) -> Callable[..
 def _options() -> dict[str, Any]:
     """How a processor's program is compiled: a quick run is mostly compilation.
 
-    LLVM's first level runs as fast as its third; level 0 is three times slower to run. XLA's older emitters of loops
-    compile in six tenths of the time of the newer ones and run as fast. A version that does without them says so.
+    LLVM's first level runs as fast as its third; level 0 is three times slower to run. XLA's older emitters of
+    loops compile in six tenths of the time of the newer ones and run as fast. A version that has none says so.
     """
     options: dict[str, Any] = {"xla_backend_optimization_level": 1}
     older = {**options, "xla_cpu_use_fusion_emitters": False}

@@ -134,6 +134,15 @@ def test_sliding_window_is_dense_attention_under_a_band(n, window, causal, monke
     )
 
 
+@pytest.mark.parametrize("global_blocks", [0, 1])
+def test_a_single_position_sees_itself(global_blocks):
+    alone = {"block": 1, "window": 1, "global_blocks": global_blocks}
+    assert bigbird_mask(key_for(0, "alone"), 1, random_blocks=0, **alone).tolist() == [[True]]
+    q, v = jnp.ones((1, 2)), jnp.asarray([[3.0, 5.0]])
+    links = bigbird_links(key_for(0, "alone"), 1, random_blocks=0, **alone)
+    np.testing.assert_array_equal(bigbird_attention(q, q, v, links, scale=1.0, **alone), v)
+
+
 def bigbird_of(n: int):
     layout = {"block": 64, "window": 3, "global_blocks": 1}
     links = bigbird_links(key_for(0, "memory"), n, random_blocks=2, **layout)

@@ -46,6 +46,13 @@ def test_verdict_follows_from_two_intervals(predicted, measured, verdict):
     assert judge(predicted, measured, resolution=0.125) == verdict
 
 
+def test_support_ends_at_the_resolution_to_the_last_digit():
+    for resolution in (0.125, 0.1, 3.0):
+        wider = Interval(0.0, math.nextafter(resolution, math.inf))
+        assert judge(Interval.point(0.0), Interval(0.0, resolution), resolution) == SUPPORTED
+        assert judge(Interval.point(0.0), wider, resolution) == INCONCLUSIVE
+
+
 numbers = st.floats(-100, 100)
 intervals = (
     st.tuples(numbers, numbers).map(lambda pair: Interval(min(pair), max(pair)))
@@ -247,9 +254,13 @@ def test_no_room_that_draws_knows_the_random_numbers_of_numpy_or_python():
 
 
 @pytest.mark.parametrize("error_rate", [0.0, 1.0, -0.5, math.nan])
-def test_an_error_rate_that_is_no_rate_is_refused(error_rate):
+@pytest.mark.parametrize("bound", [proportion(), exact(0.1)], ids=lambda bound: bound.name)
+def test_an_error_rate_that_is_no_rate_is_refused_before_anything_is_drawn(error_rate, bound):
+    drawn = []
+    claim = coin_claim(draw=lambda key, coin: drawn.append(coin) or toss(key, coin), bound=lambda coin: bound)
     with pytest.raises(ValueError, match=f"between 0 and 1, not {error_rate}"):
-        checked(coin_claim(), error_rate=error_rate)
+        checked(claim, error_rate=error_rate)
+    assert drawn == []
 
 
 def test_hypotheses_are_checked_before_anything_is_drawn():
@@ -273,6 +284,21 @@ def test_four_times_the_rounding_always_resolves_an_exact_claim():
             predict=lambda coin, value=value: Interval.point(value),
         )
         assert checked(claim)[0].verdict == SUPPORTED
+
+
+@pytest.mark.parametrize(("resolution", "resolves"), [(2.0**-9, True), (math.nextafter(2.0**-9, 0.0), False)])
+def test_the_finest_resolution_of_an_exact_claim_is_the_width_of_its_rounding(resolution, resolves):
+    claim = coin_claim(
+        settings=(Coin(chance=0.5),),
+        draw=lambda key, coin: 0.5,
+        bound=lambda coin: exact(2.0**-10),
+        resolution=lambda coin: resolution,
+    )
+    if resolves:
+        assert checked(claim)[0].verdict == SUPPORTED
+    else:
+        with pytest.raises(ValueError, match="finer than the rounding error"):
+            checked(claim)
 
 
 def test_mixed_bounds_of_one_claim_are_each_settings_own():

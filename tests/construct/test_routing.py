@@ -1,5 +1,6 @@
 """A routing is met within its certificate, by the smallest matrices, or refused with the reason."""
 
+import contextlib
 import dataclasses
 import itertools
 
@@ -157,6 +158,12 @@ def test_weights_and_outputs_are_those_of_attention():
     assert np.argmax(found.weights, axis=1)[:2].tolist() == [2, 0]
     assert np.max(np.abs(found.outputs[:2] - WANTED[:2])) <= found.measured <= 1e-3
     assert np.all(np.isfinite(found.outputs[2]))
+    # A weak routing, whose weights are far from 0 and 1.
+    weak = route(HOMEWORK, [2, 0, None], WANTED, tolerance=0.5)
+    weights = scipy.special.softmax((HOMEWORK @ weak.q.T) @ (HOMEWORK @ weak.k.T).T, axis=1)
+    assert 0.05 < np.min(weights[0]) < np.max(weights[0]) < 0.95
+    np.testing.assert_allclose(weak.weights, weights, rtol=1e-12)
+    np.testing.assert_allclose(weak.outputs, weights @ (HOMEWORK @ weak.v.T), rtol=1e-12, atol=1e-12)
 
 
 def test_coarse_tolerance_needs_no_weights_at_all():
@@ -164,6 +171,12 @@ def test_coarse_tolerance_needs_no_weights_at_all():
     assert not np.any(found.w)
     assert found.margin == 0
     assert found.measured <= found.certified <= 10
+
+
+def test_outputs_of_nought_are_routed_by_nothing_at_all():
+    found = route(HOMEWORK, [2, 0, None], np.zeros((3, 2)), tolerance=1e-3)
+    assert not any(np.any(matrix) for matrix in (found.k, found.q, found.v))
+    assert found.measured == found.certified == 0
 
 
 def test_one_input_routes_to_itself():
@@ -257,6 +270,29 @@ def test_what_cannot_be_routed_is_refused(change, message):
     for function in (route, shared_route):
         with pytest.raises(ValueError, match=message):
             function(problem["x"], problem["routes"], problem["outputs"], tolerance=problem["tolerance"])
+
+
+@pytest.mark.parametrize("power", [-100, 0, 100])
+def test_rows_of_one_goal_may_want_outputs_that_differ_by_eight_roundings(power):
+    wanted = np.zeros((3, 2))
+    wanted[:2, 0] = 2.0**power
+    for roundings, said in ((8, None), (9, "both attend to input 2")):
+        wanted[1, 0] = 2.0**power * (1 - roundings * 2.0**-52)
+        with contextlib.nullcontext() if said is None else pytest.raises(ValueError, match=said):
+            route(HOMEWORK, [2, 2, None], wanted, tolerance=2.0**power * 1e-3)
+
+
+@pytest.mark.parametrize("power", [-30, 0])
+def test_a_tolerance_is_too_fine_from_the_rounding_of_values_on(power):
+    outputs = WANTED * 2.0**power
+    v = route(HOMEWORK, [2, 0, None], outputs, tolerance=1e-3 * 2.0**power).v
+    # Sums of d = 4 products and of n = 3 weighted values, and 8 for the weights themselves.
+    values, sizes = HOMEWORK @ v.T, np.linalg.norm(np.abs(HOMEWORK) @ np.abs(v).T, axis=1)
+    missed = max(np.linalg.norm(values[goal] - outputs[i]) for i, goal in enumerate([2, 0]))
+    finest = missed + (4 + 3 * 3 + 8) * 2.0**-52 * np.max(sizes)
+    assert route(HOMEWORK, [2, 0, None], outputs, tolerance=1.01 * finest).certified <= 1.01 * finest
+    with pytest.raises(ValueError, match="finer than rounding"):
+        route(HOMEWORK, [2, 0, None], outputs, tolerance=0.99 * finest)
 
 
 def tilted(tilt: float) -> np.ndarray:

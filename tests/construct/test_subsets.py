@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attnlab_theory.construct import query_for_subset, subsets
-from attnlab_theory.construct.faces import precision
+from attnlab_theory.construct.faces import face_around, precision
 from tests.tolerances import margin_atol
 
 SQUARE = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
@@ -146,6 +146,19 @@ def test_the_order_of_the_keys_does_not_matter(keys, direction, order):
     assert here.margin == there.margin or abs(here.margin - there.margin) <= margin_atol(keys)
 
 
+@pytest.mark.parametrize("strength", [0.0, 3.0, 40.0, 2e4])
+def test_the_error_bound_is_the_leak_of_scores_that_rounding_has_moved(strength):
+    # Made by hand, so that every part of the bound counts: five keys, two wanted, a spread, entries of any sign.
+    keys = np.array([[1.0, -2.0, 3.0], [0.5, 0.5, 0.5], [-7.0, 1.0, 2.0], [0.0, 0.0, 1.0], [2.0, 2.0, -2.0]])
+    query, margin, spread = np.array([0.6, -0.8, 0.1]), 0.3, 1e-3
+    found = subsets.SubsetQuery(keys=keys, subset=(0, 3), query=query, margin=margin, spread=spread)
+    eps = float(np.finfo(precision()).eps)
+    moved = strength * (3 + 3) * eps * max(sum(abs(a * b) for a, b in zip(key, query, strict=True)) for key in keys)
+    apart, lead = strength * spread + 2 * moved, max(0.0, strength * margin - 2 * moved)
+    wanted = 1 - 1 / (math.exp(apart) + 3 / 2 * math.exp(-lead)) + (5 + 8) * eps
+    assert math.isclose(found.error_bound(strength), min(1.0, wanted), rel_tol=1e-9)
+
+
 def test_all_keys_are_averaged_by_no_query_at_all():
     found = query_for_subset(SQUARE, [3, 1, 0, 2])
     assert found.subset == (0, 1, 2, 3)
@@ -203,6 +216,12 @@ def test_the_uw_pair_is_selected_by_the_known_query():
 def test_a_refusal_names_the_reason_and_the_smallest_selectable_set(keys, subset, reason):
     with pytest.raises(ValueError, match=reason):
         query_for_subset(keys, subset)
+
+
+@pytest.mark.parametrize("power", [-60, -30, 0, 30, 60])
+def test_a_face_is_the_same_at_every_scale(power):
+    corner = np.array([[1.0, 1], [2, 2], [3, 3], [0, 10]]) * 2.0**power
+    assert face_around(corner, np.mean(corner[:2], axis=0)) == (0, 1, 2)
 
 
 def test_a_face_is_named_where_the_presolve_of_the_linear_programme_gives_up():

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from attnlab_theory.stats import VarianceState, assumed_variance, variance_check
 from attnlab_theory.stats.assumed_variance import _BETS
@@ -81,6 +82,21 @@ def test_a_right_variance_is_strained_no_oftener_than_stated(monkeypatch):
         draws = rng.exponential(1.0, 256)
         strained += any(variance_check(draws[:n], 1.0).state == STRAINED for n in (32, 64, 128, 256))
     assert strained <= 100 + 6 * math.sqrt(95)
+
+
+@pytest.mark.parametrize("pairs", [8, 40])
+@pytest.mark.parametrize("assumed", [1.0, 2.5])
+def test_a_variance_is_strained_from_the_difference_on_that_makes_a_gambler_rich(pairs, assumed):
+    # Every pair differs by the same number, so each wealth is a power. The mean of twelve must reach a million.
+    def wealth(unit):
+        return sum((1 + 2.0**-k * (unit**2 / 2 - 1)) ** pairs for k in range(1, 13)) / 12
+
+    edge = scipy.optimize.brentq(lambda unit: wealth(unit) - 1e6, 1, 100, xtol=1e-12) * math.sqrt(assumed)
+    for factor, state in ((1 - 1e-6, CONFIRMED), (1 + 1e-6, STRAINED)):
+        assert variance_check(np.tile([7.0, 7.0 + factor * edge], pairs), assumed).state == state
+    # And half of a variance is refuted from the root of a half of that difference on.
+    for factor, state in ((1 - 1e-6, NOT_CHECKABLE), (1 + 1e-6, CONFIRMED)):
+        assert variance_check(np.tile([7.0, 7.0 + math.sqrt(0.5) * factor * edge], pairs), assumed).state == state
 
 
 def test_few_draws_decide_nothing():

@@ -63,6 +63,17 @@ def test_paired_covers_by_enumeration(gains, losses):
     assert covered >= 0.9
 
 
+@pytest.mark.parametrize(("gained", "lost"), [(6, 0), (4, 3), (0, 11)])
+def test_paired_gives_half_of_the_error_rate_to_either_sign(gained, lost):
+    n, rate = 20, 0.1
+    more, less = (
+        scipy.stats.binomtest(count, n).proportion_ci(1 - rate / 2, method="exact") for count in (gained, lost)
+    )
+    interval = paired().interval(np.repeat([1, -1, 0], [gained, lost, n - gained - lost]), rate)
+    assert math.isclose(interval.low, more.low - less.high, rel_tol=1e-9)
+    assert math.isclose(interval.high, more.high - less.low, rel_tol=1e-9)
+
+
 def test_student_is_the_t_interval():
     draws = np.array([0.867, 0.933, 0.9])
     interval = student("three seeds").interval(draws, 0.05)
@@ -112,3 +123,11 @@ def test_known_variance_is_catonis_estimator(law, error_rate):
     interval = known_variance(law.variance).interval(draws, error_rate)
     assert abs(interval.centre - centre) <= 2e-6 * eta
     assert eta <= interval.width / 2 <= eta * (1 + 2e-6)
+
+
+def test_known_variance_counts_every_draw_once_where_there_are_more_than_fit_a_piece():
+    # Two and a half pieces of 2^14 draws, each of another law.
+    rng = np.random.default_rng(2)
+    draws = np.concatenate([rng.normal(mean, 1.0, 2**13) for mean in (0.0, 1.0, 5.0, -2.0, 9.0)])
+    centre, eta = plain_catoni(draws, 20.0, 0.1)
+    assert abs(known_variance(20.0).interval(draws, 0.1).centre - centre) <= 2e-6 * eta

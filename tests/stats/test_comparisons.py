@@ -1,5 +1,6 @@
 """Comparisons of two samples: against scipy, by enumeration, and in samples drawn with a fixed seed."""
 
+import itertools
 import math
 
 import numpy as np
@@ -93,6 +94,15 @@ def test_samples_that_never_overlap_have_an_interval_by_hand():
     assert interval.high == 1
 
 
+def test_the_interval_of_an_auroc_near_nought_begins_at_nought():
+    # One pair of 1,600 is in order. The least chance under which that happens so often is too small for a float.
+    lower = np.arange(40.0)
+    higher = np.append(np.full(39, -1.0), 0.5)
+    interval = auroc_interval(higher, lower, ERROR_RATE)
+    assert interval.low == 0
+    assert 1 / 1600 < interval.high < 0.1
+
+
 def test_the_interval_of_auroc_mirrors_with_the_samples_and_holds_the_measured_one():
     rng = np.random.default_rng(2)
     one, other = rng.normal(0.7, 1, 20), rng.normal(0, 1, 31)
@@ -182,6 +192,14 @@ def test_ties_count_as_reached_whatever_the_order_of_their_sum():
     # Every order of equal labels has the same sum, but for its last digits.
     found = permutation_test(lambda labels: labels @ weights, np.ones(3), shuffles=50)
     assert found.p == 1
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e6, -1e6])
+def test_ties_count_as_reached_however_large_the_statistic_and_of_either_sign(size):
+    labels = size * np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])
+    sums = {float(np.cumsum(labels[list(order)])[-1]) for order in itertools.permutations(range(5))}
+    assert len(sums) > 1  # the order of a sum shows in its last digits
+    assert permutation_test(lambda given: np.cumsum(given, axis=-1)[..., -1], labels, shuffles=200).p == 1
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,25 @@ def test_families_are_covered_together():
     assert sum(missed(bands(ratios(rng), ERROR_RATE, draws=500), 2.0) for _ in range(RUNS)) <= LIMIT
 
 
+@pytest.mark.parametrize("groups", [10, 37])
+def test_means_have_the_bands_of_studentized_groups_drawn_anew(groups):
+    """For means everything has a plain form: the standard error, and |t| of groups repeated as often as drawn."""
+    values = np.random.default_rng(3).exponential(size=(groups, 2))
+    replicates = np.concatenate(
+        [np.mean(values, axis=0)[None], [np.mean(np.delete(values, at, axis=0), axis=0) for at in range(groups)]]
+    )
+    rng, largest = np.random.default_rng(5), []
+    for times in rng.multinomial(groups, np.full(groups, 1 / groups), size=200):
+        again = np.repeat(values, times, axis=0)
+        error = np.std(again, axis=0, ddof=1) / math.sqrt(groups)
+        largest.append(np.max(np.abs(np.mean(again, axis=0) - np.mean(values, axis=0)) / error))
+    radius = sorted(largest)[180] * np.std(values, axis=0, ddof=1) / math.sqrt(groups)
+    found = bands(replicates, ERROR_RATE, draws=200, seed=5)
+    np.testing.assert_allclose(found.values, np.mean(values, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.high - found.values, radius, rtol=1e-9)
+    np.testing.assert_allclose(found.values - found.low, radius, rtol=1e-9)
+
+
 def test_intervals_of_single_numbers_do_not_cover_the_family():
     """The test above can fail: families of independent numbers need wider intervals than one number."""
     rng = np.random.default_rng(0)
@@ -65,6 +84,12 @@ def test_a_number_that_no_group_moves_has_all_of_where_it_can_lie():
     found = bands(replicates, 0.05, within=Interval(0.0, 1.0))
     assert (found.low[0], found.high[0]) == (0.0, 1.0)
     assert np.isinf(bands(replicates, 0.05).high[0])
+
+
+def test_of_a_number_that_one_group_moves_nearly_nothing_is_known():
+    # Drawn anew, ten groups lack that one a third of the time: then nothing spreads, and |t| is as large as can be.
+    found = bands(with_each_left_out(np.eye(10)[:, :1]) / 10, 0.05, within=Interval(-5.0, 5.0), draws=300)
+    assert (found.low[0], found.high[0]) == (-5.0, 5.0)
 
 
 def test_nan_is_known_to_be_unknown():

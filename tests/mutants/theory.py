@@ -1,4 +1,4 @@
-"""Break every formula of the theory, one change at a time, and see who notices: `python -m tests.mutants`.
+"""Break every formula of the theory, one change at a time, and see who notices: `python -m tests.mutants theory`.
 
 A mutant changes one thing in one function of `attnlab_theory/theory`: a constant by 5 %, a sign, an exponent.
 It is killed by a claim if a committed measurement refutes what it now predicts, or else by a test of its module in
@@ -25,7 +25,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 THEORY = ROOT / "attnlab_theory" / "theory"
 SECONDS = 240
 """For one mutant; one that makes an iteration endless is killed by the clock."""
@@ -318,9 +318,3 @@ def main(sample: int | None = None, seed: int = 0, only: str = "") -> int:
     for mutant in survivors:
         print(f"  {mutant.name}")
     return 0
-
-
-if __name__ == "__main__":
-    import tyro
-
-    raise SystemExit(tyro.cli(main))
