@@ -35,7 +35,6 @@ check: $(VENV)/.test
 bench: $(VENV)/.peers
 	$(BIN)/python -m benchmarks.run
 
-# Hours; killed, it goes on where it stopped. CI does not run it.
 # Hours, and it goes on where it stopped: docs/mutants.md.
 mutants: $(VENV)/.test
 	nice -n 15 $(BIN)/python -m tests.mutants rooms
