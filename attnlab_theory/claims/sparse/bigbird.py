@@ -129,7 +129,7 @@ RANDOM_LINKS = Claim(
     settings=(
         *(BlockGraph(blocks=blocks, window=3, global_blocks=0, random_blocks=2) for blocks in BLOCKS[1:]),
         # As many links as make two layers enough.
-        BlockGraph(blocks=32, window=3, global_blocks=0, random_blocks=19),
+        BlockGraph(blocks=16, window=3, global_blocks=0, random_blocks=11),
     ),
     rival=Rival[BlockGraph](
         statement="They take half as many layers as through the window alone, at least.",
@@ -160,6 +160,7 @@ LINKS_DO_NOT_HELP = foil(
     predict=lambda s: Interval.at_least(float(min(MOST_COUNTED, theory.window_layers(s.blocks, s.window)))),
     settings=RANDOM_LINKS.settings[1:4],
     stream=RANDOM_LINKS,
+    chunk=32,
 )
 
 
@@ -250,7 +251,7 @@ FURTHEST_DENSE = Claim(
     predict=Interval(0.999, 1.0),
     draw=_right_in_one_dense_layer,
     bound=bounded(0.0, 1.0),
-    resolution=0.001,
+    resolution=0.002,
     settings=tuple(dataclasses.replace(LAYOUTS[0], blocks=blocks) for blocks in (8, 16, 32)),
     rival=Rival(
         statement="It misses one row in a hundred: a softmax mixes the two furthest where they are about as far.",

@@ -65,6 +65,29 @@ def test_bounds_hold_in_the_mean_over_every_graph(blocks, r):
             assert low <= ratios[layer] <= high
 
 
+@pytest.mark.parametrize(("blocks", "r", "layers"), [(90, 1, 4), (150, 2, 3), (90, 3, 2)])
+def test_what_is_lost_is_counted_block_by_block_of_the_law(blocks, r, layers):
+    """Every block that comes after others meets each of them, and takes all below it along."""
+
+    def below(by_link: bool, left: int) -> int:
+        # All blocks of the law within so many layers below one, itself included.
+        if left == 0:
+            return 1
+        return 1 + r * below(True, left - 1) + (2 if by_link else 1) * below(False, left - 1)
+
+    layer, before, lost = [True], 1, 0.0
+    for left in reversed(range(layers)):
+        links = [True for _ in layer for _ in range(r)]
+        windows = [False for by_link in layer for _ in range(2 if by_link else 1)]
+        layer = links + windows
+        for by_link in layer:
+            # Through a window it may also go over an end.
+            lost += (before + (not by_link)) / (blocks - 2 - r) * below(by_link, left)
+            before += 1
+    assert hearing.share_heard(blocks, r, layers)[0] == pytest.approx((before - lost) / blocks)
+    assert lost < before
+
+
 def test_one_layer_hears_of_no_more_than_the_law_and_loses_what_the_document_says():
     # Two links: pairs (1 + 2) of two links and the block, at 1/60; pairs (1 + 2 + 1, 1 + 2 + 2) of two windows.
     low, high = hearing.share_heard(64, 2, 1)
