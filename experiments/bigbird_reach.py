@@ -1,7 +1,7 @@
 """How far does block-sparse attention see, and what does one layer of it miss?"""
 
 from attnlab_theory.claims import Findings
-from attnlab_theory.claims.sparse import bigbird as claims
+from attnlab_theory.claims.sparse import bigbird, hearing
 from attnlab_theory.experiment import Experiment, main
 
 
@@ -19,7 +19,7 @@ def draw_figure(findings: Findings):
     )
     curves = (
         (findings.of("window-layers", window=3), "window alone"),
-        (findings.of("random-layers"), "and 2 random links: at least"),
+        (findings.of("random-layers", random_blocks=2), "and 2 random links: at least"),
         (findings.of("global-layers"), "and 1 global block"),
     )
     for series, (chosen, label) in enumerate(curves):
@@ -40,7 +40,7 @@ def draw_figure(findings: Findings):
     layers.legend(loc="upper left")
 
     alone, linked = (
-        Findings(f.times(f.setting["blocks"]) for f in findings.of(claim, random_blocks=links))
+        Findings(f.times(f.setting["blocks"]) for f in findings.of(claim, blocks=64, random_blocks=links))
         for claim, links in (("window-heard", 0), ("random-heard", 1))
     )
     for series, (chosen, label) in enumerate(((alone, "window alone"), (linked, "and 1 random link"))):
@@ -71,7 +71,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="bigbird_reach",
     question="How far does block-sparse attention see, and what does one layer of it miss?",
-    claims=claims.CLAIMS,
+    claims=(*bigbird.CLAIMS, *hearing.CLAIMS),
     draw_figure=draw_figure,
 )
 

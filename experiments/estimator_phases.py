@@ -5,13 +5,19 @@ from attnlab_theory.claims.features import phase as claims
 from attnlab_theory.experiment import Experiment, main
 
 
+def measured_variances(findings: Findings) -> Findings:
+    """Relative variance times features of all five estimators."""
+    return Findings(f for claim in (claims.PHASES, claims.PAIRS) for f in findings.of(claim.name))
+
+
 def winners(findings: Findings) -> list[tuple[float, float, str, bool]]:
     """Every point (L, D) with the estimator measured best, and whether its interval lies below all others."""
-    measured = findings.of("variance-at-equal-numbers-of-features")
+    measured = measured_variances(findings)
     points = dict.fromkeys((f.setting["sum_square"], f.setting["difference_square"]) for f in measured)
     won = []
     for total, difference in points:
-        here = measured.of(measured[0].claim, sum_square=total, difference_square=difference)
+        at = {"sum_square": total, "difference_square": difference}
+        here = (f for f in measured if at.items() <= f.setting.items())
         first, second = sorted(here, key=lambda f: f.measured.centre)[:2]
         won.append((total, difference, first.setting["estimator"], first.measured.high < second.measured.low))
     return won
@@ -47,7 +53,8 @@ def draw_figure(findings: Findings):
     axes[0].grid(False)
     axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     for series, estimator in enumerate((*SHADES, "positive", "generalized exponential")):
-        curve = findings.of("variance-at-equal-numbers-of-features", estimator=estimator, difference_square=2.0)
+        at = {"estimator": estimator, "difference_square": 2.0}
+        curve = Findings(f for f in measured_variances(findings) if at.items() <= f.setting.items())
         style.draw_predicted(axes[1], curve, "sum_square", series=series, label=estimator)
         style.draw_measured(axes[1], curve, "sum_square", series=series)
     axes[1].set(
@@ -62,7 +69,7 @@ def draw_figure(findings: Findings):
 EXPERIMENT = Experiment(
     name="estimator_phases",
     question="Which random features have the least variance at equal numbers of features?",
-    claims=(claims.PHASES, claims.POSITIVE_WINS_NEARBY),
+    claims=(claims.PHASES, claims.PAIRS, claims.POSITIVE_WINS_NEARBY),
     draw_figure=draw_figure,
 )
 

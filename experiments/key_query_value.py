@@ -8,6 +8,13 @@ from attnlab_theory.experiment import Experiment, main
 HEADS = {"plain": r"$Q = K = V = I$", "constructed": r"constructed $Q$, $V$"}
 
 
+def coordinates(findings: Findings, head: str, row: int) -> Findings:
+    """One output of a head along all four directions."""
+    claimed = [claims.OUTPUTS] + [claims.NOTHING_ELSE] * (head == "constructed")
+    chosen = (findings.of(claim.name, head=head, row=row, beta=three_tokens.SEEN_BETA) for claim in claimed)
+    return Findings(sorted((f for part in chosen for f in part), key=lambda f: f.setting["direction"]))
+
+
 def draw_figure(findings: Findings):
     """Attention before and after, what comes out of it, and how far plain attention stays from u_b."""
     from attnlab_theory.report import style
@@ -45,12 +52,12 @@ def draw_figure(findings: Findings):
         for series, (head, label) in enumerate(HEADS.items()):
             style.draw_measured(
                 ax,
-                findings.of("key-query-value-outputs", head=head, row=row, beta=beta),
+                coordinates(findings, head, row),
                 "direction",
                 series=series,
                 label=label,
             )
-        wanted = findings.of("key-query-value-outputs", head="constructed", row=row, beta=beta)
+        wanted = coordinates(findings, "constructed", row)
         ax.plot(wanted.values("direction"), wanted.values("wanted"), "k_", markersize=22, label="wanted")
         ax.set(xlabel="direction $u$", ylabel=rf"$c_{row} \cdot u / \beta^2$", ylim=(-1.2, 1.7))
         ax.set_title(f"output {row}: ${goal}$ is wanted")

@@ -112,15 +112,17 @@ def _mixed(t: int, d: int, cached: bool) -> int:
     return part_cost(Part.MIXING, t, d).matrix_products
 
 
+def _of_tokens(part: Part, t: int, d: int, cached: bool) -> int:
+    """Products of a part that works on every token by itself: in one pass, or in a step for each token."""
+    return t * part_cost(part, 1, d).matrix_products if cached else part_cost(part, t, d).matrix_products
+
+
 def _first_overtaken(setting: MixingAndRival) -> int:
     """The first length at which the counted mixing is no cheaper than its counted rival."""
 
     def overtaken(t: int) -> bool:
-        # Projections and MLP work on every token by itself: t times what they do to one.
         mixed = _mixed(t, setting.d, setting.cached)
-        projected, mlp = (
-            t * part_cost(part, 1, setting.d).matrix_products for part in (Part.PROJECTIONS, Part.MLP)
-        )
+        projected, mlp = (_of_tokens(part, t, setting.d, setting.cached) for part in (Part.PROJECTIONS, Part.MLP))
         match setting.rival:
             case Rival.PROJECTIONS:
                 return mixed >= projected
@@ -149,10 +151,10 @@ CROSSING = counted_claim(
         *(MixingAndRival(d=4, rival=rival, cached=True) for rival in Rival),
     ),
     rival=counted_rival(
-        statement="A causal mask halves the scores of one pass and doubles its crossings; a cache computes "
-        "them one by one and changes nothing.",
-        source="the factor 2 between one pass and a cache, given to the wrong one of the two",
-        predict=lambda s: theory.crossing(s.d, s.rival, cached=not s.cached),
+        statement=r"Mixing costs $2T^2d$, so it overtakes at twice these lengths.",
+        source="the scores counted and the weighted mean of the values left out",
+        # Half the mixing beside the same rivals crosses where all of it does at twice the width.
+        predict=lambda s: theory.crossing(2 * s.d, s.rival, cached=s.cached),
     ),
 )
 

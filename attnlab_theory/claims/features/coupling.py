@@ -70,8 +70,8 @@ PUBLISHED = dataclasses.replace(
     ERROR,
     name="published-orthogonal-bound",
     statement=r"Orthogonality takes at least $(1-\frac{1}{m})\frac{2}{d+2}(\mathrm{SM} - "
-    r"e^{-(\|x\|^2+\|y\|^2)/2})^2$, $m \leq d$, off the mean squared error of positive features. "
-    "Measured with both signs of each projection, which have the same covariances and err less.",
+    r"e^{-(\|x\|^2+\|y\|^2)/2})^2$, $m \leq d$, off the mean squared error of hyperbolic features: the gain "
+    "published for positive ones, whose projections have the same covariance.",
     source="mathematics/features.md#orthogonal-projections; Choromanski et al. 2021, theorem 2; practical4/3h.4",
     hypotheses={**problem.HYPOTHESES, "m <= d": lambda s: s.m <= s.d},
     predict=lambda s: Interval.at_most(_published(s)),
@@ -87,7 +87,7 @@ PUBLISHED = dataclasses.replace(
 FLIPPED = foil(
     PUBLISHED,
     name="published-orthogonal-bound-flipped",
-    statement="The same with the sign of the gain flipped: orthogonality costs at least as much.",
+    statement="The same with the sign of the gain flipped: orthogonality costs them as much at least.",
     source="mathematics/features.md#orthogonal-projections, with a sign flipped; Choromanski et al. 2021, "
     "theorem 2; practical4/3h.4",
     predict=lambda s: Interval.at_least(2 * _independent_error(s) - _published(s)),

@@ -7,6 +7,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory.attention import attention, rotary
+from attnlab_theory.attention.recurrence import recurrent_layer
 from attnlab_theory.axes import Scalar
 from attnlab_theory.claims.claim import Claim, Rival, exact_claim, foil
 from attnlab_theory.claims.setting import Setting, Traced
@@ -19,46 +20,79 @@ EPS = float(np.finfo(np.float32).eps)
 
 
 class LinearRecurrence(Setting):
-    """A recurrent layer of width d without tanh, its matrix gain times an orthogonal one."""
+    """A recurrent layer of width d without tanh. Its matrix has the spectral radius `gain` and a larger norm.
+
+    It turns d / 2 planes by ANGLE, each stretched by `stretch` along one of its axes.
+    """
 
     d: int
     gain: float
+    stretch: float
     distance: int
 
 
+ANGLE = 1.0
+"""In radians: no number of steps turns a plane back to where it was."""
+
+DISTANCES = (2, 4, 8, 16, 31)
+
+
 @jax.jit
-def _linear_jacobian(w: Float[Array, "d d"], steps: Int[Array, ""]) -> Float[Array, "d d"]:
-    return jax.jacfwd(lambda first: lax.fori_loop(0, steps, lambda _, h: w @ h, first))(jnp.zeros(w.shape[0]))
+def _linear_jacobian(w: Float[Array, "d d"], token: Int[Array, ""]) -> Float[Array, "d d"]:
+    """What the last state of the layer moves by with one of its tokens."""
+    nothing = jnp.zeros((DISTANCES[-1] + 1, w.shape[0]))
+
+    def last_state(row: Float[Array, " d"]) -> Float[Array, " d"]:
+        return recurrent_layer(nothing.at[token].set(row), jnp.eye(w.shape[0]), w, lambda h: h)[-1]
+
+    return jax.jacfwd(last_state)(nothing[0])
 
 
 def _linear_norm(key: PRNGKeyArray, setting: LinearRecurrence) -> Scalar:
-    w = setting.gain * orthonormal(key, setting.d, setting.d)
-    return jnp.linalg.norm(_linear_jacobian(w, jnp.int32(setting.distance)), ord=2)
+    turn = jnp.array(
+        [[jnp.cos(ANGLE), -setting.stretch * jnp.sin(ANGLE)], [jnp.sin(ANGLE) / setting.stretch, jnp.cos(ANGLE)]]
+    )
+    frame = orthonormal(key, setting.d, setting.d)
+    w = setting.gain * frame @ jnp.kron(jnp.eye(setting.d // 2), turn) @ frame.T
+    return jnp.linalg.norm(_linear_jacobian(w, jnp.int32(DISTANCES[-1] - setting.distance)), ord=2)
+
+
+def _linear_predicted(setting: LinearRecurrence) -> float:
+    return theory.linear_norm(setting.gain, setting.distance, stretch=setting.stretch, angle=ANGLE)
+
+
+def _norm_of_a_step(setting: LinearRecurrence) -> float:
+    return theory.linear_norm(setting.gain, 1, stretch=setting.stretch, angle=ANGLE)
 
 
 def _linear_rounding(setting: LinearRecurrence) -> float:
-    # Every step sums d products of a matrix that is orthogonal to a few d eps. All of it is relative.
-    return EPS * 8 * setting.d * (setting.distance + 1) * theory.linear_norm(setting.gain, setting.distance)
+    # Every step sums d products of a matrix that is known to a few d eps. Its powers stretch by `stretch` at most.
+    steps = 8 * setting.d * (setting.distance + 1)
+    return EPS * steps * setting.stretch**2 * setting.gain**setting.distance
 
-
-DISTANCES = (1, 2, 4, 8, 16, 31)
 
 LINEAR = exact_claim(
     name="linear-recurrence-gradient",
-    statement=r"Without a nonlinearity and with $\rho$ times an orthogonal matrix, the Jacobian over a distance "
-    r"$\delta$ has norm $\rho^\delta$.",
+    statement=r"Without a nonlinearity the Jacobian over a distance $\delta$ follows the spectral radius $\rho$ of "
+    r"$W$, not its norm: it is $\rho^\delta$ times at most $s$, where $W$ turns planes that are stretched by $s$.",
     source="mathematics/limits.md#gradients-through-a-recurrent-layer; Bengio et al. 1994; ann-hw3/5.1",
-    hypotheses={"distance >= 0": lambda s: s.distance >= 0},
-    predict=lambda s: Interval.point(theory.linear_norm(s.gain, s.distance)),
+    hypotheses={
+        f"0 <= distance <= {DISTANCES[-1]}": lambda s: 0 <= s.distance <= DISTANCES[-1],
+        "d is even": lambda s: s.d % 2 == 0,
+        "stretch > 0": lambda s: s.stretch > 0,
+    },
+    predict=lambda s: Interval.point(_linear_predicted(s)),
     draw=_linear_norm,
     rounding=_linear_rounding,
     settings=tuple(
-        LinearRecurrence(d=16, gain=gain, distance=distance) for gain in (0.8, 1.1) for distance in DISTANCES
+        LinearRecurrence(d=16, gain=gain, stretch=2.0, distance=distance)
+        for gain in (0.8, 1.1)
+        for distance in DISTANCES
     ),
     rival=Rival[LinearRecurrence](
-        statement=r"It is $\rho^{\delta-1}$.",
-        source="a step miscounted: from state to state there are as many as positions apart",
-        predict=lambda s: Interval.point(theory.linear_norm(s.gain, s.distance - 1)),
+        statement=r"It is $\lVert W\rVert^\delta$, with the norm of one step.",
+        source="the bound of Pascanu et al. 2013 by the largest singular value, taken for what happens",
+        predict=lambda s: Interval.point(_norm_of_a_step(s) ** s.distance),
     ),
 )
 

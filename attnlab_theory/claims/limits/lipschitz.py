@@ -111,24 +111,28 @@ NO_STEEPER_THAN_ONE = Rival(
 )
 
 
-def _steepest(key: PRNGKeyArray, setting: TokensAroundZero) -> Scalar:
-    """The largest sum of a row's block norms, which bounds the Lipschitz constant at this point."""
+def _slopes_in_the_row_of_zero(key: PRNGKeyArray, setting: TokensAroundZero) -> Scalar:
+    """The sum of its block norms: how far its output may move where no token moves by more than one."""
     del key
-    return float(np.max(np.sum(_slopes(distance_mixer, _tokens(setting)), axis=1)))
+    return float(np.sum(_slopes(distance_mixer, _tokens(setting))[0]))
 
 
 DISTANCE = exact_claim(
     name="attention-by-distances-is-lipschitz",
-    statement=r"With scores $-|x_i - x_j|^2$ the slope of self-attention, in the norm $\max_i|x_i|$, is at most "
-    r"$4W_0((n - 1)/e) + 1$ wherever the tokens are.",
+    statement=r"With scores $-|x_i - x_j|^2$, a token at zero and $n - 1$ at $\pm c$, its slopes add up to "
+    r"$p + (1 - p)(2c^2 + |1 - 2c^2|)$, $p = 1/(1 + (n - 1)e^{-c^2})$: one again, however far the others are.",
     source="mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant; Kim et al. 2021, theorem 3.2",
-    hypotheses={"n > 1": lambda s: s.n > 1},
-    predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
-    draw=_steepest,
+    hypotheses=ODD,
+    predict=lambda s: Interval.point(theory.distance_slope(s.n, s.size)),
+    draw=_slopes_in_the_row_of_zero,
     rounding=_slope_rounding,
     # Tokens further apart see themselves alone: the slope is one.
     settings=AROUND_ZERO[:5],
-    rival=NO_STEEPER_THAN_ONE,
+    rival=Rival[TokensAroundZero](
+        statement=r"They add up to $p + 2(1 - p)c^2$.",
+        source="the token's own movement alone, the others held where they are",
+        predict=lambda s: Interval.point(theory.own_distance_slope(s.n, s.size)),
+    ),
 )
 
 
@@ -229,14 +233,18 @@ TIED_IS_ENOUGH = foil(
 TIED_VALUES = exact_claim(
     name="tied-values-make-attention-by-distances-lipschitz",
     statement=r"Where the values are made from $Wx$ too, the offset along the axis that $W$ ignores has no part in "
-    r"the slope, which is at most $\lVert W\rVert(4W_0((n - 1)/e) + 1)$.",
+    r"the slope: it is $1 + \alpha$ at every offset, with the weight $\alpha$ of all others.",
     source="mathematics/limits.md#tied-projections-are-not-enough; Kim et al. 2021, theorem 3.2",
     hypotheses=ODD,
-    predict=lambda s: Interval.at_most(theory.distance_constant(s.n)),
+    predict=lambda s: Interval.point(theory.offset_slope(s.n, 0.0)),
     draw=_slope_of_seen_values,
     rounding=_offset_rounding,
     settings=TIED_ONLY.settings,
-    rival=NO_STEEPER_THAN_ONE,
+    rival=Rival[OffsetTokens](
+        statement="It grows with the offset as before: what the values are made from changes nothing.",
+        source="tied queries and keys taken for all that counts",
+        predict=lambda s: Interval.point(theory.offset_slope(s.n, s.offset)),
+    ),
 )
 
 

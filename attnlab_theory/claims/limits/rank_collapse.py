@@ -317,18 +317,27 @@ def _growth_of_the_exponent(key: PRNGKeyArray, setting: CrowdOfTokens) -> Scalar
     return (third - second) / (second - first)
 
 
+def _tripling_band(setting: CrowdOfTokens) -> float:
+    return theory.tripling_band(setting.layers, setting.diameter, setting.t, setting.d)
+
+
 TRIPLES = exact_claim(
     name="the-exponent-triples",
-    statement=r"Each layer takes three times as much off the logarithm of the diameter as the layer before it.",
+    statement=r"In the end, with $A = \pm I$ and $V = I$, a layer takes three times as much off the logarithm of "
+    "the diameter as the layer before it.",
     source="mathematics/limits.md#what-a-layer-leaves-of-small-differences; Dong et al. 2021, for the order",
-    hypotheses={"at least three layers": lambda s: s.layers >= 3},
-    predict=lambda s: Interval.around(3.0, 0.1),
+    hypotheses={
+        "A = I or -I, V = I": lambda s: s.scores != Scores.GENERAL,
+        "at least three layers": lambda s: s.layers >= 3,
+        "so many that a layer is nearly cubic": lambda s: math.isfinite(_tripling_band(s)),
+    },
+    predict=lambda s: Interval.around(3.0, _tripling_band(s)),
     draw=_growth_of_the_exponent,
     # Residuals are good to 3^layers roundings of t d terms each, the logarithms to as much.
     rounding=lambda s: EPS * 3**s.layers * 64 * s.t * s.d,
     settings=tuple(
-        CrowdOfTokens(scores=scores, t=t, d=4, layers=5, diameter=2.0, trial=trial)
-        for scores in Scores
+        CrowdOfTokens(scores=scores, t=t, d=4, layers=8, diameter=2.0, trial=trial)
+        for scores in (Scores.IDENTITY, Scores.OPPOSED)
         for t in (3, 16)
         for trial in range(4)
     ),

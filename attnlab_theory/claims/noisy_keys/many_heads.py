@@ -85,9 +85,9 @@ ERROR = Claim(
         *(_heads(count, stretched=count) for count in COUNTS),
     ),
     rival=Rival[HeadPerKey](
-        statement="It is $1/H$ of it if one key is stretched, and $1/H^2$ if all are.",
-        source="the two exponents exchanged",
-        predict=lambda s: Interval.point(_of_one_head(s) / s.heads ** (1 if s.stretched == 1 else 2)),
+        statement="They err like one head: heads that read the same keys lose the same draws.",
+        source="the independence of the heads left out, which their orthogonal queries give them",
+        predict=lambda s: Interval.point(_of_one_head(s)),
     ),
     chunk=128,
 )

@@ -89,14 +89,32 @@ def _without_leak(setting: HeadWeight) -> float:
     return float(setting.column - 1 == row.argmax())
 
 
-def _crude(setting: OutputCoordinate) -> float:
-    """Without the leak what a head hands on is whole; where nothing is left, the token's own part instead."""
-    i = theory.DIRECTIONS.index(setting.direction)
-    if theory.outputs(setting.head, setting.beta)[setting.row - 1, i] == 0:
-        weights = theory.weights(setting.head, setting.beta)[setting.row - 1]
-        return float(weights @ theory.tokens(Middle.A)[:, i])
-    return float(
-        setting.wanted if setting.head is Head.CONSTRUCTED else theory.tokens(Middle.A)[setting.row - 1, i]
+def _whole_token(setting: OutputCoordinate) -> float:
+    """What is wanted of the constructed head, and the token itself of the plain one: no leak."""
+    if setting.head is Head.CONSTRUCTED:
+        return setting.wanted
+    return float(theory.tokens(Middle.A)[setting.row - 1, theory.DIRECTIONS.index(setting.direction)])
+
+
+def _with_whole_values(setting: OutputCoordinate) -> float:
+    """The constructed queries with the tokens as values."""
+    weights = theory.weights(setting.head, setting.beta)[setting.row - 1]
+    return float(weights @ theory.tokens(Middle.A)[:, theory.DIRECTIONS.index(setting.direction)])
+
+
+def _coordinates(head: Head, directions: tuple[Direction, ...]) -> tuple[OutputCoordinate, ...]:
+    wanted = theory.wanted_outputs()
+    return tuple(
+        OutputCoordinate(
+            head=head,
+            row=row,
+            direction=direction,
+            wanted=float(wanted[row - 1, theory.DIRECTIONS.index(direction)]),
+            beta=beta,
+        )
+        for row in (1, 2)
+        for direction in directions
+        for beta in SEEN_BETAS
     )
 
 
@@ -201,7 +219,8 @@ WEIGHTS = exact_claim(
 
 OUTPUTS = exact_claim(
     name="key-query-value-outputs",
-    statement=r"The constructed head returns $u_b - u_c$ and $u_b$ up to its leak, the plain one its inputs.",
+    statement=r"Along $u_b$ and $u_c$ the constructed head returns $u_b - u_c$ and $u_b$ up to its leak; the plain "
+    "one returns its inputs up to its own.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(
@@ -209,25 +228,28 @@ OUTPUTS = exact_claim(
     ),
     draw=_coordinate,
     rounding=lambda s: output_atol(s.beta, 1.0),
-    settings=tuple(
-        OutputCoordinate(
-            head=head,
-            row=row,
-            direction=direction,
-            wanted=float(theory.wanted_outputs()[row - 1, i]),
-            beta=beta,
-        )
-        for head in (Head.PLAIN, Head.CONSTRUCTED)
-        for row in (1, 2)
-        for i, direction in enumerate(theory.DIRECTIONS)
-        for beta in SEEN_BETAS
+    settings=(
+        *_coordinates(Head.PLAIN, theory.DIRECTIONS),
+        *_coordinates(Head.CONSTRUCTED, (Direction.B, Direction.C)),
     ),
     rival=Rival(
-        statement="They do so without a leak; and what is read is handed on along $u_a$ and $u_d$ too.",
-        source="the leak left out; and $V = I$ in the place of $V$ where it leaves nothing",
-        predict=lambda s: Interval.point(_crude(s)),
+        statement="They do so without a leak.",
+        source="the homework's sign for about, read as an equality",
+        predict=lambda s: Interval.point(_whole_token(s)),
     ),
     stream=SELF_COPY,
+)
+
+NOTHING_ELSE = dataclasses.replace(
+    OUTPUTS,
+    name="constructed-values-hand-nothing-else-on",
+    statement=r"The constructed head returns nothing along $u_a$ and $u_d$, although it reads tokens with them.",
+    settings=_coordinates(Head.CONSTRUCTED, (Direction.A, Direction.D)),
+    rival=Rival[OutputCoordinate](
+        statement="What is read is handed on whole, $u_a$ and $u_d$ too.",
+        source="$V = I$: queries and keys alone taken for enough",
+        predict=lambda s: Interval.point(_with_whole_values(s)),
+    ),
 )
 
 CLAIMS = (
@@ -238,4 +260,5 @@ CLAIMS = (
     QUERIES_ARE_NEEDED,
     WEIGHTS,
     OUTPUTS,
+    NOTHING_ELSE,
 )

@@ -149,9 +149,9 @@ def _distance_to_span(setting: SecondToken) -> Interval:
     return Interval.point(setting.beta * math.sqrt(squared))
 
 
-def _distance_to_mean(setting: SecondToken) -> Interval:
-    mean = np.mean(theory.tokens(setting.middle), axis=0)
-    return Interval.point(setting.beta * float(np.linalg.norm(mean - theory.U_B)))
+def _distance_of_the_nearest_token(setting: SecondToken) -> float:
+    apart = np.linalg.norm(theory.tokens(setting.middle) - theory.U_B, axis=1)
+    return setting.beta * float(np.min(apart))
 
 
 def _leak_to_strangers(setting: SecondToken) -> Interval:
@@ -236,15 +236,15 @@ RANDOM_MIXTURES = exact_claim(
 BEST_MIXTURE = dataclasses.replace(
     RANDOM_MIXTURES,
     name="best-mixture",
-    statement=r"The query with weights $(.4,.2,.4)$ (with $u_d$ or $u_c$ added: $(\frac12,0,\frac12)$) comes as "
-    r"near to $u_b$ as any: $\beta\sqrt{0.4}$, or $\beta/\sqrt2$.",
+    statement=r"A query with weights $(.4,.2,.4)$ (with $u_d$ or $u_c$ added: $(\frac12,0,\frac12)$) reaches the "
+    r"distance from $u_b$ that no mixture undercuts: $\beta\sqrt{0.4}$, or $\beta/\sqrt2$.",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     predict=NO_MIXTURE.predict,
     draw=_best_mixture_distance,
-    rival=Rival(
-        statement=r"Looking at all tokens evenly comes as near: $2\beta/3$, or $\beta\sqrt7/3$.",
-        source="the query 0 in the place of the best one",
-        predict=_distance_to_mean,
+    rival=Rival[SecondToken](
+        statement=r"The best is a copy of $x_1$ or $x_3$, which hold $u_b$: $\beta$.",
+        source="attention taken for a choice of one token",
+        predict=lambda s: Interval.point(_distance_of_the_nearest_token(s)),
     ),
 )
 

@@ -60,9 +60,17 @@ def relative_variance(gain: float, drive: float, d: int, distance: int) -> float
     return (1 + (3 * fourth / second**2 - 1) / d) ** distance - 1
 
 
-def linear_norm(gain: float, distance: int) -> float:
-    """Norm of the Jacobian without tanh and with gain times an orthogonal matrix: gain^distance."""
-    return gain**distance
+def linear_norm(radius: float, distance: int, *, stretch: float = 1.0, angle: float = 0.0) -> float:
+    """Norm of the Jacobian without tanh, W = radius S R S^-1: radius^distance, times at most `stretch`.
+
+    R turns planes by an angle, and S stretches one axis of each. A power of S R S^-1 turns by as many angles. In
+    every plane it has determinant 1, so its Frobenius norm there tells its larger singular value.
+
+    Source: docs/mathematics/limits.md#gradients-through-a-recurrent-layer.
+    """
+    turned = distance * angle
+    squares = 2 * math.cos(turned) ** 2 + (stretch**2 + stretch**-2) * math.sin(turned) ** 2
+    return radius**distance * (math.sqrt(squares + 2) + math.sqrt(max(0.0, squares - 2))) / 2
 
 
 def attention_squared_weight(n: int, deviation: float) -> float:

@@ -18,6 +18,28 @@ def dot_product_slope(n: int, size: float, strength: float) -> float:
     return strength * size**2 * (n - 1) / n + 1 / n
 
 
+def distance_slope(n: int, size: float) -> float:
+    """Norms of the Jacobian's blocks in the row of a token at zero, added up: n - 1 others at +-size, width one.
+
+    The scores are -|x_i - x_j|^2. The token's weight on itself is p = 1 / (1 + (n - 1) e^(-size^2)), that on each
+    other q = p e^(-size^2), and its output is 0. Its own block is p + 2 (n - 1) q size^2, that of each other
+    q |1 - 2 size^2|.
+
+    Source: docs/mathematics/limits.md#attention-by-distances-has-a-lipschitz-constant.
+    """
+    return own_distance_slope(n, size) + (n - 1) * _weight_of_another(n, size) * abs(1 - 2 * size**2)
+
+
+def own_distance_slope(n: int, size: float) -> float:
+    """The token's own block of these alone: p + 2 (n - 1) q size^2."""
+    others = (n - 1) * _weight_of_another(n, size)
+    return 1 - others + 2 * others * size**2
+
+
+def _weight_of_another(n: int, size: float) -> float:
+    return 1 / (math.exp(size**2) + n - 1)
+
+
 def offset_slope(n: int, offset: float) -> float:
     """Slope in a token at zero, the others half at (1, offset), half at (-1, -offset); scores see the first axis.
 

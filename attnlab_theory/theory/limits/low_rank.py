@@ -5,7 +5,10 @@ matrix of rank at most d. Every matrix of rank d is some queries times some keys
 if and only if the row-centred log P has rank at most d. It maps ones to zero, so that width n - 1 is always enough.
 """
 
+import math
+
 import numpy as np
+import scipy.optimize
 
 
 def centred_logarithm(weights: np.ndarray) -> np.ndarray:
@@ -34,10 +37,10 @@ def least_error(weights: np.ndarray, d: int) -> float:
 
 
 def error_at_least(weights: np.ndarray, d: int) -> float:
-    """No head of width d brings all weights nearer than this: P_min s / (n + s), s the (d + 1)-th singular value.
+    """No head of width d brings all weights nearer than this: the e with sum of ln(1 - e / P)^2 = least_error^2.
 
-    If all weights were within e < P_min, their logarithms would be within e / (P_min - e), and the centred matrices
-    within n times that in spectral norm. But they are s apart at least (Eckart and Young). Solved for e.
+    If all weights were within e < P_min, each logarithm would be within -ln(1 - e / P), and the centred matrices
+    within the root of the sum of their squares. But they are `least_error` apart at least.
 
     Args:
         weights: [n n], positive, rows that add up to one.
@@ -45,8 +48,14 @@ def error_at_least(weights: np.ndarray, d: int) -> float:
 
     Source: docs/mathematics/limits.md#which-weights-a-narrow-head-can-have.
     """
-    beyond = float(np.linalg.svd(centred_logarithm(weights), compute_uv=False)[d])
-    return float(np.min(weights)) * beyond / (len(weights) + beyond)
+    least, smallest = least_error(weights, d), float(np.min(weights))
+
+    def beyond(logarithm: float) -> float:
+        """In -ln(1 - e / P_min), which is no more than the distance: e itself is often P_min but for rounding."""
+        return float(np.linalg.norm(np.log1p(smallest / weights * math.expm1(-logarithm)))) - least
+
+    found = scipy.optimize.root_scalar(beyond, bracket=(0.0, least), xtol=1e-15)
+    return -smallest * math.expm1(-float(found.root))
 
 
 def circle_leak(n: int, strength: float) -> float:

@@ -47,6 +47,28 @@ def least_with_skip(diameter: float, strength: float, *, values: float = 1.0) ->
     return diameter - next_diameter(diameter, strength, values=values)
 
 
+def tripling_band(layers: int, diameter: float, tokens: int, d: int) -> float:
+    """How far from three the last layer's growth of the exponent may be: A = I or -I, V = I, tokens of mean zero.
+
+    With D' = e^c D^3 a layer adds 2 ln D + c to the logarithm. The next one adds three times that and what their c
+    differ by. So the band is how much c may vary over the least that the layer before the last takes off. c is
+    -ln 4 at most. It is ln 2 g (sqrt(g) - kappa) at least: the covariance has an eigenvalue of g D^2 or more, the
+    tokens spread by two deviations along its direction, and a layer is cubic to within kappa.
+
+    Returns:
+        Infinity where kappa leaves nothing, after too few layers.
+
+    Source: docs/mathematics/limits.md#what-a-layer-leaves-of-small-differences.
+    """
+    largest = diameter_after(layers - 2, diameter, 1.0)
+    least_weight = math.exp(-diameter * largest) / tokens
+    eigenvalue = least_weight / (2 * min(d, tokens - 1))
+    cubic = math.sqrt(eigenvalue) - cubing_error(largest, 1.0)
+    if cubic <= 0:
+        return math.inf
+    return (-math.log(4) - math.log(2 * eigenvalue * cubic)) / -math.log(math.tanh(largest**2 / 4))
+
+
 def cubing_error(diameter: float, strength: float) -> float:
     """How far a layer may be from R A Sigma V^T, in units of |V| |Sigma|^(1/2) |Sigma^(1/2) u|, u = A^T r_i.
 

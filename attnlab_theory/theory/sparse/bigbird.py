@@ -24,50 +24,17 @@ def global_layers(blocks: int, window: int, global_blocks: int) -> int:
     return 1 if everything else 2
 
 
-def most_heard(random_blocks: int, layers: int) -> int:
-    """How many blocks a block has heard of after some layers of a window of 3 and r random links, if none twice.
+def most_layers(blocks: int, random_blocks: int) -> float:
+    """No more layers connect all blocks in the mean, with a window of 3 and r random links a row.
 
-    A branching law of two kinds. A block that was reached by a random link has two neighbours in its window that
-    are new. One that was reached through a window has one. Both have r new random links. So the numbers of the two
-    kinds that are just heard of, (x, y), become (r (x + y), 2 x + y).
+    The window alone takes n - 1. Two are enough unless two layers miss some pair. A pair is missed by what it would
+    take to be heard of: none of the r links of the one leads to the other or to one of its neighbours, and none of
+    the r blocks linked to, nor a neighbour, links to it. That has probability (1 - r / (n - 2))^(r + 3) at most.
 
-    Source: docs/mathematics/sparse.md#how-many-blocks-have-been-heard-of.
+    Source: docs/mathematics/sparse.md#layers-until-all-blocks-are-connected.
     """
-    heard, by_link, by_window = 1, 0, 0
-    for layer in range(layers):
-        if layer == 0:
-            by_link, by_window = random_blocks, 2
-        else:
-            by_link, by_window = random_blocks * (by_link + by_window), 2 * by_link + by_window
-        heard += by_link + by_window
-    return heard
-
-
-def branching_rate(random_blocks: int) -> float:
-    """By what the number just heard of grows each layer: the larger root of x^2 = (1 + r) x + r."""
-    r = random_blocks
-    return (1 + r + math.sqrt((1 - r) ** 2 + 8 * r)) / 2
-
-
-def share_heard(blocks: int, random_blocks: int, layers: int) -> tuple[float, float]:
-    """Bounds on the mean share of blocks heard of: `most_heard`, and what meeting and the ends can take off it.
-
-    Two blocks of the branching law are one with probability at most 1 / (n - 3 - r): a random link leads to any
-    block that is not seen anyway. A step through a window leads over an end with probability 1 / n, and takes what
-    would follow with it. The law has no more than l such steps above each of its blocks.
-    """
-    most = most_heard(random_blocks, layers)
-    meetings = most * (most - 1) / 2 / (blocks - 3 - random_blocks)
-    least = most - meetings - layers * most / blocks
-    return max(0.0, least) / blocks, min(1.0, most / blocks)
-
-
-def fewest_layers(blocks: int, random_blocks: int) -> int:
-    """The layers before which a window of 3 and r random links cannot have connected all blocks: `most_heard`."""
-    layers = 1
-    while most_heard(random_blocks, layers) < blocks:
-        layers += 1
-    return layers
+    missed = (1 - random_blocks / (blocks - 2)) ** (random_blocks + 3)
+    return 2 + (blocks - 3) * min(1.0, blocks**2 * missed)
 
 
 def window_heard(blocks: int, window: int, layers: int) -> float:

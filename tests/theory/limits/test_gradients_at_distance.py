@@ -57,6 +57,15 @@ def test_an_orthogonal_matrix_hands_everything_on():
     assert gradients_at_distance.linear_norm(1.0, 1000) == 1
 
 
+@pytest.mark.parametrize("distance", [0, 1, 3, 10])
+def test_a_stretched_rotation_has_the_norm_of_its_power(distance):
+    turn = np.array([[np.cos(0.7), -3 * np.sin(0.7)], [np.sin(0.7) / 3, np.cos(0.7)]])
+    norm = np.linalg.norm(np.linalg.matrix_power(0.9 * turn, distance), ord=2)
+    found = gradients_at_distance.linear_norm(0.9, distance, stretch=3.0, angle=0.7)
+    assert found == pytest.approx(norm)
+    assert 0.9**distance * (1 - 1e-12) <= found <= 3 * 0.9**distance
+
+
 @pytest.mark.parametrize(("gain", "drive"), [(0.9, 0.5), (2.0, 0.2)])
 def test_the_mean_slope_gives_less_than_the_squared_one_and_both_are_means_over_units(gain, drive):
     rng = np.random.default_rng(0)

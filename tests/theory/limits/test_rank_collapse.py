@@ -1,5 +1,7 @@
 """The collapse of tokens: its order, and random tokens that never break the bound."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.spatial
@@ -75,3 +77,30 @@ def test_covariances_under_tilted_weights_stay_within_the_error(size):
     moved = tilted @ values / np.sum(tilted) - weights @ values
     assert abs(moved - variance * size) <= rank_collapse.cubing_error(size, 1.0) * variance * size
     assert abs(moved - variance * size) > 0.4 * rank_collapse.cubing_error(size, 1.0) * variance * size
+
+
+def test_the_band_around_three_is_that_of_the_document():
+    assert rank_collapse.tripling_band(3, 2.0, 16, 4) == math.inf
+    assert rank_collapse.tripling_band(8, 2.0, 16, 4) == pytest.approx(0.035, abs=5e-4)
+    assert rank_collapse.tripling_band(8, 2.0, 3, 4) == pytest.approx(0.011, abs=5e-4)
+    # Every further layer takes three times as much off.
+    later, latest = (rank_collapse.tripling_band(layers, 2.0, 16, 4) for layers in (8, 9))
+    assert later / latest == pytest.approx(3, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_exponents_of_random_tokens_grow_within_the_band(seed):
+    """In double precision, while it lasts: the first layers at which the band is finite."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((3, 2))
+    x -= np.mean(x, axis=0)
+    x *= 1.0 / max(np.linalg.norm(a - b) for a in x for b in x)
+    logs = [0.0]
+    for _ in range(3):
+        weights = np.exp(x @ x.T)
+        x = weights / np.sum(weights, axis=1, keepdims=True) @ x
+        logs.append(math.log(max(np.linalg.norm(a - b) for a in x for b in x)))
+    growth = (logs[3] - logs[2]) / (logs[2] - logs[1])
+    band = rank_collapse.tripling_band(3, 1.0, 3, 2)
+    assert math.isfinite(band)
+    assert abs(growth - 3) <= band

@@ -47,31 +47,6 @@ def test_window_heard_is_that_of_a_walk(layers):
     assert bigbird.window_heard(9, 5, layers) == sum(map(len, heard)) / 81
 
 
-@pytest.mark.parametrize("r", [1, 2, 3])
-def test_the_branching_law_grows_by_its_rate_and_counts_a_tree(r):
-    """Against a walk over an endless row of blocks, whose random links lead to blocks on rows of their own."""
-
-    def reached(layers: int, sides: int) -> int:
-        # A block, what its window opens on so many sides, and its links, each with both sides open.
-        if layers == 0:
-            return 1
-        return 1 + sides * reached(layers - 1, 1) + r * reached(layers - 1, 2)
-
-    counts = [bigbird.most_heard(r, layers) for layers in range(12)]
-    assert counts == [reached(layers, 2) for layers in range(12)]
-    new = np.diff(counts)
-    assert new[-1] / new[-2] == pytest.approx(bigbird.branching_rate(r), rel=1e-4)
-    assert bigbird.branching_rate(r) == pytest.approx(float(np.max(np.linalg.eigvals([[r, r], [2.0, 1.0]]))))
-
-
-def test_bounds_on_what_is_heard_of_close_as_blocks_grow_and_end_at_all():
-    low, high = bigbird.share_heard(10**6, 2, 3)
-    assert high == 69 / 10**6
-    assert high * 0.99 < low < high
-    assert bigbird.share_heard(64, 2, 5) == (0.0, 1.0)
-    assert [bigbird.fewest_layers(blocks, 2) for blocks in (5, 6, 19, 20, 69, 70)] == [1, 2, 2, 3, 3, 4]
-
-
 @pytest.mark.parametrize(("global_blocks", "random_blocks"), [(0, 0), (2, 0), (2, 3), (0, 99)])
 def test_visible_share_counts_pairs(global_blocks, random_blocks):
     blocks, block = 8, 3
@@ -84,10 +59,27 @@ def test_visible_share_counts_pairs(global_blocks, random_blocks):
     assert found == pairs / (24 * 23)
 
 
-def test_after_one_layer_meetings_and_ends_take_off_what_the_document_says():
-    # With two links: five blocks of the law, ten pairs that are one with chance 1/59, five steps that lead over an
-    # end with chance 1/64.
-    assert bigbird.share_heard(64, 2, 1) == pytest.approx(((5 - 10 / 59 - 5 / 64) / 64, 5 / 64))
+@pytest.mark.parametrize(("blocks", "links"), [(7, 1), (7, 3), (6, 2)])
+def test_most_layers_bounds_what_every_graph_of_a_few_blocks_needs(blocks, links):
+    """No more pairs are missed by two layers than the union bound counts: over all graphs, or many of them."""
+    rng = np.random.default_rng(0)
+    missed = layers = 0
+    for _ in range(400):
+        graph = [
+            near | set(rng.choice(sorted(set(range(blocks)) - near), links, replace=False).tolist())
+            for near in neighbours(blocks, 3)
+        ]
+        missed += sum(len(heard) < blocks for heard in heard_after(graph, 2)) > 0
+        layers += layers_needed(graph)
+    bound = bigbird.most_layers(blocks, links)
+    assert layers / 400 <= bound <= blocks - 1
+    assert missed / 400 <= blocks**2 * (1 - links / (blocks - 2)) ** (links + 3)
+
+
+def test_many_links_make_two_layers_enough():
+    # 16^2 pairs, each missed with probability (1 - 11/14)^14, would take 13 layers more.
+    assert bigbird.most_layers(16, 11) - 2 == pytest.approx(13 * 256 * (3 / 14) ** 14, rel=1e-3)
+    assert bigbird.most_layers(64, 2) == 63
 
 
 @pytest.mark.parametrize("blocks", [4, 100])
