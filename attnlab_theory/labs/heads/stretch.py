@@ -98,6 +98,8 @@ class Stretch:
     def _means(self, squares: np.ndarray, of_centre: np.ndarray, products: np.ndarray) -> np.ndarray:
         """Quadratic forms of keys around their own mean, by type, averaged over keys.
 
+        That mean is of all groups, also where one is left out: to first order it makes no difference.
+
         Args:
             squares: sums of the forms of keys, by group.
             of_centre: the forms of the keys' mean.
