@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from attnlab_theory.labs.heads.fitting import Fit
 from attnlab_theory.labs.heads.plan import Plan
-from attnlab_theory.labs.heads.traces import Trace
+from attnlab_theory.labs.heads.traces import Trace, softmax
 from attnlab_theory.stats.groups import sums_without_each
 from attnlab_theory.theory.noisy_keys.moments import weight_moments
 
@@ -38,6 +38,8 @@ class Predictions(NamedTuple):
     """What the key was given."""
     baseline: Float[np.ndarray, "n layers h"]
     """The mean weight of its type in the fitting half."""
+    noiseless: Float[np.ndarray, "n layers h"]
+    """The softmax of the mean scores: what theory would predict without any noise."""
     deviation: Float[np.ndarray, "n layers h"]
     """How far its score is from what its type's mean key scores, in standard deviations; NaN if those are 0."""
 
@@ -49,6 +51,8 @@ class CalibrationReplicates(NamedTuple):
     """1 less the squared error of E alpha over that of the overall mean."""
     by_baseline: Float[np.ndarray, "r layers h"]
     """The same of the type's mean weight."""
+    without_noise: Float[np.ndarray, "r layers h"]
+    """The same of the softmax of the mean scores."""
     variance_ratio: Float[np.ndarray, "r layers h"]
     """The mean of (alpha - E alpha)^2 over the mean of Var alpha: 1 where theory knows how sure it is."""
 
@@ -85,8 +89,9 @@ class Calibration:
         rest = scores[:, :, row].copy()
         rest[:, :, known] = -np.inf
         fixed = scipy.special.logsumexp(rest, axis=2)
-        first, second = np.zeros((2, len(known), *means.shape[:2]))
+        first, second, noiseless = np.zeros((3, len(known), *means.shape[:2]))
         for at in np.ndindex(means.shape[:2]):
+            noiseless[:, *at] = softmax(np.append(means[at], fixed[at]))[:-1]
             found = weight_moments(np.append(means[at], fixed[at]), np.append(variances[at], 0.0))
             first[:, *at] = found.first[:-1]
             second[:, *at] = np.diagonal(found.covariance)[:-1]
@@ -100,6 +105,7 @@ class Calibration:
                 variance=np.maximum(second, 0.0),
                 weight=np.moveaxis(weights[:, :, row][:, :, known], 2, 0),
                 baseline=np.moveaxis(self.fit.weights[:, :, kind], 2, 0),
+                noiseless=noiseless,
                 deviation=np.moveaxis((scores[:, :, row][:, :, known] - means) / deviations, 2, 0),
             )
         )
@@ -122,13 +128,15 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
         found.weight**2,
         (found.weight - found.mean) ** 2,
         (found.weight - found.baseline) ** 2,
+        (found.weight - found.noiseless) ** 2,
         found.variance,
     )
     summed = (sums_without_each(part, found.group, groups) for part in parts)
-    n, s, ss, missed, by_baseline, variance = summed
+    n, s, ss, missed, by_baseline, without_noise, variance = summed
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = ss - s**2 / n
-        return CalibrationReplicates(1 - missed / spread, 1 - by_baseline / spread, missed / variance)
+        shares = (1 - each / spread for each in (missed, by_baseline, without_noise))
+        return CalibrationReplicates(*shares, missed / variance)
 
 
 class Curve(NamedTuple):

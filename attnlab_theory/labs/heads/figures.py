@@ -13,8 +13,10 @@ from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.report import style
 
 PREMISES = (
-    ("slope of the variance", "keys-have-a-noisy-length", "noisy length: slope of the variance"),
+    ("slope of the variance", None, "noisy length: slope of the variance, without a verdict"),
     ("variance explained by the stretch", "the-noisy-length-matters", "variance that the noisy length explains"),
+    ("variance along own mean beyond that along others'", None, "excess along the own mean, without a verdict"),
+    ("variance explained along own mean", None, "variance along the own mean, shared or not"),
     ("distance from normal", "scores-are-normal", "distance of scores from normal"),
     ("gamble index", None, "gamble index, where the text tells something"),
     ("weights explained by theory", "theory-beats-the-mean-weight", "weights that theory explains"),
@@ -27,9 +29,9 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     """Where the homework's premises hold."""
     known = Estimates(e for e in estimates if e.interval != SHARE)
     shown = [panel for panel in PREMISES if _has(known, panel[0])]
-    rising = _supported(findings, "keys-have-a-noisy-length")
+    matters = _supported(findings, "the-noisy-length-matters")
     normal = _supported(findings, "scores-are-normal")
-    title = f"Shown: keys have a noisy length in {rising} heads, and normal scores (to {NORMAL:g}) in {normal}"
+    title = f"Shown: a noisy length matters in {matters} heads, and scores are normal (to {NORMAL:g}) in {normal}"
     rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
     figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
     for ax in axes[len(shown) :]:
@@ -105,8 +107,12 @@ def calibration(estimates: Estimates) -> Figure:
     curve = estimates.of("mean weight by prediction")
     explained = np.median([e.value for e in estimates.of("weights explained by theory")])
     by_type = np.median([e.value for e in estimates.of("weights explained by the type")])
-    title = f"Theory explains {explained:.0%} of the weights of frequent words, a type's mean weight {by_type:.0%}"
-    figure, (ax,) = style.panels(f"{title} (medians over heads)", size=(5.8, 5.2))
+    without = np.median([e.value for e in estimates.of("weights explained without noise")])
+    title = (
+        f"Theory explains {explained:.0%} of the weights of frequent words,\n"
+        f"without noise {without:.0%}, a type's mean weight {by_type:.0%} (medians over heads)"
+    )
+    figure, (ax,) = style.panels(title, size=(5.8, 5.2))
     top = 1.05 * max(max(e.setting["predicted"], e.value) for e in curve)
     ax.plot([0, top], [0, top], color=style.INK, linewidth=1, label="line: predicted")
     for series, layer in enumerate(sorted({e.setting["layer"] for e in curve})):

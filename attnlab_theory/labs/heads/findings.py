@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads import assumptions, calibration, gambling
+from attnlab_theory.labs.heads import assumptions, calibration, gambling, own_means
 from attnlab_theory.labs.heads.families import (
     ANY,
     CORRELATION,
@@ -25,7 +25,7 @@ from attnlab_theory.labs.heads.families import (
 from attnlab_theory.labs.heads.habits import LENGTHS, QUANTITIES
 from attnlab_theory.labs.heads.measuring import Measured
 from attnlab_theory.stats import Interval
-from attnlab_theory.stats.groups import ratio_bands
+from attnlab_theory.stats.groups import Bands, ratio_bands
 
 EXPLAINED = 0.1
 """A stretch that explains less of the variance of scores does not matter. Stated before any run."""
@@ -49,6 +49,7 @@ RARER = 0.1
 """Of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
 
 OVER_SENTENCES = "McDiarmid: sentences are independent; Bonferroni over heads"
+DEALT_ANEW = f"permutations: {own_means.DEALT} of means among types of similar count, the largest of all heads"
 OVER_LOGARITHMS = f"{OVER_GROUPS}; made for logarithms"
 
 
@@ -61,7 +62,11 @@ def measure(found: Measured) -> Estimates:
 
 
 def verdicts(estimates: Estimates) -> Findings:
-    """What the homeworks take for granted, judged head by head and layer by layer."""
+    """What the homeworks take for granted, judged head by head and layer by layer.
+
+    The slope of the variance and the excess along own means get no verdict. What they would be held against is
+    false of layer-normalised keys, whatever their lengths do (docs/mathematics/heads.md).
+    """
     return Findings(finding for finding in map(_verdict, estimates) if finding)
 
 
@@ -81,17 +86,20 @@ def _habits(found: Measured) -> Iterator[Estimate]:
 
 
 def _keys(found: Measured) -> Iterator[Estimate]:
-    numbers = found.stretch.replicates()
+    numbers, own = found.stretch.replicates(), found.own_means.replicates()
     draws = int(np.sum(found.stretch.counts))
     for quantity, values, within in (
         ("slope of the variance", numbers.slope, ANY),
         ("variance explained by the stretch", numbers.share, ANY),
         ("squared distance of means", numbers.distance, ANY),
         ("trace of the covariance", numbers.trace, POSITIVE),
-        ("variance along own mean", numbers.along, POSITIVE),
-        ("variance along other means", numbers.others, POSITIVE),
+        ("variance along own mean beyond that along others'", own.excess, ANY),
+        ("variance explained along own mean", own.plain, ANY),
     ):
         yield from family(quantity, values, draws, within)
+    p = own_means.chances(found.own_means.relative())
+    dealt = Bands(p, np.nan_to_num(p, nan=0.0), np.nan_to_num(p, nan=1.0))
+    yield from estimates_of("p of means dealt anew", dealt, draws, DEALT_ANEW, layer_and_head)
     normal = found.normality.bands(ERROR_RATE)
     yield from estimates_of("distance from normal", normal, draws, OVER_SENTENCES, layer_and_head)
 
@@ -144,6 +152,8 @@ def _predictions(found: Measured) -> Iterator[Estimate]:
         ("weights explained by theory", numbers.explained, ANY),
         ("weights explained by the type", numbers.by_baseline, ANY),
         ("explained by theory less by the type", numbers.explained - numbers.by_baseline, ANY),
+        ("weights explained without noise", numbers.without_noise, ANY),
+        ("explained by theory less without noise", numbers.explained - numbers.without_noise, ANY),
     ):
         yield from family(quantity, values, len(predicted.group), within)
     broken = assumptions.of_heads(predicted, found.plan.groups)
@@ -176,13 +186,6 @@ def _layer_and_length(index: tuple[int, ...]) -> dict[str, Any]:
 
 def _verdict(estimate: Estimate) -> Finding | None:
     match estimate.quantity:
-        case "slope of the variance":
-            statement = (
-                "Within a type the variance of a foreign query's scores rises with what its mean key scores."
-            )
-            return judged(
-                estimate, "keys-have-a-noisy-length", statement, Interval.at_least(0.0), section="noisy-lengths"
-            )
         case "variance explained by the stretch":
             statement = f"The noisy length explains at least {EXPLAINED:g} of the variance within a type."
             return judged(
@@ -195,7 +198,7 @@ def _verdict(estimate: Estimate) -> Finding | None:
         case "distance from normal":
             statement = f"Within a type a foreign query's scores are normal, to {NORMAL:g} in distribution."
             return judged(
-                estimate, "scores-are-normal", statement, Interval.at_most(NORMAL), section="noisy-lengths"
+                estimate, "scores-are-normal", statement, Interval.at_most(NORMAL), section="normal-scores"
             )
         case "index of the mean less half of the copies'":
             statement = "The layer hedges: its mean gambles at most half as much as copies of one of its heads."
@@ -211,6 +214,14 @@ def _verdict(estimate: Estimate) -> Finding | None:
                 estimate,
                 "theory-beats-the-mean-weight",
                 statement,
+                Interval.at_least(0.0),
+                section="predicted-weights",
+            )
+        case "explained by theory less without noise":
+            return judged(
+                estimate,
+                "noise-adds-to-the-prediction",
+                "Theory predicts the weights better than the softmax of the mean scores, without noise, does.",
                 Interval.at_least(0.0),
                 section="predicted-weights",
             )

@@ -9,6 +9,7 @@ from attnlab_theory.labs.heads.calibration import Calibration
 from attnlab_theory.labs.heads.fitting import Fit, Moments, fitted
 from attnlab_theory.labs.heads.habits import Habits
 from attnlab_theory.labs.heads.normality import Normality
+from attnlab_theory.labs.heads.own_means import OwnMeans
 from attnlab_theory.labs.heads.plan import Plan
 from attnlab_theory.labs.heads.splits import Splits
 from attnlab_theory.labs.heads.stretch import Stretch
@@ -23,6 +24,7 @@ class Measured:
     fit: Fit
     habits: Habits
     stretch: Stretch
+    own_means: OwnMeans
     normality: Normality
     splits: Splits
     calibration: Calibration
@@ -56,6 +58,7 @@ def measured(
         fit=fit,
         habits=Habits(layers, h, plan.groups),
         stretch=Stretch(fit, plan.groups),
+        own_means=OwnMeans(fit, plan.groups),
         normality=Normality(fit),
         splits=Splits(fit, plan),
         calibration=Calibration(fit, plan, seed=seed),
@@ -80,4 +83,5 @@ def measured(
             if number in predicted:
                 found.calibration.add(trace, scores, weights, group)
         found.stretch.add(group, moments)
+        found.own_means.add(group, moments)
     return found

@@ -14,7 +14,6 @@ from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, coun
 from attnlab_theory.labs.heads.traces import Reading
 
 TOLD = (
-    ("keys-have-a-noisy-length", "heads: variance rises with the mean score, as a noisy length would have it"),
     (
         "the-noisy-length-matters",
         f"heads: the noisy length explains at least {findings.EXPLAINED:.0%} of the variance",
@@ -22,6 +21,7 @@ TOLD = (
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
+    ("noise-adds-to-the-prediction", "heads: theory predicts weights better than mean scores without noise do"),
 )
 """What the verdicts say, in five sentences."""
 
@@ -29,6 +29,12 @@ NOTHING_TIED = (
     "Not judged in any layer: whether heads gamble, and whether the layer hedges. Too few pairs of tokens are "
     "nearly tied at the top of a row. A longer text has more of them."
 )
+
+WITHOUT_VERDICT = (
+    ("slope of the variance", "the variance of scores rises with the mean score", "falls"),
+    ("variance along own mean beyond that along others'", "keys vary more along their own type's mean", "less"),
+)
+"""Numbers that are told and not judged: what is above 0, and what is below."""
 
 ASSUMED = (
     ("queries-leave-keys-alone", "the sentence's own query scores keys as their mean, on average"),
@@ -88,6 +94,7 @@ def results(
         sentences=(
             f"Types: {' '.join(types)}",
             *counted(judged, TOLD),
+            *without_verdict(estimates),
             *(() if hedges else (NOTHING_TIED,)),
         ),
         reasons=reasons(judged),
@@ -96,9 +103,19 @@ def results(
     )
 
 
+def without_verdict(estimates: Estimates) -> tuple[str, ...]:
+    """In how many heads the numbers lie above and below 0 that show no noisy length, and no lack of one."""
+    lines = []
+    for quantity, above, below in WITHOUT_VERDICT:
+        found = estimates.of(quantity)
+        more, less = sum(e.interval.low > 0 for e in found), sum(e.interval.high < 0 for e in found)
+        lines.append(f"No verdict: {above} in {more} of {len(found)} heads, {below} in {less}.")
+    return tuple(lines)
+
+
 def reasons(judged: Findings) -> Table:
     """In how many heads each assumption holds or not; in how many it fails where theory is not the better one."""
-    heads = len(judged_of(judged, "keys-have-a-noisy-length"))
+    heads = len(judged_of(judged, "the-noisy-length-matters"))
     better = judged_of(judged, "theory-beats-the-mean-weight")
     worse = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
     shown = Table(box=None, pad_edge=False, header_style="bold")
@@ -114,13 +131,13 @@ def reasons(judged: Findings) -> Table:
 
 
 def _table(estimates: Estimates, judged: Findings) -> Table:
-    """One line for each layer: means over heads, and how many heads a verdict speaks of."""
+    """One line for each layer: means over heads, and whether it hedges."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for column in (
         "layer",
         "share of keys used",
         "stretch explains",
-        "heads stretched",
+        "own mean explains",
         "gamble index",
         "layer hedges",
     ):
@@ -128,14 +145,15 @@ def _table(estimates: Estimates, judged: Findings) -> Table:
     for layer in sorted({e.setting["layer"] for e in estimates.of("share of keys")}):
         told = [
             _mean(estimates, quantity, layer)
-            for quantity in ("share of keys", "variance explained by the stretch", "gamble index")
-        ]
-        stretched = [
-            f.verdict for f in judged_of(judged, "keys-have-a-noisy-length") if f.setting["layer"] == layer
+            for quantity in (
+                "share of keys",
+                "variance explained by the stretch",
+                "variance explained along own mean",
+                "gamble index",
+            )
         ]
         hedges = [f.verdict for f in judged_of(judged, "the-layer-hedges") if f.setting["layer"] == layer]
-        many = f"{sum(v == Verdict.SUPPORTED for v in stretched)} of {len(stretched)}"
-        shown.add_row(str(layer), *told[:2], many, told[2], str(hedges[0]) if hedges else "no pairs")
+        shown.add_row(str(layer), *told, str(hedges[0]) if hedges else "no pairs")
     return shown
 
 

@@ -38,10 +38,6 @@ class Replicates(NamedTuple):
     """The mean over types of |m_w|^2, from pairs of keys in different groups of sentences. Depends on the gauge."""
     trace: Float[np.ndarray, "r layers h"]
     """The mean over types of the trace of Sigma_w. Depends on the gauge."""
-    along: Float[np.ndarray, "r layers h"]
-    """The variance along a type's own mean, over the mean variance across it; mean over types. Of the gauge."""
-    others: Float[np.ndarray, "r layers h"]
-    """The same along the means of the other types: what `along` is to be held against."""
 
 
 class Stretch:
@@ -56,11 +52,9 @@ class Stretch:
             np.swapaxes(weights[..., None] * fit.queries[:, :, None], 3, 4), fit.queries[:, :, None]
         )
         """sum_q c_w(q) q q^T, and last the mean over queries, which gives v."""
-        self.directions = fit.away / np.maximum(np.linalg.norm(fit.away, axis=3, keepdims=True), TINY)
         self.counts = np.zeros((groups, types))
         self.sums = np.zeros((groups, layers, h, types, d))
         self.formed = np.zeros((groups, layers, h, types + 1, types))
-        self.directed = np.zeros((groups, layers, h, types, types))
         self.traces = np.zeros((groups, layers, h, types))
 
     def add(self, group: int, keys: Moments) -> None:
@@ -71,32 +65,25 @@ class Stretch:
         layers, h, types, d, _ = keys.squares.shape
         flat = keys.squares.reshape(layers, h, types, d * d)
         self.formed[group] = np.matmul(self.forms.reshape(layers, h, types + 1, d * d), np.swapaxes(flat, 2, 3))
-        along = np.matmul(keys.squares[:, :, None], self.directions[:, :, :, None, :, None])[..., 0]
-        self.directed[group] = np.sum(along * self.directions[:, :, :, None], axis=4)
 
     def replicates(self) -> Replicates:
         """The numbers of every head; NaN if its keys do not vary, or without a group no two others hold a type."""
         centre = np.sum(self.sums, axis=0) / np.sum(self.counts, axis=0)[:, None]
-        types, d = centre.shape[2:]
         with np.errstate(divide="ignore", invalid="ignore"):
             y = self._means(self.formed, _quadratic(self.forms, centre), _products(self.forms, centre))
             x = self._by_pairs()
             v = y[..., -1, :]
             slope = _own_less_others(y, v) / _own_less_others(x[..., :-1, :], v)
-            projected = np.matmul(self.directions, np.swapaxes(centre, 2, 3))
-            turned = projected[..., None] * self.directions[:, :, :, None]
-            variance = self._means(self.directed, projected**2, turned)
             trace = self._means(self.traces, np.sum(centre**2, axis=3), centre)
-            relative = variance / ((trace[..., None, :] - variance) / (d - 1))
-            own = np.diagonal(relative, axis1=-2, axis2=-1)
-            others = (np.sum(relative, axis=(-2, -1)) - np.sum(own, axis=-1)) / (types * (types - 1))
             share = slope * np.mean(x[..., -2, :] / v, axis=-1)
-        distance, trace, own = (np.mean(each, axis=-1) for each in (x[..., -1, :], trace, own))
-        found = (np.where(self.fit.varies, each, np.nan) for each in (slope, share, distance, trace, own, others))
+        distance, trace = (np.mean(each, axis=-1) for each in (x[..., -1, :], trace))
+        found = (np.where(self.fit.varies, each, np.nan) for each in (slope, share, distance, trace))
         return Replicates(*found)
 
     def _means(self, squares: np.ndarray, of_centre: np.ndarray, products: np.ndarray) -> np.ndarray:
         """Quadratic forms of keys around their own mean, by type, averaged over keys.
+
+        That mean is of all groups, also where one is left out: to first order it makes no difference.
 
         Args:
             squares: sums of the forms of keys, by group.

@@ -167,6 +167,26 @@ def test_heads_whose_absence_changes_few_answers_get_exact_intervals_that_hold()
     assert verdicts(found, labels)["the-model-does-without-the-head"][0] == Verdict.INCONCLUSIVE
 
 
+@pytest.mark.parametrize("heads", [1, 8])
+def test_exact_intervals_of_many_heads_hold_together(heads):
+    """Without any of them no answer changes: 1 - (rate / 8 / heads)^(1/n) is what could still be lost.
+
+    Half of the rate is for such heads, and they share it; either sign has half of that, and one end half again.
+    """
+    n, odds = 300, np.ones(300)
+    unmoved = Ablated(
+        whole=odds,
+        single=np.ones((1, heads, n)),
+        pairs={((0, 0), (0, 0)): odds},
+        chosen_by=np.arange(n) < n // 2,
+    )
+    found = needing.estimated(unmoved, np.ones(n, int)).of("accuracy lost")
+    assert len(found) == heads
+    for each in found:
+        reach = 1 - (ERROR_RATE / 8 / heads) ** (1 / n)
+        assert (each.interval.low, each.interval.high) == pytest.approx((-reach, reach))
+
+
 def stand_in(rng, n, *, together):
     """Two heads without either of which nothing moves much; without both `together` of the log-odds is lost."""
     labels = rng.integers(0, 2, n)

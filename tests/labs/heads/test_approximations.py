@@ -129,6 +129,20 @@ def test_the_gauge_undoes_what_no_weight_depends_on():
     np.testing.assert_allclose(lengths[0], lengths[1])
 
 
+def test_generalised_features_suit_the_sums_of_queries_and_keys_that_matter():
+    """The best parameter at the mean of |q + k|^2, by squared weights over keys, in the balanced gauge."""
+    traces = list(Given(strength=1.5, n=3).traces(range(3)))
+    gauge = losses.gauge_of(traces)
+    for head in (0, 1):
+        found = []
+        for each in traces:
+            q, k = (part[0, head] for part in gauge.of(each.q, each.k))
+            squares = softmax(each.scores()[0, head]) ** 2
+            shares = squares / np.sum(squares, axis=1, keepdims=True)
+            found.append(np.mean(np.sum(shares * np.sum((q[:, None] + k[None]) ** 2, axis=2), axis=1)))
+        assert gauge.a[0, head] == pytest.approx(pair.best_parameter(float(np.mean(found)), D))
+
+
 def test_errors_are_relative_and_at_most_one():
     each = trace(np.random.default_rng(0), 0.5)
     gauge = losses.gauge_of([each])

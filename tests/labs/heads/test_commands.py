@@ -39,7 +39,7 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     assert main(["heads", str(checkpoint), *asked]) == 0
     told = json.loads(capsys.readouterr().out)
     told = told["premises"]
-    assert len([f for f in told["findings"] if f["claim"] == "keys-have-a-noisy-length"]) == 4
+    assert len([f for f in told["findings"] if f["claim"] == "the-noisy-length-matters"]) == 4
     assert {"the", "."} <= set(told["types"])
     written = {path.name for path in out.iterdir()}
     for name in ("premises", "habits", "bluntness", "calibration"):

@@ -1,5 +1,7 @@
 """The lab of heads: who fits and who judges, what heads do, how scores are spread, what theory predicts."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab_theory.claims import Verdict
-from attnlab_theory.labs.heads import findings, gpt
+from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads import findings, gpt, premises
 from attnlab_theory.labs.heads.gambling import gamble, given_neighbours
 from attnlab_theory.labs.heads.habits import QUANTITIES, Habits
 from attnlab_theory.labs.heads.measuring import measured
@@ -21,6 +24,7 @@ from attnlab_theory.language.models.mixers import Additive
 from attnlab_theory.language.models.positions import Alibi, Rotary
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.sampling.typed_keys import KeyLaw, typed_keys
+from attnlab_theory.stats import Interval
 from tests.labs.heads.synthetic import Given, in_layers
 from tests.language.models import gap, rounding
 
@@ -201,17 +205,34 @@ def stretched():
 
 def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
     judged = findings.verdicts(stretched)
-    for claim in ("keys-have-a-noisy-length", "the-noisy-length-matters"):
-        assert [f.verdict for f in judged.of(claim)] == [Verdict.SUPPORTED] * 4
+    assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.SUPPORTED] * 4
+    for each in stretched.of("slope of the variance"):
+        assert each.interval.low > 0
     # That scores are normal to a tenth takes a thousand sentences to show.
     assert all(f.verdict != Verdict.REFUTED for f in judged.of("scores-are-normal"))
     assert all(f.expect is None for f in judged)
 
 
 def test_isotropic_keys_have_no_noisy_length():
-    judged = findings.verdicts(lab(KeyLaw.ISOTROPIC))
+    found = lab(KeyLaw.ISOTROPIC)
+    judged = findings.verdicts(found)
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.REFUTED] * 4
-    assert all(f.verdict != Verdict.SUPPORTED for f in judged.of("keys-have-a-noisy-length"))
+    for each in found.of("slope of the variance"):
+        assert each.interval.low <= 0 <= each.interval.high
+
+
+def test_slopes_and_excesses_get_no_verdict(stretched):
+    """What they would be held against is false of trained models, whatever their keys do."""
+    claims = {f.claim for f in findings.verdicts(stretched)}
+    without = {e.quantity for e in stretched if not findings.verdicts(Estimates([e]))}
+    assert {"slope of the variance", "variance along own mean beyond that along others'"} <= without
+    assert claims >= {"the-noisy-length-matters", "noise-adds-to-the-prediction"}
+
+
+def test_mean_scores_without_noise_stand_beside_theory(stretched):
+    theory, without = (stretched.of(f"weights explained {by}") for by in ("by theory", "without noise"))
+    gains = [a.value - b.value for a, b in zip(theory, without, strict=True)]
+    assert [e.value for e in stretched.of("explained by theory less without noise")] == pytest.approx(gains)
 
 
 def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
@@ -229,7 +250,7 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     given = Given(np.asarray(kinds), in_layers(jax.random.normal(jax.random.key(2), (300, 2, 6, 4)), 2), k)
     found = measured(given, planned(given.tokens), calibrated=10)
     assert sorted(found.plan.types.tolist()) == [0, 1, 3]
-    assert len(findings.verdicts(findings.measure(found)).of("keys-have-a-noisy-length")) == 2
+    assert len(findings.verdicts(findings.measure(found)).of("the-noisy-length-matters")) == 2
 
 
 def test_keys_on_two_points_are_far_from_normal():
@@ -240,3 +261,10 @@ def test_keys_on_two_points_are_far_from_normal():
     given = Given(np.asarray(kinds), q, k + signs)
     judged = findings.verdicts(findings.measure(measured(given, planned(given.tokens), calibrated=0)))
     assert [f.verdict for f in judged.of("scores-are-normal")] == [Verdict.REFUTED] * 2
+
+
+def test_what_gets_no_verdict_is_counted_above_and_below_zero(stretched):
+    slopes, _ = premises.without_verdict(stretched)
+    assert slopes == "No verdict: the variance of scores rises with the mean score in 4 of 4 heads, falls in 0."
+    turned = [dataclasses.replace(e, interval=Interval(-2.0, -1.0)) for e in stretched]
+    assert premises.without_verdict(Estimates(turned))[1].endswith("own type's mean in 0 of 4 heads, less in 4.")

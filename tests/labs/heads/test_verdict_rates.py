@@ -70,8 +70,7 @@ def words(sentences):
 
 @functools.cache
 def normal(law):
-    kinds = words(2400)
-    for_keys, for_queries = jax.random.split(jax.random.key(1))
+    kinds, (for_keys, for_queries) = words(2400), jax.random.split(jax.random.key(1))
     k = typed_keys(for_keys, law, jax.numpy.asarray(kinds), heads=LAYERS * HEADS, d=2)
     return distances(kinds, jax.random.normal(for_queries, k.shape), k)[0]
 
@@ -160,6 +159,13 @@ def test_theory_knows_how_sure_it_is_where_its_law_holds():
     assert missing(families(found, ratio_bands), 1.0) <= LIMIT
 
 
+def test_noise_is_shown_to_add_to_the_prediction_or_nothing_is_where_theorys_law_holds():
+    found = predicted(keys_turn=False, judging=40)[0]
+    gains = found.explained - found.without_noise
+    assert some(judged("explained by theory less without noise", families(gains)), Verdict.REFUTED) <= LIMIT
+    assert np.mean(gains[0]) > 0
+
+
 def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
     quantity = "variance of scores over the fitted"
     turning, still = (predicted(keys_turn=turn, judging=20 if turn else 40)[1] for turn in (True, False))
@@ -172,7 +178,7 @@ def test_keys_that_turn_away_from_their_query_do_not_vary_as_fitted():
 def rows_of(**given):
     """Predictions of two keys of each sentence, from [sentences 2 layers h]; what is not given is zero."""
     sentence = np.repeat(np.arange(len(given["weight"])), 2)
-    parts = ("mean", "variance", "weight", "baseline", "deviation")
+    parts = ("mean", "variance", "weight", "baseline", "noiseless", "deviation")
     rows = {part: np.reshape(given.get(part, 0 * given["weight"]), (-1, LAYERS, HEADS)) for part in parts}
     return Predictions(sentence % GROUPS, sentence, np.zeros(len(sentence), bool), **rows)
 
@@ -269,8 +275,7 @@ def test_the_calibration_curve_is_that_of_tenths_and_without_a_group_that_of_the
 @functools.cache
 def explained(share):
     """Of the variance of splits neighbours make this share; 700 sentences have two rows each, which fall alike."""
-    rng = np.random.default_rng(6)
-    row, shape = np.repeat(np.arange(700), 2), (LAYERS, 700)
+    rng, row, shape = np.random.default_rng(6), np.repeat(np.arange(700), 2), (LAYERS, 700)
     pair, neighbours = rng.integers(0, 3, shape), rng.integers(0, 16, shape)
     # The variance of the chance is share / 4, that of the split 1 / 4.
     chance = 0.5 + np.sqrt(share) / 2 * np.where(neighbours % 2, 1, -1)

@@ -55,14 +55,6 @@ def test_the_homeworks_slope_is_found_and_covered():
     )
 
 
-def test_a_shared_spectrum_beats_every_random_direction_and_no_other_types():
-    """Why the means of other types are the null: along a type's own mean there is more noise than across it."""
-    found = stretch(KeyLaw.SHARED_SPECTRUM)
-    assert np.mean(found.along[0] > 1) > 0.9
-    assert abs(np.mean(found.along[0] / found.others[0]) - 1) < 0.05
-    assert np.mean(stretch(KeyLaw.NOISY_LENGTH).along[0] > 2 * stretch(KeyLaw.NOISY_LENGTH).others[0]) > 0.99
-
-
 def test_the_mean_keys_length_is_measured_without_its_noise():
     """The squared length of a mean of six types is 5/6; a plug-in would add the motion of whole sentences."""
     for law in (KeyLaw.ISOTROPIC, KeyLaw.COMMON_MOTION):
