@@ -202,7 +202,7 @@ GROWTH = Claim(
     # A block by a link opens r + 2 at most. Somebody is always just heard of before all are.
     bound=lambda s: bounded(0.0, 1.0001 * (s.random_blocks + 2)),
     resolution=0.15,
-    settings=tuple(Growth(blocks=1024, random_blocks=r, layer=layer) for r, layer in ((1, 3), (2, 3))),
+    settings=tuple(Growth(blocks=4096, random_blocks=r, layer=layer) for r, layer in ((1, 3), (2, 3))),
     rival=Rival[Growth](
         statement="It grows by $r + 1$: of the $r + 2$ neighbours of a block one is where it was heard from.",
         source="the bound of Moore for graphs of one degree, with links that are walked in one direction only",
