@@ -135,8 +135,8 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
     n, s, ss, missed, by_baseline, without_noise, variance = summed
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = ss - s**2 / n
-        shares = (1 - each / spread for each in (missed, by_baseline, without_noise))
-        return CalibrationReplicates(*shares, missed / variance)
+        by_theory, by_type, by_means = (1 - each / spread for each in (missed, by_baseline, without_noise))
+        return CalibrationReplicates(by_theory, by_type, by_means, missed / variance)
 
 
 class Curve(NamedTuple):
