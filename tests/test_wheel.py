@@ -55,7 +55,7 @@ def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
 
 
 def test_answers_about_training_quote_the_committed_run_in_an_empty_folder(attnlab, tmp_path):
-    (answer,) = json.loads(run(attnlab, "answers", "practical4/3c", "--json", cwd=tmp_path))
+    (answer,) = json.loads(run(attnlab, "answers", "uw/3.q1", "--json", cwd=tmp_path))
     assert answer["status"] == "supported"
     assert "not measured" not in answer["answer"]
 
