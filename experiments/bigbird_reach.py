@@ -47,10 +47,10 @@ def draw_figure(findings: Findings):
         style.draw_predicted(heard, chosen, "layers", series=series, label=label)
         style.draw_measured(heard, chosen, "layers", series=series)
     rivals = [f.rival.predicted.low * f.setting["blocks"] for f in linked if f.rival is not None]
-    heard.plot(linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: $(w+r)^l$")
-    heard.set(xlabel="layers", ylabel="blocks heard of")
+    heard.plot(linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: no block met twice")
+    heard.set(xlabel="layers", ylabel="blocks heard of", ylim=(0, 40))
     heard.set_title("Reach of so many layers")
-    heard.legend(loc="center right")
+    heard.legend(loc="upper left")
 
     furthest = findings.of("furthest-by-one-sparse-layer")
     for series, number in enumerate(style.series_of(furthest, "global_blocks")):

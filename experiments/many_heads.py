@@ -14,9 +14,8 @@ def draw_figure(findings: Findings):
         columns=2,
         size=(9.0, 4.0),
     )
-    errors = findings.of("many-heads-error")
-    one = Findings(f for f in errors if f.setting["stretched"] == 1)
-    every = Findings(f for f in errors if f.setting["stretched"] == f.setting["heads"])
+    one = findings.of("many-heads-error")
+    every = findings.of("many-heads-error-with-all-keys-stretched")
     panels = ((one, "one key stretched", r"about $1/H^2$"), (every, "all keys stretched", r"about $1/H$"))
     for ax, (chosen, title, law) in zip(axes, panels, strict=True):
         style.draw_predicted(ax, chosen, "heads", label=law)

@@ -120,9 +120,9 @@ LINKED = A_LAYER | {
 }
 
 
-def _largest_share(s: Depth) -> float:
-    """Nobody has heard of more: the branching law, but for rounding."""
-    return min(1.0, 1.0001 * hearing.most_heard(s.random_blocks, s.layers) / s.blocks)
+def _share_in_a_tree(s: Depth) -> float:
+    """By the branching law alone: nobody has heard of more."""
+    return hearing.most_heard(s.random_blocks, s.layers) / s.blocks
 
 
 HEARD_BY_LINKS = Claim(
@@ -135,8 +135,8 @@ HEARD_BY_LINKS = Claim(
     hypotheses=LINKED,
     predict=lambda s: Interval(*hearing.share_heard(s.blocks, s.random_blocks, s.layers)),
     draw=_share_heard,
-    bound=lambda s: bounded(0.0, _largest_share(s)),
-    resolution=0.01,
+    bound=lambda s: bounded(0.0, 1.0001 * _share_in_a_tree(s)),
+    resolution=lambda s: 0.45 * (_share_in_a_tree(s) - hearing.share_heard(s.blocks, s.random_blocks, s.layers)[1]),
     settings=tuple(
         Depth(blocks=blocks, window=3, random_blocks=links, layers=layers)
         for blocks, links, layers in (
@@ -148,9 +148,9 @@ HEARD_BY_LINKS = Claim(
         )
     ),
     rival=Rival[Depth](
-        statement=r"$(w+r)^l$ blocks have been heard of after $l$ layers.",
-        source="the bound by degrees: a block would have all its neighbours new to it",
-        predict=lambda s: Interval.point(min(1.0, (s.window + s.random_blocks) ** s.layers / s.blocks)),
+        statement="They are as many as the law counts: a random graph is a tree, seen from one of its blocks.",
+        source="what holds of any number of layers while the blocks grow without end, said of these",
+        predict=lambda s: Interval.point(_share_in_a_tree(s)),
     ),
     chunk=32,
 )
