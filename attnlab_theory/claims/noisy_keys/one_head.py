@@ -171,9 +171,9 @@ SHARE_SPREAD = dataclasses.replace(
     bound=bounded(0.0, 0.25),
     resolution=0.008,
     rival=Rival[ShareMoment](
-        statement=r"The variance is $\beta^2(1/2+4a)/16$.",
+        statement=r"The variance is $\beta^2(1/2+4a)/16$, or that of a coin, $1/4$, where this is less.",
         source="the delta method: the square of the slope of the logistic function at 0, times the variance",
-        predict=lambda s: Interval.point(theory.ratio_deviation(s.beta, s.variance) ** 2 / 16),
+        predict=lambda s: Interval.point(min(0.25, theory.ratio_deviation(s.beta, s.variance) ** 2 / 16)),
     ),
     # Here and below, claims with the same draw have as many settings as one another: it is compiled once.
     settings=tuple(
@@ -217,15 +217,16 @@ WEIGHT_VARIANCE = Claim(
     predict=lambda s: Interval.point(theory.one_head_variance(s.n, s.beta, s.variance)),
     draw=variance_with_one_query,
     bound=bounded(0.0, 0.5001),
-    # Less than half of the distance to the rival at the weakest query.
-    resolution=lambda s: 0.008 if s.beta < 3 else 0.012,
+    # Less than the distance to the rival, which is least at the weakest query and at the strongest.
+    resolution=lambda s: 0.012 if 3 <= s.beta < 50 else 0.008,
     settings=tuple(
         OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
     ),
     rival=Rival[OneOrTwoHeads](
-        statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$.",
-        source="the delta method",
-        predict=lambda s: Interval.point(theory.one_head_delta_variance(s.n, s.beta)),
+        statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$, or $1/4$ "
+        "where this is less.",
+        source="the delta method, up to the variance of a coin",
+        predict=lambda s: Interval.point(min(0.25, theory.one_head_delta_variance(s.n, s.beta))),
     ),
     chunk=problem.CHUNK,
 )

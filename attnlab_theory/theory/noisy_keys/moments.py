@@ -186,7 +186,8 @@ def mean_of_heads_squared_error(heads: Sequence[Moments], target: Float[np.ndarr
     """
     count = len(heads)
     bias = sum(head.first for head in heads) / count - target
-    return float(sum(np.trace(head.covariance) for head in heads) / count**2 + bias @ bias)
+    # A difference of moments: where nothing errs, rounding may leave it a little below 0.
+    return max(0.0, float(sum(np.trace(head.covariance) for head in heads) / count**2 + bias @ bias))
 
 
 class _Laws(NamedTuple):
