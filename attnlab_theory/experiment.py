@@ -11,12 +11,13 @@ from names, so no number depends on what runs beside it.
 
 import contextlib
 import dataclasses
+import functools
 import gc
 import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,6 +51,10 @@ class Experiment:
     """Split evenly over every claim and setting of this experiment."""
 
 
+Load = Callable[[], Mapping[str, Experiment]]
+"""Gives experiments by name, in another process too: a function of a module, so that it can be pickled."""
+
+
 def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budget) -> Findings:
     """Judge one claim of an experiment, with its share of the error budget: the same numbers as in a whole run.
 
@@ -63,6 +68,25 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
         max_draws=experiment.max_draws[budget],
         experiment=experiment.name,
     )
+
+
+def judge_of(load: Load) -> "judges.Load":
+    """What a process of `judges` needs, to judge claims of these experiments by their numbers.
+
+    Args:
+        load: a function of a module, which gives the experiments by name.
+    """
+    return functools.partial(_judge_of, load)
+
+
+def _judge_of(load: Load) -> Callable[[str, int, dict[str, Any]], Findings]:
+    experiments = load()
+
+    def judge(name: str, number: int, options: dict[str, Any]) -> Findings:
+        experiment = experiments[name]
+        return judge_claim(experiment, experiment.claims[number], **options)
+
+    return judge
 
 
 def findings_of(
@@ -108,7 +132,7 @@ def run(
     experiments: Sequence[Experiment],
     options: RunOptions,
     pressed: Sequence[int] = (),
-    load: "judges.Load | None" = None,
+    load: Load | None = None,
 ) -> int:
     """Run experiments and write what each found, in the order asked for, as soon as it is found.
 
@@ -188,7 +212,7 @@ def _judging(
     options: RunOptions,
     board: Board,
     pressed: Sequence[int],
-    load: "judges.Load | None",
+    load: Load | None,
 ) -> Iterator[Iterator[tuple[Experiment, Findings, float]]]:
     """What each experiment found and the seconds it took, in order, judged ahead until the block is left.
 
@@ -223,7 +247,7 @@ def _judging(
     youngest, *older = gc.get_threshold()
     gc.set_threshold(100_000, *older)
     try:
-        with judges.judges(count, load) if load else contextlib.nullcontext([]) as running:
+        with judges.judges(count, judge_of(load)) if load else contextlib.nullcontext([]) as running:
             for judge in running or [None] * THREADS:
                 processes.put(judge)
             try:

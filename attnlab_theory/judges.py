@@ -10,19 +10,20 @@ import multiprocessing
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attnlab_theory.claims import Findings
-    from attnlab_theory.experiment import Experiment
 
 MOST = 8
 """Processes at most: each takes about a gigabyte."""
 
-Load = Callable[[], "Mapping[str, Experiment]"]
-"""What a process calls to have the experiments: a function of a module, so that it can be pickled."""
+Load = Callable[[], Callable[[str, int, dict[str, Any]], "Findings"]]
+"""What a process calls once, to have the function that judges: it can be pickled, as `experiment.judge_of(...)` is.
+
+The function takes the name of an experiment, the number of a claim in it and the options."""
 
 
 def cores() -> int:
@@ -53,7 +54,7 @@ class Judge:
     """A process that judges one claim after another.
 
     Args:
-        load: gives the experiments.
+        load: gives the function that judges.
     """
 
     def __init__(self, load: Load) -> None:
@@ -70,7 +71,7 @@ class Judge:
         Args:
             experiment: its name.
             claim: the number of the claim in it.
-            options: of `judge_claim`.
+            options: of whoever judges.
 
         Raises:
             Exception: whatever judging raised.
@@ -112,18 +113,15 @@ def _context() -> Any:
 
 def _serve(connection: Connection, load: Load) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
-    from attnlab_theory.experiment import judge_claim
-
-    experiments = load()
+    judge = load()
     # Programs that are traced stay: looking through them again and again takes seconds.
     gc.freeze()
     gc.set_threshold(100_000)
     with contextlib.suppress(EOFError, OSError):
         while True:
-            name, number, options = connection.recv()
-            experiment = experiments[name]
+            asked = connection.recv()
             try:
-                answer: Any = judge_claim(experiment, experiment.claims[number], **options)
+                answer: Any = judge(*asked)
             except Exception as error:
                 error.add_note(f"In a process that judges:\n{traceback.format_exc()}")
                 answer = error

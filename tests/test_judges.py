@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from attnlab_theory.experiment import findings_of, run
+from attnlab_theory.experiment import findings_of, judge_of, run
 from attnlab_theory.judges import judges
 from tests.toy_experiments import loaded, names, options
 
@@ -14,7 +14,7 @@ QUICK = {"seed": 0, "budget": "quick"}
 
 @pytest.fixture(scope="module")
 def judge():
-    with judges(1, loaded) as (only,):
+    with judges(1, judge_of(loaded)) as (only,):
         yield only
 
 
@@ -52,7 +52,7 @@ def test_runs_by_processes_write_the_same_bytes_in_the_order_asked_for(tmp_path,
 
 
 def test_a_process_that_is_killed_is_said_in_one_line():
-    with judges(1, loaded) as (only,):
+    with judges(1, judge_of(loaded)) as (only,):
         os.kill(only._process.pid or 0, signal.SIGKILL)
         with pytest.raises(ValueError, match="the process that judged it was killed"):
             only.findings_of("coins", 0, QUICK)
