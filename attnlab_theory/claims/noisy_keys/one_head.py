@@ -223,8 +223,8 @@ WEIGHT_VARIANCE = Claim(
         OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
     ),
     rival=Rival[OneOrTwoHeads](
-        statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$, or $1/4$ "
-        "where this is less.",
+        statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$, or "
+        "$1/4$ where this is less.",
         source="the delta method, up to the variance of a coin",
         predict=lambda s: Interval.point(min(0.25, theory.one_head_delta_variance(s.n, s.beta))),
     ),
