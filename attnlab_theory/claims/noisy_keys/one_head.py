@@ -217,10 +217,10 @@ WEIGHT_VARIANCE = Claim(
     predict=lambda s: Interval.point(theory.one_head_variance(s.n, s.beta, s.variance)),
     draw=variance_with_one_query,
     bound=bounded(0.0, 0.5001),
-    # Less than the distance to the rival, which is least at the weakest query and at the strongest.
-    resolution=lambda s: 0.012 if 3 <= s.beta < 50 else 0.008,
+    # Less than half of the distance to the rival, which is least at the weakest query and at the strongest.
+    resolution=lambda s: 0.008 if s.beta < 3 else 0.012 if s.beta < 30 else 0.009,
     settings=tuple(
-        OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 50.0)
+        OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 30.0)
     ),
     rival=Rival[OneOrTwoHeads](
         statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$, or "
