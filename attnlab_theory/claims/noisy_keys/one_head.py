@@ -218,9 +218,9 @@ WEIGHT_VARIANCE = Claim(
     draw=variance_with_one_query,
     bound=bounded(0.0, 0.5001),
     # Less than half of the distance to the rival, which is least at the weakest query and at the strongest.
-    resolution=lambda s: 0.008 if s.beta < 3 else 0.012 if s.beta < 30 else 0.009,
+    resolution=lambda s: 0.008 if s.beta < 3 else 0.012,
     settings=tuple(
-        OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 10.0, 20.0, 30.0)
+        OneOrTwoHeads(n=16, d=16, heads=1, beta=beta, variance=1e-4) for beta in (2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
     ),
     rival=Rival[OneOrTwoHeads](
         statement=r"The variance is $(\alpha_a(1-\alpha_a))^2$ at the noiseless weight, times $\beta^2/2$, or "
