@@ -2,19 +2,23 @@
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from attnlab_theory import interrupts
 
 
 def exit_code(command: Callable[[], int]) -> int:
     """Run a command, whether or not anybody reads what it prints, and say in one line what it refuses.
 
     Returns:
-        Its exit code; 2 for bad input, or more than the machine can hold; 130 after Ctrl-C.
+        Its exit code; 2 for bad input, or more than the machine can hold; 130 after Ctrl-C, 143 after SIGTERM.
     """
     with contextlib.redirect_stdout(_unread(sys.stdout)), contextlib.redirect_stderr(_unread(sys.stderr)):
-        return _in_one_line(command)
+        code = _in_one_line(command)
+    return 143 if code == 130 and signal.SIGTERM in interrupts.received else code
 
 
 def refuse(message: str) -> int:
@@ -25,12 +29,15 @@ def refuse(message: str) -> int:
 
 def _in_one_line(command: Callable[[], int]) -> int:
     try:
-        try:
-            return command()
-        finally:
-            print(end="", flush=True)
-    except (ValueError, OSError) as error:
+        with interrupts.remembered():
+            try:
+                return command()
+            finally:
+                print(end="", flush=True)
+    except ValueError as error:
         return refuse(str(error))
+    except OSError as error:
+        return refuse(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error))
     except (MemoryError, OverflowError) as error:
         # numpy says how much was wanted; Python itself says nothing.
         text = str(error) or type(error).__name__
@@ -76,4 +83,4 @@ class _Unread:
             # What lies in the buffer is lost, too: else Python's own last flush would fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
             if not isinstance(error, BrokenPipeError):
-                raise
+                raise OSError(error.errno, error.strerror, self._stream.name) from None

@@ -151,17 +151,23 @@ def run(
         key_for(options.seed)
     except ValueError as error:
         return exits.refuse(f"--seed: {error}")
-    try:
-        files.make_folder(options.out)
-    except ValueError as error:
-        return exits.refuse(str(error))
+    with contextlib.ExitStack() as holding:
+        try:
+            files.make_folder(options.out)
+            holding.enter_context(files.held(options.out))
+        except ValueError as error:
+            return exits.refuse(str(error))
+        return _run(experiments, options, pressed, load)
+
+
+def _run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequence[int], load: Load | None) -> int:
     done: list[Experiment] = []
     findings = Findings()
     begin = time.perf_counter()
     board = Board(sum(len(e.claims) for e in experiments), quiet=options.json)
     try:
         with (
-            _booked(done, options.out),
+            _booked(done, options.out) as problems,
             board.shown(),
             _judging(experiments, options, board, pressed, load) as judged,
         ):
@@ -181,6 +187,8 @@ def run(
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": about}), end="")
     else:
         _print_verdicts(findings, sum(e.error_rate for e in experiments), options.out)
+    if problems:
+        return exits.refuse(problems[0])
     return 0 if all(f.as_expected for f in findings) else 1
 
 
@@ -291,16 +299,20 @@ def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _booked(done: Sequence[Experiment], folder: Path) -> Iterator[None]:
-    """Write the lab book of a folder behind the block, however it ends, if experiments were done in it."""
+def _booked(done: Sequence[Experiment], folder: Path) -> Iterator[list[str]]:
+    """Write the lab book of a folder after the block, however it ends, if experiments were done in it.
+
+    Gives a list, which says afterwards what cannot be written.
+    """
+    problems: list[str] = []
     try:
-        yield
+        yield problems
     finally:
         if done:
-            _write_book(folder)
+            problems += _book_problems(folder)
 
 
-def _write_book(folder: Path) -> None:
+def _book_problems(folder: Path) -> Iterator[str]:
     from attnlab_theory.book import pages
 
     try:
@@ -310,7 +322,7 @@ def _write_book(folder: Path) -> None:
     except ValueError as error:
         print(f"no lab book: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"no lab book: {error}; choose another folder with --out", file=sys.stderr)
+        yield f"no lab book: {files.unwritable_folder(folder, error)}"
 
 
 def _provenance(experiments: Sequence[Experiment], options: RunOptions, seconds: float) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import contextlib
 import errno
 import glob
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,48 +13,121 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its name when the block ends well, and vanishes otherwise.
+    """A temporary path that takes the name `path` when the block ends well, and vanishes otherwise.
+
+    What a link points to is replaced, and the link stays. A device or a pipe is written to instead.
 
     Raises:
-        OSError: if the folder cannot be written, or `path` is a folder.
+        OSError: with the path in it, if it cannot be written, is a folder, or the disk is full.
     """
-    with _temporary(path) as temporary:
+    with _named(path), _temporary(path) as temporary:
         yield temporary
         _rename({temporary: path})
-
-
-def remove_abandoned(path: Path) -> None:
-    """Remove what killed processes that were `replacing` a path have left beside it; nobody may be writing it."""
-    for left in path.parent.glob(f".writing-{glob.escape(path.stem)}.????????{glob.escape(path.suffix)}"):
-        left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Path]]:
     """Temporary paths that take the names STEM + suffix, in this order, when the block ends well, else vanish.
 
-    They are renamed one behind the other: only what stops the process in between leaves some renamed.
+    They are renamed one after the other: only what stops the process in between leaves some renamed.
 
     Raises:
-        OSError: if the folder cannot be written, or one of the names is a folder's.
+        OSError: as `replacing`.
     """
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in suffixes}
     with contextlib.ExitStack() as files:
+        files.enter_context(_named(stem))
         temporary = {suffix: files.enter_context(_temporary(path)) for suffix, path in paths.items()}
         yield temporary
         _rename({temporary[suffix]: path for suffix, path in paths.items()})
 
 
+def remove_abandoned(path: Path) -> None:
+    """Remove what killed processes that were `replacing` a path have left beside it.
+
+    Who still writes holds a lock on its file. Where the system has no such locks, nothing is removed.
+    """
+    _remove_abandoned(path.parent, _pattern(glob.escape(path.stem), glob.escape(path.suffix)))
+
+
+def _pattern(stem: str, suffix: str) -> str:
+    return f".writing-{stem}.????????{suffix}"
+
+
+def _remove_abandoned(folder: Path, pattern: str) -> None:
+    for left in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                if _locked(handle):
+                    left.unlink(missing_ok=True)
+            finally:
+                os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether this process has the lock of a file now: nobody else has it, and the system has such locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the file in errors that do not: a disk that is full does not say which file it has no room for."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from None
+
+
 @contextlib.contextmanager
 def _temporary(path: Path) -> Iterator[Path]:
-    """A new file beside `path` that is gone behind the block, unless it has another name by then."""
-    handle, name = tempfile.mkstemp(prefix=f".writing-{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    """A new empty file, beside what `path` points to, that is gone after the block, unless it was renamed."""
+    if is_stream(path):
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder, path.name)
+            temporary.touch()
+            yield temporary
+        return
+    place = _place(path)
+    remove_abandoned(place)
+    handle, temporary = _new_file(place)
     try:
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _new_file(place: Path) -> tuple[int, Path]:
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".writing-{place.stem}.", suffix=place.suffix, dir=place.parent)
+        # Before it was locked, another process may have taken it for abandoned.
+        _locked(handle)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _place(path: Path) -> Path:
+    """Where the file lies that has this name: at the end of its links."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def is_stream(path: Path) -> bool:
+    """Whether there is something that can be written to but not replaced: a device or a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISFIFO(mode)
 
 
 def _rename(names: dict[Path, Path]) -> None:
@@ -61,8 +136,13 @@ def _rename(names: dict[Path, Path]) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder", str(path))
     for temporary, path in names.items():
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        if is_stream(path):
+            with temporary.open("rb") as source, path.open("wb") as stream:
+                shutil.copyfileobj(source, stream)
+            continue
+        place = _place(path)
+        temporary.chmod(stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o644)
+        temporary.replace(place)
 
 
 def refuse_unwritable(path: Path) -> None:
@@ -73,10 +153,15 @@ def refuse_unwritable(path: Path) -> None:
     """
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+    if is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise ValueError(f"{path} cannot be written: Permission denied; name another file")
+        return
+    folder = _place(path).parent
+    if not folder.is_dir():
+        raise ValueError(f"{path} cannot be written: there is no folder {folder}; make it first")
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise ValueError(f"{path} cannot be written: {error.strerror}; name a file in another folder") from None
@@ -108,6 +193,9 @@ def held(path: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
+    if is_stream(path):
+        yield
+        return
     folder = path.is_dir()
     lock = path if folder else path.with_name(f".{path.name}.lock")
     handle = os.open(lock, os.O_RDONLY if folder else os.O_RDONLY | os.O_CREAT, 0o644)
@@ -130,6 +218,8 @@ def held(path: Path) -> Iterator[None]:
 def make_folder(folder: Path) -> None:
     """Make a folder, where there is none, before minutes go into what shall be in it.
 
+    What killed processes were writing there is removed.
+
     Raises:
         ValueError: if it cannot be made or written.
     """
@@ -139,6 +229,7 @@ def make_folder(folder: Path) -> None:
             pass
     except OSError as error:
         raise ValueError(unwritable_folder(folder, error)) from None
+    _remove_abandoned(folder, _pattern("*", "*"))
 
 
 def unwritable_folder(folder: Path, error: OSError) -> str:

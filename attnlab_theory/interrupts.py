@@ -1,37 +1,103 @@
-"""Ctrl-C that is not forgotten where the KeyboardInterrupt is lost."""
+"""Ctrl-C and SIGTERM, which stop a command and are not forgotten where the KeyboardInterrupt is lost."""
 
+import _thread
 import contextlib
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+"""The signals that ask a process to stop."""
+
+AGAIN = 0.05
+"""Seconds after which an interrupt that was lost is raised once more."""
+
+Interrupts = list[str]
+"""Reasons to stop. As soon as there is one, training stops after its next step."""
+
+received: list[int] = []
+"""The signals among `STOPS` that came since the outermost block of `remembered` began."""
 
 
 @contextlib.contextmanager
 def remembered() -> Iterator[list[int]]:
-    """Every Ctrl-C raises KeyboardInterrupt as always, and also adds to a list.
+    """Every Ctrl-C, and every SIGTERM, raises KeyboardInterrupt and also adds to a list, `received`.
 
-    Python prints and drops whatever is raised in a callback of the garbage collector, and jax has one: whoever
-    works for long looks at the list now and then. Some extensions turn it into an ImportError while they are
-    imported: any exception that leaves the block behind a Ctrl-C is a KeyboardInterrupt again. The list stays
-    empty outside the main thread, and where Ctrl-C is ignored or handled by somebody else.
+    Python prints and drops whatever is raised in a callback of the garbage collector, and jax has one. There
+    KeyboardInterrupt is raised once more, a moment later. Some extensions turn it into an ImportError while they
+    are imported, and jax into an error of its own while it calls Python. Any exception that leaves the outermost
+    block after a signal is a KeyboardInterrupt again.
+
+    A block in another shares its list. The list stays empty outside the main thread. A signal that is ignored, or
+    handled by somebody else, is left alone.
     """
-    pressed: list[int] = []
-
-    def press(number: int, frame: Any) -> None:
-        pressed.append(number)
-        signal.default_int_handler(number, frame)
-
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield pressed
+    if threading.current_thread() is not threading.main_thread():
+        yield []
         return
-    signal.signal(signal.SIGINT, press)
+    if any(signal.getsignal(number) is _press for number in STOPS):
+        yield received
+        return
+    received.clear()
+    defaults = (signal.default_int_handler, signal.SIG_DFL)
+    before = {number: handler for number in STOPS if (handler := signal.getsignal(number)) in defaults}
+    unraisable = sys.unraisablehook
+
+    def lost(what: Any) -> None:
+        if received and issubclass(what.exc_type, KeyboardInterrupt):
+            again = threading.Timer(AGAIN, _press_again)
+            again.daemon = True
+            again.start()
+        else:
+            unraisable(what)
+
+    for number in before:
+        signal.signal(number, _press)
+    if before:
+        sys.unraisablehook = lost
     try:
-        yield pressed
+        yield received
     except Exception:
-        if pressed:
+        if received:
             raise KeyboardInterrupt from None
         raise
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = unraisable
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def patient(say: Callable[[str], None]) -> Iterator[Interrupts]:
+    """The first signal only adds to a list, for a step that is cut off leaves nothing to save; the second stops.
+
+    Args:
+        say: is told of the first.
+    """
+    pressed: Interrupts = []
+
+    def press(number: int, frame: Any) -> None:
+        received.append(number)
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(signal.Signals(number).name)
+        say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
+
+    before = {number: signal.signal(number, press) for number in STOPS}
+    try:
+        yield pressed
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _press(number: int, frame: Any) -> None:
+    received.append(number)
+    raise KeyboardInterrupt
+
+
+def _press_again() -> None:
+    # By then the block may have been left, with nothing to stop.
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        _thread.interrupt_main()

@@ -11,6 +11,7 @@ import types
 import jax
 import pytest
 
+from attnlab_theory import files
 from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
 from attnlab_theory.report import provenance
@@ -200,17 +201,15 @@ def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("text", "said"),
     [
-        ("old.run.json", '{"half', "old.run.json does not say how it was run: "),
-        ("old.run.json", '{"budget": "quick"}', "old.run.json does not say how it was run: 'question'; "),
-        ("index.html", None, "index.html is a folder"),
+        ('{"half', "old.run.json does not say how it was run: "),
+        ('{"budget": "quick"}', "old.run.json does not say how it was run: 'question'; "),
     ],
-    ids=["half a file", "a field is missing", "a folder has its name"],
+    ids=["half a file", "a field is missing"],
 )
-def test_a_lab_book_that_cannot_be_written_is_said_and_costs_no_verdict(tmp_path, capsys, name, text, said):
-    path = tmp_path / name
-    path.mkdir() if text is None else path.write_text(text)
+def test_a_lab_book_that_an_earlier_run_spoils_is_said_and_costs_no_verdict(tmp_path, capsys, text, said):
+    (tmp_path / "old.run.json").write_text(text)
     assert run([toy("coins")], options(tmp_path)) == 0
     spoken = capsys.readouterr()
     assert "SUPPORTED" in spoken.out
@@ -218,6 +217,23 @@ def test_a_lab_book_that_cannot_be_written_is_said_and_costs_no_verdict(tmp_path
     assert last.startswith("no lab book: ")
     assert said in last
     assert files_of("coins") <= names(tmp_path)
+
+
+def test_a_lab_book_that_cannot_be_written_is_exit_code_2_after_the_verdicts(tmp_path, capsys):
+    (tmp_path / "index.html").mkdir()
+    assert run([toy("coins")], options(tmp_path)) == 2
+    spoken = capsys.readouterr()
+    assert "SUPPORTED" in spoken.out
+    assert "no lab book: " in spoken.err
+    assert "index.html is a folder" in spoken.err
+    assert files_of("coins") <= names(tmp_path)
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path, capsys):
+    with files.held(tmp_path):
+        assert run([toy("coins")], options(tmp_path)) == 2
+    assert "another run is writing into " in capsys.readouterr().err
+    assert names(tmp_path) == set()
 
 
 def test_the_lab_book_leaves_out_a_run_of_training(tmp_path):

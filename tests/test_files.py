@@ -1,7 +1,12 @@
 """Files are whole or absent, whatever stops the writing."""
 
+import contextlib
+import errno
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -35,16 +40,112 @@ def test_a_replacement_appears_only_at_the_end_and_can_be_read_by_others(tmp_pat
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_what_a_killed_process_was_writing_is_removed_and_nothing_else(tmp_path):
-    path, others = tmp_path / "v[1].params", {".writing-v1.abcdefgh.params", ".v[1].settings.params", "v[1].params"}
+WRITER = """
+import sys
+from pathlib import Path
+from attnlab_theory import files
+with files.replacing(Path(sys.argv[1])) as temporary:
+    print(temporary.name, flush=True)
+    input()
+"""
+
+
+@contextlib.contextmanager
+def another_writer(path):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with writer:
+        try:
+            yield writer.stdout.readline().strip()
+        finally:
+            writer.kill()
+
+
+@pytest.mark.parametrize("clear", ["write the file again", "use the folder again"])
+def test_what_a_killed_process_was_writing_is_removed_and_nothing_else(tmp_path, clear):
+    path, others = tmp_path / "v[1].params", {".v[1].settings.params", "v[1].params", ".writing"}
     for name in others:
         (tmp_path / name).touch()
-    killed = [files.replacing(path), files.replacing(path)]
-    for writing in killed:
-        writing.__enter__()
-    assert len(list(tmp_path.iterdir())) == len(others) + 2
-    files.remove_abandoned(path)
+
+    def use_again():
+        if clear == "use the folder again":
+            files.make_folder(tmp_path)
+        else:
+            files.write_text(path, "")
+
+    with another_writer(path) as written:
+        use_again()
+        assert {p.name for p in tmp_path.iterdir()} == others | {written}, "a living writer keeps its file"
+    assert (tmp_path / written).exists()
+    use_again()
     assert {p.name for p in tmp_path.iterdir()} == others
+
+
+def test_a_file_that_was_taken_for_abandoned_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
+    made, mkstemp = [], files.tempfile.mkstemp
+
+    def take(**where):
+        handle, name = mkstemp(**where)
+        if not made:
+            Path(name).unlink()
+        made.append(name)
+        return handle, name
+
+    monkeypatch.setattr(files.tempfile, "mkstemp", take)
+    files.write_text(tmp_path / "x", "whole")
+    assert len(made) == 2
+    assert (tmp_path / "x").read_text() == "whole"
+
+
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path):
+    target, link = tmp_path / "elsewhere" / "target.json", tmp_path / "link.json"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for text in ("first", "second"):
+        files.write_text(link, text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+    assert [p.name for p in target.parent.iterdir()] == ["target.json"]
+
+
+def test_a_file_keeps_who_may_read_it(tmp_path):
+    path = tmp_path / "grades.csv"
+    path.touch(0o600)
+    files.write_text(path, "1")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        read = threads.submit(pipe.read_text)
+        files.refuse_unwritable(pipe)
+        files.write_text(pipe, "whole")
+        assert read.result(60) == "whole"
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
+def test_a_device_is_written_to_and_remains(tmp_path, device):
+    before, link = os.stat(device), tmp_path / "link"
+    link.symlink_to(device)
+    for path in (Path(device), link):
+        files.refuse_unwritable(path)
+        full = pytest.raises(OSError, match="No space left on device: ") if device == "/dev/full" else None
+        with full or contextlib.nullcontext(), files.held(path):
+            files.write_text(path, "whole")
+    assert os.stat(device).st_rdev == before.st_rdev
+    assert link.is_symlink()
+
+
+def test_a_disk_that_is_full_says_for_which_file(tmp_path):
+    with pytest.raises(OSError, match="No space left") as full, files.replacing(tmp_path / "x.npy"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert full.value.filename == str(tmp_path / "x.npy")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_of_one_result_appear_together_or_not_at_all(tmp_path):

@@ -1,6 +1,7 @@
 """Ctrl-C in a run, wherever it strikes, and Ctrl-C that is remembered."""
 
 import contextlib
+import gc
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab_theory import experiment
+from attnlab_theory import exits, experiment
 from attnlab_theory.experiment import run
-from attnlab_theory.interrupts import remembered
+from attnlab_theory.interrupts import patient, remembered
 from attnlab_theory.stats import Interval, exact
 from tests.toy_experiments import draw_figure, files_of, names, options, toy
 from tests.toys import Coin, coin_claim
@@ -118,6 +119,53 @@ def test_an_interrupt_that_an_import_turns_into_another_error_is_one_again(happe
 
     with pytest.raises(expected):
         fail()
+
+
+def test_an_interrupt_that_is_lost_in_a_callback_is_raised_again():
+    def collected(phase, info):
+        gc.callbacks.remove(collected)
+        signal.raise_signal(signal.SIGINT)
+
+    def collect():
+        with remembered():
+            gc.callbacks.append(collected)
+            gc.collect()
+            # In short waits: a signal that comes just before a wait is not seen until its end.
+            for _ in range(1200):
+                threading.Event().wait(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        collect()
+
+
+def test_a_block_in_another_shares_its_list():
+    with remembered() as outer, remembered() as inner:
+        lost_interrupt()
+        assert outer is inner
+        assert list(outer) == [signal.SIGINT]
+        outer.clear()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_command_with_its_code(number, code, capsys):
+    assert exits.exit_code(lambda: signal.raise_signal(number) or 0) == code
+    assert capsys.readouterr().err == "attnlab: interrupted\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_step_is_finished_after_the_first_signal_and_not_after_the_second(number, code):
+    said, steps = [], []
+
+    def command():
+        with patient(said.append) as pressed:
+            for step in range(3):
+                signal.raise_signal(number)
+                steps.append(step)
+        return 130 if pressed else 0
+
+    assert exits.exit_code(command) == code
+    assert steps == [0]
+    assert len(said) == 1
 
 
 def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, monkeypatch):

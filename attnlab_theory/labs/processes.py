@@ -18,7 +18,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from attnlab_theory.labs.training import Checkpoints, Interrupts, patient_interrupts, train
+from attnlab_theory.interrupts import Interrupts, patient
+from attnlab_theory.labs.training import Checkpoints, train
 
 LOOKING = 0.1
 """Seconds after which a process looks how the others are."""
@@ -79,7 +80,7 @@ class Workers:
             self._alive.close()
             self._tell("stopping after the next step of every training")
 
-        with patient_interrupts(stopping):
+        with patient(stopping):
             futures = [self._pool.submit(_unless_stopped, task, each) for each in arguments]
             while (ended := wait(futures, timeout=LOOKING)).not_done:
                 if any(future.exception() for future in ended.done):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import jax
 
-from attnlab_theory.labs.training import Interrupts, patient_interrupts
+from attnlab_theory.interrupts import Interrupts, patient
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def on_each_device(
     def stopping(_: str) -> None:
         tell("stopping after the next step of every training")
 
-    with patient_interrupts(stopping) as interrupts, ThreadPoolExecutor(len(devices)) as threads:
+    with patient(stopping) as interrupts, ThreadPoolExecutor(len(devices)) as threads:
         futures = [threads.submit(run, task) for task in tasks]
         while wait(futures, timeout=LOOKING).not_done:
             pass

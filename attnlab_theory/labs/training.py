@@ -4,13 +4,13 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab_theory import files
+from attnlab_theory.interrupts import Interrupts, patient
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.progress import Progress
@@ -31,10 +31,6 @@ class Checkpoints:
     """Seconds between two checkpoints."""
     json: bool = False
     """Print one JSON value and nothing else."""
-
-
-Interrupts = list[str]
-"""Reasons to stop. As soon as there is one, training stops after its next step."""
 
 
 class Told(NamedTuple):
@@ -85,7 +81,7 @@ def train(
         checkpoints: the file for the model, and when a checkpoint is written.
         told: what the progress line adds to stage and variant.
         until: the number of a step behind which the run is left with its checkpoint, for another call to resume.
-        interrupts: of a caller who watches Ctrl-C for several trainings at once (`patient_interrupts`). None:
+        interrupts: of a caller who watches Ctrl-C for several trainings at once (`interrupts.patient`). None:
             this training watches itself, in the main thread.
 
     Returns:
@@ -115,7 +111,7 @@ def train(
             progress.say(_beginning(run, begin))
             for note in run.notes:
                 progress.say(note)
-            watched = patient_interrupts(progress.say) if interrupts is None else contextlib.nullcontext(interrupts)
+            watched = patient(progress.say) if interrupts is None else contextlib.nullcontext(interrupts)
             with watched as pressed:
                 stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, end, pressed)
             if stopped is not None:
@@ -171,24 +167,6 @@ def _telling(run: "Run", begin: "Standing", progress: "Progress") -> "Run":
 
         run = dataclasses.replace(run, validation=told)
     return run
-
-
-@contextlib.contextmanager
-def patient_interrupts(say: Callable[[str], None]) -> Iterator[Interrupts]:
-    """The first Ctrl-C only adds to a list, for a step that is cut off leaves nothing to save; the second stops."""
-    pressed: Interrupts = []
-
-    def press(number: int, frame: Any) -> None:
-        if pressed:
-            raise KeyboardInterrupt
-        pressed.append("Ctrl-C")
-        say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _beginning(run: "Run", begin: "Standing") -> str:

@@ -136,6 +136,8 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
             differs; without it, if there is a checkpoint, which starting anew would destroy.
     """
     files.refuse_unwritable(path)
+    if files.is_stream(path):
+        raise ValueError(f"{path} is a device or a pipe, which keeps no model to go on with: name a file")
     partial = partial_path(path)
     if not resume:
         refuse_left_over(path)

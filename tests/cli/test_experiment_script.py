@@ -81,7 +81,7 @@ def test_what_a_full_disk_does_not_hold_is_one_line_and_exit_code_2(tmp_path):
         command = [sys.executable, str(script), "--out", str(tmp_path / "lab"), "--json"]
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, text=True, timeout=240)
-    assert (done.returncode, done.stderr) == (2, "attnlab: [Errno 28] No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "attnlab: <stdout>: No space left on device\n")
 
 
 @pytest.mark.parametrize("arguments", [["--seed", "x"], ["--budget", "huge"], ["--nonsense"]])

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab_theory import files
-from attnlab_theory.labs.training import Checkpoints, Interrupts, train
+from attnlab_theory.interrupts import Interrupts
+from attnlab_theory.labs.training import Checkpoints, train
 
 if TYPE_CHECKING:
     from attnlab_theory.language.runs import Run

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
+from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs.judged_again import JudgeAgain
 from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.reviews.commands.data import Data
@@ -16,7 +17,6 @@ from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
 from attnlab_theory.labs.reviews.trials import Halving, Trial
-from attnlab_theory.labs.training import Interrupts
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.processes import Workers

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
+from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
 from attnlab_theory.labs.reviews.trials import Halving, Space, Trial
-from attnlab_theory.labs.training import Checkpoints, Interrupts
+from attnlab_theory.labs.training import Checkpoints
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Lab
