@@ -208,6 +208,15 @@ def test_the_table_counts_what_is_killed_at_once_and_what_by_tests_written_since
     assert left.splitlines()[2:] == ["| `stats/m.py:3` | `3 -> x` | equivalent | nobody sees it |"]
 
 
+def test_the_table_has_a_row_for_each_seed(tmp_path):
+    paths = [tmp_path / "stats.jsonl", tmp_path / "stats-seed-1.jsonl"]
+    for seed, path in enumerate(paths):
+        path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "seed": seed}, fate(1, "failed")]))
+    counts, *_ = records.table(paths).split("\n\n")
+    rows = [row.split(" | ")[0] for row in counts.splitlines()[2:]]
+    assert rows == ["| `stats`", "| `stats`, seed 1"]
+
+
 def test_every_listed_change_is_one_of_its_file():
     root = Path(__file__).parents[1]
     for file, text, change in records.equivalents():

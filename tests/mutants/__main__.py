@@ -26,8 +26,8 @@ Names = Annotated[tuple[str, ...], tyro.conf.Positional]
 Files = Annotated[tuple[Path, ...], tyro.conf.Positional]
 
 
-def _name(room: str) -> str:
-    return room.removesuffix(".py").replace("/", "-")
+def _name(room: str, seed: int) -> str:
+    return room.removesuffix(".py").replace("/", "-") + (f"-seed-{seed}" if seed else "")
 
 
 def rooms(
@@ -61,7 +61,7 @@ def rooms(
         changes, every = running.sampled(name, sample, seed)
         header = {"commit": whole, "room": name, "sample": len(changes), "seed": seed, "all": every}
         running.judge(
-            changes, name, records.Record(record / f"{_name(name)}.jsonl", header), whole, jobs, far, longest
+            changes, name, records.Record(record / f"{_name(name, seed)}.jsonl", header), whole, jobs, far, longest
         )
     return 0
 
@@ -84,7 +84,7 @@ def again(
     for path in paths:
         old, *_ = records.read(path)
         header = {**old, "commit": whole, "survivors_of": old["commit"]}
-        new = records.Record(record / f"{_name(old['room'])}-again.jsonl", header)
+        new = records.Record(record / f"{_name(old['room'], old['seed'])}-again.jsonl", header)
         running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest)
     return 0
 

@@ -123,7 +123,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def table(paths: list[Path]) -> str:
-    """Markdown of all records: a row for each room, then those that survive and those that are not counted.
+    """Markdown of all records: a row for each sample, then those that survive and those that are not counted.
 
     Of a change in several records the last says what became of it.
     """
@@ -132,9 +132,10 @@ def table(paths: list[Path]) -> str:
     spent: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for path in paths:
         header, fates, controls = read(path)
-        spent[header["room"]] += fates + controls
+        sample = f"`{header['room']}`" + (f", seed {header['seed']}" if header["seed"] else "")
+        spent[sample] += fates + controls
         for fate in fates:
-            rooms[header["room"]].append({**fate, "wanted": header["sample"], "all": header["all"]})
+            rooms[sample].append({**fate, "wanted": header["sample"], "all": header["all"]})
     rows, survivors, left = [], [], []
     for room, fates in rooms.items():
         first, last = {}, {}
@@ -148,7 +149,7 @@ def table(paths: list[Path]) -> str:
         processor = sum(line["cpu"] for line in spent[room]) / 3600
         asked, wanted, every = len(first), fates[0]["wanted"], fates[0]["all"]
         rows.append(
-            f"| `{room}` | {asked} of {wanted} | {every:,} | {at_once} | {by_now - at_once} "
+            f"| {room} | {asked} of {wanted} | {every:,} | {at_once} | {by_now - at_once} "
             f"| {len(counted) - by_now} | {asked - len(counted)} | {processor:.2f} | {hours:.2f} |"
         )
         for at, fate in last.items():
