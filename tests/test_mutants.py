@@ -11,7 +11,7 @@ import pytest
 from tests.mutants import record as records
 from tests.mutants.changes import changes_of, files_of
 from tests.mutants.reach import saying_what_is_reached
-from tests.mutants.rooms import Room, Tree, importing, sampled
+from tests.mutants.rooms import ABOUT_ONE_MODULE, Room, Tree, importing, named_in_or_beside, sampled
 
 
 def changes(tmp_path: Path, body: str) -> set[tuple[str, str]]:
@@ -103,6 +103,13 @@ def test_tests_that_import_a_name_of_the_package_import_the_module_it_comes_from
     assert "tests/stats/test_groups.py" not in importing("attnlab_theory/stats/bounds.py", root)
 
 
+def test_a_module_is_known_by_the_claims_in_it_and_in_those_that_import_it():
+    root = Path(__file__).parents[1]
+    assert "window-heard" in named_in_or_beside("attnlab_theory/claims/sparse/hearing.py", root)
+    assert "window-heard" not in named_in_or_beside("attnlab_theory/claims/sparse/linformer.py", root)
+    assert "one-head-error" in named_in_or_beside("attnlab_theory/claims/noisy_keys/stretched_key.py", root)
+
+
 HEADER = {"commit": "c" * 40, "room": "stats", "sample": 2, "seed": 0, "all": 9}
 
 
@@ -153,7 +160,10 @@ class Answering:
         self.source, self.before = folder / "attnlab_theory/room/module.py", "def f(x):\n    return x + 1\n"
         self.asked: list[tuple[list[str], bool]] = []
 
-    def ask(self, files: list[str], tests: list[str] | None, seconds: float) -> dict[str, Any]:
+    def ask(
+        self, files: list[str], tests: list[str] | None, seconds: float, parameters: list[str] | None = None
+    ) -> dict[str, Any]:
+        assert parameters is None
         changed = self.source.read_text() == "def f(x):\n    return (x - 1)\n"
         self.asked.append((files, changed))
         found: dict[str, Any] = {"state": "passed", "killer": "", "cpu": 2.0, "wall": 3.0}
@@ -181,6 +191,27 @@ def test_a_file_of_tests_is_run_without_the_change_then_with_it_and_the_nearest_
     assert (found["state"], found["killer"]) == ("failed", "tests/room/test_last.py::one")
     assert (found["asked"], found["reaching"], found["cpu"], found["wall"]) == (2, 2, 4.0, 6.0)
     assert nursery.source.read_text() == nursery.before
+
+
+def test_of_a_long_file_only_the_tests_about_the_module_of_the_change_are_run(tmp_path):
+    record = records.Record(tmp_path / "record.jsonl", HEADER)
+    (file, *_), asked = ABOUT_ONE_MODULE, []
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims/module.py").write_text("def f(x):\n    return x + 1\n\nNAME = 'mine'\n")
+    change = changes_of(tmp_path / "claims/module.py", root=tmp_path)[0]
+
+    class Noting(Answering):
+        def ask(self, files, tests, seconds, parameters=None):
+            asked.append(parameters)
+            return {"state": "passed", "told": {f"{file}::one[mine]": ["passed", 1.0, ["claims/module.py:1:f"]]}}
+
+    tree: Any = Tree.__new__(Tree)
+    tree.folder, tree.nursery = tmp_path, Noting(tmp_path)
+    room = Room(["claims/module.py"], record, 0, 99)
+    for _ in range(2):
+        room.control(tree, file, change, 99)
+    assert asked == [["mine"]]
+    assert room.reaching(change, [file]) == [(1.0, f"{file}::one[mine]")]
 
 
 CONTROL = {"tests_of": "tests/stats/test_m.py", "state": "passed", "cpu": 90.0, "wall": 180.0, "told": {"::a": []}}

@@ -1,7 +1,7 @@
 """What became of each change: lines of JSON, added one by one, of one commit.
 
-The first line of a record says the commit, the room, the sample. A line with a `file` of tests says what its tests
-reach in the room, and a line with a `change` what became of that change.
+The first line of a record says the commit, the room, the sample. A line with `tests_of` says what the tests of a
+file reach in the room, or those of them that are `about` one module. A line with a `change` says what became of it.
 """
 
 import collections
@@ -95,9 +95,9 @@ class Record:
                 file.write(json.dumps(line) + "\n")
 
     @property
-    def controls(self) -> dict[str, dict[str, Any]]:
-        """By file of tests, what its tests did without a change."""
-        return {line["tests_of"]: line for line in self.lines if "tests_of" in line}
+    def controls(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """What tests did without a change, by their file and the module that they are about, if not all ran."""
+        return {(line["tests_of"], line.get("about", "")): line for line in self.lines if "tests_of" in line}
 
     @property
     def fates(self) -> dict[tuple[str, str, str, int], dict[str, Any]]:

@@ -23,6 +23,8 @@ from tests.mutants.nursery import Nursery
 from tests.mutants.reach import saying_what_is_reached
 
 ROOT = Path(__file__).parents[2]
+ABOUT_ONE_MODULE = ("tests/claims/test_claims.py", "tests/claims/test_every_claim_has_a_rival.py")
+"""Long files of tests whose parameter is a name in a module: of a change those are asked that its module names."""
 SECONDS_OF_TESTS = 60
 """So much processor time of tests without a change is asked of each change, the nearest and quickest first."""
 
@@ -89,20 +91,23 @@ class Room:
     """Processor time of the tests of other rooms for one change, and of a file of its own room, in seconds."""
     controlling: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
-    def control(self, tree: Tree, file: str, seconds: float) -> dict[str, Any]:
-        """What the tests of a file do and reach without a change."""
+    def control(self, tree: Tree, file: str, change: Change, seconds: float) -> dict[str, Any]:
+        """What the tests of a file do and reach without a change, or those of them that are about its module."""
+        at = file, about(file, change)
         with self.controlling:
             known = self.record.controls
-            if file in known:
-                return known[file]
+            if at in known:
+                return known[at]
             sources = {
                 f: saying_what_is_reached((tree.folder / f).read_text("utf-8"), f).encode() for f in self.files
             }
+            names = sorted(named_in_or_beside(change.file, tree.folder)) if at[1] else None
             with tree.holding(sources):
-                found = tree.nursery.ask([file], None, seconds)
+                found = tree.nursery.ask([file], None, seconds, names)
             told = {name.removeprefix(file): rest for name, rest in found.pop("told", {}).items()}
-            self.record.add({"tests_of": file, **found, "told": told})
-            return self.record.controls[file]
+            of = {"tests_of": file} | ({"about": at[1]} if at[1] else {})
+            self.record.add({**of, **found, "told": told})
+            return self.record.controls[at]
 
     def reaching(self, change: Change, files: list[str]) -> list[tuple[float, str]]:
         """Tests of files whose control is known, with their seconds, in the order in which they are asked.
@@ -113,7 +118,9 @@ class Room:
         name = f"test_{Path(change.file).stem}.py"
         found = []
         for file in files:
-            for test, (outcome, seconds, reached) in self.record.controls[file]["told"].items():
+            for test, (outcome, seconds, reached) in self.record.controls[file, about(file, change)][
+                "told"
+            ].items():
                 far = 0 if change.function in reached else 1
                 if outcome != "passed" or (far and not any(r.startswith(f"{change.file}:") for r in reached)):
                     continue
@@ -138,7 +145,7 @@ class Room:
         near = [file for file in room if file in imports and file not in own]
         rest = [file for file in room if file not in own + near]
         for files in (own, near, rest):
-            known = [file for file in files if file in self.record.controls]
+            known = [file for file in files if (file, about(file, change)) in self.record.controls]
             unknown = sorted({*files} - {*known}, key=lambda file: (tree.folder / file).stat().st_size)
             for some in (known, *([file] for file in unknown)):
                 if some and self._is_killed(tree, line, change, some, self.longest):
@@ -148,11 +155,11 @@ class Room:
             if file not in room and left > 0:
                 if self._is_killed(tree, line, change, [file], min(left, self.longest)):
                     return line
-                left -= self.record.controls[file]["cpu"]
+                left -= self.record.controls[file, about(file, change)]["cpu"]
         return line
 
     def _is_killed(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str], limit: float) -> bool:
-        known = [file for file in files if self.control(tree, file, limit)["state"] != "clock"]
+        known = [file for file in files if self.control(tree, file, change, limit)["state"] != "clock"]
         reaching = self.reaching(change, known)
         if not reaching:
             return False
@@ -168,6 +175,25 @@ class Room:
         line.update(state=found["state"], killer=found["killer"], asked=line["asked"] + len(tests))
         line.update(cpu=round(line["cpu"] + found["cpu"], 2), wall=round(line["wall"] + found["wall"], 2))
         return found["state"] != "passed"
+
+
+def about(file: str, change: Change) -> str:
+    """The module whose tests alone are asked about the change, if not all tests of the file are."""
+    return change.file if file in ABOUT_ONE_MODULE else ""
+
+
+def named_in_or_beside(file: str, tree: Path) -> set[str]:
+    """The texts in a module, and in those beside it that import it: the names of its claims are among them."""
+    module = Path(file).stem
+    found: set[str] = set()
+    for path in sorted((tree / file).parent.glob("*.py")):
+        source = ast.parse(path.read_bytes())
+        imports = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)]
+        imported = {str(node.module).rpartition(".")[2] for node in imports}
+        imported |= {alias.name for node in imports for alias in node.names}
+        if path.stem == module or module in imported:
+            found |= {n.value for n in ast.walk(source) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return found
 
 
 def tests_of(room: str, tree: Path) -> list[str]:
