@@ -10,6 +10,7 @@ import pytest
 
 from tests.mutants import record as records
 from tests.mutants.changes import changes_of, files_of
+from tests.mutants.in_place import changed, changed_codes
 from tests.mutants.reach import saying_what_is_reached
 from tests.mutants.rooms import ABOUT_ONE_MODULE, Room, Tree, importing, named_in_or_beside, sampled
 
@@ -69,6 +70,54 @@ def test_a_change_leaves_everything_else_as_it_is(tmp_path):
     (change,) = (c for c in changes_of(path, root=tmp_path) if c.change == "a + b -> a - b")
     assert change.source(path.read_bytes()).decode() == "def f(a, b):\n    return 2 * ((a - b))  # für alle\n"
     assert (change.text, change.function) == ("return 2 * (a + b)  # für alle", "module.py:1:f")
+
+
+def test_a_change_of_several_lines_leaves_what_follows_on_its_lines(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("def f(a, b):\n    return (\n        a\n        + b\n    )\n", "utf-8")
+    (change,) = changes_of(path, root=tmp_path)
+    after = change.source(path.read_bytes()).decode()
+    assert "(a - b\n)" in after
+    assert after.count("\n") == path.read_text("utf-8").count("\n")
+
+
+SOURCE = """
+def f(x):
+    def inside(y):
+        return y + 1
+    return inside(x)
+
+FIRST, SECOND = (lambda x: x > 0), (lambda x: x > 0)
+KEPT = f
+def twice(x):
+    return max((lambda y: y)(x), 2 * x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "told"),
+    [
+        ("y + 1", "y - 1", "KEPT", (2, 0)),
+        ("x > 0), (lambda x: x > 0)", "x > 0), (lambda x: x > 1)", "SECOND", (True, False)),
+        ("2 * x)", "3 * x)", "twice", (2, 3)),
+    ],
+)
+def test_a_function_is_changed_where_it_lies_and_is_itself_again(tmp_path, before, after, name, told):
+    path = str(tmp_path / "module.py")
+    names: dict[str, Any] = {}
+    # The lambdas lie on lines of their own.
+    source, other = (s.replace("), (l", "), \\\n    (l") for s in (SOURCE, SOURCE.replace(before, after)))
+    exec(compile(source, path, "exec"), names)
+    functions = [value for value in names.values() if callable(value) and hasattr(value, "__code__")]
+    with changed(functions, changed_codes(source, other, path)) as found:
+        assert found
+        assert names[name](1) == told[1]
+        assert names["FIRST"](1)
+    assert names[name](1) == told[0]
+
+
+def test_nothing_is_changed_in_place_where_a_function_inside_is_gone():
+    assert changed_codes(SOURCE, SOURCE.replace("(lambda y: y)(x)", "x"), "module.py") == []
 
 
 def test_a_source_says_which_of_its_functions_are_reached(monkeypatch):

@@ -7,6 +7,7 @@ import resource
 import time
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.mutants.changes import name_of
@@ -48,6 +49,13 @@ def saying_what_is_reached(source: str, file: str) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def without_shrinking() -> None:
+    """From now on hypothesis is content with the first counterexample, in tests that are yet to be imported."""
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("unshrunk", hypothesis.settings.default, phases=phases)
+    hypothesis.settings.load_profile("unshrunk")
+
+
 @dataclasses.dataclass
 class Told:
     """A test: its processor time, whether it passed, and what it reached of what says so."""
@@ -75,6 +83,9 @@ class Asked:
         self.told: dict[str, Told] = {}
         self.now = Told()
         builtins.__dict__["__reached__"] = lambda name: self.now.reached.add(name)
+
+    def pytest_collection(self) -> None:
+        without_shrinking()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
