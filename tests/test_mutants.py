@@ -10,8 +10,9 @@ import pytest
 
 from tests.mutants import record as records
 from tests.mutants.changes import changes_of, files_of
+from tests.mutants.in_place import changed, changed_codes
 from tests.mutants.reach import saying_what_is_reached
-from tests.mutants.rooms import Room, Tree, importing, sampled
+from tests.mutants.rooms import ABOUT_ONE_MODULE, Room, Tree, importing, named_in_or_beside, sampled
 
 
 def changes(tmp_path: Path, body: str) -> set[tuple[str, str]]:
@@ -71,6 +72,54 @@ def test_a_change_leaves_everything_else_as_it_is(tmp_path):
     assert (change.text, change.function) == ("return 2 * (a + b)  # für alle", "module.py:1:f")
 
 
+def test_a_change_of_several_lines_leaves_what_follows_on_its_lines(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("def f(a, b):\n    return (\n        a\n        + b\n    )\n", "utf-8")
+    (change,) = changes_of(path, root=tmp_path)
+    after = change.source(path.read_bytes()).decode()
+    assert "(a - b\n)" in after
+    assert after.count("\n") == path.read_text("utf-8").count("\n")
+
+
+SOURCE = """
+def f(x):
+    def inside(y):
+        return y + 1
+    return inside(x)
+
+FIRST, SECOND = (lambda x: x > 0), (lambda x: x > 0)
+KEPT = f
+def twice(x):
+    return max((lambda y: y)(x), 2 * x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "told"),
+    [
+        ("y + 1", "y - 1", "KEPT", (2, 0)),
+        ("x > 0), (lambda x: x > 0)", "x > 0), (lambda x: x > 1)", "SECOND", (True, False)),
+        ("2 * x)", "3 * x)", "twice", (2, 3)),
+    ],
+)
+def test_a_function_is_changed_where_it_lies_and_is_itself_again(tmp_path, before, after, name, told):
+    path = str(tmp_path / "module.py")
+    names: dict[str, Any] = {}
+    # The lambdas lie on lines of their own.
+    source, other = (s.replace("), (l", "), \\\n    (l") for s in (SOURCE, SOURCE.replace(before, after)))
+    exec(compile(source, path, "exec"), names)
+    functions = [value for value in names.values() if callable(value) and hasattr(value, "__code__")]
+    with changed(functions, changed_codes(source, other, path)) as found:
+        assert found
+        assert names[name](1) == told[1]
+        assert names["FIRST"](1)
+    assert names[name](1) == told[0]
+
+
+def test_nothing_is_changed_in_place_where_a_function_inside_is_gone():
+    assert changed_codes(SOURCE, SOURCE.replace("(lambda y: y)(x)", "x"), "module.py") == []
+
+
 def test_a_source_says_which_of_its_functions_are_reached(monkeypatch):
     source = '"""Words."""\ndef f(x):\n    """More."""\n    return (lambda y: y + 1)(x)\n'
     reached: list[str] = []
@@ -101,6 +150,13 @@ def test_tests_that_import_a_name_of_the_package_import_the_module_it_comes_from
     assert "tests/stats/test_assumed_variance.py" in importing("attnlab_theory/stats/assumed_variance.py", root)
     assert "tests/stats/test_bounds.py" in importing("attnlab_theory/stats/bounds.py", root)
     assert "tests/stats/test_groups.py" not in importing("attnlab_theory/stats/bounds.py", root)
+
+
+def test_a_module_is_known_by_the_claims_in_it_and_in_those_that_import_it():
+    root = Path(__file__).parents[1]
+    assert "window-heard" in named_in_or_beside("attnlab_theory/claims/sparse/hearing.py", root)
+    assert "window-heard" not in named_in_or_beside("attnlab_theory/claims/sparse/linformer.py", root)
+    assert "one-head-error" in named_in_or_beside("attnlab_theory/claims/noisy_keys/stretched_key.py", root)
 
 
 HEADER = {"commit": "c" * 40, "room": "stats", "sample": 2, "seed": 0, "all": 9}
@@ -153,7 +209,10 @@ class Answering:
         self.source, self.before = folder / "attnlab_theory/room/module.py", "def f(x):\n    return x + 1\n"
         self.asked: list[tuple[list[str], bool]] = []
 
-    def ask(self, files: list[str], tests: list[str] | None, seconds: float) -> dict[str, Any]:
+    def ask(
+        self, files: list[str], tests: list[str] | None, seconds: float, parameters: list[str] | None = None
+    ) -> dict[str, Any]:
+        assert parameters is None
         changed = self.source.read_text() == "def f(x):\n    return (x - 1)\n"
         self.asked.append((files, changed))
         found: dict[str, Any] = {"state": "passed", "killer": "", "cpu": 2.0, "wall": 3.0}
@@ -183,6 +242,27 @@ def test_a_file_of_tests_is_run_without_the_change_then_with_it_and_the_nearest_
     assert nursery.source.read_text() == nursery.before
 
 
+def test_of_a_long_file_only_the_tests_about_the_module_of_the_change_are_run(tmp_path):
+    record = records.Record(tmp_path / "record.jsonl", HEADER)
+    (file, *_), asked = ABOUT_ONE_MODULE, []
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims/module.py").write_text("def f(x):\n    return x + 1\n\nNAME = 'mine'\n")
+    change = changes_of(tmp_path / "claims/module.py", root=tmp_path)[0]
+
+    class Noting(Answering):
+        def ask(self, files, tests, seconds, parameters=None):
+            asked.append(parameters)
+            return {"state": "passed", "told": {f"{file}::one[mine]": ["passed", 1.0, ["claims/module.py:1:f"]]}}
+
+    tree: Any = Tree.__new__(Tree)
+    tree.folder, tree.nursery = tmp_path, Noting(tmp_path)
+    room = Room(["claims/module.py"], record, 0, 99)
+    for _ in range(2):
+        room.control(tree, file, change, 99)
+    assert asked == [["mine"]]
+    assert room.reaching(change, [file]) == [(1.0, f"{file}::one[mine]")]
+
+
 CONTROL = {"tests_of": "tests/stats/test_m.py", "state": "passed", "cpu": 90.0, "wall": 180.0, "told": {"::a": []}}
 
 
@@ -206,6 +286,15 @@ def test_the_table_counts_what_is_killed_at_once_and_what_by_tests_written_since
     assert counts.splitlines()[-1] == "| `stats` | 4 of 5 | 9 | 1 | 1 | 1 | 1 | 0.11 | 0.22 |"
     assert survivors.splitlines()[2:] == ["| `stats/m.py:4` | `4 -> x` | 4 of 6 |"]
     assert left.splitlines()[2:] == ["| `stats/m.py:3` | `3 -> x` | equivalent | nobody sees it |"]
+
+
+def test_the_table_has_a_row_for_each_seed(tmp_path):
+    paths = [tmp_path / "stats.jsonl", tmp_path / "stats-seed-1.jsonl"]
+    for seed, path in enumerate(paths):
+        path.write_text("".join(json.dumps(line) + "\n" for line in [{**HEADER, "seed": seed}, fate(1, "failed")]))
+    counts, *_ = records.table(paths).split("\n\n")
+    rows = [row.split(" | ")[0] for row in counts.splitlines()[2:]]
+    assert rows == ["| `stats`", "| `stats`, seed 1"]
 
 
 def test_every_listed_change_is_one_of_its_file():

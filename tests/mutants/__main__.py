@@ -26,8 +26,8 @@ Names = Annotated[tuple[str, ...], tyro.conf.Positional]
 Files = Annotated[tuple[Path, ...], tyro.conf.Positional]
 
 
-def _name(room: str) -> str:
-    return room.removesuffix(".py").replace("/", "-")
+def _name(room: str, seed: int) -> str:
+    return room.removesuffix(".py").replace("/", "-") + (f"-seed-{seed}" if seed else "")
 
 
 def rooms(
@@ -39,6 +39,8 @@ def rooms(
     jobs: int = 1,
     commit: str = "HEAD",
     record: Path = RECORDS,
+    quick: bool = False,
+    first: int | None = None,
 ) -> int:
     """Break a sample of a room's expressions, in copies of a commit; folders and files of a room will do too.
 
@@ -51,6 +53,9 @@ def rooms(
         jobs: copies of the tree that work at a time.
         commit: whose tree is judged; what is not committed is not judged.
         record: a folder for one file of each room.
+        quick: ask only the files of tests that are nearest, each in a process in which functions are changed where
+            they lie. Changes that are listed are not asked. `again` asks about the survivors in full.
+        first: so many of the sample are asked about; the same command with more goes on.
     """
     whole = running.commit_of(commit)
     if subprocess.run(["git", "diff", "--quiet", whole, "--", "attnlab_theory"], cwd=ROOT).returncode:
@@ -60,9 +65,8 @@ def rooms(
     for name in names:
         changes, every = running.sampled(name, sample, seed)
         header = {"commit": whole, "room": name, "sample": len(changes), "seed": seed, "all": every}
-        running.judge(
-            changes, name, records.Record(record / f"{_name(name)}.jsonl", header), whole, jobs, far, longest
-        )
+        kept = records.Record(record / f"{_name(name, seed)}.jsonl", header)
+        running.judge(changes[:first], name, kept, whole, jobs, far, longest, quick)
     return 0
 
 
@@ -73,19 +77,20 @@ def again(
     jobs: int = 1,
     commit: str = "HEAD",
     record: Path = RECORDS,
+    quick: bool = False,
 ) -> int:
     """Ask the tests of another commit about the survivors of records.
 
     Args:
         paths: of records.
-        far, longest, jobs, commit, record: as of `rooms`; the new records have the old names with `-again`.
+        far, longest, jobs, commit, record, quick: as of `rooms`; the new records have the old names with `-again`.
     """
     whole = running.commit_of(commit)
     for path in paths:
         old, *_ = records.read(path)
         header = {**old, "commit": whole, "survivors_of": old["commit"]}
-        new = records.Record(record / f"{_name(old['room'])}-again.jsonl", header)
-        running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest)
+        new = records.Record(record / f"{_name(old['room'], old['seed'])}-again.jsonl", header)
+        running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest, quick)
     return 0
 
 

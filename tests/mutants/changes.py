@@ -57,7 +57,8 @@ class Change:
 
     def source(self, before: bytes) -> bytes:
         """The file with the change."""
-        return before[: self.start] + f"({self.after})".encode() + before[self.end :]
+        lines = before[self.start : self.end].count(b"\n")  # what comes after stays on its lines
+        return before[: self.start] + f"({self.after}".encode() + b"\n" * lines + b")" + before[self.end :]
 
 
 def files_of(room: str) -> list[Path]:

@@ -47,8 +47,12 @@ class Nursery:
             text=True,
         )
 
-    def ask(self, files: list[str], tests: list[str] | None, seconds: float) -> dict[str, Any]:
+    def ask(
+        self, files: list[str], tests: list[str] | None, seconds: float, parameters: list[str] | None = None
+    ) -> dict[str, Any]:
         """Run tests of these files, in this order, until one fails; all, whatever fails, if none are named.
+
+        Of all, run those alone whose parameter has one of these names.
 
         Returns:
             `state` (passed, failed, clock, crash, error), `killer`, `cpu` and `wall` in seconds. If no tests were
@@ -59,7 +63,7 @@ class Nursery:
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps([files, tests, seconds]) + "\n")
+        self.process.stdin.write(json.dumps([files, tests, seconds, parameters]) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
@@ -72,7 +76,9 @@ class Nursery:
         self.process.wait()
 
 
-def _child(files: list[str], tests: list[str] | None, seconds: float, answer: str) -> None:
+def _child(
+    files: list[str], tests: list[str] | None, seconds: float, parameters: list[str] | None, answer: str
+) -> None:
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 5))
@@ -84,7 +90,7 @@ def _child(files: list[str], tests: list[str] | None, seconds: float, answer: st
 
     from tests.mutants.reach import Asked
 
-    asked = Asked(tests)
+    asked = Asked(tests, parameters)
     # The limits of a test are of the clock, and here the processor's time counts.
     options = [
         "--assert=plain",
@@ -113,14 +119,16 @@ def _child(files: list[str], tests: list[str] | None, seconds: float, answer: st
     Path(answer).write_text(json.dumps(found))
 
 
-def _raised(files: list[str], tests: list[str] | None, seconds: float) -> dict[str, Any]:
+def _raised(
+    files: list[str], tests: list[str] | None, seconds: float, parameters: list[str] | None
+) -> dict[str, Any]:
     """Answer one question by a child."""
     with tempfile.TemporaryDirectory() as folder:
         answer, begun = f"{folder}/answer", time.monotonic()
         child = os.fork()
         if child == 0:
             with contextlib.suppress(BaseException):
-                _child(files, tests, seconds, answer)
+                _child(files, tests, seconds, parameters, answer)
                 os._exit(0)
             os._exit(1)
         ended, late = 0, False

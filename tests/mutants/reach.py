@@ -7,6 +7,7 @@ import resource
 import time
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.mutants.changes import name_of
@@ -48,6 +49,13 @@ def saying_what_is_reached(source: str, file: str) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def without_shrinking() -> None:
+    """From now on hypothesis is content with the first counterexample, in tests that are yet to be imported."""
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("unshrunk", hypothesis.settings.default, phases=phases)
+    hypothesis.settings.load_profile("unshrunk")
+
+
 @dataclasses.dataclass
 class Told:
     """A test: its processor time, whether it passed, and what it reached of what says so."""
@@ -64,16 +72,25 @@ def processor_time() -> float:
 
 
 class Asked:
-    """A plugin that runs the named tests in their order, or all, and notes what became of each."""
+    """A plugin that runs the named tests in their order, or all, and notes what became of each.
 
-    def __init__(self, order: list[str] | None) -> None:
+    Of all it may be told to run those alone whose parameter has one of these names.
+    """
+
+    def __init__(self, order: list[str] | None, parameters: list[str] | None = None) -> None:
         self.order = None if order is None else {name: at for at, name in enumerate(order)}
+        self.parameters = None if parameters is None else set(parameters)
         self.told: dict[str, Told] = {}
         self.now = Told()
         builtins.__dict__["__reached__"] = lambda name: self.now.reached.add(name)
 
+    def pytest_collection(self) -> None:
+        without_shrinking()
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if self.parameters is not None:
+            items[:] = [item for item in items if item.name.partition("[")[2][:-1] in self.parameters]
         if self.order is not None:
             kept = [item for item in items if item.nodeid in self.order]
             config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in self.order])

@@ -1,7 +1,7 @@
 """What became of each change: lines of JSON, added one by one, of one commit.
 
-The first line of a record says the commit, the room, the sample. A line with a `file` of tests says what its tests
-reach in the room, and a line with a `change` what became of that change.
+The first line of a record says the commit, the room, the sample. A line with `tests_of` says what the tests of a
+file reach in the room, or those of them that are `about` one module. A line with a `change` says what became of it.
 """
 
 import collections
@@ -95,9 +95,9 @@ class Record:
                 file.write(json.dumps(line) + "\n")
 
     @property
-    def controls(self) -> dict[str, dict[str, Any]]:
-        """By file of tests, what its tests did without a change."""
-        return {line["tests_of"]: line for line in self.lines if "tests_of" in line}
+    def controls(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """What tests did without a change, by their file and the module that they are about, if not all ran."""
+        return {(line["tests_of"], line.get("about", "")): line for line in self.lines if "tests_of" in line}
 
     @property
     def fates(self) -> dict[tuple[str, str, str, int], dict[str, Any]]:
@@ -123,7 +123,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def table(paths: list[Path]) -> str:
-    """Markdown of all records: a row for each room, then those that survive and those that are not counted.
+    """Markdown of all records: a row for each sample, then those that survive and those that are not counted.
 
     Of a change in several records the last says what became of it.
     """
@@ -132,9 +132,10 @@ def table(paths: list[Path]) -> str:
     spent: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for path in paths:
         header, fates, controls = read(path)
-        spent[header["room"]] += fates + controls
+        sample = f"`{header['room']}`" + (f", seed {header['seed']}" if header["seed"] else "")
+        spent[sample] += fates + controls
         for fate in fates:
-            rooms[header["room"]].append({**fate, "wanted": header["sample"], "all": header["all"]})
+            rooms[sample].append({**fate, "wanted": header["sample"], "all": header["all"]})
     rows, survivors, left = [], [], []
     for room, fates in rooms.items():
         first, last = {}, {}
@@ -148,7 +149,7 @@ def table(paths: list[Path]) -> str:
         processor = sum(line["cpu"] for line in spent[room]) / 3600
         asked, wanted, every = len(first), fates[0]["wanted"], fates[0]["all"]
         rows.append(
-            f"| `{room}` | {asked} of {wanted} | {every:,} | {at_once} | {by_now - at_once} "
+            f"| {room} | {asked} of {wanted} | {every:,} | {at_once} | {by_now - at_once} "
             f"| {len(counted) - by_now} | {asked - len(counted)} | {processor:.2f} | {hours:.2f} |"
         )
         for at, fate in last.items():

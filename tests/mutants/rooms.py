@@ -19,10 +19,15 @@ import numpy as np
 
 from tests.mutants import record as records
 from tests.mutants.changes import Change, changes_of, files_of
+from tests.mutants.in_place import InPlace
 from tests.mutants.nursery import Nursery
 from tests.mutants.reach import saying_what_is_reached
 
 ROOT = Path(__file__).parents[2]
+KEPT_IN_PLACE = 4
+"""So many files of tests are held by processes at a time."""
+ABOUT_ONE_MODULE = ("tests/claims/test_claims.py", "tests/claims/test_every_claim_has_a_rival.py")
+"""Long files of tests whose parameter is a name in a module: of a change those are asked that its module names."""
 SECONDS_OF_TESTS = 60
 """So much processor time of tests without a change is asked of each change, the nearest and quickest first."""
 
@@ -58,6 +63,23 @@ class Tree:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.nursery = folder, Nursery(folder)
+        self.in_place: dict[str, InPlace] = {}
+
+    def asking_in_place(self, file: str) -> InPlace:
+        """The process that holds this file of tests; of several the one that was asked least recently ends."""
+        one = self.in_place.pop(file, None)
+        if one is None or one.process.poll() is not None:
+            one = InPlace(self.folder, file)
+        self.in_place[file] = one
+        if len(self.in_place) > KEPT_IN_PLACE:
+            self.in_place.pop(next(iter(self.in_place))).close()
+        return one
+
+    def close(self) -> None:
+        """End its processes."""
+        self.nursery.close()
+        for one in self.in_place.values():
+            one.close()
 
     def write(self, file: str, source: bytes) -> None:
         """Put a source in its place."""
@@ -87,22 +109,27 @@ class Room:
     far: float
     longest: float
     """Processor time of the tests of other rooms for one change, and of a file of its own room, in seconds."""
+    quick: bool = False
+    """Whether only the nearest files are asked, in place."""
     controlling: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
-    def control(self, tree: Tree, file: str, seconds: float) -> dict[str, Any]:
-        """What the tests of a file do and reach without a change."""
+    def control(self, tree: Tree, file: str, change: Change, seconds: float) -> dict[str, Any]:
+        """What the tests of a file do and reach without a change, or those of them that are about its module."""
+        at = file, about(file, change)
         with self.controlling:
             known = self.record.controls
-            if file in known:
-                return known[file]
+            if at in known:
+                return known[at]
             sources = {
                 f: saying_what_is_reached((tree.folder / f).read_text("utf-8"), f).encode() for f in self.files
             }
+            names = sorted(named_in_or_beside(change.file, tree.folder)) if at[1] else None
             with tree.holding(sources):
-                found = tree.nursery.ask([file], None, seconds)
+                found = tree.nursery.ask([file], None, seconds, names)
             told = {name.removeprefix(file): rest for name, rest in found.pop("told", {}).items()}
-            self.record.add({"tests_of": file, **found, "told": told})
-            return self.record.controls[file]
+            of = {"tests_of": file} | ({"about": at[1]} if at[1] else {})
+            self.record.add({**of, **found, "told": told})
+            return self.record.controls[at]
 
     def reaching(self, change: Change, files: list[str]) -> list[tuple[float, str]]:
         """Tests of files whose control is known, with their seconds, in the order in which they are asked.
@@ -113,32 +140,37 @@ class Room:
         name = f"test_{Path(change.file).stem}.py"
         found = []
         for file in files:
-            for test, (outcome, seconds, reached) in self.record.controls[file]["told"].items():
+            for test, (outcome, seconds, reached) in self.record.controls[file, about(file, change)][
+                "told"
+            ].items():
                 far = 0 if change.function in reached else 1
                 if outcome != "passed" or (far and not any(r.startswith(f"{change.file}:") for r in reached)):
                     continue
                 found.append((far, not file.endswith(f"/{name}"), seconds, file + test))
         return [(seconds, test) for _, _, seconds, test in sorted(found)]
 
+    @staticmethod
+    def unasked(change: Change) -> dict[str, Any]:
+        """What is written of a change before any test is asked."""
+        spent = {"asked": 0, "reaching": 0, "cpu": 0.0, "wall": 0.0}
+        return {**dataclasses.asdict(change), "state": "passed", "killer": "", **spent}
+
     def fate(self, tree: Tree, change: Change) -> dict[str, Any]:
         """Who kills the change: tests of its own file, of its room where they import its module, of the rest of the
         room, then those of other rooms that import it, of which some seconds are asked.
         """
-        line: dict[str, Any] = {
-            **dataclasses.asdict(change),
-            "state": "passed",
-            "asked": 0,
-            "reaching": 0,
-            "cpu": 0.0,
-            "wall": 0.0,
-        }
+        line = self.unasked(change)
         room = tests_of(change.file.removeprefix("attnlab_theory/"), tree.folder)
         own = [file for file in room if Path(file).name == f"test_{Path(change.file).stem}.py"]
         imports = importing(change.file, tree.folder)
         near = [file for file in room if file in imports and file not in own]
         rest = [file for file in room if file not in own + near]
+        if self.quick:
+            self._quickly(tree, line, change, [*own, *near, *(f for f in rest if f in ABOUT_ONE_MODULE)])
+            if line["asked"]:
+                return line
         for files in (own, near, rest):
-            known = [file for file in files if file in self.record.controls]
+            known = [file for file in files if (file, about(file, change)) in self.record.controls]
             unknown = sorted({*files} - {*known}, key=lambda file: (tree.folder / file).stat().st_size)
             for some in (known, *([file] for file in unknown)):
                 if some and self._is_killed(tree, line, change, some, self.longest):
@@ -148,11 +180,36 @@ class Room:
             if file not in room and left > 0:
                 if self._is_killed(tree, line, change, [file], min(left, self.longest)):
                     return line
-                left -= self.record.controls[file]["cpu"]
+                left -= self.record.controls[file, about(file, change)]["cpu"]
         return line
 
+    def _quickly(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str]) -> None:
+        """Ask files in place until one has a test that falls."""
+        before = (tree.folder / change.file).read_bytes()
+        for file in files:
+            names = sorted(named_in_or_beside(change.file, tree.folder)) if about(file, change) else None
+            one, found = self._asked_in_place(tree, file, change.file, before, change.source(before), names)
+            if found["state"] in ("unfound", "spoilt"):
+                continue
+            line.update(state=found["state"], killer=found["killer"])
+            line.update(asked=line["asked"] + found["asked"], reaching=line["reaching"] + one.tests)
+            line.update(cpu=round(line["cpu"] + found["cpu"], 2), wall=round(line["wall"] + found["wall"], 2))
+            if found["state"] != "passed":
+                return
+
+    @staticmethod
+    def _asked_in_place(tree: Tree, tests: str, *question: Any) -> tuple[InPlace, dict[str, Any]]:
+        """The answer, of a new process if the old one is spoilt."""
+        for _ in range(2):
+            one = tree.asking_in_place(tests)
+            found = one.ask(*question)
+            if found["state"] != "spoilt":
+                break
+            one.close()
+        return one, found
+
     def _is_killed(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str], limit: float) -> bool:
-        known = [file for file in files if self.control(tree, file, limit)["state"] != "clock"]
+        known = [file for file in files if self.control(tree, file, change, limit)["state"] != "clock"]
         reaching = self.reaching(change, known)
         if not reaching:
             return False
@@ -168,6 +225,25 @@ class Room:
         line.update(state=found["state"], killer=found["killer"], asked=line["asked"] + len(tests))
         line.update(cpu=round(line["cpu"] + found["cpu"], 2), wall=round(line["wall"] + found["wall"], 2))
         return found["state"] != "passed"
+
+
+def about(file: str, change: Change) -> str:
+    """The module whose tests alone are asked about the change, if not all tests of the file are."""
+    return change.file if file in ABOUT_ONE_MODULE else ""
+
+
+def named_in_or_beside(file: str, tree: Path) -> set[str]:
+    """The texts in a module, and in those beside it that import it: the names of its claims are among them."""
+    module = Path(file).stem
+    found: set[str] = set()
+    for path in sorted((tree / file).parent.glob("*.py")):
+        source = ast.parse(path.read_bytes())
+        imports = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)]
+        imported = {str(node.module).rpartition(".")[2] for node in imports}
+        imported |= {alias.name for node in imports for alias in node.names}
+        if path.stem == module or module in imported:
+            found |= {n.value for n in ast.walk(source) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return found
 
 
 def tests_of(room: str, tree: Path) -> list[str]:
@@ -200,7 +276,14 @@ def _imported(path: Path) -> set[str]:
 
 
 def judge(
-    changes: list[Change], room: str, record: records.Record, commit: str, jobs: int, far: float, longest: float
+    changes: list[Change],
+    room: str,
+    record: records.Record,
+    commit: str,
+    jobs: int,
+    far: float,
+    longest: float,
+    quick: bool = False,
 ) -> None:
     """Ask the tests about every change that has no fate yet, and write it down."""
     left: queue.SimpleQueue[Change] = queue.SimpleQueue()
@@ -209,14 +292,17 @@ def judge(
             left.put(change)
     if left.empty():
         return
-    of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest)
+    listed = records.equivalents()
+    of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest, quick)
     failures: list[BaseException] = []
 
     def work(tree: Tree) -> None:
         with contextlib.suppress(queue.Empty):
             while not failures:
                 change = left.get_nowait()
-                fate = of_room.fate(tree, change)
+                # What nobody could notice costs the most: all tests would be asked.
+                is_listed = quick and records.key(change)[:3] in listed
+                fate = of_room.unasked(change) if is_listed else of_room.fate(tree, change)
                 record.add(fate)
                 word = "SURVIVES" if fate["state"] == "passed" else fate["killer"] or fate["state"]
                 where = f"{len(record.fates)}/{len(changes)}  {change.file}:{change.line}"
@@ -232,7 +318,7 @@ def judge(
     with contextlib.ExitStack() as stack:
         trees = [Tree(stack.enter_context(copied(commit))) for _ in range(jobs)]
         for tree in trees:
-            stack.callback(tree.nursery.close)
+            stack.callback(tree.close)
         threads = [threading.Thread(target=safely, args=[tree], daemon=True) for tree in trees]
         for thread in threads:
             thread.start()

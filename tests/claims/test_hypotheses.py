@@ -1,0 +1,185 @@
+"""A hypothesis holds where its words say so: on its edge, a little inside and a little beyond."""
+
+import ast
+import dataclasses
+import enum
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+from attnlab_theory.claims import CLAIMS, Claim, Setting
+
+ALSO_CALLED = {
+    "L": ("sum_square",),
+    "D": ("difference_square",),
+    "a": ("variance",),
+    "n": ("blocks",),
+    "r": ("rank", "random_blocks"),
+}
+"""Letters of hypotheses and the fields that they stand for where no field has that name."""
+
+WORDS = {
+    "1/8 <= a < 1/4: a mean and no variance": "1/8 <= a < 1/4",
+    "A = I or -I, V = I": "scores != 'general'",
+    "A is orthogonal to B": "angle == math.pi / 2",
+    "E[alpha_a^2]": "power_a == 2 and power_b == 0",
+    "L > 0 and D > 0: else the variance is zero": "L > 0 and D > 0",
+    "Q and K are apart": "kind == 'free'",
+    "Q is K": "kind == 'shared'",
+    "a cache is causal": "causal or name != 'cached'",
+    "a global block": "global_blocks > 0",
+    "a layer before": "layer > 1",
+    "a mixture of two or three keys": "share > 0 and share + third < 1 and third >= 0",
+    "a pair of 16 keys": "size == 2 and n == 16",
+    "a range": "low < high",
+    "a window of 3": "window == 3",
+    "a window of neighbours": "window >= 3",
+    "at least three layers": "layers >= 3",
+    "attention": "kind == 'attention'",
+    "d is even": "d % 2 == 0",
+    "distances below base / 4": "octave <= 9",
+    "even weights": "kind == 'even'",
+    "exact attention, or features without a causal mask": "kind in ('exact', 'features')",
+    "features, or the operations of Linformer": "kind == 'features' or kind == 'linformer' and field != 'bytes'",
+    "hyperbolic: tilt 2": "estimator == 'positive' or tilt == 2",
+    "inputs are independent": "0 <= correlation < 1",
+    "leak < 1 - 1/n": "0 < leak < 1 - 1/n",
+    "n is odd": "n % 2 == 1",
+    "no attention": "kind != 'attention'",
+    "no global block": "global_blocks == 0",
+    "nothing but a window": "random_blocks == 0 and not global_blocks",
+    "nothing is added": "eps == 0",
+    "one head or two": "heads in (1, 2)",
+    "one layer": "layers == 1",
+    "random links": "random_blocks > 0",
+    "random_blocks <= 8": "0 <= random_blocks <= 8",
+    "share": "0 < share < 1",
+    "tabled": "d in (2, 3, 4, 8)",
+    "the features are positive": "estimator in ('positive', 'hyperbolic')",
+    "the key is shortened": "0 < length < 1",
+    "the key outweighs the rest": "strength > math.log(n - 1)",
+    "the mean of the two": "answer == 'mean of the first two'",
+    "the subspaces do not meet": "angle > 0",
+    "the width is even": "d % 2 == 0",
+    "there is noise": "noise > 0",
+    "they fit": "m <= d - n",
+    "they meet": "common > 0",
+    "two layers": "layers == 2",
+    "two or three rows": "length in (2, 3)",
+}
+"""Hypotheses in words, as formulas in the fields of their settings."""
+
+COMPUTED: dict[str, list[tuple[dict[str, Any], bool]]] = {
+    "a strength of the figure": [({"strength": 3.0}, True), ({"strength": 2.0}, False)],
+    "at capacity": [({"n": 4}, True), ({"n": 5}, False)],
+    "beyond 0.138 d": [({"n": 2, "d": 8}, True), ({"n": 1, "d": 8}, False)],
+    "n > N: somebody is left to hear of": [({"blocks": 12}, True), ({"blocks": 11}, False)],
+    "only a stretched key is missed": [
+        ({"beta": 25.0, "variance": 1e-4}, True),
+        ({"beta": 24.999, "variance": 1e-4}, False),
+    ],
+    "r as promised": [({"r": 188}, False), ({"r": 190}, False)],
+    "so many that a layer is nearly cubic": [({"layers": 3}, False)],
+    "the diagonal dominates the row": [({"key": key}, True) for key in range(4)],
+    "the rank is the degree's": [({"rank": 2}, False), ({"rank": 4}, False)],
+    "the subset is a face": [({"members": (1,)}, False), ({"members": (0, 1)}, False)],
+    "the subset is not a face": [({"members": (0,)}, False)],
+    "e^beta >= 20 n": [({"beta": math.log(320) + 1e-9}, True), ({"beta": math.log(320) - 1e-9}, False)],
+    "beta sqrt(2a) <= 0.1": [
+        ({"beta": 0.1, "variance": 0.5}, True),
+        ({"beta": 0.10001, "variance": 0.5}, False),
+    ],
+}
+"""Hypotheses that compute: where they hold and where not, changed from the first setting of their claim."""
+
+EACH = {
+    (claim.kind, label, holds.__code__): pytest.param(claim, label, id=f"{claim.name}: {label}")
+    for claim in CLAIMS
+    for label, holds in claim.hypotheses.items()
+}
+"""Every hypothesis once, with the first of the claims that have it."""
+
+
+def formula(label: str) -> ast.Expression:
+    """A hypothesis as an expression of Python in the fields."""
+    return ast.parse(WORDS.get(label, label.replace(" = ", " == ").replace(", ", " and ")), mode="eval")
+
+
+def named(setting: Setting, tree: ast.AST) -> dict[str, str]:
+    """Names of a formula and the fields that they stand for."""
+    fields, found = setting.fields(), {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in ("math", "True", "False"):
+            known = [name for name in (node.id, *ALSO_CALLED.get(node.id, ())) if name in fields]
+            if known:
+                found[node.id] = known[0]
+    return found
+
+
+def value(tree: ast.AST, setting: Setting, fields: dict[str, str]) -> Any:
+    names = {"math": math} | {name: getattr(setting, field) for name, field in fields.items()}
+    # Some formulas name fields that settings of another kind do not have: these have none of what they count.
+    absent = {n.id: 0 for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id not in names}
+    expression = tree if isinstance(tree, ast.Expression) else ast.Expression(tree)  # pyright: ignore
+    return eval(compile(expression, "hypothesis", "eval"), absent | names)
+
+
+def near(number: float, kind: type) -> list[float]:
+    if kind is int:
+        return [math.floor(number) - 1, math.floor(number), math.floor(number) + 1]
+    return [number, math.nextafter(number, -math.inf), math.nextafter(number, math.inf)]
+
+
+def at_the_edges(setting: Setting, tree: ast.Expression, fields: dict[str, str]) -> list[Setting]:
+    """Settings with one field moved to where a comparison turns, or to each of its choices."""
+    moved: list[tuple[str, Any]] = []
+    for field in set(fields.values()):
+        now = getattr(setting, field)
+        if isinstance(now, enum.Enum):
+            moved += [(field, choice) for choice in type(now)]
+        elif isinstance(now, bool):
+            moved += [(field, not now)]
+        else:
+            moved += [(field, number) for number in near(now, type(now))]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            for one, other in [*itertools.pairwise(sides), *itertools.pairwise(sides[::-1])]:
+                if isinstance(one, ast.Name) and one.id in fields:
+                    field, edge = fields[one.id], value(other, setting, fields)
+                    if isinstance(edge, int | float):
+                        moved += [(field, number) for number in near(edge, type(getattr(setting, field)))]
+                    elif isinstance(edge, tuple) and isinstance(edge[0], int):
+                        moved += [(field, number) for each in edge for number in near(each, int)]
+    found = [setting]
+    for field, number in moved:
+        found.append(dataclasses.replace(setting, **{field: number}))  # pyright: ignore
+    return found
+
+
+@pytest.mark.parametrize(("claim", "label"), [each for each in EACH.values() if each.values[1] not in COMPUTED])
+def test_a_hypothesis_holds_where_its_words_say_so(claim: Claim, label: str):
+    tree, holds = formula(label), claim.hypotheses[label]
+    fields = named(claim.settings[0], tree)
+    told = set()
+    for setting in claim.settings[:1] + claim.settings[-1:]:
+        for moved in at_the_edges(setting, tree, fields):
+            said = bool(value(tree, moved, fields))
+            assert bool(holds(moved)) == said, moved
+            told.add(said)
+    assert told == {False, True}
+
+
+@pytest.mark.parametrize(("claim", "label"), [each for each in EACH.values() if each.values[1] in COMPUTED])
+def test_a_hypothesis_that_is_computed_holds_where_it_should(claim: Claim, label: str):
+    assert all(claim.hypotheses[label](setting) for setting in claim.settings)
+    for fields, holds in COMPUTED[label]:
+        moved = dataclasses.replace(claim.settings[0], **fields)
+        assert bool(claim.hypotheses[label](moved)) == holds, moved
+
+
+def test_words_and_exceptions_are_those_of_claims():
+    labels = {each.values[1] for each in EACH.values()}
+    assert labels >= {*WORDS, *COMPUTED}
