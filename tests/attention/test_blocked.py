@@ -132,7 +132,8 @@ def test_where_one_key_has_all_the_weight_gradients_vanish_as_those_of_plain_att
 
     with keys_in_one_tile(whole_rows):
         _, found = in_blocks(causal, whole_rows)(q, k, v, w, scale)
-    _, expected = PLAIN[causal](q, k, v, w, scale)
+    # Not compiled: in one program XLA rounds a score otherwise than the maximum, and that is all the gradient.
+    expected = jax.vjp(lambda *x: plain(*x, scale, causal), q, k, v)[1](w)
     for ours, theirs in zip(found[:2], expected[:2], strict=True):
         assert close(theirs, 0, 1e-12)
         assert close(ours, 0, 1e-12)
