@@ -14,6 +14,7 @@ import jax
 import jaxtyping
 import pytest
 
+from tests import programs
 from tests.memory import Memory
 from tests.shapes import check_shapes
 
@@ -45,6 +46,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_enable_x64", WIDE)
 # Without a folder to keep programs in, jax would still compute the key of each.
 jax.config.update("jax_enable_compilation_cache", False)
+programs.compile_once()
 
 hypothesis.settings.register_profile("repeat", derandomize=True, max_examples=20, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)

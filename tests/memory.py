@@ -17,6 +17,8 @@ import pytest
 from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 
+from tests import programs
+
 LIMIT = 2e9
 """Bytes that a worker may ever hold; a run in which one held more fails."""
 FULL = 1e9
@@ -43,6 +45,7 @@ def drop_programs() -> None:
                 if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == name:
                     value.cache_clear()
     jax.clear_caches()
+    programs.forget()
     share_contexts()
     gc.collect()
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None

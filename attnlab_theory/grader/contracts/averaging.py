@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +35,13 @@ def _noise_key() -> PRNGKeyArray:
     return key_for(0, "practical4/2c.1")
 
 
-@jax.jit
+@functools.cache
+def _compiled() -> Callable[..., Array]:
+    # On a processor LLVM's first level, as in stats/draws.py: at level 0 the normals take more than twice as long.
+    options = {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" else None
+    return jax.jit(_noisy, compiler_options=options)
+
+
 def _noisy(
     key: PRNGKeyArray, number: UInt[Array, ""], means: Float[Array, "s d"], variance: Float[Array, ""]
 ) -> Float[Array, "s d"]:
@@ -86,7 +93,7 @@ class Pair:
         if self.noise is not None and np.any(queries):
             norm = max(norm, SHORTEST)
             variance = np.float64((NOISE / norm) ** 2)
-            keys = np.asarray(_noisy(_noise_key(), np.uint32(self.noise), keys, variance))
+            keys = np.asarray(_compiled()(_noise_key(), np.uint32(self.noise), keys, variance))
         measured = worst_error(queries, keys, wanted[None], present=self.frame.n, average_heads=True)
         # Queries that differ by less than a hundredth of the longer one do not hedge.
         alike = self.heads == 2 and np.linalg.norm(queries[0] - queries[1]) <= norm / 100

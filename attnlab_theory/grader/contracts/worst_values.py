@@ -3,14 +3,32 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.grader.contract import Measurement
 from attnlab_theory.grader.contracts.frames import numbers
 
-_weights = jax.jit(functools.partial(attention_weights, scale=1.0))
-_outputs = jax.jit(functools.partial(attention, scale=1.0))
+
+@functools.partial(jax.jit, static_argnames="average_heads")
+def _off(
+    queries: Float[Array, "h d"],
+    keys: Float[Array, "s d"],
+    wanted: Float[Array, "t s"],
+    mask: Bool[Array, "h s"],
+    *,
+    average_heads: bool,
+) -> tuple[Float[Array, "t s"], Float[Array, " t"]]:
+    """The weights, and how far each output is off at its worst values: two calls of the operator, one program."""
+    weights = attention_weights(queries, keys, mask, scale=1.0)
+    weights = jnp.mean(weights, axis=0, keepdims=True) if average_heads else weights
+    values = jnp.where(weights >= wanted, 1.0, -1.0)
+    # One column of values for each output; without averaging each query has its own.
+    c = attention(queries, keys, values.T, mask, scale=1.0)
+    c = jnp.mean(c, axis=0) if average_heads else jnp.diagonal(c)
+    return weights, jnp.abs(c - jnp.sum(wanted * values, axis=1))
 
 
 def worst_error(
@@ -31,14 +49,7 @@ def worst_error(
         average_heads: whether the queries are heads, whose outputs are averaged.
     """
     mask = np.broadcast_to(np.arange(len(keys)) < present, (len(queries), len(keys)))
-    weights = np.asarray(_weights(queries, keys, mask))
-    weights = weights.mean(axis=0, keepdims=True) if average_heads else weights
-    errors: list[float] = []
-    for row, target in zip(weights, wanted, strict=True):
-        values = np.where(row >= target, 1.0, -1.0)
-        c = np.asarray(_outputs(queries, keys, values[:, None], mask))[:, 0]
-        c = c.mean(keepdims=True) if average_heads else c
-        errors.append(float(abs(c[0 if average_heads else len(errors)] - target @ values)))
+    weights, errors = map(np.asarray, _off(queries, keys, wanted, mask, average_heads=average_heads))
     # A NaN means that the scores overflowed; argmax finds it, and it is no small error.
     worst = int(np.argmax(errors))
     error = float(errors[worst]) if np.isfinite(errors[worst]) else np.inf
