@@ -28,8 +28,8 @@ class Heads:
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
-    """minilm: the encoder of the extra `pretrained`. Else a file that a lab wrote, or a folder with GPT-2, BERT or
-    RoBERTa."""
+    """minilm: the encoder of the extra `pretrained`. Else a file that a lab wrote, or a folder with GPT-2, BERT,
+    RoBERTa or DistilBERT."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
     parts: tuple[PartName, ...] = ("premises",)
@@ -68,13 +68,17 @@ class Heads:
 
         self._refuse_wrong_numbers()
         text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
-        reading = opened(self.model, text.sentences)
+        remarks: list[str] = []
+        reading = opened(self.model, text.sentences, tell=remarks.append)
+        for remark in remarks:
+            _tell(remark)
         refuse_without_labels(self.parts, self.model, reading, text)
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
             found = self._found(part, reading, text)
-            about = {**self._about(part, len(text.sentences)), "seconds": round(time.monotonic() - began, 2)}
+            about = self._about(part, len(text.sentences)) | {"cut": reading.cut, "remarks": remarks}
+            about = {**about, "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
             with files.held(self.out):
                 results.write(found, self.out, about)
