@@ -40,6 +40,7 @@ class OwnTokens:
     def __post_init__(self) -> None:
         if self._tokenizer.token_to_id(self.mark) is None:
             raise ValueError(f"the table lacks the mark {self.mark}, which stands before a text")
+        object.__setattr__(self, "table", self._tokenizer.to_str())
 
     @classmethod
     def of_folder(cls, folder: Path) -> "OwnTokens | None":

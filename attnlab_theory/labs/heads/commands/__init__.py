@@ -62,6 +62,8 @@ class Heads:
 
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
+        import numpy as np
+
         from attnlab_theory.labs.heads import results, texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
@@ -76,7 +78,9 @@ class Heads:
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
-            found = self._found(part, reading, text)
+            # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                found = self._found(part, reading, text)
             about = self._about(part, len(text.sentences)) | {"cut": reading.cut, "remarks": remarks}
             about = {**about, "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
