@@ -80,6 +80,15 @@ class BPE:
         return _tokenizer().decode(numbers, skip_special_tokens=False)
 
 
+def numbers() -> dict[str, int]:
+    """The number of every token of GPT-2's.
+
+    Raises:
+        ValueError: if the packages that hold the vocabulary are not installed.
+    """
+    return _tokenizer().get_vocab()
+
+
 @dataclasses.dataclass(frozen=True)
 class RobertaBPE(Subwords):
     """RoBERTa's tokens, from a local tokenizer.json or from vocab.json and merges.txt."""
@@ -102,13 +111,13 @@ class RobertaBPE(Subwords):
         Raises:
             ValueError: in one line, if a file is missing or no such table, or a mark is missing.
         """
-        numbers = numbered(Path(vocabulary))
+        table = numbered(Path(vocabulary))
         for mark in cls.marks:
-            if mark not in numbers:
+            if mark not in table:
                 raise ValueError(f"{vocabulary} lacks the mark {mark}: it is no vocabulary of RoBERTa's")
-        pairs = pairs_of(Path(merges), numbers)
+        pairs = pairs_of(Path(merges), table)
         tokenizers = package()
-        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(numbers, pairs))
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(table, pairs))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=spaced)
         tokenizer.decoder = tokenizers.decoders.ByteLevel()
         tokenizer.add_special_tokens([tokenizers.AddedToken(mark, special=True) for mark in cls.marks])

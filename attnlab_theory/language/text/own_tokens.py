@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 from jaxtyping import Int32
 
+from attnlab_theory.language.text import bpe
 from attnlab_theory.language.text.bpe import END_OF_TEXT
 from attnlab_theory.language.text.subwords import package, read_table, text_of
 from attnlab_theory.language.text.tables import fields_of, numbered, pairs_of
@@ -63,6 +64,15 @@ class OwnTokens:
             return cls(table, _mark_in(table, folder))
         except ValueError as error:
             raise ValueError(f"{folder}: {error}") from None
+
+    def refuse_another_than_gpt2s(self, folder: Path) -> None:
+        """Refuse a folder's tokens where GPT-2's are read, which would give other texts the same numbers.
+
+        Raises:
+            ValueError: naming the folder.
+        """
+        if self._tokenizer.get_vocab() != bpe.numbers():
+            raise ValueError(f"{folder} has tokens of its own, and texts are read here with GPT-2's")
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "OwnTokens":
