@@ -9,6 +9,7 @@ import pytest
 
 from attnlab_theory.labs.heads import opening
 from attnlab_theory.labs.heads.opening import opened
+from attnlab_theory.labs.heads.texts import text_of
 from attnlab_theory.language.text.own_tokens import OwnTokens
 from attnlab_theory.language.text.vocabulary import VOCABULARIES, vocabulary_from_json
 from attnlab_theory.language.text.words import Words
@@ -121,3 +122,16 @@ def refused(folder, message):
     with pytest.raises(ValueError, match=message) as raised:
         opened(folder, ["a"])
     assert "\n" not in str(raised.value)
+
+
+def test_of_a_table_the_texts_are_read_and_the_rest_is_told(tmp_path):
+    (tmp_path / "dev.tsv").write_text("sentence\tlabel\na good film \t1\na bad one \t0\n")
+    told, asked = [], {"labelled": False, "sentences": 9, "seed": 0}
+    found = text_of(tmp_path / "dev.tsv", **asked, tell=told.append)
+    assert (found.sentences, found.labels) == (("a good film", "a bad one"), None)
+    assert told == [
+        f"{tmp_path}/dev.tsv is a table with tabs: its texts are sentence, and the rest was left out; "
+        "--labelled reads labels"
+    ]
+    found = text_of(tmp_path / "dev.tsv", **asked | {"labelled": True})
+    assert (found.sentences, found.labels.tolist()) == (("a good film", "a bad one"), [1, 0])

@@ -40,7 +40,8 @@ class Heads:
     and the sentences have labels, also what the accuracy loses if all heads are so replaced.
     ablations: what the accuracy loses without each head. MODEL is a classifier that reviews train wrote."""
     labelled: bool = False
-    """Each line of TEXT begins with its label, 0 or 1, and a space. Reviews of the grammar have labels anyway."""
+    """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it. Reviews of the grammar
+    have labels anyway."""
     sentences: int = 2000
     """How many sentences of the text are read, at most: the first ones."""
     occurrences: int = 200
@@ -69,8 +70,10 @@ class Heads:
         from attnlab_theory.report import record
 
         self._refuse_wrong_numbers()
-        text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
         remarks: list[str] = []
+        text = texts.text_of(
+            self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed, tell=remarks.append
+        )
         reading = opened(self.model, text.sentences, tell=remarks.append)
         for remark in remarks:
             _tell(remark)
