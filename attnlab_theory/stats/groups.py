@@ -69,7 +69,8 @@ def bands(
 
     The spread of each number is the jackknife's. Groups are then drawn anew with replacement, and the intervals are
     as many standard errors wide as the largest |t| of the family reaches with probability `error_rate` (max-t).
-    A number that no group moves says nothing of its spread: its interval is all of `within`. So is that of NaN.
+    A number that no group moves says nothing of its spread: its interval is all of `within`. So is that of NaN, and
+    an infinity is taken for NaN: a quotient whose denominator vanished.
 
     Args:
         replicates: the numbers from all groups, then without each group, as `with_each_left_out` orders them.
@@ -87,6 +88,7 @@ def bands(
         raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
     groups = len(replicates) - 1
     refuse_too_few(groups)
+    replicates = np.where(np.isfinite(replicates), replicates, np.nan)
     whole, shape = replicates[0].reshape(-1), replicates.shape[1:]
     pseudo = groups * whole - (groups - 1) * replicates[1:].reshape(groups, -1)
     centred = pseudo - np.mean(pseudo, axis=0)

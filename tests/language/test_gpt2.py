@@ -127,7 +127,9 @@ def test_foreign_files_are_refused(copy, change, message):
         ({"vocab_size": 50257}, "vocab_size is 50257 in config.json, but 11 in"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not one of gelu_new"),
         ({"activation_function": ["gelu"]}, "not one of gelu_new"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx is True, but only False"),
+        ({"scale_attn_by_inverse_layer_idx": 2}, "layer_idx is 2, but only False or True"),
+        ({"tie_word_embeddings": False}, "lacks 'lm_head.weight': is it another model's"),
+        ({"n_embd": 16, "n_layer": 3}, "n_embd is 16 .*, but 8, and n_layer is 3 in config.json, but 2"),
         ({"model_type": "llama"}, "model_type is 'llama', but only 'gpt2' can be loaded"),
     ],
 )

@@ -92,8 +92,8 @@ def test_a_folder_of_berts_with_a_list_of_tokens(tmp_path):
     assert text.encode_text("Abc C").tolist() == [5, 9, 10, 7]
     assert encoder.config.vocabulary == len(text)
     WordPiece.of_vocabulary(tmp_path / "vocab.txt", lower=False)
-    (tmp_path / "tokenizer_config.json").write_text("{}")
-    refused(tmp_path, "do_lower_case must say true or false, not None")
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": 1}')
+    refused(tmp_path, "do_lower_case must say true or false, not 1")
     (tmp_path / "tokenizer.json").write_text(text.table)
     assert pretrained.load_folder(tmp_path)[1] == text
 
@@ -118,7 +118,24 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path):
     moved = "\n".join([WORDS[1], WORDS[0], *WORDS[2:]])
     folder = folder_of("bert_plain", tmp_path / "2", vocab_txt=moved, tokenizer_config_json=lower)
     refused(folder, "the vocabulary has padding number 1, but the encoder 0")
-    refused(folder_of("bert_plain", tmp_path / "3"), "no such file: .*tokenizer_config.json")
+    refused(folder_of("bert_plain", tmp_path / "3"), r"3 lacks a table of tokens \(tokenizer.json, vocab.txt, or")
+
+
+def test_case_that_nothing_tells_is_lower_as_in_transformers_but_for_words_in_upper_case(tmp_path):
+    folder, told = folder_of("bert_plain", tmp_path, vocab_txt="\n".join(WORDS)), []
+    assert pretrained.load_folder(folder, tell=told.append)[1].encode_text("Abc C").tolist() == [5, 9, 10, 7]
+    (remark,) = told
+    assert remark.endswith(
+        "tokenizer_config.json does not say do_lower_case: texts are read in lower case and without accents"
+    )
+    (folder / "vocab.txt").write_text("\n".join([*WORDS[:-1], "Bonn"]))
+    refused(folder, "has words in upper case, as 'Bonn': write {\"do_lower_case\": false} into that file")
+
+
+def test_files_that_are_missing_are_named_at_once(tmp_path):
+    refused(tmp_path, r"lacks config.json, model.safetensors, a table of tokens \(tokenizer.json, vocab.txt, or")
+    (tmp_path / "vocab.json").write_text("{}")
+    refused(tmp_path, "lacks config.json, model.safetensors, merges.txt: all files of a model lie side by side")
 
 
 def refused(folder, message):

@@ -124,8 +124,8 @@ LAYER = "bert.encoder.layer.1."
         ),
         (lambda a: a.pop("bert.pooler.dense.bias"), "lacks 'pooler.dense.bias': it is not whole"),
         (
-            lambda a: a.update({"classifier.weight": np.zeros((2, 8), np.float32)}),
-            "holds 'classifier.weight', which a bert encoder of 2 layers does not have: is it another",
+            lambda a: [a.pop(f"{LAYER}output.LayerNorm.{kind}") for kind in ("weight", "bias")],
+            "lacks 'encoder.layer.1.output.LayerNorm.weight', 'encoder.layer.1.output.LayerNorm.bias': it is not",
         ),
         (
             lambda a: a.update({"bert.encoder.layer.2.output.dense.bias": np.zeros(8, np.float32)}),
@@ -160,9 +160,12 @@ def test_foreign_files_are_refused(copy, change, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"model_type": "llama"}, "model_type is 'llama', but only 'bert' or 'roberta' can be loaded"),
-        ({"model_type": None}, "model_type is None"),
-        ({"model_type": "roberta"}, "holds 'bert.embeddings.position_ids', which a roberta encoder of 2"),
+        ({"model_type": "llama"}, "'llama', but only 'gpt2', 'bert', 'roberta' or 'distilbert' can be loaded"),
+        ({"model_type": "gpt2"}, "model_type is 'gpt2', which is no encoder: load_gpt2 reads it"),
+        (
+            {"model_type": "roberta"},
+            "holds 'bert.embeddings.position_ids', .* and 36 more, which a roberta",
+        ),
         ({"hidden_size": 16}, r"word_embeddings.weight must have shape \(11, 16\), not \(11, 8\)"),
         ({"vocab_size": 12}, r"word_embeddings.weight must have shape \(12, 8\), not \(11, 8\)"),
         ({"max_position_embeddings": 8}, r"position_embeddings.weight must have shape \(8, 8\), not \(7, 8\)"),
@@ -171,7 +174,8 @@ def test_foreign_files_are_refused(copy, change, message):
         ({"num_attention_heads": 3}, "describes no encoder: width 8 cannot be cut into 3 heads"),
         ({"num_attention_heads": "2"}, "num_attention_heads must be a whole number, not '2'"),
         ({"num_attention_heads": None}, "does not say num_attention_heads"),
-        ({"layer_norm_eps": None}, "does not say layer_norm_eps"),
+        ({"num_attention_heads": None, "vocab_size": None}, "does not say vocab_size, num_attention_heads, which"),
+        ({"hidden_act": "relu", "is_decoder": True}, "is_decoder is True, .*; hidden_act is 'relu', not one of"),
         ({"layer_norm_eps": "1e-5"}, "layer_norm_eps must be a number, not '1e-5'"),
         ({"max_position_embeddings": 7.0}, "max_position_embeddings must be a whole number, not 7.0"),
         ({"pad_token_id": True}, "pad_token_id must be a whole number, not True"),

@@ -100,6 +100,16 @@ def test_nan_is_known_to_be_unknown():
     assert math.isnan(found.values[0])
 
 
+@pytest.mark.parametrize("where", [0, 3])
+def test_an_infinity_is_unknown_and_no_warning(where):
+    replicates = np.array(ratios(np.random.default_rng(0), family=2))
+    replicates[where, 0] = np.inf
+    found, without = bands(replicates, 0.05), bands(replicates[:, 1:], 0.05)
+    assert np.isnan(found.values[0]) == (where == 0)
+    assert (found.low[0], found.high[0]) == (-np.inf, np.inf)
+    assert (found.low[1], found.high[1]) == (without.low[0], without.high[0])
+
+
 def test_the_whole_comes_first_and_each_group_is_missing_once():
     sums = np.arange(20.0).reshape(10, 2)
     found = with_each_left_out(sums)

@@ -10,6 +10,7 @@ from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.checkpoint import Saved, load_model
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
 from attnlab_theory.language.text.bpe import BPE
+from attnlab_theory.language.text.own_tokens import OwnTokens
 
 HEADS = 12
 """Of GPT-2 as it was first published, for a file without a `config.json`."""
@@ -51,7 +52,8 @@ def cut_gpt2(path: Path, *, layers: int, block: int, dropout: float) -> Saved:
         dropout: everywhere.
 
     Raises:
-        ValueError: if the file has fewer layers or positions, another vocabulary, or as `load_gpt2`.
+        ValueError: if the file has fewer layers or positions, another vocabulary, tokens of its own beside it, or
+            as `load_gpt2`.
 
     Source: Tsinghua University, Artificial Neural Networks, homework 3: three layers of twelve.
     """
@@ -63,6 +65,10 @@ def cut_gpt2(path: Path, *, layers: int, block: int, dropout: float) -> Saved:
             raise ValueError(f"{path} has {name} {getattr(config, name)}, fewer than the {wanted} that are wanted")
     if config.vocabulary != len(text):
         raise ValueError(f"{path} has {config.vocabulary} tokens, not GPT-2's {len(text)}")
+    folder = path if path.is_dir() else path.parent
+    own = OwnTokens.of_folder(folder)
+    if own is not None:
+        own.refuse_another_than_gpt2s(folder)
     rates = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), dropout)
     smaller = dataclasses.replace(config, layers=layers, block=block, tied=False, **rates)
     model = GPT(smaller, key=jax.random.key(0))

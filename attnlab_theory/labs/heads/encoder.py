@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory.labs.heads.rows import Parts, followed, in_double, traced
-from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace
+from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace, encoded
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.models.encoder import Encoder, seen_by_all
 from attnlab_theory.language.text.subwords import Subwords
@@ -26,6 +26,8 @@ class EncoderReading:
     tokens: tuple[Tokens, ...]
     classifier: Classifier | None = None
     """The classifier that the encoder is part of, if it is."""
+    cut: int = 0
+    """Sentences that did not fit and lost their end."""
 
     @property
     def layers(self) -> int:
@@ -69,14 +71,19 @@ class EncoderReading:
 
 
 def reading(model: Encoder | Classifier, text: OfSentences | Subwords, sentences: Sequence[str]) -> EncoderReading:
-    """An encoder with sentences before it; what does not fit into its block is cut off, not the mark of the end."""
+    """An encoder with sentences before it; what does not fit into its block is cut off, not the mark of the end.
+
+    Raises:
+        ValueError: naming a sentence that holds a mark.
+    """
     encoder, classifier = (model.encoder, model) if isinstance(model, Classifier) else (model, None)
-    block = encoder.config.block
-    return EncoderReading(encoder, text, tuple(_read(text, each, block) for each in sentences), classifier)
+    inner = encoded(sentences, text.encode_text)
+    block = encoder.config.block - 2
+    tokens = tuple(_between_marks(text, each[:block]) for each in inner)
+    return EncoderReading(encoder, text, tokens, classifier, cut=sum(len(each) > block for each in inner))
 
 
-def _read(text: OfSentences | Subwords, sentence: str, longest: int) -> Tokens:
-    inner = text.encode_text(sentence).astype(np.int64)[: longest - 2]
+def _between_marks(text: OfSentences | Subwords, inner: Int[np.ndarray, " t"]) -> Tokens:
     ids = np.concatenate([[text.bos], inner, [text.eos]]).astype(np.int64)
     return Tokens(ids=ids, special=np.isin(np.arange(len(ids)), (0, len(ids) - 1)))
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory.labs.heads.rows import followed, in_double, traced
-from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace
+from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace, encoded
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax, SoftmaxLayer
 from attnlab_theory.language.models.mixing import Parts
@@ -27,6 +27,8 @@ class GPTReading:
     text: Any
     """The vocabulary: characters, or one with marks for the ends of a sentence."""
     tokens: tuple[Tokens, ...]
+    cut: int = 0
+    """Sentences that did not fit and lost their end."""
 
     @property
     def layers(self) -> int:
@@ -79,15 +81,13 @@ def reading(model: GPT, text: Any, sentences: Sequence[str]) -> GPTReading:
             f"scores of {mixer.name} with {positions.name} are no inner products of queries and keys: "
             "name a model of softmax attention whose positions do not bias its scores"
         )
-    return GPTReading(model, text, tuple(_read(text, each, model.config.longest) for each in sentences))
-
-
-def _read(text: Any, sentence: str, longest: int | None) -> Tokens:
-    if isinstance(text, Characters):
-        ids = text.encode(sentence).astype(np.int64)[:longest]
-        return Tokens(ids=ids, special=np.zeros(len(ids), bool))
-    ids = np.concatenate([[text.bos], text.encode_text(sentence)]).astype(np.int64)[:longest]
-    return Tokens(ids=ids, special=np.arange(len(ids)) == 0)
+    longest, characters = model.config.longest, isinstance(text, Characters)
+    ids = encoded(sentences, text.encode if characters else lambda each: [text.bos, *text.encode_text(each)])
+    tokens = tuple(
+        Tokens(ids=each[:longest], special=(np.arange(len(each)) == 0)[:longest] & (not characters)) for each in ids
+    )
+    cut = 0 if longest is None else sum(len(each) > longest for each in ids)
+    return GPTReading(model, text, tokens, cut)
 
 
 @eqx.filter_jit

@@ -92,8 +92,8 @@ class OwnMeans:
         with np.errstate(divide="ignore", invalid="ignore"):
             plain = (2 * np.sum(told * turned, axis=4) - np.sum(told * self.slopes, axis=3) * along) / v
             excess = np.einsum("rlhww->rlh", deviations(self._relative(centre))) / self.types
-        known = (np.where(self.fit.varies, each, np.nan) for each in (excess, np.mean(plain, axis=3)))
-        return OwnMeanReplicates(*known)
+            plain = np.mean(plain, axis=3)
+        return OwnMeanReplicates(*(np.where(self.fit.varies, each, np.nan) for each in (excess, plain)))
 
     def relative(self) -> Float[np.ndarray, "layers h types types"]:
         """r_w(u) from all groups; columns are u."""
@@ -117,8 +117,9 @@ def deviations(relative: Float[np.ndarray, "*r types types"]) -> Float[np.ndarra
     found = np.zeros_like(rows)
     for alike in _strata(types):
         block = rows[..., alike[:, None], alike]
-        others = (np.sum(block, axis=-1, keepdims=True) - block) / (len(alike) - 1)
-        found[..., alike[:, None], alike] = block - others
+        with np.errstate(invalid="ignore"):
+            others = (np.sum(block, axis=-1, keepdims=True) - block) / (len(alike) - 1)
+            found[..., alike[:, None], alike] = block - others
     return found
 
 

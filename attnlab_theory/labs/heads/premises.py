@@ -85,6 +85,7 @@ def results(
         "hedging": functools.partial(figures.hedging, estimates, judged) if hedges else None,
         "calibration": functools.partial(figures.calibration, estimates) if made else None,
     }
+    of = {"heads": reading.layers * reading.heads, "layers": reading.layers}
     types = tuple(reading.name_of(int(token)) for token in found.plan.types)
     return Results(
         part="premises",
@@ -93,29 +94,29 @@ def results(
         table=_table(estimates, judged),
         sentences=(
             f"Types: {' '.join(types)}",
-            *counted(judged, TOLD),
-            *without_verdict(estimates),
+            *counted(judged, TOLD, of),
+            *without_verdict(estimates, of["heads"]),
             *(() if hedges else (NOTHING_TIED,)),
         ),
-        reasons=reasons(judged),
+        reasons=reasons(judged, of["heads"]),
         figures=drawn,
         types=types,
     )
 
 
-def without_verdict(estimates: Estimates) -> tuple[str, ...]:
-    """In how many heads the numbers lie above and below 0 that show no noisy length, and no lack of one."""
+def without_verdict(estimates: Estimates, heads: int) -> tuple[str, ...]:
+    """In how many of the heads the numbers lie above and below 0 that show no noisy length, and no lack of one."""
     lines = []
     for quantity, above, below in WITHOUT_VERDICT:
-        found = estimates.of(quantity)
+        found = [estimate for estimate in estimates if estimate.quantity == quantity]
         more, less = sum(e.interval.low > 0 for e in found), sum(e.interval.high < 0 for e in found)
-        lines.append(f"No verdict: {above} in {more} of {len(found)} heads, {below} in {less}.")
+        unknown = f", unknown in {heads - len(found)}" * (heads > len(found))
+        lines.append(f"No verdict: {above} in {more} of {heads} heads, {below} in {less}{unknown}.")
     return tuple(lines)
 
 
-def reasons(judged: Findings) -> Table:
-    """In how many heads each assumption holds or not; in how many it fails where theory is not the better one."""
-    heads = len(judged_of(judged, "the-noisy-length-matters"))
+def reasons(judged: Findings, heads: int) -> Table:
+    """In how many of the heads each assumption holds or not; in how many it fails where theory is not better."""
     better = judged_of(judged, "theory-beats-the-mean-weight")
     worse = [finding.setting for finding in better if finding.verdict != Verdict.SUPPORTED]
     shown = Table(box=None, pad_edge=False, header_style="bold")

@@ -49,21 +49,27 @@ class Results:
         return {**tables, "types": list(self.types)} if self.types else tables
 
 
-def counted(findings: Findings, claims: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def counted(
+    findings: Findings, claims: Sequence[tuple[str, str]], of: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
     """A sentence for each claim that was judged: of how many it holds, of how many it does not.
 
     Args:
         findings: the verdicts.
         claims: names, each with what it says of what, as in "heads: scores are normal".
+        of: how many there are of what, as in heads: 12; those without a verdict are counted too then.
     """
     lines = []
     for claim, sentence in claims:
         if judged_of(findings, claim):
             supported, refuted, undecided = counts(findings, claim)
             many, _, said = sentence.partition(": ")
+            judged = supported + refuted + undecided
+            there = max(judged, (of or {}).get(many, 0))
+            left = f", not judged in {there - judged}" * (there > judged)
             lines.append(
-                f"Shown in {supported} of {supported + refuted + undecided} {many}, refuted in {refuted}, "
-                f"undecided in {undecided}: {said}."
+                f"Shown in {supported} of {there} {many}, refuted in {refuted}, undecided in {undecided}{left}: "
+                f"{said}."
             )
     return tuple(lines)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory.labs.sentences import read_sentences
-from attnlab_theory.language.corpora.reviews import Sizes, drawn, read_reviews
+from attnlab_theory.labs.heads.results import Tell
+from attnlab_theory.language.corpora.reviews import Sizes, drawn, read_reviews, read_unlabelled
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,14 +20,15 @@ class Text:
     """What a complaint calls it."""
 
 
-def text_of(path: Path | None, *, labelled: bool, sentences: int, seed: int) -> Text:
+def text_of(path: Path | None, *, labelled: bool, sentences: int, seed: int, tell: Tell = lambda _: None) -> Text:
     """The first sentences of a file; without one, those that the review lab tests with.
 
     Args:
         path: of a file with one sentence a line.
-        labelled: whether each line begins with a label, 0 or 1, and a space.
+        labelled: whether each line has a label, 0 or 1, as `read_reviews` finds it.
         sentences: how many, at most.
         seed: of reviews from the grammar.
+        tell: is told which column of a table is read, or that labels are left out.
 
     Raises:
         ValueError: if the file is missing, empty or not UTF-8, or a line has no label and should.
@@ -38,4 +39,7 @@ def text_of(path: Path | None, *, labelled: bool, sentences: int, seed: int) -> 
     if labelled:
         reviews = read_reviews(path)
         return Text(sentences=reviews.texts[:sentences], labels=reviews.targets[:sentences], source=str(path))
-    return Text(sentences=read_sentences(path)[:sentences], source=str(path))
+    found = read_unlabelled(path)
+    if found.left_out is not None:
+        tell(f"{found.left_out}; --labelled reads labels")
+    return Text(sentences=tuple(filter(None, found.texts))[:sentences], source=str(path))

@@ -2,10 +2,11 @@
 
 import dataclasses
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
 
@@ -94,6 +95,25 @@ class Reading(Protocol):
     def name_of(self, token: int) -> str:
         """How people write a token."""
         ...
+
+
+def encoded(sentences: Sequence[str], encode: Callable[[str], ArrayLike]) -> list[Int[np.ndarray, " t"]]:
+    """The numbers of the tokens of each sentence.
+
+    Args:
+        sentences: any.
+        encode: from a sentence to its numbers.
+
+    Raises:
+        ValueError: as `encode`, with the number of the sentence before it.
+    """
+    found = []
+    for number, sentence in enumerate(sentences, 1):
+        try:
+            found.append(np.asarray(encode(sentence), np.int64))
+        except ValueError as error:
+            raise ValueError(f"sentence {number}: {error}") from None
+    return found
 
 
 class Kept(enum.StrEnum):

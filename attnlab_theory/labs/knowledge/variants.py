@@ -36,12 +36,18 @@ VARIANTS = {
 }
 
 
+ABSENT = {"perceiver": "the model of the homework of 2022 and 2023"}
+"""Models of other years."""
+
+
 def variant(name: str) -> Variant:
     """The variant of a name.
 
     Raises:
         ValueError: if there is none, with the nearest name and all others.
     """
+    if name in ABSENT:
+        raise ValueError(f"the {name} is {ABSENT[name]}, which is not here; there are {', '.join(VARIANTS)}")
     if name not in VARIANTS:
         near = difflib.get_close_matches(name, VARIANTS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}? There are" if near else "there are"

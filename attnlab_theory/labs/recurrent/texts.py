@@ -31,10 +31,12 @@ class Texts:
         """The sentences: of the files, or drawn from the grammar by the seed.
 
         Raises:
-            ValueError: if one file is missing, an option has no file to act on, or as `sentences.read_sentences`.
+            ValueError: if one file is missing, an option has no file to act on, most lines have no spaces between
+                words where words are the unit, or as `sentences.read_sentences`.
         """
         from attnlab_theory.labs.recurrent.letters import by_letters
         from attnlab_theory.labs.sentences import Material, Sizes, generated, read_sentences, vocabulary
+        from attnlab_theory.language.corpora import spaces
 
         if self.train is None and self.test is None:
             if self.least is not None:
@@ -45,6 +47,9 @@ class Texts:
             missing = "--train" if self.train is None else "--test"
             raise ValueError(f"data of your own are two files: {missing} is missing")
         train = read_sentences(self.train)
+        if self.unit == "words":
+            remedy = "say --unit characters, or put spaces between the words"
+            spaces.refuse_unspaced(train, str(self.train), remedy)
         least = self.least if self.least is not None else 3 if self.unit == "words" else 1
         text = vocabulary(train, "words", least=least)
         # Nothing stops early here: no sentence is for validation.

@@ -48,7 +48,7 @@ def generated(seed: int, sizes: Sizes) -> Material:
 
 
 def read(train: Path, validation: Path, test: Path, *, text: OfSentences | None = None, least: int = 3) -> Material:
-    """Reviews of three files, a line LABEL text for each.
+    """Reviews of three files, each as `read_reviews` has them.
 
     Args:
         train, validation, test: the files.

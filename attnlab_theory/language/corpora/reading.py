@@ -1,10 +1,15 @@
 """Reading a text file, with one clear line for whatever is wrong with it."""
 
+import re
+import unicodedata
 from pathlib import Path
 
 
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with every line end read as a newline.
+
+    A line ends as on any system: with a newline, with carriage returns before it, or, in a file without newlines,
+    with a carriage return. A carriage return inside a line, which somebody's program left there, is a space.
 
     Raises:
         ValueError: if the file is missing, a folder, empty, or not UTF-8 (naming the line).
@@ -30,4 +35,12 @@ def decoded(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path} is not UTF-8: line {line} holds the byte 0x{content[error.start]:02x}") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub("\r+(?!\n)", " ", re.sub("\r+\n", "\n", text)) if "\n" in text else text.replace("\r", "\n")
+
+
+def composed(text: str) -> str:
+    """The text with every accent in one character with its letter, where Unicode has such a character (NFC).
+
+    Unicode has two ways to write "é". Words that are compared must be written in one of them.
+    """
+    return unicodedata.normalize("NFC", text)

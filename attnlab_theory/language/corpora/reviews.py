@@ -1,4 +1,4 @@
-"""Labelled reviews: from files, on each line a label, a space and the text; or drawn from the embedded grammar."""
+"""Labelled reviews: from files, on each line a label and the text; or drawn from the embedded grammar."""
 
 import dataclasses
 import random
@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab_theory import refuse
-from attnlab_theory.language.corpora import labelled_grammar
-from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.corpora import labelled_grammar, layouts
+from attnlab_theory.language.corpora.layouts import Layout, Row
+from attnlab_theory.language.corpora.reading import composed, read_text
 
 LABELS = {"0": 0, "1": 1}
 """0 blames, 1 praises."""
@@ -90,32 +91,78 @@ def drawn(seed: int, sizes: Sizes) -> tuple[Reviews, Reviews, Reviews]:
 
 
 def read_reviews(path: Path) -> Reviews:
-    """The reviews of a file with a line LABEL text for each; empty lines at its end are dropped.
+    """The reviews of a file, a line for each; empty lines at its end are dropped.
+
+    A line is LABEL text, with a space or a tab between them, or a row of a table with tabs, as GLUE has it: with
+    headings or without, the label first or last, and perhaps an index, which is left out.
 
     Raises:
-        ValueError: if the file is missing, empty or not UTF-8, or a line is no review; with the line's number.
+        ValueError: if the file is missing, empty or not UTF-8, a line is no review, or labels are missing, hidden
+            or more than two; with the line's number.
 
-    Source: the format of Kim 2014, `stsa.binary.train` and its like.
+    Source: the format of Kim 2014, `stsa.binary.train` and its like; that of GLUE, Wang et al. 2019.
     """
-    texts, labels = [], []
-    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
-        label, _, text = line.strip().partition(" ")
-        if label not in LABELS:
-            raise ValueError(f"line {number} of {path} must begin with the label 0 or 1 and a space, not {label!r}")
-        if not text.strip():
-            raise ValueError(
-                f"line {number} of {path} has the label {label} and no text; write the review behind it"
-            )
-        labels.append(LABELS[label])
-        texts.append(text.strip())
-    return Reviews(tuple(texts), tuple(labels), str(path))
+    layout, rows = _rows_of(path)
+    if not rows:
+        raise ValueError(f"{path} has headings and no review")
+    if not any(row.label is not None or not row.text for row in rows):
+        raise ValueError(
+            f"{path} has no labels, or hides them as {layouts.HIDDEN}: attnlab reviews predict labels its lines"
+        )
+    for row in rows:
+        _refuse_no_review(row, layout, path)
+    return Reviews(tuple(row.text for row in rows), tuple(LABELS[str(row.label)] for row in rows), str(path))
 
 
-def read_unlabelled(path: Path) -> tuple[str, ...]:
-    """The lines of a file that has no labels, empty ones too, so that answers stand on the same lines.
+def has_labels(path: Path) -> bool:
+    """Whether a file of reviews says what they are, or a test keeps that secret; raises as `read_text`."""
+    return any(row.label is not None or not row.text for row in _rows_of(path)[1])
+
+
+def _rows_of(path: Path) -> tuple[Layout, list[Row]]:
+    lines = composed(read_text(path)).rstrip().split("\n")
+    layout = (layouts.layout_of(lines, str(path)) if "\t" in lines[0] else None) or layouts.PLAIN
+    return layout, layout.rows(lines, str(path))
+
+
+def _refuse_no_review(row: Row, layout: Layout, path: Path) -> None:
+    if row.label in layouts.MARKS and row.label not in LABELS:
+        raise ValueError(
+            f"line {row.line} of {path} has the label {row.label}, and a label is 0 or 1; of five labels make two: "
+            f"{layout.two_labels.replace('FILE', str(path))}"
+        )
+    if row.label not in LABELS:
+        written = layouts.HIDDEN if row.label is None and row.text else row.label or ""
+        where = "must have" if layout.tabs else "must begin with"
+        raise ValueError(f"line {row.line} of {path} {where} the label 0 or 1 and a space, not {written!r}")
+    if not row.text:
+        raise ValueError(f"line {row.line} of {path} has the label {row.label} and no text; write one after it")
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """Texts without labels, in the order of a file."""
+
+    texts: tuple[str, ...]
+    left_out: str | None = None
+    """What of the file is no text, and was left out; None if nothing was."""
+
+
+def read_unlabelled(path: Path) -> Lines:
+    """The texts of a file, empty ones too, so that answers stand on the same lines; labels are left out.
 
     Raises:
-        ValueError: if the file is missing, holds nothing but empty lines, or is not UTF-8.
+        ValueError: if the file is missing, holds nothing but empty lines, or is not UTF-8, or as `layouts`.
     """
-    lines = read_text(path).split("\n")
-    return tuple(map(str.strip, lines[:-1] if not lines[-1] else lines))
+    lines = composed(read_text(path)).split("\n")
+    lines = lines[:-1] if not lines[-1] else lines
+    layout = layouts.layout_of(lines, str(path))
+    if layout is None:
+        return Lines(tuple(map(str.strip, lines)))
+    while not lines[-1].strip():
+        lines.pop()
+    texts = tuple(row.text for row in layout.rows(lines, str(path)))
+    if not layout.tabs:
+        return Lines(texts, f"{path}: every line begins with a label, which was left out")
+    column = layout.headings[layout.text] if layout.headings else f"column {layout.text + 1}"
+    return Lines(texts, f"{path} is a table with tabs: its texts are {column}, and the rest was left out")

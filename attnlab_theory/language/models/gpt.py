@@ -19,6 +19,7 @@ from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models import gpt2, losses
 from attnlab_theory.language.models.block import Block
 from attnlab_theory.language.models.config import GPTConfig
+from attnlab_theory.language.models.huggingface import Tell, untold
 from attnlab_theory.language.models.layers import (
     LayerNorm,
     Linear,
@@ -274,15 +275,17 @@ def parameter_count(model: PyTree) -> int:
     return sum(jax.tree.leaves(learned))
 
 
-def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None) -> GPT:
+def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None, tell: Tell = untold) -> GPT:
     """A GPT-2 from a local safetensors file with the names of Hugging Face's transformers.
 
     Args:
         path: of the file, or of a folder that holds `model.safetensors`. A `config.json` beside the file is read.
         heads: how many attention heads; the file does not say. Needed if there is no `config.json`.
+        tell: is told of a head that the model was tuned with, which is set aside.
 
     Returns:
-        The model in float32, with GPT-2's dropout rates; it computes the same logits as transformers.
+        The model in float32, with GPT-2's dropout rates; it computes the same logits as transformers. Factors by
+        which config.json scales the scores of a layer are in its queries.
 
     Raises:
         ValueError: in one line, if the file is missing, truncated or of another kind, holds an unknown name, lacks
@@ -290,7 +293,7 @@ def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None) -> GPT:
 
     Source: Radford et al. 2019; names and layout as in transformers' `GPT2LMHeadModel`.
     """
-    checkpoint = gpt2.read(path, heads=heads)
+    checkpoint = gpt2.read(path, heads=heads, tell=tell)
     config = GPTConfig(**checkpoint.fields)
     empty = eqx.filter_eval_shape(lambda key: GPT(config, key=key), jax.random.key(0))
     flat, structure = jax.tree.flatten_with_path(empty)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory import refuse
 from attnlab_theory.language.models import huggingface
+from attnlab_theory.language.models.huggingface import Tell
 
 OF_THE_MODEL = {
     "wte.weight": ".tokens",
@@ -17,6 +17,9 @@ OF_THE_MODEL = {
     "ln_f.weight": ".ln_f.weight",
     "ln_f.bias": ".ln_f.bias",
 }
+HEAD = "lm_head.weight"
+"""The output layer, stored (out, in): a copy of `wte.weight` unless config.json says that it is not tied."""
+
 OF_A_LAYER = {
     "ln_1.": ".ln_1.",
     "attn.c_attn.": ".mixing.inputs.",
@@ -30,12 +33,17 @@ OF_A_LAYER = {
 BUFFERS = (".attn.bias", ".attn.masked_bias")
 """Causal masks that old files carry along."""
 
+ON_TOP = ("score.", "classifier.", "summary.", "multiple_choice_head.", "qa_outputs.")
+"""Heads that a model was tuned with for a task: no part of GPT-2, set aside and told."""
+
+SCALES = {"scale_attn_weights": (True, False), "scale_attn_by_inverse_layer_idx": (False, True)}
+"""Fields of config.json that scale the scores: one factor for each layer, which its queries take."""
+
 REQUIRED = {
     "model_type": ("gpt2",),
-    "scale_attn_weights": (True,),
-    "scale_attn_by_inverse_layer_idx": (False,),
+    **SCALES,
     "add_cross_attention": (False,),
-    "tie_word_embeddings": (True,),
+    "tie_word_embeddings": (True, False),
 }
 """Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
 
@@ -53,29 +61,58 @@ class Checkpoint:
     weights: dict[str, np.ndarray]
 
 
-def read(path: str | os.PathLike[str], *, heads: int | None = None) -> Checkpoint:
+def read(path: str | os.PathLike[str], *, heads: int | None = None, tell: Tell = huggingface.untold) -> Checkpoint:
     """What a file and the config.json beside it say; args, raises as `load_gpt2`."""
     file = huggingface.weights_file(path)
-    arrays = _arrays(file)
     beside = _config(file.parent / "config.json")
+    arrays = _arrays(file, tied=beside is None or beside.get("tie_word_embeddings", True), tell=tell)
     sizes = _sizes(file, arrays, beside)
     fields = _fields(file, beside, sizes, heads)
     _refuse_shapes(file, arrays, sizes)
-    return Checkpoint(fields, {leaf_of(name): array for name, array in arrays.items()})
+    fields["tied"] = HEAD not in arrays
+    arrays = _scaled(arrays, beside or {}, sizes["n_embd"], fields["heads"])
+    weights = {leaf_of(name): array.T if name == HEAD else array for name, array in arrays.items()}
+    return Checkpoint(fields, weights)
 
 
-def _arrays(file: Path) -> dict[str, np.ndarray]:
-    """Arrays by name, without `transformer.`, causal masks and a copy of the tied head."""
+def _scaled(arrays: Mapping[str, np.ndarray], config: Mapping[str, Any], width: int, heads: int) -> dict[str, Any]:
+    """The arrays with the factors of their scores in the queries: a score is linear in its query.
+
+    A score is q . k / sqrt(d). transformers leaves the root out, or divides by the number of the layer as well.
+    """
+    scaled = dict(arrays)
+    for name, array in arrays.items():
+        if ".attn.c_attn." in name:
+            factor = 1.0 if config.get("scale_attn_weights", True) else (width / heads) ** 0.5
+            if config.get("scale_attn_by_inverse_layer_idx", False):
+                factor /= int(name.split(".")[1]) + 1
+            if factor != 1.0:
+                columns = np.where(np.arange(array.shape[-1]) < width, factor, 1.0)
+                scaled[name] = (array.astype(np.float64) * columns).astype(np.float32)
+    return scaled
+
+
+def _arrays(file: Path, *, tied: bool, tell: Tell) -> dict[str, np.ndarray]:
+    """Arrays by name, without `transformer.`, causal masks, a copy of the tied head and heads of other tasks."""
     arrays = huggingface.arrays_of(file, reader="load_gpt2", prefix="transformer.")
     arrays = {name: array for name, array in arrays.items() if not name.endswith(BUFFERS)}
-    head = arrays.pop("lm_head.weight", None)
-    for name in arrays:
-        if not _known(name):
-            raise ValueError(f"{file} holds {name!r}, which GPT-2 does not have: is it another model's?")
-    for name in OF_THE_MODEL:
-        if name not in arrays:
-            raise ValueError(f"{file} lacks {name!r}: is it another model's?")
-    if head is not None and not np.array_equal(head, arrays["wte.weight"]):
+    huggingface.tell_set_aside(file, sorted(name for name in arrays if name.startswith(ON_TOP)), tell)
+    arrays = {name: array for name, array in arrays.items() if not name.startswith(ON_TOP)}
+    head = arrays.pop(HEAD, None)
+    strangers = [name for name in arrays if not _known(name)]
+    if strangers:
+        raise ValueError(
+            f"{file} holds {huggingface.listed(map(repr, strangers))}, which GPT-2 does not have: "
+            "is it another model's?"
+        )
+    missing = [name for name in OF_THE_MODEL if name not in arrays]
+    if not tied and head is None:
+        missing.append(HEAD)
+    if missing:
+        raise ValueError(f"{file} lacks {huggingface.listed(map(repr, missing))}: is it another model's?")
+    if not tied and head is not None:
+        arrays[HEAD] = head
+    elif head is not None and not np.array_equal(head, arrays["wte.weight"]):
         raise ValueError(f"{file}: lm_head.weight differs from wte.weight, but GPT-2's head is tied to it")
     huggingface.refuse_no_numbers(file, arrays)
     return arrays
@@ -94,6 +131,8 @@ def _known(name: str) -> bool:
 def leaf_of(name: str) -> str:
     """The path of the leaf of a GPT that an array of a checkpoint is."""
     name = name.removeprefix("transformer.")
+    if name == HEAD:
+        return ".head.weight"
     if name in OF_THE_MODEL:
         return OF_THE_MODEL[name]
     _, number, rest = name.split(".", 2)
@@ -112,7 +151,8 @@ def _config(file: Path) -> Mapping[str, Any] | None:
 def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, Any] | None) -> dict[str, int]:
     """Sizes by their names in config.json, read off the arrays and compared with it."""
     for name in ("wte.weight", "wpe.weight"):
-        refuse.wrong_rank(2, **{name: arrays[name]})
+        if arrays[name].ndim != 2:
+            raise ValueError(f"{file}: {name} must have 2 axes, but has shape {arrays[name].shape}")
     vocabulary, width = arrays["wte.weight"].shape
     layers = {int(name.split(".")[1]) for name in arrays if name.startswith("h.")}
     first = arrays.get("h.0.mlp.c_fc.weight")
@@ -125,12 +165,14 @@ def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, An
         "n_layer": max(layers) + 1,
         "n_inner": first.shape[1],
     }
-    for field, size in sizes.items():
-        said = None if config is None else config.get(field)
-        if said is not None and said != size:
-            raise ValueError(
-                f"{field} is {said!r} in config.json, but {size} in {file}: they are of different models"
-            )
+    said = {} if config is None else config
+    wrong = [
+        f"{field} is {said[field]!r} in config.json, but {size}"
+        for field, size in sizes.items()
+        if said.get(field, size) != size
+    ]
+    if wrong:
+        raise ValueError(f"{', and '.join(wrong)} in {file}: they are of different models")
     return sizes
 
 
@@ -153,7 +195,6 @@ def _fields(
         "embedding_dropout": config.get("embd_pdrop", 0.1),
         "residual_dropout": config.get("resid_pdrop", 0.1),
         "attention_dropout": config.get("attn_pdrop", 0.1),
-        "tied": True,
         "gelu": GELUS[config.get("activation_function", "gelu_new")],
         "epsilon": config.get("layer_norm_epsilon", 1e-5),
     }
@@ -168,7 +209,8 @@ def _refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], sizes: Mapping[
         "mlp.c_fc": (c, hidden),
         "mlp.c_proj": (hidden, c),
     }
-    expected: dict[str, tuple[int, ...]] = {
+    expected: dict[str, tuple[int, ...]] = {HEAD: (sizes["vocab_size"], c)} if HEAD in arrays else {}
+    expected |= {
         "wpe.weight": (sizes["n_positions"], c),
         "ln_f.weight": (c,),
         "ln_f.bias": (c,),

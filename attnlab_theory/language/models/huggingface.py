@@ -1,11 +1,12 @@
-"""Files as Hugging Face's transformers writes them: arrays in a safetensors file, and a config.json beside it.
+"""Files as Hugging Face's transformers writes them: arrays in safetensors files, and a config.json beside them.
 
 What is read here is refused in one line where it is missing, truncated, damaged or not what was meant.
 """
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +16,121 @@ from safetensors.numpy import load_file
 
 from attnlab_theory import refuse
 
+WEIGHTS = "model.safetensors"
+INDEX = ".index.json"
+"""The end of the name of a file that says which array lies in which of several files."""
+
+OTHERS = ("pytorch_model.bin", "tf_model.h5", "flax_model.msgpack")
+"""What transformers writes, or once wrote, in the place of safetensors."""
+
+Tell = Callable[[str], None]
+"""Is told, in one line, what was read otherwise than somebody may think."""
+
+SHOWN = 4
+"""Names of missing arrays that a message lists; it counts the others."""
+
+
+def untold(remark: str) -> None:
+    """Tells nobody."""
+
+
+def tell_set_aside(file: Path, names: Sequence[str], tell: Tell) -> None:
+    """Tell that the arrays of a head on top are set aside."""
+    if names:
+        tell(f"{file}: set aside {listed(names)}: a head that the model was tuned with, and no part of its layers")
+
 
 def weights_file(path: str | os.PathLike[str]) -> Path:
-    """The file itself, or the `model.safetensors` of a folder."""
-    return Path(path) / "model.safetensors" if Path(path).is_dir() else Path(path)
+    """The file itself; of a folder its `model.safetensors`, or the index of several files in its place."""
+    if not Path(path).is_dir():
+        return Path(path)
+    whole, index = (Path(path) / (WEIGHTS + end) for end in ("", INDEX))
+    return index if index.is_file() and not whole.is_file() else whole
 
 
 def arrays_of(file: Path, *, reader: str, prefix: str) -> dict[str, np.ndarray]:
     """Arrays by name, without the prefix that some files give to all names of the model.
 
     Args:
-        file: of the arrays.
+        file: of the arrays, or the index of several such files beside it.
         reader: the name of the function that asks, for the message.
         prefix: as `transformer.`.
 
     Raises:
-        ValueError: if the file is missing or not whole, or holds a name with and without the prefix.
+        ValueError: if a file is missing or not whole, or holds a name with and without the prefix.
     """
     if not file.is_file():
-        raise ValueError(f"no such file: {file}; {reader} needs a local safetensors file")
-    try:
-        stored = load_file(file)
-    except (SafetensorError, OSError, TypeError, KeyError) as error:
-        raise ValueError(f"{file} is no whole safetensors file: {one_line(error)}") from None
+        raise ValueError(_missing(file, reader))
+    stored = _of_index(file) if file.name.endswith(INDEX) else _loaded(file)
     arrays: dict[str, np.ndarray] = {}
     for name, array in stored.items():
         if arrays.setdefault(name.removeprefix(prefix), array) is not array:
             raise ValueError(f"{file} holds {name!r} with and without {prefix!r}: which one counts?")
     return arrays
+
+
+def _loaded(file: Path) -> dict[str, np.ndarray]:
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        raise ValueError(f"{file} is no whole safetensors file: {one_line(error)}") from None
+
+
+def _of_index(index: Path) -> dict[str, np.ndarray]:
+    """The arrays of all files that an index names."""
+    places = _places(index)
+    files = {name: index.parent / name for name in sorted(set(places.values()))}
+    missing = [name for name, file in files.items() if not file.is_file()]
+    if missing:
+        raise ValueError(f"{index} names files that are not there: {listed(missing)}; put them beside it")
+    stored = {name: _loaded(file) for name, file in files.items()}
+    lacking = [name for name, place in places.items() if name not in stored[place]]
+    if lacking:
+        raise ValueError(f"{index} places arrays in files that lack them: {listed(lacking)}")
+    return {name: stored[place][name] for name, place in places.items()}
+
+
+def _places(index: Path) -> dict[str, str]:
+    places = json_object(index).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise ValueError(f"{index} must say in its weight_map which array lies in which file")
+    for name, place in places.items():
+        if not isinstance(place, str) or Path(place).name != place:
+            raise ValueError(f"{index}: {name} must lie in a file beside the index, not in {place!r}")
+    return places
+
+
+def _missing(file: Path, reader: str) -> str:
+    """What to say where there is no such file: how to make it, where there is another in its place."""
+    folder = file.parent
+    found = [name for name in OTHERS if (folder / name).is_file()]
+    if not found:
+        pieces = sorted(folder.glob("pytorch_model*.bin*"))
+        if pieces:
+            return f"{folder} holds {pieces[0].name}, and {reader} reads safetensors: {_by_transformers(folder)}"
+        return f"no such file: {file}; {reader} needs a local safetensors file"
+    if found[0] != OTHERS[0]:
+        return f"{folder} holds {found[0]}, and {reader} reads safetensors: {_by_transformers(folder)}"
+    return f"{folder} holds {found[0]}, and {reader} reads safetensors: {conversion(folder / found[0])}"
+
+
+def conversion(file: Path) -> str:
+    """The line that makes `model.safetensors` of a file of torch's, which may hold code: its reader runs none.
+
+    Arrays are copied, because files of torch's may hold one array under two names.
+    """
+    code = (
+        "import torch; from safetensors.torch import save_file; "
+        f"a = torch.load({str(file)!r}, map_location='cpu', weights_only=True); "
+        "save_file({n: x.clone().contiguous() for n, x in a.items()}, "
+        f"{str(file.with_name(WEIGHTS))!r}, {{'format': 'pt'}})"
+    )
+    return f"convert it with python -c {shlex.quote(code)}"
+
+
+def _by_transformers(folder: Path) -> str:
+    code = f"import transformers as t; f = {str(folder)!r}; t.AutoModel.from_pretrained(f).save_pretrained(f)"
+    return f"convert it with python -c {shlex.quote(code)}"
 
 
 def refuse_no_numbers(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -58,16 +146,28 @@ def refuse_no_numbers(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse a file that lacks an array, or has one of another shape.
+    """Refuse a file that lacks arrays, or has some of another shape.
 
     Raises:
-        ValueError: naming the first of them, and both shapes.
+        ValueError: naming what is missing, all at once; else the arrays of another shape, with both shapes.
     """
-    for name, shape in expected.items():
-        if name not in arrays:
-            raise ValueError(f"{file} lacks {name!r}: it is not whole")
-        if arrays[name].shape != shape:
-            raise ValueError(f"{file}: {name} must have shape {shape}, not {arrays[name].shape}")
+    missing = [name for name in expected if name not in arrays]
+    if missing:
+        raise ValueError(f"{file} lacks {listed(map(repr, missing))}: it is not whole")
+    wrong = [
+        f"{name} must have shape {shape}, not {arrays[name].shape}"
+        for name, shape in expected.items()
+        if arrays[name].shape != shape
+    ]
+    if wrong:
+        raise ValueError(f"{file}: {listed(wrong)}")
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    named = list(names)
+    more = len(named) - SHOWN
+    return ", ".join(named[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def json_object(file: Path) -> dict[str, Any]:
@@ -105,19 +205,22 @@ def config_of(
         gelus: the activations that are understood.
 
     Raises:
-        ValueError: as `json_object`, or naming a field and its value.
+        ValueError: as `json_object`, or naming all fields that are not understood, and their values.
     """
     config = {field: value for field, value in json_object(file).items() if value is not None}
+    wrong = []
     for field, understood in required.items():
         if config.get(field, understood[0]) not in understood:
-            listed = " or ".join(map(repr, understood))
-            raise ValueError(f"{file}: {field} is {config[field]!r}, but only {listed} can be loaded")
+            either = " or ".join(map(repr, understood))
+            wrong.append(f"{field} is {config[field]!r}, but only {either} can be loaded")
     for field in numbers:
-        if not isinstance(config.get(field, 0), int | float):
-            raise ValueError(f"{file}: {field} must be a number, not {config[field]!r}")
+        if isinstance(config.get(field, 0), bool) or not isinstance(config.get(field, 0), int | float):
+            wrong.append(f"{field} must be a number, not {config[field]!r}")
     named = config.get(activation, next(iter(gelus)))
     if not isinstance(named, str) or named not in gelus:
-        raise ValueError(f"{file}: {activation} is {named!r}, not one of {', '.join(gelus)}")
+        wrong.append(f"{activation} is {named!r}, not one of {', '.join(gelus)}")
+    if wrong:
+        raise ValueError(f"{file}: {'; '.join(wrong)}")
     return config
 
 

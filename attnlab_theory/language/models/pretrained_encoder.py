@@ -1,4 +1,4 @@
-"""BERT's and RoBERTa's checkpoints as Hugging Face's transformers writes them."""
+"""BERT's, RoBERTa's and DistilBERT's checkpoints as Hugging Face's transformers writes them."""
 
 import os
 from collections.abc import Mapping
@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab_theory.language.models import huggingface
+from attnlab_theory.language.models import distilbert, huggingface, kinds
 from attnlab_theory.language.models.config import Gelu
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig, Layout
+from attnlab_theory.language.models.huggingface import Tell
 from attnlab_theory.language.models.layers import Linear
 
 OF_THE_MODEL = {
@@ -39,8 +40,10 @@ OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm
 """As the files that were converted from TensorFlow have them."""
 BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
 """Counted numbers that old files carry along."""
-HEADS = ("cls.", "lm_head.")
+PRETRAINING = ("cls.", "lm_head.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.")
 """Of the pretraining's tasks, which is over: no part of the encoder, and left out."""
+OWN = ("embeddings.", "encoder.", "pooler.", "transformer.", *(f"{kind}." for kind in kinds.READ))
+"""How the names of an encoder begin. What is named otherwise is a head on top, set aside and told."""
 
 REQUIRED = {
     "position_embedding_type": ("absolute",),
@@ -50,6 +53,8 @@ REQUIRED = {
 }
 """Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
 NUMBERS = ("layer_norm_eps", "hidden_dropout_prob", "attention_probs_dropout_prob")
+DEFAULTS = {"layer_norm_eps": 1e-12, "type_vocab_size": 2, "max_position_embeddings": 512}
+"""What transformers takes where an old config.json does not say."""
 SIZES = {
     "vocab_size": "vocabulary",
     "type_vocab_size": "types",
@@ -69,27 +74,31 @@ class Pretrained(NamedTuple):
     """What pretraining put on the first token, before a tanh; not every file has one."""
 
 
-def load_encoder(path: str | os.PathLike[str]) -> Pretrained:
+def load_encoder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold) -> Pretrained:
     """An encoder from a local safetensors file with the names of Hugging Face's transformers, and its config.json.
 
     Args:
-        path: of the file, or of a folder that holds `model.safetensors`; `config.json` lies beside the file.
+        path: of the file, or of a folder that holds `model.safetensors`, whole or in several files with an index;
+            `config.json` lies beside the file.
+        tell: is told of a head that the encoder was tuned with, which is set aside.
 
     Returns:
         The encoder in float32, with the file's dropout rates; it computes the same hidden states as transformers.
+        A DistilBERT has one type of tokens, which adds zeros.
 
     Raises:
         ValueError: in one line, if a file is missing, truncated or of another kind, an array is unknown, missing or
             of an unexpected shape, or the configuration asks for what this encoder does not have.
 
-    Source: Devlin et al. 2019; Liu et al. 2019; names as in transformers' `BertModel` and `RobertaModel`.
+    Source: Devlin et al. 2019; Liu et al. 2019; Sanh et al. 2019; names as in transformers' `BertModel`,
+    `RobertaModel` and `DistilBertModel`.
     """
     file = huggingface.weights_file(path)
     beside = file.parent / "config.json"
-    layout = _layout(beside)
-    arrays = _arrays(file, prefix=f"{layout}.")
-    config = _config(beside, layout)
-    _refuse_strangers(file, arrays, config)
+    kind = _kind(path, beside)
+    arrays = _arrays(file, kind, tell)
+    config = _config(beside, kind)
+    _refuse_strangers(file, arrays, config, kind)
     leaves = leaves_of(arrays, config)
     empty = eqx.filter_eval_shape(lambda key: Encoder(config, key=key), jax.random.key(0))
     flat, structure = jax.tree.flatten_with_path(empty)
@@ -97,23 +106,33 @@ def load_encoder(path: str | os.PathLike[str]) -> Pretrained:
     return Pretrained(jax.tree.unflatten(structure, weights), _pooler(arrays, config))
 
 
-def _layout(file: Path) -> Layout:
-    kind = huggingface.json_object(file).get("model_type")
-    if kind not in list(Layout):
-        known = " or ".join(repr(str(layout)) for layout in Layout)
-        raise ValueError(f"{file}: model_type is {kind!r}, but only {known} can be loaded")
-    return Layout(kind)
+def _kind(path: str | os.PathLike[str], beside: Path) -> str:
+    kind = kinds.model_type(Path(path))
+    if kind == "gpt2":
+        raise ValueError(f"{beside}: model_type is {kind!r}, which is no encoder: load_gpt2 reads it")
+    return kind
 
 
-def _config(file: Path, layout: Layout) -> EncoderConfig:
-    said = huggingface.config_of(file, required=REQUIRED, numbers=NUMBERS, activation="hidden_act", gelus=GELUS)
-    for field in (*SIZES, "max_position_embeddings", "layer_norm_eps"):
-        if field not in said:
-            raise ValueError(f"{file} does not say {field}, which the arrays alone do not tell")
+def _config(file: Path, kind: str) -> EncoderConfig:
+    layout = Layout.ROBERTA if kind == Layout.ROBERTA else Layout.BERT
+    there = {berts: theirs for theirs, berts in distilbert.FIELDS.items()} if kind == distilbert.NAME else {}
+    said = DEFAULTS | huggingface.config_of(
+        file,
+        required=REQUIRED,
+        numbers=[there.get(field, field) for field in NUMBERS],
+        activation=there.get("hidden_act", "hidden_act"),
+        gelus=GELUS,
+    )
+    if kind == distilbert.NAME:
+        said = distilbert.config_of_bert(said)
+    missing = [there.get(field, field) for field in (*SIZES, "max_position_embeddings") if field not in said]
+    if missing:
+        raise ValueError(f"{file} does not say {', '.join(missing)}, which the arrays alone do not tell")
     whole = {"pad_token_id": 1 if layout is Layout.ROBERTA else 0} | said
     for field in (*SIZES, "max_position_embeddings", "pad_token_id"):
         if type(whole[field]) is not int:
-            raise ValueError(f"{file}: {field} must be a whole number, not {whole[field]!r}")
+            name = there.get(field, field)
+            raise ValueError(f"{file}: {name} must be a whole number, not {whole[field]!r}")
     rows, pad = whole["max_position_embeddings"], whole["pad_token_id"]
     fields: dict[str, Any] = {here: said[there] for there, here in SIZES.items()}
     try:
@@ -131,12 +150,14 @@ def _config(file: Path, layout: Layout) -> EncoderConfig:
         raise ValueError(f"{file} describes no encoder: {error}") from None
 
 
-def _arrays(file: Path, *, prefix: str) -> dict[str, np.ndarray]:
-    """Arrays by name, without the prefix, counted positions and the heads of the pretraining."""
-    stored = huggingface.arrays_of(file, reader="load_encoder", prefix=prefix)
+def _arrays(file: Path, kind: str, tell: Tell) -> dict[str, np.ndarray]:
+    """Arrays by the names of BERT, without the prefix, counted positions and heads on top."""
+    stored = huggingface.arrays_of(file, reader="load_encoder", prefix=f"{kind}.")
+    if kind == distilbert.NAME:
+        stored = distilbert.arrays_of_bert(stored)
     arrays: dict[str, np.ndarray] = {}
     for old, array in stored.items():
-        if old in BUFFERS or old.startswith(HEADS):
+        if old in BUFFERS or not old.startswith(OWN):
             continue
         name = old
         for ending, today in OLD_NAMES.items():
@@ -144,23 +165,30 @@ def _arrays(file: Path, *, prefix: str) -> dict[str, np.ndarray]:
                 name = old.removesuffix(ending) + today
         if arrays.setdefault(name, array) is not array:
             raise ValueError(f"{file} holds {name!r} twice, also as an old name: which one counts?")
+    on_top = sorted(name for name in stored if not name.startswith((*OWN, *PRETRAINING)))
+    huggingface.tell_set_aside(file, on_top, tell)
     return arrays
 
 
-def _refuse_strangers(file: Path, arrays: Mapping[str, np.ndarray], config: EncoderConfig) -> None:
-    """Refuse a file that holds an array that the encoder does not have, lacks one, or has one that does not fit."""
+def _refuse_strangers(file: Path, arrays: Mapping[str, np.ndarray], config: EncoderConfig, kind: str) -> None:
+    """Refuse a file that holds arrays that the encoder does not have, lacks some, or has some that do not fit."""
+
+    def named(name: str) -> str:
+        return distilbert.name_of_distilbert(name) if kind == distilbert.NAME else name
+
     expected = _shapes(config)
     pooler = {f"{POOLER}.weight": (config.width, config.width), f"{POOLER}.bias": (config.width,)}
     if any(name in arrays for name in pooler):
         expected |= pooler
-    for name in arrays:
-        if name not in expected:
-            raise ValueError(
-                f"{file} holds {name!r}, which a {config.layout} encoder of {config.layers} layers does not have: "
-                "is it another model's?"
-            )
-    huggingface.refuse_shapes(file, arrays, expected)
-    huggingface.refuse_no_numbers(file, arrays)
+    strangers = [name for name in arrays if name not in expected]
+    if strangers:
+        raise ValueError(
+            f"{file} holds {huggingface.listed(repr(named(name)) for name in strangers)}, which a {kind} encoder "
+            f"of {config.layers} layers does not have: is it another model's?"
+        )
+    theirs = {named(name): array for name, array in arrays.items()}
+    huggingface.refuse_shapes(file, theirs, {named(name): shape for name, shape in expected.items()})
+    huggingface.refuse_no_numbers(file, theirs)
 
 
 def _shapes(config: EncoderConfig) -> dict[str, tuple[int, ...]]:

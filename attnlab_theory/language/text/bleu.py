@@ -42,18 +42,23 @@ class References:
 
     Args:
         sentences: at least one; empty ones are allowed and match nothing.
+        apart: whether each of them shall be compared with the others (`matches_of_others`).
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none, or but one that shall be compared with others.
     """
 
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
-        if not len(sentences):
-            raise ValueError("BLEU needs at least one reference")
+    def __init__(self, sentences: Sequence[Sentence], *, apart: bool = False) -> None:
+        if len(sentences) < 1 + apart:
+            least = "two sentences, each a reference of the other" if apart else "one reference"
+            raise ValueError(f"BLEU needs at least {least}")
+        self._sentences = sentences if apart else None
+        self._holders: list[Int[np.ndarray, " grams"]] = []
+        self._second: list[Int[np.ndarray, " grams"]] = []
         seen = dict.fromkeys(itertools.chain.from_iterable(sentences))
         self._numbers: dict[Hashable, int] = {token: number for number, token in enumerate(seen)}
         flat = _Flat.of(sentences, self._numbers)
-        self.lengths = np.unique(flat.lengths)
+        self.lengths, self._of_length = np.unique(flat.lengths, return_counts=True)
         self._keys: list[Int[np.ndarray, " grams"]] = []
         self._most: list[Int[np.ndarray, " grams"]] = []
         ranks = flat.tokens
@@ -68,8 +73,38 @@ class References:
             of_gram = np.flatnonzero(begins[first])
             self._keys.append(ranks[here[place[begins]]])
             self._most.append(np.maximum.reduceat(counts, of_gram) if len(of_gram) else counts)
+            if apart:
+                self._without_holders(counts, of_gram, sentence[first])
             ranks = np.full_like(ranks, -1)
             ranks[here[place]] = np.cumsum(begins) - 1
+
+    def _without_holders(
+        self,
+        counts: Int[np.ndarray, " runs"],
+        of_gram: Int[np.ndarray, " grams"],
+        sentence: Int[np.ndarray, " runs"],
+    ) -> None:
+        """For each n-gram a sentence that has it most often, and how often the others have it."""
+        if not len(of_gram):
+            self._holders.append(of_gram)
+            self._second.append(of_gram)
+            return
+        gram = np.repeat(np.arange(len(of_gram)), np.diff(of_gram, append=len(counts)))
+        runs = np.flatnonzero(counts == self._most[-1][gram])
+        _, which = np.unique(gram[runs], return_index=True)
+        self._holders.append(sentence[runs[which]])
+        others = counts.copy()
+        others[runs[which]] = 0
+        self._second.append(np.maximum.reduceat(others, of_gram))
+
+    def closest_other(self, lengths: Int[np.ndarray, " sentences"]) -> Int[np.ndarray, " sentences"]:
+        """The length of another reference that is nearest to that of each of the references themselves."""
+        at = np.searchsorted(self.lengths, lengths)
+        far = np.iinfo(np.int64).max // 2
+        padded = np.concatenate([[-far], self.lengths, [far]])
+        shorter, longer = padded[at], padded[at + 2]
+        nearest = np.where(lengths - shorter <= longer - lengths, shorter, longer)
+        return np.where(self._of_length[at] > 1, lengths, nearest)
 
     def closest(self, lengths: Int[np.ndarray, " sentences"]) -> Int[np.ndarray, " sentences"]:
         """The length of a reference that is nearest to each length; of two, the shorter."""
@@ -80,6 +115,19 @@ class References:
 
     def matches(self, hypotheses: Sequence[Sentence]) -> "Matches":
         """The n-grams that each hypothesis shares with the references, each as often as one reference has it."""
+        return self._matches(hypotheses, apart=False)
+
+    def matches_of_others(self) -> "Matches":
+        """The n-grams that each of the references shares with the others, each as often as one of them has it.
+
+        Raises:
+            ValueError: if the references were not made to be compared apart.
+        """
+        if self._sentences is None:
+            raise ValueError("these references are compared with others only: make them with apart=True")
+        return self._matches(self._sentences, apart=True)
+
+    def _matches(self, hypotheses: Sequence[Sentence], *, apart: bool) -> "Matches":
         flat = _Flat.of(hypotheses, self._numbers)
         shared = np.zeros((ORDER, len(hypotheses)), dtype=np.int64)
         ranks = flat.tokens
@@ -94,10 +142,15 @@ class References:
             place, begins = _in_groups(ranks[here])
             here = here[place]
             first = np.flatnonzero(begins | (np.diff(flat.sentence[here], prepend=-1) != 0))
-            clipped = np.minimum(np.diff(first, append=len(here)), most[ranks[here[first]]])
+            limit = most[ranks[here[first]]]
+            if apart:
+                own = self._holders[order - 1][ranks[here[first]]] == flat.sentence[here[first]]
+                limit = np.where(own, self._second[order - 1][ranks[here[first]]], limit)
+            clipped = np.minimum(np.diff(first, append=len(here)), limit)
             shared[order - 1] = np.bincount(flat.sentence[here[first]], weights=clipped, minlength=len(hypotheses))
         grams = np.maximum(flat.lengths - np.arange(ORDER)[:, None], 0)
-        return Matches(shared=shared, grams=grams, lengths=flat.lengths, closest=self.closest(flat.lengths))
+        closest = (self.closest_other if apart else self.closest)(flat.lengths)
+        return Matches(shared=shared, grams=grams, lengths=flat.lengths, closest=closest)
 
     def _longer(self, ranks: Int[np.ndarray, " tokens"], flat: "_Flat", order: int) -> Int[np.ndarray, " tokens"]:
         """From the ranks of the n-grams that begin at each token those of one token more: a number for each."""
@@ -171,7 +224,24 @@ def sentence_bleu(hypotheses: Sequence[Sentence], references: References) -> Flo
 
     Source: Papineni et al. 2002; Chen and Cherry 2014, smoothing method 1.
     """
-    found = references.matches(hypotheses)
+    return _smoothed(references.matches(hypotheses))
+
+
+def self_bleu(sentences: Sequence[Sentence]) -> Float[np.ndarray, " sentences"]:
+    """The BLEU-4 of each sentence against all others: how little they differ. Else as `sentence_bleu`.
+
+    A sentence is no reference of its own. One that stands there twice has its copy, and scores 1.
+
+    Raises:
+        ValueError: if there are fewer than two sentences.
+
+    Source: Zhu et al. 2018.
+    """
+    return _smoothed(References(sentences, apart=True).matches_of_others())
+
+
+def _smoothed(found: Matches) -> Float[np.ndarray, " sentences"]:
+    """Of nltk's smoothing method 1."""
     precisions = np.where(found.shared > 0, found.shared, EPSILON) / np.maximum(found.grams, 1)
     scores = _brevity(found.lengths, found.closest) * np.exp(np.mean(np.log(precisions), axis=0))
     return np.where(found.shared[0] > 0, scores, 0.0)

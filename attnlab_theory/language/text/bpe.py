@@ -8,7 +8,6 @@ OpenAI's files.
 
 import dataclasses
 import functools
-import json
 import os
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 import numpy as np
 from jaxtyping import Int32
 
-from attnlab_theory.language.text.subwords import Marks, Subwords, package, text_of
+from attnlab_theory.language.text.subwords import Marks, Subwords, package
+from attnlab_theory.language.text.tables import numbered, pairs_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -80,6 +80,15 @@ class BPE:
         return _tokenizer().decode(numbers, skip_special_tokens=False)
 
 
+def numbers() -> dict[str, int]:
+    """The number of every token of GPT-2's.
+
+    Raises:
+        ValueError: if the packages that hold the vocabulary are not installed.
+    """
+    return _tokenizer().get_vocab()
+
+
 @dataclasses.dataclass(frozen=True)
 class RobertaBPE(Subwords):
     """RoBERTa's tokens, from a local tokenizer.json or from vocab.json and merges.txt."""
@@ -102,25 +111,13 @@ class RobertaBPE(Subwords):
         Raises:
             ValueError: in one line, if a file is missing or no such table, or a mark is missing.
         """
-        try:
-            numbers = json.loads(text_of(Path(vocabulary)))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise ValueError(f"{vocabulary} is no JSON: {' '.join(str(error).split())}") from None
-        if not isinstance(numbers, dict) or not all(type(number) is int for number in numbers.values()):
-            raise ValueError(f"{vocabulary} must hold the number of every token")
+        table = numbered(Path(vocabulary))
         for mark in cls.marks:
-            if mark not in numbers:
+            if mark not in table:
                 raise ValueError(f"{vocabulary} lacks the mark {mark}: it is no vocabulary of RoBERTa's")
-        pairs = []
-        for line, text in enumerate(text_of(Path(merges)).split("\n"), 1):
-            if not text.strip() or (line == 1 and text.startswith("#version")):
-                continue
-            pair = text.removesuffix("\r").split(" ")
-            if len(pair) != 2 or not {*pair, "".join(pair)} <= numbers.keys():
-                raise ValueError(f"{merges}: line {line} is no pair of tokens that is a token: {text!r:.60}")
-            pairs.append((pair[0], pair[1]))
+        pairs = pairs_of(Path(merges), table)
         tokenizers = package()
-        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(numbers, pairs))
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(table, pairs))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=spaced)
         tokenizer.decoder = tokenizers.decoders.ByteLevel()
         tokenizer.add_special_tokens([tokenizers.AddedToken(mark, special=True) for mark in cls.marks])

@@ -57,7 +57,7 @@ class Subwords(abc.ABC):
     marks: ClassVar[Marks]
 
     def __post_init__(self) -> None:
-        tokenizer, found = _read(self.table), self._tokenizer.get_vocab()
+        tokenizer, found = read_table(self.table), self._tokenizer.get_vocab()
         model = type(tokenizer.model).__name__
         if model != self.model:
             raise ValueError(f"a vocabulary of kind {self.kind} is cut by {self.model}, not by {model}")
@@ -181,7 +181,7 @@ class Subwords(abc.ABC):
 
     @functools.cached_property
     def _tokenizer(self) -> "Tokenizer":
-        tokenizer = _read(self.table)
+        tokenizer = read_table(self.table)
         tokenizer.post_processor = None  # pyright: ignore[reportAttributeAccessIssue]
         return tokenizer
 
@@ -214,7 +214,12 @@ def text_of(path: Path) -> str:
         raise ValueError(f"{path} is no UTF-8: byte {error.object[error.start]:#04x} at {error.start}") from None
 
 
-def _read(table: str) -> "Tokenizer":
+def read_table(table: str) -> "Tokenizer":
+    """What a tokenizer.json says, without truncation and padding.
+
+    Raises:
+        ValueError: in one line, if `tokenizers` is not installed or cannot read it.
+    """
     reader = package().Tokenizer
     try:
         tokenizer: Tokenizer = reader.from_str(table)

@@ -8,6 +8,7 @@ from jaxtyping import Int32
 
 from attnlab_theory.language.text.bpe import BPE, RobertaBPE
 from attnlab_theory.language.text.characters import Characters
+from attnlab_theory.language.text.own_tokens import OwnTokens
 from attnlab_theory.language.text.wordpiece import WordPiece
 from attnlab_theory.language.text.words import Words
 
@@ -59,6 +60,7 @@ VOCABULARIES: dict[str, Callable[[Mapping[str, Any]], Vocabulary]] = {
     "gpt2": BPE.from_json,
     "wordpiece": WordPiece.from_json,
     "roberta": RobertaBPE.from_json,
+    "own": OwnTokens.from_json,
 }
 """Readers of what `as_json` gives, by kind. Explicit: no discovery."""
 

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from attnlab_theory.cli import main
+from attnlab_theory.language.text.bleu import self_bleu
 
 SMALL = [
     "--layers",
@@ -150,3 +152,68 @@ def test_bad_input_gets_one_line(capsys, folder, arguments, told):
     assert (code, out) == (2, "")
     assert told in err
     assert len(err.strip().splitlines()) == 1
+
+
+CHINESE = "\u4e00\u540d\u72d7\u5728\u8349\u5730\u4e0a\u8dd1"
+"""A dog that runs, in eight characters without a space."""
+
+
+def test_lines_are_compared_with_the_others_and_not_with_themselves(capsys, tmp_path):
+    path = tmp_path / "drawn"
+    path.write_text("a cat runs home now\na cat runs home now\na dog sits\n\n")
+    code, out, err = run(capsys, "score", path, "--self", "--json")
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (told["hypotheses"], told["empty_hypotheses"], told["different"]) == (4, 1, 3)
+    words = [tuple(line.split()) for line in path.read_text().splitlines()]
+    assert told["self"] == pytest.approx(np.mean(self_bleu(words)))
+    assert 0.5 < told["self"] < 0.6
+    assert f"self-BLEU-4, each against all others: {told['self']:.4f}" in run(capsys, "score", path, "--self")[1]
+    (tmp_path / "one").write_text("a cat\n")
+    for arguments, said in (
+        (("score", path), "neither was given"),
+        (("score", path, path, "--self"), "both were given"),
+        (("score", tmp_path / "one", "--self"), "needs at least two sentences"),
+    ):
+        code, out, err = run(capsys, *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert said in err
+
+
+def test_the_same_lines_on_both_sides_are_told(capsys, tmp_path):
+    (tmp_path / "one").write_text("a cat runs\n")
+    (tmp_path / "other").write_text(" a cat runs \n\n")
+    code, out, err = run(capsys, "score", tmp_path / "one", tmp_path / "other", "--json")
+    assert (code, json.loads(out)["references"]) == (0, 1)
+    assert err.endswith("hold the same lines; --self compares each with the others\n")
+
+
+def test_lines_without_spaces_get_a_hint_and_can_be_compared_by_characters(capsys, tmp_path):
+    (tmp_path / "drawn").write_text(f"{CHINESE}\n", "utf-8")
+    (tmp_path / "real").write_text(f"{CHINESE}\u3002\n{CHINESE[::-1]}\n", "utf-8")
+    _, out, err = run(capsys, "score", tmp_path / "drawn", tmp_path / "real", "--json")
+    # By words no line is among the others: a full stop makes another word.
+    assert json.loads(out)["forward"] == 0.0
+    assert err.splitlines() == [
+        f"{tmp_path}/drawn: 1 of 1 lines have no spaces between words, 1 are one token each; "
+        "--unit characters compares characters",
+        f"{tmp_path}/real: 2 of 2 lines have no spaces between words, 2 are one token each; "
+        "--unit characters compares characters",
+    ]
+    _, out, err = run(capsys, "score", tmp_path / "drawn", tmp_path / "real", "--unit", "characters", "--json")
+    assert (json.loads(out)["forward"], err) == (pytest.approx(1.0), "")
+
+
+def test_words_of_a_language_without_spaces_are_not_trained_on(capsys, tmp_path):
+    for name in ("train", "validation", "test"):
+        (tmp_path / name).write_text(f"{CHINESE}\n", "utf-8")
+    files = [part for name in ("train", "validation", "test") for part in (f"--{name}", tmp_path / name)]
+    code, _, err = run(capsys, "train", *files, "--writing-params-path", tmp_path / "model")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "train: 1 of 1 lines have no spaces between words, 1 are one token each; say --unit bpe, or put" in err
+
+
+def test_accents_that_are_written_apart_are_the_same_words(capsys, tmp_path):
+    (tmp_path / "drawn").write_text("un cafe\u0301 noir\n", "utf-8")
+    (tmp_path / "real").write_text("un caf\u00e9 noir\nun the\u0301 vert\n", "utf-8")
+    assert json.loads(run(capsys, "score", tmp_path / "drawn", tmp_path / "real", "--json")[1])["forward"] > 0.5

@@ -1,5 +1,7 @@
 """Models to go on from: GPT-2 cut to its first layers, and what is refused."""
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from attnlab_theory.labs.captions import starts
 from attnlab_theory.labs.captions.starts import cut_gpt2, read_model
 from attnlab_theory.language.checkpoint import save_model
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
+from attnlab_theory.language.text import bpe
 from attnlab_theory.language.text.bpe import SIZE
 from attnlab_theory.language.text.characters import Characters
 
@@ -61,6 +64,17 @@ def test_what_cannot_be_cut_is_refused(tmp_path):
     small = write_gpt2(tmp_path / "small.safetensors", vocabulary=99)
     with pytest.raises(ValueError, match="has 99 tokens, not GPT-2's 50257"):
         cut_gpt2(small, layers=1, block=5, dropout=0.0)
+
+
+def test_tokens_beside_the_file_must_be_gpt2s(tmp_path):
+    path = write_gpt2(tmp_path / "gpt2.safetensors")
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    (tmp_path / "vocab.json").write_text(json.dumps(bpe.numbers()), "utf-8")
+    cut_gpt2(path, layers=1, block=5, dropout=0.0)
+    swapped = bpe.numbers() | {"a": bpe.numbers()["b"], "b": bpe.numbers()["a"]}
+    (tmp_path / "vocab.json").write_text(json.dumps(swapped), "utf-8")
+    with pytest.raises(ValueError, match=r"has tokens of its own, and texts are read here with GPT-2's"):
+        cut_gpt2(path, layers=1, block=5, dropout=0.0)
 
 
 def test_a_model_of_another_lab_or_size_is_refused(tmp_path):

@@ -53,11 +53,17 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
 
 def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, tmp_path, capsys):
     text = tmp_path / "text"
-    text.write_text("\n".join(["the film was good .", "the plot was bad ."] * 60))
+    long = " ".join(["the film was good ."] * 7)
+    text.write_text("\n".join([*["the film was good .", "the plot was bad ."] * 60, long]))
     asked = ["--occurrences", "100", "--predicted", "20", "--out", str(tmp_path / "heads")]
     assert main(["heads", str(checkpoint), str(text), *asked]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "Not judged in any layer: whether heads gamble, and whether the layer hedges." in out
+    out, err = capsys.readouterr()
+    assert "Not judged in any layer: whether heads gamble, and whether the layer hedges." in " ".join(out.split())
+    # What a user must know of how the text was read stands first, and in the files.
+    remark = f"1 of 121 sentences are longer than {checkpoint} takes, 32 tokens: cut"
+    assert err.splitlines()[0] == remark
+    run = json.loads((tmp_path / "heads" / "premises.run.json").read_text())
+    assert (run["cut"], run["remarks"]) == (1, [remark])
 
 
 def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):

@@ -132,7 +132,7 @@ def test_five_sentences_say_where_the_premises_hold_and_a_table_says_why():
     said = results.counted(findings, premises.TOLD)
     assert len(said) == 5
     assert said[0].startswith("Shown in 0 of 72 heads, refuted in 72, undecided in 0: the noisy length explains")
-    columns = [list(column.cells) for column in premises.reasons(findings).columns]
+    columns = [list(column.cells) for column in premises.reasons(findings, 72).columns]
     rows = list(zip(*columns, strict=True))
     assert rows[0][1:] == ("14", "5", "53", "0", "0")
     assert rows[-1] == ("equal neighbours make at least 10% of the gamble", "0", "0", "1", "71", "0")
@@ -141,5 +141,5 @@ def test_five_sentences_say_where_the_premises_hold_and_a_table_says_why():
 def test_the_table_counts_what_is_refuted_where_theory_is_not_the_better_one():
     findings = read_findings(ROOT / "figures/heads/premises.findings.json")
     refuted = [dataclasses.replace(f, verdict=Verdict.REFUTED) for f in findings]
-    columns = [list(column.cells) for column in premises.reasons(Findings(refuted)).columns]
+    columns = [list(column.cells) for column in premises.reasons(Findings(refuted), 72).columns]
     assert next(row[1:] for row in zip(*columns, strict=True)) == ("0", "72", "0", "0", "72")

@@ -264,7 +264,24 @@ def test_keys_on_two_points_are_far_from_normal():
 
 
 def test_what_gets_no_verdict_is_counted_above_and_below_zero(stretched):
-    slopes, _ = premises.without_verdict(stretched)
+    slopes, _ = premises.without_verdict(stretched, 4)
     assert slopes == "No verdict: the variance of scores rises with the mean score in 4 of 4 heads, falls in 0."
     turned = [dataclasses.replace(e, interval=Interval(-2.0, -1.0)) for e in stretched]
-    assert premises.without_verdict(Estimates(turned))[1].endswith("own type's mean in 0 of 4 heads, less in 4.")
+    assert premises.without_verdict(Estimates(turned), 4)[1].endswith("own type's mean in 0 of 4 heads, less in 4.")
+
+
+def test_heads_without_a_verdict_are_counted_among_the_questions_own():
+    """Heads that are one number wide, all but one of which have keys that do not vary."""
+    kinds = np.asarray(jax.random.randint(jax.random.key(5), (300, 6), 0, 6))
+    k = np.array(jax.random.normal(jax.random.key(1), (300, 2, 2, 6, 1)))
+    k[:, 0, 0], k[:, :, 1] = kinds[..., None], kinds[:, None, :, None]
+    given = Given(kinds, np.asarray(jax.random.normal(jax.random.key(2), k.shape)), k)
+    found = premises.results(given, occurrences=200, predicted=5, seed=0, source="the text")
+    assert found.sentences[1].startswith("Shown in 0 of 4 heads, refuted in ")
+    assert ", not judged in 3: the noisy length explains" in found.sentences[1]
+    columns = [list(map(int, column.cells)) for column in list(found.reasons.columns)[1:5]]
+    for counts in zip(*columns, strict=True):
+        assert min(counts) >= 0
+        assert sum(counts) == 4
+    slopes = next(line for line in found.sentences if "rises with the mean score" in line)
+    assert slopes.endswith("unknown in 3.")

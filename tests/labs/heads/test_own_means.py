@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.heads.fitting import Fit, Moments
-from attnlab_theory.labs.heads.own_means import OwnMeans, chances
+from attnlab_theory.labs.heads.own_means import OwnMeans, chances, deviations
 from attnlab_theory.labs.heads.plan import Plan
 from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, families, missing
 
@@ -167,3 +167,7 @@ def test_a_head_whose_keys_do_not_vary_has_no_numbers_and_spoils_no_others():
     found = chances(relative)
     assert np.isnan(found[0, 0])
     assert found[0, 1] == alone[0, 0]
+
+
+def test_variances_that_are_infinite_are_unknown_and_no_warning():
+    assert np.all(np.isnan(deviations(np.full((5, 5), np.inf))))

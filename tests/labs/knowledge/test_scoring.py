@@ -35,6 +35,11 @@ def run(capsys, *arguments):
     return code, out, err
 
 
+def flat(text):
+    """Without the ends of lines, which depend on the width of the terminal."""
+    return " ".join(text.split())
+
+
 @pytest.mark.usefixtures("folder")
 def test_an_answer_is_right_letter_for_letter(capsys):
     files = ["one.predictions", "three.predictions", "none.predictions"]
@@ -59,6 +64,43 @@ def test_gains_are_over_the_first_file(capsys):
     alone = run(capsys, "dev.tsv", "one.predictions")[1]
     assert "gained" not in alone
     assert "McNemar" not in alone
+
+
+@pytest.mark.parametrize("end", [" ", "\u00a0", "\u25a1\u25a1", " \u25a1", "\t", "\u200b"], ids=ascii)
+def test_answers_that_miss_by_what_nobody_sees_are_told(folder, capsys, end):
+    (folder / "near.predictions").write_text("".join(f"{place}{end}\n" for place in PLACES), "utf-8")
+    code, out, err = run(capsys, "dev.tsv", "near.predictions")
+    assert (code, err) == (0, "")
+    assert "near: 4 more would match but for spaces, padding (\u25a1) or accents" in flat(out)
+    assert "hold the place" not in out
+    found = json.loads(run(capsys, "dev.tsv", "near.predictions", "--json")[1])
+    assert [(e["quantity"], e["value"]) for e in found] == [
+        ("accuracy", 0.0),
+        ("accuracy but for spaces", 1.0),
+        ("lines that hold the place", 1.0),
+    ]
+
+
+def test_accents_that_are_written_apart_are_told(folder, capsys):
+    (folder / "dev.tsv").write_text("Where was a born?\tOrléans\n", "utf-8")
+    (folder / "apart.predictions").write_text("Orle\u0301ans\n", "utf-8")
+    assert "apart: 1 more would match but for spaces" in flat(run(capsys, "dev.tsv", "apart.predictions")[1])
+
+
+def test_lines_that_hold_the_place_among_other_words_are_a_number_of_their_own(folder, capsys):
+    said = "The answer is London.\nBonn, Germany\n**Rome**\nLimassol\n"
+    (folder / "verbose.predictions").write_text(said)
+    out = run(capsys, "dev.tsv", "verbose.predictions")[1]
+    assert out.splitlines()[3].split()[:3] == ["verbose", "0", "0.0"]
+    assert "verbose: 3 of 4 lines hold the place, alone or among other words." in flat(out)
+    assert "but for" not in out
+
+
+@pytest.mark.usefixtures("folder")
+def test_right_and_wrong_answers_need_no_remark(capsys):
+    out = run(capsys, "dev.tsv", "one.predictions")[1]
+    assert "but for" not in out
+    assert "hold" not in out
 
 
 def test_the_test_is_mcnemars(folder):
@@ -131,13 +173,13 @@ def test_long_labels_are_cut_in_the_figure(folder):
 
 def test_empty_answers_are_wrong_answers(folder, capsys):
     (folder / "blank.predictions").write_text("\n" * 4)
-    (estimate,) = json.loads(run(capsys, "dev.tsv", "blank.predictions", "--json")[1])
+    estimate, *_ = json.loads(run(capsys, "dev.tsv", "blank.predictions", "--json")[1])
     assert (estimate["value"], estimate["draws"]) == (0, 4)
 
 
 def test_an_answer_with_more_behind_it_is_wrong(folder, capsys):
     (folder / "nul.predictions").write_text("London\0\nBonn\nx\nx\n")
-    (estimate,) = json.loads(run(capsys, "dev.tsv", "nul.predictions", "--json")[1])
+    estimate, *_ = json.loads(run(capsys, "dev.tsv", "nul.predictions", "--json")[1])
     assert estimate["value"] == 0.25
 
 
@@ -172,7 +214,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, folder, arguments, said):
 def test_london_for_everybody_is_the_baseline(capsys, folder):
     dev = shared_data("cs224n_birthplaces") / "birth_dev.tsv"
     (folder / "london").write_text("London\n" * 500)
-    (estimate,) = json.loads(run(capsys, dev, "london", "--json")[1])
+    estimate, *_ = json.loads(run(capsys, dev, "london", "--json")[1])
     assert (estimate["value"], estimate["draws"]) == (0.05, 500)
 
 

@@ -62,6 +62,25 @@ def test_a_trained_model_is_right_about_what_it_has_read(capsys, folder):
     assert told["accuracy"] > 0.8
 
 
+def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_path):
+    (tmp_path / "glue.tsv").write_text("index\tsentence\n0\tso bad\n1\tgood\n")
+    (tmp_path / "hidden").write_text("-1 so bad\n-1 good\n")
+    for name in ("glue.tsv", "hidden"):
+        test = tmp_path / name
+        code, out, err = run(capsys, "evaluate", folder / "model", "--test", test)
+        assert (code, out) == (0, "0\n1\n")
+        assert err.splitlines()[-1] == f"{test} has no labels: 2 reviews are labelled, and none is scored"
+        told = json.loads(run(capsys, "evaluate", folder / "model", "--test", test, "--json")[1])
+        assert (told["reviews"], told["accuracy"], told["labels"]) == (2, None, [0, 1])
+        run(capsys, "evaluate", folder / "model", "--test", test, "--outputs-path", tmp_path / "labels")
+        assert (tmp_path / "labels").read_text() == "0\n1\n"
+        assert [line[0] for line in run(capsys, "predict", folder / "model", test)[1].splitlines()] == ["0", "1"]
+    (tmp_path / "copy").write_bytes((folder / "model").read_bytes())
+    code, _, err = run(capsys, "evaluate", folder / "model", tmp_path / "copy", "--test", test)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "hidden has no labels to count by: name one model, whose answers are written" in err
+
+
 def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     (tmp_path / "lines").write_text("so bad\ngood\nso bad\n")
     code, out, _ = run(capsys, "predict", folder / "model", tmp_path / "lines")

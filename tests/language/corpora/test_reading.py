@@ -3,10 +3,26 @@ import pytest
 from attnlab_theory.language.corpora.reading import read_text
 
 
-def test_line_ends_of_every_system_are_newlines(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        ("\ufeffé\r\nb\r\n", "é\nb\n"),
+        ("a\rb\r", "a\nb\n"),
+        ("a\nb\n", "a\nb\n"),
+        # Written by a program that made \r\n of every \n of a file that had \r\n already.
+        ("a\r\r\nb\r\r\n", "a\nb\n"),
+    ],
+)
+def test_line_ends_of_every_system_are_newlines(tmp_path, content, read):
     path = tmp_path / "corpus.txt"
-    path.write_bytes("\ufeffé\r\nb\rc\n".encode())
-    assert read_text(path) == "é\nb\nc\n"
+    path.write_bytes(content.encode())
+    assert read_text(path) == read
+
+
+def test_a_carriage_return_inside_a_line_is_a_space(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(b"two men ride\ra red bicycle\r\na dog\r\rruns\n")
+    assert read_text(path) == "two men ride a red bicycle\na dog runs\n"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from attnlab_theory.language.text.bleu import (
     Smoothing,
     corpus_bleu,
     forward_backward,
+    self_bleu,
     sentence_bleu,
 )
 
@@ -49,6 +50,21 @@ def test_of_sentences_it_is_that_of_nltk(hypotheses, references):
         warnings.simplefilter("ignore")
         wanted = [by_nltk(hypothesis, references) for hypothesis in hypotheses]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=ATOL)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=9), min_size=2, max_size=5))
+def test_of_each_sentence_against_the_others_it_is_that_of_nltk(sentences):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = [by_nltk(each, sentences[:at] + sentences[at + 1 :]) for at, each in enumerate(sentences)]
+    np.testing.assert_allclose(self_bleu(sentences), wanted, rtol=0, atol=ATOL)
+
+
+def test_a_single_sentence_has_no_others():
+    with pytest.raises(ValueError, match="needs at least two sentences, each a reference of the other"):
+        self_bleu([[1, 2, 3]])
+    with pytest.raises(ValueError, match="make them with apart=True"):
+        References([[1], [2]]).matches_of_others()
 
 
 @pytest.mark.parametrize("smoothing", Smoothing)

@@ -2,73 +2,133 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.captions.rules import HOMEWORK, DecodingName
 from attnlab_theory.labs.judged_again import JudgeAgain
-from attnlab_theory.labs.options import Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from attnlab_theory.labs.captions.sweep import Named
+
+
+ScoreUnit = Literal["words", "bpe", "characters"]
+"""What a token of scored sentences is."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Score:
-    """Compare generated sentences with real ones, both ways.
+    """Compare generated sentences with real ones, both ways, or with each other.
 
     Forward BLEU is the mean over HYPOTHESES of each one's BLEU-4 against all REFERENCES. Backward BLEU is the mean
-    over REFERENCES against all HYPOTHESES. Both use nltk's smoothing method 1, as the homework does. An empty
-    hypothesis scores 0.
+    over REFERENCES against all HYPOTHESES. Self-BLEU is the mean over HYPOTHESES of each one's BLEU-4 against all
+    others: how little they differ. All use nltk's smoothing method 1, as the homework does. An empty hypothesis
+    scores 0.
     """
 
     hypotheses: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="HYPOTHESES")]
     """File of generated sentences, one a line."""
-    references: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="REFERENCES")]
+    references: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[REFERENCES]")] = None
     """File of real sentences, one a line."""
-    unit: Unit = "words"
-    """What a token is. words: what stands between spaces. bpe: GPT-2's byte pairs."""
+    among_themselves: Annotated[bool, tyro.conf.arg(name="self")] = False
+    """Compare each hypothesis with the others, in the place of REFERENCES. Copies of a sentence count."""
+    unit: ScoreUnit = "words"
+    """What a token is. words: what stands between spaces. bpe: GPT-2's byte pairs. characters: every character but
+    spaces, for languages that put no spaces between words."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, compare, print."""
         from attnlab_theory.labs.sentences import read_lines, read_sentences
-        from attnlab_theory.language.text.bleu import References, corpus_bleu, forward_backward
+        from attnlab_theory.language.corpora import spaces
+
+        if (self.references is None) != self.among_themselves:
+            raise ValueError(
+                "name REFERENCES to compare with, or say --self to compare each hypothesis with the others: "
+                f"{'both were' if self.among_themselves else 'neither was'} given"
+            )
+        lines = read_lines(self.hypotheses)
+        real = () if self.references is None else read_sentences(self.references)
+        if self.unit == "words":
+            for path, read in ((self.hypotheses, lines), (self.references, real)):
+                told = spaces.remark(list(filter(None, read)), str(path), "--unit characters compares characters")
+                if told:
+                    _tell(told)
+        if self.references is None:
+            return self._told(self._of_themselves(lines))
+        if tuple(filter(None, lines)) == real:
+            same = f"{self.hypotheses} and {self.references} hold the same lines"
+            _tell(f"{same}; --self compares each with the others")
+        return self._told(self._both_ways(lines, real))
+
+    def _told(self, told: "Mapping[str, tuple[str, float]]") -> int:
+        """Print numbers by name, each with its line for people."""
         from attnlab_theory.report import record
 
-        generated = [self._tokens(line) for line in read_lines(self.hypotheses)]
-        real = [self._tokens(line) for line in read_sentences(self.references)]
-        both = forward_backward(generated, real)
-        told = {
-            "hypotheses": len(generated),
-            "references": len(real),
-            "empty_hypotheses": sum(not sentence for sentence in generated),
-            "forward": both.forward,
-            "backward": both.backward,
-            "harmonic": both.harmonic,
-            "corpus": corpus_bleu(generated, References(real)),
-        }
         if self.json:
-            print(record.to_text(told), end="")
+            print(record.to_text({name: number for name, (_, number) in told.items()}), end="")
             return 0
-        print(f"{len(generated)} hypotheses, {len(real)} references, tokens are {self.unit}")
-        if told["empty_hypotheses"]:
-            print(f"empty hypotheses, which score 0: {told['empty_hypotheses']}")
-        print(f"forward BLEU-4:  {both.forward:.4f}")
-        print(f"backward BLEU-4: {both.backward:.4f}")
-        print(f"harmonic mean:   {both.harmonic:.4f}")
-        print(f"corpus BLEU-4 of the hypotheses (sacrebleu's, exponential smoothing): {told['corpus']:.4f}")
+        for line, _ in told.values():
+            if line:
+                print(line)
         return 0
 
-    def _tokens(self, sentence: str) -> tuple[int | str, ...]:
-        if self.unit == "words":
-            return tuple(sentence.split())
-        from attnlab_theory.language.text.bpe import BPE
+    def _both_ways(self, lines: "Sequence[str]", real: "Sequence[str]") -> "Mapping[str, tuple[str, float]]":
+        from attnlab_theory.language.text.bleu import References, corpus_bleu, forward_backward
 
-        return tuple(BPE().encode_text(sentence).tolist())
+        generated, references = ([self._tokens(line) for line in each] for each in (lines, real))
+        both, empty = forward_backward(generated, references), sum(not sentence for sentence in generated)
+        corpus = corpus_bleu(generated, References(references))
+        counted = f"{len(generated)} hypotheses, {len(real)} references, tokens are {self.unit}"
+        return {
+            "hypotheses": (counted, len(generated)),
+            "references": ("", len(real)),
+            "empty_hypotheses": (_empty(empty), empty),
+            "forward": (f"forward BLEU-4:  {both.forward:.4f}", both.forward),
+            "backward": (f"backward BLEU-4: {both.backward:.4f}", both.backward),
+            "harmonic": (f"harmonic mean:   {both.harmonic:.4f}", both.harmonic),
+            "corpus": (
+                f"corpus BLEU-4 of the hypotheses (sacrebleu's, exponential smoothing): {corpus:.4f}",
+                corpus,
+            ),
+        }
+
+    def _of_themselves(self, lines: "Sequence[str]") -> "Mapping[str, tuple[str, float]]":
+        import numpy as np
+
+        from attnlab_theory.language.text.bleu import self_bleu
+
+        generated = [self._tokens(line) for line in lines]
+        empty, different = sum(not sentence for sentence in generated), len(set(generated))
+        mean = float(np.mean(self_bleu(generated)))
+        return {
+            "hypotheses": (f"{len(generated)} hypotheses, tokens are {self.unit}", len(generated)),
+            "empty_hypotheses": (_empty(empty), empty),
+            "different": (f"different ones: {different}", different),
+            "self": (f"self-BLEU-4, each against all others: {mean:.4f}", mean),
+        }
+
+    def _tokens(self, sentence: str) -> tuple[int | str, ...]:
+        match self.unit:
+            case "words":
+                return tuple(sentence.split())
+            case "characters":
+                return tuple("".join(sentence.split()))
+            case "bpe":
+                from attnlab_theory.language.text.bpe import BPE
+
+                return tuple(BPE().encode_text(sentence).tolist())
+            case _:
+                assert_never(self.unit)
+
+
+def _empty(count: int) -> str:
+    return f"empty hypotheses, which score 0: {count}" if count else ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,8 @@ class Heads:
     """
 
     model: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL")]
-    """minilm: the encoder of the extra `pretrained`. Else a file that a lab wrote, or a folder with GPT-2, BERT or
-    RoBERTa."""
+    """minilm: the encoder of the extra `pretrained`. Else a file that a lab wrote, or a folder with GPT-2, BERT,
+    RoBERTa or DistilBERT."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
     parts: tuple[PartName, ...] = ("premises",)
@@ -40,7 +40,8 @@ class Heads:
     and the sentences have labels, also what the accuracy loses if all heads are so replaced.
     ablations: what the accuracy loses without each head. MODEL is a classifier that reviews train wrote."""
     labelled: bool = False
-    """Each line of TEXT begins with its label, 0 or 1, and a space. Reviews of the grammar have labels anyway."""
+    """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it. Reviews of the grammar
+    have labels anyway."""
     sentences: int = 2000
     """How many sentences of the text are read, at most: the first ones."""
     occurrences: int = 200
@@ -62,19 +63,29 @@ class Heads:
 
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
+        import numpy as np
+
         from attnlab_theory.labs.heads import results, texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
 
         self._refuse_wrong_numbers()
-        text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
-        reading = opened(self.model, text.sentences)
+        remarks: list[str] = []
+        text = texts.text_of(
+            self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed, tell=remarks.append
+        )
+        reading = opened(self.model, text.sentences, tell=remarks.append)
+        for remark in remarks:
+            _tell(remark)
         refuse_without_labels(self.parts, self.model, reading, text)
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
-            found = self._found(part, reading, text)
-            about = {**self._about(part, len(text.sentences)), "seconds": round(time.monotonic() - began, 2)}
+            # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                found = self._found(part, reading, text)
+            about = self._about(part, len(text.sentences)) | {"cut": reading.cut, "remarks": remarks}
+            about = {**about, "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
             with files.held(self.out):
                 results.write(found, self.out, about)

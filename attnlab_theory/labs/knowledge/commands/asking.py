@@ -92,6 +92,8 @@ class Evaluate:
         return {*questions.answers, *others}
 
     def _report(self, found: "Answers") -> None:
+        from attnlab_theory.labs.knowledge import near_answers
+
         score = None if found.questions.places is None else found.score()
         if self.json:
             written = None if self.outputs_path is None else str(self.outputs_path)
@@ -102,6 +104,8 @@ class Evaluate:
             print(f"{self.eval_corpus_path} has no places: {len(found.questions)} predictions and no accuracy")
         else:
             print(in_words(self.variant, score))
+            for remark in near_answers.remarks(found.predictions, found.questions, who=self.variant):
+                print(remark)
         if self.outputs_path is not None:
             print(f"predictions are in {self.outputs_path}")
 
@@ -119,13 +123,17 @@ class Baseline:
 
     def run(self) -> int:
         """Count the questions that the place answers."""
+        from attnlab_theory.labs.knowledge import near_answers
         from attnlab_theory.labs.knowledge.corpora.birthplaces import always, read_questions
 
-        found = always(self.place, read_questions(self.eval_corpus))
+        questions = read_questions(self.eval_corpus)
+        found = always(self.place, questions)
         if self.json:
             print(json.dumps({"place": self.place, **as_json(found)}, indent=1, ensure_ascii=False))
-        else:
-            print(in_words(self.place, found))
+            return 0
+        print(in_words(self.place, found))
+        for remark in near_answers.remarks([self.place] * len(questions), questions, who=self.place):
+            print(remark)
         return 0
 
 

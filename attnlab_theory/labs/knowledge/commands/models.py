@@ -87,3 +87,23 @@ class Changes(RecipeChanges):
         """The recipe with what was given."""
         fall = recipe.fall if self.schedule is None else FALLS[self.schedule]
         return dataclasses.replace(super().of(recipe), fall=fall)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainChanges(Changes):
+    """How the model is trained. The defaults are the homework's; store has its own."""
+
+    __doc__ = Changes.__doc__
+
+    lr: Annotated[float | None, tyro.conf.arg(aliases=["--pretrain-lr"])] = None
+    """The highest learning rate. The homework of some years calls it --pretrain_lr."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuneChanges(Changes):
+    """How the model is trained. The defaults are the homework's; store has its own."""
+
+    __doc__ = Changes.__doc__
+
+    lr: Annotated[float | None, tyro.conf.arg(aliases=["--finetune-lr"])] = None
+    """The highest learning rate. The homework of some years calls it --finetune_lr."""

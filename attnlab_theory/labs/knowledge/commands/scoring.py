@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Score:
     """Count the right answers in files of predictions. Test whether the others beat the first.
 
-    The test is McNemar's exact test.
+    An answer is right letter for letter, as in the homework. Answers that miss by spaces alone are told, and so are
+    lines that hold the place among other words. The test is McNemar's exact test.
     """
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
@@ -38,7 +39,8 @@ class Score:
 
     def run(self) -> int:
         """Read, count, compare, draw."""
-        from attnlab_theory.labs.knowledge.corpora.birthplaces import read_questions
+        from attnlab_theory.labs.knowledge import near_answers
+        from attnlab_theory.labs.knowledge.corpora.birthplaces import read_predictions, read_questions
         from attnlab_theory.labs.knowledge.predicted import scored
         from attnlab_theory.report import record
         from attnlab_theory.report.table import show
@@ -52,7 +54,8 @@ class Score:
 
             style.refuse_path(self.figure)
             files.refuse_input(self.figure, self.eval_corpus, *self.predictions)
-        found = scored(self.predictions, labels, read_questions(self.eval_corpus), ERROR_RATE)
+        questions = read_questions(self.eval_corpus)
+        found = scored(self.predictions, labels, questions, ERROR_RATE)
         if self.figure is not None:
             self._draw(found, self.figure)
         if self.json:
@@ -61,6 +64,9 @@ class Score:
         count = found[0].draws
         show(f"{count} question{'s' * (count != 1)} of {self.eval_corpus}\n")
         show(_table(found, labels))
+        for path, label in zip(self.predictions, labels, strict=True):
+            for remark in near_answers.remarks(read_predictions(path, questions), questions, who=label):
+                show(f"\n{remark}")
         if len(labels) > 1:
             show(
                 f"\nGains are over {labels[0]}, for these very models and more such questions; p is exact, for "

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab_theory import files
-from attnlab_theory.labs.knowledge.commands.models import Changes, PretrainCorpus, Sizes, VariantName
+from attnlab_theory.labs.knowledge.commands.models import (
+    Changes,
+    FinetuneChanges,
+    PretrainChanges,
+    PretrainCorpus,
+    Sizes,
+    VariantName,
+)
 from attnlab_theory.labs.knowledge.recipes import RuleName
 from attnlab_theory.labs.training import Checkpoints, Told, train_and_report
 from attnlab_theory.language.corpora.corruption import Corruption
@@ -29,7 +36,7 @@ class Pretrain:
     reading_params_path: Path | None = None
     """File of a model to start from. Without it, training starts from a new model."""
     corruption: Corruption = dataclasses.field(default_factory=Corruption)
-    recipe: Changes = dataclasses.field(default_factory=Changes)
+    recipe: PretrainChanges = dataclasses.field(default_factory=PretrainChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
     def run(self) -> int:
@@ -58,7 +65,7 @@ class Finetune:
     """File of questions to learn: lines of question, tab and place."""
     reading_params_path: Path | None = None
     """File of the pretrained model. Without it, training starts from a new model."""
-    recipe: Changes = dataclasses.field(default_factory=Changes)
+    recipe: FinetuneChanges = dataclasses.field(default_factory=FinetuneChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
     def run(self) -> int:

@@ -37,7 +37,8 @@ class Evaluate:
         tyro.conf.arg(metavar="MODEL ...", help="Files of models that reviews train wrote."),
     ]
     test: Path | None = None
-    """File of reviews, a line LABEL text for each. By default they are drawn from the embedded grammar."""
+    """File of reviews, a line LABEL text for each, or a table with tabs as GLUE has it. By default they are drawn
+    from the embedded grammar. Reviews without labels, or with -1, are labelled and not scored."""
     seed: int = 0
     """Of reviews that are drawn."""
     outputs_path: Path | None = None
@@ -50,9 +51,12 @@ class Evaluate:
     def run(self) -> int:
         """Ask, count, print."""
         from attnlab_theory.labs.reviews.tested import judged_over_models, over_models
+        from attnlab_theory.language.corpora.reviews import has_labels
         from attnlab_theory.report import record
 
         self._refuse_unfit()
+        if self.test is not None and not has_labels(self.test):
+            return self._predicted(self.test)
         found = [self._tested(path) for path in self.models]
         if self.outputs_path is not None:
             files.write_text(self.outputs_path, found[0][0].labels)
@@ -68,6 +72,27 @@ class Evaluate:
                 print(*verdicts.sentences(), sep="\n", file=sys.stderr)
         named = dict(zip(map(str, self.models), found, strict=True))
         print(json.dumps(_together(named, whole), indent=1) if self.json else _page_of_all(named, whole))
+        return 0
+
+    def _predicted(self, test: Path) -> int:
+        """What one model says of reviews whose labels nobody tells: nothing is counted."""
+        from attnlab_theory.labs.reviews.answered import probabilities
+        from attnlab_theory.labs.reviews.starts import read_model
+
+        if len(self.models) > 1:
+            raise ValueError(f"{test} has no labels to count by: name one model, whose answers are written")
+        saved = read_model(self.models[0])
+        texts, asked = lines_for(saved, test)
+        labels = [int(p > 0.5) for p in probabilities(saved.model, asked.rows).tolist()]
+        page = "".join(f"{label}\n" for label in labels)
+        if self.outputs_path is not None:
+            files.write_text(self.outputs_path, page)
+        print(f"{test} has no labels: {len(texts)} reviews are labelled, and none is scored", file=sys.stderr)
+        if self.json:
+            told = dict.fromkeys(("right", "accuracy", "interval", "error_rate", "majority"))
+            print(json.dumps({"reviews": len(texts), **told, "cut": asked.cut, "labels": labels}, indent=1))
+        elif self.outputs_path is None:
+            print(page, end="")
         return 0
 
     def _tested(self, path: Path) -> "tuple[Tested, dict[str, float]]":
@@ -113,7 +138,10 @@ class Evaluate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict:
-    """Label the lines of a file: a label and the probability of label 1 for each line, in their order."""
+    """Label the lines of a file: a label and the probability of label 1 for each line, in their order.
+
+    Labels that the file has are left out, and so are headings and an index.
+    """
 
     model: Model
     lines: Annotated[
@@ -158,9 +186,10 @@ def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
     from attnlab_theory.labs.reviews.material import encoded
     from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
 
-    texts = read_unlabelled(path)
+    found = read_unlabelled(path)
+    texts = found.texts
     asked = encoded(Reviews(texts, (0,) * len(texts), str(path)), saved.text, saved.model.config.encoder.block)
-    for note in asked.notes("lines"):
+    for note in (*filter(None, [found.left_out]), *asked.notes("lines")):
         print(note, file=sys.stderr)
     return texts, asked
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Data:
-    """Files of reviews, a line LABEL text for each. Without files, reviews are drawn from the embedded grammar."""
+    """Files of reviews, a line LABEL text for each, or tables with tabs as GLUE has them. Without files, reviews
+    are drawn from the embedded grammar."""
 
     train: Path | None = None
     """Reviews to learn."""

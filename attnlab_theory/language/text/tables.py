@@ -1,0 +1,56 @@
+"""The files that came before tokenizer.json: a vocab.json with the number of every token, a merges.txt of pairs."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory.language.text.subwords import text_of
+
+
+def numbered(file: Path) -> dict[str, int]:
+    """The number of every token.
+
+    Raises:
+        ValueError: in one line, if the file is missing or no such table.
+    """
+    fields = fields_of(file, what="the number of every token")
+    if not all(type(number) is int for number in fields.values()):
+        raise ValueError(f"{file} must hold the number of every token")
+    return fields
+
+
+def pairs_of(merges: Path, table: Mapping[str, int]) -> list[tuple[str, str]]:
+    """The pairs of a merges.txt, one a line, the most frequent first.
+
+    Args:
+        merges: the file.
+        table: the number of every token.
+
+    Raises:
+        ValueError: if the file is missing or no UTF-8, or a line is no pair of tokens that is a token itself.
+    """
+    pairs = []
+    for line, text in enumerate(text_of(merges).split("\n"), 1):
+        if not text.strip() or (line == 1 and text.startswith("#version")):
+            continue
+        pair = text.removesuffix("\r").split(" ")
+        if len(pair) != 2 or not {*pair, "".join(pair)} <= table.keys():
+            raise ValueError(f"{merges}: line {line} is no pair of tokens that is a token: {text!r:.60}")
+        pairs.append((pair[0], pair[1]))
+    return pairs
+
+
+def fields_of(file: Path, *, what: str = "fields") -> dict[str, Any]:
+    """The fields of a JSON file, which a complaint calls what they are.
+
+    Raises:
+        ValueError: in one line, if it is missing, no UTF-8, no JSON or no object.
+    """
+    try:
+        fields = json.loads(text_of(file))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{file} is no JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(fields, dict):
+        raise ValueError(f"{file} must hold {what}: a JSON object, not {type(fields).__name__}")
+    return fields
