@@ -214,3 +214,19 @@ def test_a_submission_that_is_alone_sees_no_neighbour(attack, tmp_path):
     assert check_answer(where, "uw/1.2.1").reason == Reason.WRONG
     assert "No module named 'neighbour'" in check_answer(where, "uw/1.2.1", alone=True).said
     neighbour.unlink()
+
+
+def test_what_begins_with_a_dot_is_hidden_in_the_folder_of_a_submission(attack, tmp_path):
+    secrets = tmp_path / "handed-in" / ".ssh"
+    secrets.mkdir()
+    (secrets / "key").write_text("secret")
+    hidden = tmp_path / "handed-in" / ".netrc"
+    hidden.write_text("secret")
+    where = attack(
+        "    here = os.path.dirname(__file__)\n"
+        '    raise ValueError(f\'{os.listdir(here + "/.ssh")} {open(here + "/.netrc").read()!r}\')\n'
+    )
+    assert "raised ValueError: [] ''" in check_answer(where, "uw/1.2.1").said
+    for path in (secrets / "key", hidden):
+        path.unlink()
+    secrets.rmdir()
