@@ -31,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: by default those of the process.
 
     Returns:
-        The exit code: 0 done and every verdict as expected, 1 a verdict differs, 2 bad usage or bad input.
+        The exit code: 0 done and every verdict as expected, 1 a verdict differs, 2 bad usage or bad input,
+        3 `check` could not decide.
     """
     given = sys.argv[1:] if arguments is None else arguments
     configure_jax()

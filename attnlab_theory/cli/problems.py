@@ -20,43 +20,77 @@ LONGEST = 24 * 60 * 60
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Check:
-    """Judge your own answer to a homework question. A wrong answer gets a counterexample."""
+    """Judge your own answer to a homework question. A wrong answer gets a counterexample.
+
+    It ends with 0 if the answer is right, 1 if it is not, 3 if that is not decided, 2 if the call makes no sense.
+
+    The questions are practical4/2b, 2c.1, 2d.1, 2d.2, 2e.2; cs224n/1b.i, 1b.ii, 1c.i, 1d.i, 1d.ii;
+    uw/1.2.1, 1.2.2, 1.3.1, 1.3.2.
+    """
 
     answer: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE.py::FUNCTION]")] = ""
-    """The file with the answer and the function in it."""
+    """The file with the answer, or a notebook, and the function in it. Without it the questions are listed."""
     question: str = ""
     """The question it answers, as HOMEWORK/QUESTION."""
+    list: bool = False
+    """List the questions that can be judged."""
     template: str = ""
     """Print a file to fill in for this question, and nothing else."""
+    replay: str = ""
+    """Ask about one case alone: what a counterexample prints, or a file with what --json prints."""
+    show_output: bool = False
+    """Show what the answer prints."""
     time_limit: float = 60.0
-    """Seconds for everything the answer does, its imports included."""
+    """Seconds of processor time for everything the answer does, its imports included. It is waited for at most four
+    times as long and ten seconds."""
+    unfenced: bool = False
+    """Believe the verdict on a system that cannot keep a submission from rewriting it."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
-        """Judge the answer, or print the template."""
-        from attnlab_theory.grader import grading
+        """Judge the answer, or print the template or the questions."""
+        from attnlab_theory.grader import grading, questions
+        from attnlab_theory.grader.judgement import judgement_text
         from attnlab_theory.report.table import show
 
         if self.template:
-            if self.answer or self.question:
+            if self.answer or self.question or self.list:
                 raise ValueError("--template stands alone: attnlab check --template HOMEWORK/QUESTION > mine.py")
             source = grading.template_of(self.template)
             in_json = json.dumps({"question": self.template, "template": source}, indent=1, ensure_ascii=False)
             print(in_json + "\n" if self.json else source, end="")
             return 0
+        if self.list or not (self.answer or self.question):
+            if self.answer or self.question or self.replay:
+                raise ValueError("--list stands alone: attnlab check --list")
+            print(json.dumps(questions.as_json(), indent=1, ensure_ascii=False)) if self.json else show(
+                questions.table()
+            )
+            return 0
         if not self.answer or not self.question:
             missing = "a FILE.py::FUNCTION" if not self.answer else "--question HOMEWORK/QUESTION"
             raise ValueError(
-                f"attnlab check needs {missing}; attnlab check --template HOMEWORK/QUESTION prints a start"
+                f"attnlab check needs {missing}; attnlab check lists the questions, and attnlab check --template "
+                "HOMEWORK/QUESTION prints a start"
             )
         _refuse_time_limit(self.time_limit)
         with _bar(f"asking {self.answer}") as asked:
-            judged = grading.check_answer(self.answer, self.question, time_limit=self.time_limit, asked=asked)
+            judged = grading.check_answer(
+                self.answer,
+                self.question,
+                at=self.replay,
+                unfenced=self.unfenced,
+                time_limit=self.time_limit,
+                asked=asked,
+            )
         if self.json:
             print(json.dumps(judged.as_json(), indent=1, ensure_ascii=False))
         else:
-            show(grading.judgement_text(judged))
+            show(judgement_text(judged, show_output=self.show_output))
+            if judged.again and not self.replay:
+                # A line of its own however wide the terminal is, so that it can be copied.
+                print(f"again: {judged.again}")
         return judged.exit_code
 
 
@@ -196,7 +230,8 @@ class Leaks:
 
     def run(self) -> int:
         """Intervene and print the matrix."""
-        from attnlab_theory.grader.submission import BrokenAnswer, Submission
+        from attnlab_theory.grader.reasons import BrokenAnswer
+        from attnlab_theory.grader.submission import Submission
         from attnlab_theory.identities import leaks
 
         tokens = leaks.random_tokens(self.length, self.width)

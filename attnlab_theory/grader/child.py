@@ -1,10 +1,11 @@
-"""The child process that runs somebody's function; started by `submission`, by path and not as a module.
+"""The process that runs somebody's function, behind the fences that `launcher` has put up.
 
 It imports nothing of this package and numpy only when an array arrives, so it starts in a few hundredths of
-a second. One JSON value per line goes each way, a reply with the number of its request; the submitted code
-never sees the pipe: what it prints is discarded, and what it reads is empty.
+a second. One JSON value per line goes each way, a reply with the number of its request. What the submitted code
+prints goes to the lab by a pipe of its own, and what it reads is empty.
 """
 
+import ast
 import base64
 import contextlib
 import difflib
@@ -20,31 +21,43 @@ from typing import Any
 
 
 class Broken(Exception):
-    """The submission cannot be asked; the message is the one line the user sees."""
+    """The submission cannot be asked; the message is the one line the user sees, the reason a word of `reasons`."""
+
+    def __init__(self, said: str, reason: str = "") -> None:
+        super().__init__(said)
+        self.reason = reason
 
 
-def main(path: str, function: str) -> None:
-    """Load the function, say so, and answer calls until the parent closes the pipe."""
+def main(in_force: list[str]) -> None:
+    """Say which fences stand, load the function that is named, and answer calls until the pipe is closed."""
     requests, replies = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
-    silence = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(silence, descriptor)
-    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
-    process = os.getpid()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace", line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
+    if "pid" not in in_force:
+        threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    process, clock = os.getpid(), time.process_time
 
     def reply(number: int, compute: Callable[[], list[dict[str, Any]]]) -> None:
         try:
             message: dict[str, Any] = {"arrays": compute()}
         except Broken as broken:
-            message = {"broken": str(broken)}
+            message = {"broken": str(broken), "reason": broken.reason}
         # The submitted code may have forked: a copy of this process has the pipe too, and one answer is enough.
         if os.getpid() != process:
             os._exit(0)
-        replies.write(json.dumps({"number": number, **message}) + "\n")
+        replies.write(json.dumps({"number": number, "seconds": clock(), **message}) + "\n")
         replies.flush()
 
+    replies.write(json.dumps({"in_force": in_force}) + "\n")
+    replies.flush()
+    first = json.loads(next(requests))
+    path = first["path"]
     loaded: list[Callable[..., Any]] = []
-    reply(0, lambda: loaded.append(_load(path, function)) or [])
+    reply(first["number"], lambda: loaded.append(_load(path, first["function"])) or [])
     for line in requests:
         request = json.loads(line)
         reply(request["number"], lambda request=request: _call(loaded[0], path, request))
@@ -58,20 +71,75 @@ def _leave_with_parent(parent: int) -> None:
 
 
 def _load(path: str, function: str) -> Callable[..., Any]:
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    spec = importlib.util.spec_from_file_location("submission", path)
-    if spec is None or spec.loader is None:
-        raise Broken("is not a Python file: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["submission"] = module
+    sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
-        spec.loader.exec_module(module)
+        module = ModuleType("submission") if path.endswith(".ipynb") else _module(path)
+        sys.modules["submission"] = module
+        if path.endswith(".ipynb"):
+            _run_notebook(path, function, module)
     found = getattr(module, function, None)
     if found is None:
         raise Broken(f"has no function '{function}'{_nearest(function, module)}")
     if not callable(found):
         raise Broken(f"has a '{function}', a value {_kind(found)}, not a function")
     return found
+
+
+def _module(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("submission", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["submission"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run_notebook(path: str, function: str, module: ModuleType) -> None:
+    """Run what a notebook imports, defines and assigns, in the order of its cells, but none of its other lines.
+
+    Those draw, print, train or speak to the notebook's own program. An assignment that fails is left out, for it
+    may need one of them; who uses its name then reads of a NameError.
+    """
+    cells = _cells(path)
+    defined = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    trees = {number: ast.parse(source, f"{path}, cell {number}") for number, source in cells.items()}
+    defining = [
+        number
+        for number, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == function
+    ]
+    if len(defining) > 1:
+        cells_named = ", ".join(map(str, defining))
+        raise Broken(f"defines '{function}' {len(defining)} times, in cells {cells_named}; leave one of them")
+    for number, tree in trees.items():
+        for node in tree.body:
+            code = compile(ast.Module([node], []), f"{path}, cell {number}", "exec")
+            if isinstance(node, defined):
+                exec(code, vars(module))
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                with contextlib.suppress(Exception):
+                    exec(code, vars(module))
+
+
+def _cells(path: str) -> dict[int, str]:
+    """The cells of code by their number, from 1, without lines that only a notebook's own program can read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            written = json.load(file)["cells"]
+        sources = {
+            number: "".join(cell["source"])
+            for number, cell in enumerate(written, 1)
+            if cell["cell_type"] == "code" and not "".join(cell["source"]).startswith("%%")
+        }
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError):
+        raise Broken("is no notebook: it must be the JSON file that Jupyter saves") from None
+    commands = ("%", "!", "?")
+    return {
+        number: "\n".join("" if line.lstrip().startswith(commands) else line for line in source.split("\n"))
+        for number, source in sources.items()
+    }
 
 
 def _nearest(function: str, module: ModuleType) -> str:
@@ -114,29 +182,34 @@ def _explained(path: str) -> Iterator[None]:
     except Broken:
         raise
     except SyntaxError as error:
-        where = f"line {error.lineno}" if error.filename == path else f"{error.filename}, line {error.lineno}"
+        named = error.filename or ""
+        within = named.removeprefix(path).removeprefix(", ") if named.startswith(path) else named
+        where = f"{within}, line {error.lineno}" if within else f"line {error.lineno}"
         # Python does not say in which line, or even in which file, a NUL byte is.
         where = "" if error.lineno is None else f" ({where})"
-        raise Broken(f"cannot be read: {type(error).__name__}: {_shown(error.msg)}{where}") from None
+        raise Broken(f"cannot be read: {type(error).__name__}: {_shown(error.msg)}{where}", "raised") from None
     except NotImplementedError as error:
         said = f"NotImplementedError: {_shown(error)}".rstrip(": ")
-        raise Broken(f"is not filled in yet: it raises {said}") from None
+        raise Broken(f"is not filled in yet: it raises {said}", "raised") from None
     except SystemExit as error:
-        raise Broken(
-            f"called exit({_shown(error.code)}){_place(error.__traceback__, path)} instead of answering"
-        ) from None
+        said = f"called exit({_shown(error.code)}){_place(error.__traceback__, path)} instead of answering"
+        raise Broken(said, "ended") from None
     except BaseException as error:
         what = f"{type(error).__name__}: {_shown(error)}".rstrip(": ")
-        raise Broken(f"raised {what}{_place(error.__traceback__, path)}") from None
+        reason = "too much memory" if isinstance(error, MemoryError) else "raised"
+        raise Broken(f"raised {what}{_place(error.__traceback__, path)}", reason) from None
 
 
 def _place(traceback: TracebackType | None, path: str) -> str:
-    line = None
+    place = ""
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == path:
-            line = traceback.tb_lineno
+        # In a notebook the path is followed by the cell.
+        if (name := traceback.tb_frame.f_code.co_filename).startswith(path):
+            place = f" ({name.removeprefix(path).removeprefix(', ')}, line {traceback.tb_lineno})".replace(
+                "(, ", "("
+            )
         traceback = traceback.tb_next
-    return "" if line is None else f" (line {line})"
+    return place
 
 
 def _shown(value: object) -> str:
@@ -161,7 +234,7 @@ def _parts(returned: Any, parts: int) -> list[Any]:
         if len(listed) == parts:
             return listed
     size = f" of length {len(returned)}" if hasattr(returned, "__len__") else ""
-    raise Broken(f"must return {parts} arrays, but returned a value {_kind(returned)}{size}")
+    raise Broken(f"must return {parts} arrays, but returned a value {_kind(returned)}{size}", "wrong shape")
 
 
 def _encoded(value: Any) -> dict[str, Any]:
@@ -183,12 +256,13 @@ def _encoded(value: Any) -> dict[str, Any]:
             with np.errstate(invalid="ignore", over="ignore"):
                 fits = not np.any((array.astype(given.dtype) != given) & (given == given))
     except BaseException as error:
-        raise Broken(f"returned something that is no array of numbers: {_shown(error)}") from None
+        said = f"returned something that is no array of numbers: {_shown(error)}"
+        raise Broken(said, "wrong shape") from None
     if not fits:
-        raise Broken(f"returned numbers of {kind} that float64 does not hold: return float64")
+        raise Broken(f"returned numbers of {kind} that float64 does not hold: return float64", "wrong shape")
     if not numeric:
         described = f"a value {_kind(value)}" if array.dtype.kind == "O" else f"an array of {array.dtype.name}"
-        raise Broken(f"must return real numbers, but returned {described}")
+        raise Broken(f"must return real numbers, but returned {described}", "wrong shape")
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
     return {"shape": array.shape, "kind": kind, "data": data}
 
@@ -201,7 +275,3 @@ def _decoded(argument: Any) -> Any:
     # A copy: an answer may write into what it was given.
     flat = np.frombuffer(base64.b64decode(argument["data"]), dtype=argument["kind"])
     return flat.reshape(argument["shape"]).copy()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])

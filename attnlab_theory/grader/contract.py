@@ -8,6 +8,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
+Answer = tuple[np.ndarray, ...]
+"""The arrays that came back, in float64."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
@@ -63,13 +66,19 @@ class Contract:
     """For all what."""
     measure: str
     """What the error is."""
+    unit: str
+    """What the error is counted in, to stand after a number."""
     tolerance: float
+    case: Callable[..., Case]
+    """Makes a case from its fields, and refuses what is not promised with a ValueError."""
     cases: Callable[[], SearchStrategy[Case]]
     remarks: tuple[str, ...] = ()
     examples: int = 100
     """How many cases are drawn."""
     besides: tuple[Case, ...] = ()
     """Cases that are asked after those, for what a hundred draws would leave out."""
+    misread: Callable[[Case, Answer], tuple[Answer, str] | None] = lambda case, answer: None
+    """A well-known mistake that has another shape: the answer in the right shape, and what is wrong with it."""
 
     @property
     def signature(self) -> str:
@@ -92,9 +101,9 @@ def template(contract: Contract) -> str:
         "Givens": "; ".join(f"`{name.split(':')[0]}`: {what}" for name, what in contract.parameters.items()) + ".",
         "Return": "; ".join(f"`{name}`: {what}" for name, what in contract.returns.items()) + ".",
         "For all": contract.quantified,
-        "Tolerance": f"{contract.measure} It must be at most {contract.tolerance:g} in every case.",
+        "Tolerance": f"{contract.measure} It must be at most {contract.tolerance:g} {contract.unit} in every case.",
         "Remarks": " ".join(
-            (*contract.remarks, "The function runs in a process of its own; what it prints is not shown.")
+            (*contract.remarks, "The function runs in a process of its own; --show-output shows what it prints.")
         ),
     }
     lines = [f'"""{contract.question}: {contract.asks}', ""]

@@ -1,9 +1,6 @@
 """Judging somebody's own answer: Hypothesis looks for givens at which it fails, and shrinks what it finds."""
 
 import contextlib
-import dataclasses
-import difflib
-import enum
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -15,30 +12,13 @@ import hypothesis.configuration
 import jax
 import numpy as np
 from hypothesis.errors import NoSuchExample
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
-from attnlab_theory.answers import sheet
+from attnlab_theory.grader import fences, replay
 from attnlab_theory.grader.contract import Case, Contract, template
-from attnlab_theory.grader.contracts import CONTRACTS
-from attnlab_theory.grader.contracts.frames import numbers
-from attnlab_theory.grader.submission import TIME_LIMIT, BrokenAnswer, Reply, Submission
-
-RIGHT, NOT_RIGHT, BROKEN = 0, 1, 2
-"""Exit codes. NOT_RIGHT stands for WRONG and INCONCLUSIVE; BROKEN goes with BrokenAnswer, a ValueError."""
-
-
-class Grade(enum.StrEnum):
-    """What is said of an answer."""
-
-    RIGHT = "RIGHT"
-    """It is within the tolerance in all the cases that its contract promises, and gave the same answers twice."""
-    WRONG = "WRONG"
-    """A counterexample stands beside it."""
-    INCONCLUSIVE = "INCONCLUSIVE"
-    """No counterexample was found, but not every case was judged."""
-
+from attnlab_theory.grader.judgement import Counterexample, Judgement
+from attnlab_theory.grader.numbering import contract_of
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from attnlab_theory.grader.submission import Reply, Submission
 
 SETTINGS = hypothesis.settings(
     derandomize=True,
@@ -47,88 +27,6 @@ SETTINGS = hypothesis.settings(
     phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
     verbosity=hypothesis.Verbosity.quiet,
 )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Counterexample:
-    """Givens at which an answer misses."""
-
-    error: float
-    givens: dict[str, str]
-    answer: dict[str, str]
-    seen: dict[str, str]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """What became of one submission."""
-
-    question: str
-    where: str
-    tolerance: float
-    cases: int
-    """How many cases it was judged on, repeated ones counted once."""
-    worst: float
-    """The largest error of all cases judged."""
-    counterexample: Counterexample | None
-    """The smallest found, or None."""
-    unfinished: str = ""
-    """Why not every case was judged; empty if every one was."""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def grade(self) -> Grade:
-        """What is said of the answer."""
-        if self.counterexample is not None:
-            return Grade.WRONG
-        return Grade.INCONCLUSIVE if self.unfinished else Grade.RIGHT
-
-    @property
-    def exit_code(self) -> int:
-        """0 right, 1 wrong or inconclusive; a broken file never gets this far."""
-        return RIGHT if self.grade == Grade.RIGHT else NOT_RIGHT
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values; an infinite error becomes None."""
-        finite = {"error": self.counterexample.error if self.counterexample else None, "worst": self.worst}
-        finite = {
-            name: value if value is not None and np.isfinite(value) else None for name, value in finite.items()
-        }
-        counterexample = None
-        if self.counterexample:
-            counterexample = dataclasses.asdict(self.counterexample) | {"error": finite["error"]}
-        return {
-            "question": self.question,
-            "answer": self.where,
-            "verdict": str(self.grade),
-            "right": self.grade == Grade.RIGHT,
-            "unfinished": self.unfinished,
-            "cases": self.cases,
-            "tolerance": self.tolerance,
-            "worst": finite["worst"],
-            "counterexample": counterexample,
-            "notes": list(self.notes),
-        }
-
-
-def contract_of(question: str) -> Contract:
-    """The contract of a question.
-
-    Raises:
-        ValueError: if there is none: with the reason if the question is on the answer sheet, with the nearest id
-            that has one if it is not.
-    """
-    if question in CONTRACTS:
-        return CONTRACTS[question]
-    if question in {entry.id for entry in sheet.entries()}:
-        raise ValueError(
-            f"{question} asks for words, which code cannot judge; attnlab answers {question} shows what is "
-            f"measured; to be checked are {', '.join(CONTRACTS)}"
-        )
-    close = difflib.get_close_matches(question, CONTRACTS, n=1, cutoff=0.0)[0]
-    raise ValueError(
-        f"no question '{question}' can be checked; the nearest that can is {close} (of {', '.join(CONTRACTS)})"
-    )
 
 
 def template_of(question: str) -> str:
@@ -144,35 +42,50 @@ def check_answer(
     where: str,
     question: str,
     *,
-    time_limit: float = TIME_LIMIT,
+    at: str = "",
+    unfenced: bool = False,
     asked: Callable[[int, int], None] = lambda done, planned: None,
+    **limits: Any,
 ) -> Judgement:
     """Judge FILE.py::FUNCTION against the contract of a question.
 
     The cases are the same on every run. Everything is computed in float64, whatever jax's setting is
-    outside: at a query of length 1e5 float32 cannot tell a right answer from a wrong one. After half the
-    time limit no new case is begun, so that an endless loop is still caught; an answer that was not judged on
+    outside: at a query of length 1e5 float32 cannot tell a right answer from a wrong one. After half of its
+    time no new case is begun, so that an endless loop is still caught; an answer that was not judged on
     every case by then is INCONCLUSIVE. At the end every case is asked once more, in an order that no answer can
-    know: an answer that has changed is refused.
+    know: an answer that has changed is wrong.
 
     Args:
         where: FILE.py::FUNCTION.
-        question: HOMEWORK/QUESTION.
-        time_limit: seconds for the submission, its imports included.
+        question: HOMEWORK/QUESTION, by any name that `contract_of` knows.
+        at: the description of one case, to ask about that one alone.
+        unfenced: whether to believe a verdict though the submission could have rewritten it.
         asked: told after every call how many there have been, and how many there will be for a right answer.
+        limits: as for `Submission`.
 
     Raises:
-        ValueError: if the question has no contract; as BrokenAnswer, if the submission cannot be judged.
+        ValueError: if the question has no contract, or `at` describes none of its cases; as BrokenAnswer, if there
+            is no such file or function.
     """
     contract = contract_of(question)
-    with Submission(where, time_limit=time_limit) as submission, jax.enable_x64(True), _no_litter():
-        search = _Search(contract, submission, asked)
+    only = replay.case_of(contract, at) if at else None
+    submission = Submission(where, **limits)
+    search = _Search(contract, submission, asked, only)
+    if question != contract.question:
+        search.renamed = (f"{question} is called {contract.question} here.",)
+    broken: BrokenAnswer | None = None
+    with jax.enable_x64(True), _no_litter():
         try:
-            search.run()
-        except _Stop as stop:
-            if stop.broken is not None:
-                raise stop.broken from None
-        return search.judgement()
+            with submission:
+                with contextlib.suppress(_Stop):
+                    search.run()
+                search.output = submission.output
+        except BrokenAnswer as error:
+            broken = error
+    broken = broken or search.broken
+    if broken is not None and broken.reason is None:
+        raise broken
+    return search.judgement(broken, believed=unfenced or fences.JUDGE not in submission.missing)
 
 
 class _Stop(BaseException):
@@ -181,62 +94,71 @@ class _Stop(BaseException):
     Not an Exception, for that Hypothesis would take for a miss, and shrink.
     """
 
-    def __init__(self, broken: BrokenAnswer | None = None) -> None:
-        self.broken = broken
-
 
 class _Search:
     """What has been seen of one submission so far."""
 
-    def __init__(self, contract: Contract, submission: Submission, asked: Callable[[int, int], None]) -> None:
-        self.contract, self.submission, self.asked = contract, submission, asked
+    def __init__(
+        self, contract: Contract, submission: Submission, asked: Callable[[int, int], None], only: Case | None
+    ) -> None:
+        self.contract, self.submission, self.asked, self.only = contract, submission, asked, only
         self.calls = 0
+        self.at: Case | None = None
         self.errors: dict[Case, float] = {}
         self.answers: dict[Case, tuple[np.ndarray, ...]] = {}
         self.smallest: Counterexample | None = None
+        self.broken: BrokenAnswer | None = None
         self.undecided = 0
+        self.misread = ""
         self.done = False
+        self.output = ""
         self.notes: tuple[str, ...] = ()
+        self.renamed: tuple[str, ...] = ()
         self.remarks: dict[str, None] = {}
 
     def run(self) -> None:
         """Ask the drawn cases, those besides, and all of them again, up to the first miss."""
+        if not self.finds_a_miss():
+            again = list(self.errors)
+            random.SystemRandom().shuffle(again)
+            for case in again:
+                self.ask(case)
+        self.done = True
+
+    def finds_a_miss(self) -> bool:
+        """Whether the answer misses at any case."""
+        if self.only is not None:
+            return self.misses(self.only)
         settings = hypothesis.settings(SETTINGS, max_examples=self.contract.examples)
         try:
             hypothesis.find(self.contract.cases(), self.misses, settings=settings)
         except NoSuchExample:
-            if not any(self.misses(case) for case in self.contract.besides):
-                again = list(self.errors)
-                random.SystemRandom().shuffle(again)
-                for case in again:
-                    self.ask(case)
-        self.done = True
+            return any(self.misses(case) for case in self.contract.besides)
+        return True
 
     def misses(self, case: Case) -> bool:
         """Whether the answer misses the tolerance at this case."""
         new = case not in self.errors
         replies = self.ask(case)
         answer = tuple(reply.array for reply in replies)
-        try:
-            self._refuse_malformed(answer, case)
-        except BrokenAnswer as broken:
-            raise _Stop(broken) from None
+        answer, mistake = self.contract.misread(case, answer) or (answer, "")
+        self._refuse_malformed(answer, case)
         measured = case.measure(answer)
         self.errors[case] = measured.error
-        if measured.remark:
-            self.remarks[measured.remark] = None
+        for remark in filter(None, (measured.remark, mistake)):
+            self.remarks[remark] = None
         if measured.undecided:
             self.undecided += new
             return False
         # Written so that NaN misses.
         if measured.error <= self.contract.tolerance:
+            self.misread = self.misread or mistake
             return False
         # Hypothesis only shrinks, so a later miss is a smaller one.
-        names = list(self.contract.returns)
         self.smallest = Counterexample(
             error=measured.error,
-            givens=case.shown(),
-            answer={name: numbers(part) for name, part in zip(names, answer, strict=True)},
+            case=case,
+            given=dict(zip(self.contract.returns, (reply.array for reply in replies), strict=True)),
             seen=measured.seen,
         )
         self.notes = _notes(answer, [reply.kind for reply in replies])
@@ -244,55 +166,103 @@ class _Search:
 
     def ask(self, case: Case) -> tuple[Reply, ...]:
         """The answer at this case; one that differs from an earlier one ends the search."""
-        if self.errors and self.submission.seconds_left < self.submission.time_limit / 2:
+        if self.errors and self.submission.left < 1 / 2:
             raise _Stop
+        self.at = case
         try:
             replies = self.submission.call(*case.arguments, parts=len(case.shapes))
         except BrokenAnswer as broken:
-            raise _Stop(broken) from None
+            self.broken = broken
+            raise _Stop from None
         self.calls += 1
         # Every case is asked twice.
-        self.asked(self.calls, 2 * (self.contract.examples + len(self.contract.besides)))
+        cases = 1 if self.only else self.contract.examples + len(self.contract.besides)
+        self.asked(self.calls, 2 * cases)
         answer = tuple(reply.array for reply in replies)
         before = self.answers.setdefault(case, answer)
-        if not all(np.array_equal(old, new, equal_nan=True) for old, new in zip(before, answer, strict=True)):
-            raise _Stop(BrokenAnswer(f"{self.submission.where} gives different answers to the same givens"))
+        same = (
+            old.shape == new.shape and np.array_equal(old, new, equal_nan=True)
+            for old, new in zip(before, answer, strict=True)
+        )
+        if not all(same):
+            self._stop(
+                BrokenAnswer(f"{self.submission.where} gives different answers to the same givens", Reason.WRONG)
+            )
         return replies
 
-    def judgement(self) -> Judgement:
+    def judgement(self, broken: BrokenAnswer | None, *, believed: bool) -> Judgement:
         """The verdict on what has been seen."""
-        unfinished = ""
-        if not self.done:
-            unfinished = (
-                f"Half of the time limit of {self.submission.time_limit:g} s was over before every case was judged "
-                "and asked again. Make the answer faster, or raise --time-limit."
+        reason, said = Reason.RIGHT, ""
+        if broken is not None:
+            assert broken.reason is not None
+            reason, said = broken.reason, str(broken)
+        elif self.smallest is not None:
+            reason = Reason.WRONG
+        elif self.misread:
+            reason, said = Reason.WRONG_SHAPE, self.misread
+        elif not self.done:
+            reason, said = (
+                Reason.INCONCLUSIVE,
+                (
+                    f"Half of its time was over before every case was judged and asked again: "
+                    f"{self.submission.time_limit:g} s of processor time, {self.submission.wall_limit:g} s in all. "
+                    "Make the answer faster, or raise --time-limit."
+                ),
             )
         elif self.undecided:
-            unfinished = (
-                f"In {self.undecided} of {len(self.errors)} cases the draws decide neither for the answer nor "
-                "against it: it is too close to what is allowed."
+            reason, said = (
+                Reason.INCONCLUSIVE,
+                (
+                    f"In {self.undecided} of {len(self.errors)} cases the draws decide neither for the answer nor "
+                    "against it: it is too close to what is allowed."
+                ),
             )
+        elif not believed:
+            reason, said = (
+                Reason.INCONCLUSIVE,
+                (
+                    "Every case was answered within the tolerance, but nothing here keeps a submission from "
+                    "rewriting its verdict. Say --unfenced if you know who wrote it."
+                ),
+            )
+        counterexample = self.smallest if broken is None else None
+        if broken is not None and self.at is not None:
+            # None where it never answered.
+            given = dict(zip(self.contract.returns, self.answers.get(self.at, ()), strict=False))
+            counterexample = Counterexample(error=None, case=self.at, given=given, seen={})
         return Judgement(
-            question=self.contract.question,
+            contract=self.contract,
             where=self.submission.where,
-            tolerance=self.contract.tolerance,
+            reason=reason,
+            said=said,
             cases=len(self.errors),
-            worst=max(self.errors.values()),
-            counterexample=self.smallest,
-            unfinished=unfinished,
-            notes=(*self.notes, *self.remarks),
+            worst=max(self.errors.values(), default=None),
+            counterexample=counterexample,
+            notes=(
+                *self.notes,
+                *self.renamed,
+                *self.remarks,
+                *(["Only this one case was asked."] if self.only else []),
+            ),
+            output=self.output if broken is None else broken.output or self.output,
+            missing=self.submission.missing,
         )
+
+    def _stop(self, broken: BrokenAnswer) -> None:
+        self.broken = broken
+        raise _Stop
 
     def _refuse_malformed(self, answer: tuple[np.ndarray, ...], case: Case) -> None:
         who = self.submission.where
         for name, part, shape in zip(self.contract.returns, answer, case.shapes, strict=True):
-            if part.shape == shape and np.all(np.isfinite(part)):
-                continue
             at = "; ".join(f"{label} = {text}" for label, text in list(case.shown().items())[:2])
             if part.shape != shape:
-                raise BrokenAnswer(f"{who} must return {name} of shape {shape}, but returned {part.shape}, at {at}")
-            bad = part[~np.isfinite(part)][0]
-            raise BrokenAnswer(f"{who} must return finite numbers, but {name} holds {bad}, at {at}")
+                said = f"{who} must return {name} of shape {shape}, but returned {part.shape}, at {at}"
+                self._stop(BrokenAnswer(said, Reason.WRONG_SHAPE))
+            if not np.all(np.isfinite(part)):
+                bad = part[~np.isfinite(part)][0]
+                said = f"{who} must return finite numbers, but {name} holds {bad}, at {at}"
+                self._stop(BrokenAnswer(said, Reason.NOT_FINITE))
 
 
 def _notes(answer: tuple[np.ndarray, ...], kinds: Iterable[str]) -> tuple[str, ...]:
@@ -315,27 +285,3 @@ def _no_litter() -> Iterator[None]:
             yield
         finally:
             hypothesis.configuration.set_hypothesis_home_dir(None)
-
-
-def judgement_text(judgement: Judgement) -> RenderableType:
-    """A judgement for the terminal."""
-    found = judgement.counterexample
-    name = f"{judgement.question}  {judgement.where}  "
-    cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''}"
-    notes = [Text(note) for note in judgement.notes]
-    if found is None:
-        style = "green" if judgement.grade == Grade.RIGHT else "yellow"
-        note = f"\nlargest error {judgement.worst:.2g} on {cases}; {judgement.tolerance:g} is allowed"
-        why = [Text(judgement.unfinished)] if judgement.unfinished else []
-        return Group(Text.assemble(name, (str(judgement.grade), style), note), *why, *notes)
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    sections = {"the smallest counterexample found": found.givens, "the answer there": found.answer, "": found.seen}
-    for heading, lines in sections.items():
-        if heading:
-            table.add_row(Text(heading, style="bold"), "")
-        for label, text in lines.items():
-            table.add_row(f"  {label}", Text(text.replace(") (", ")\n(")))
-    by = f"off by {found.error:.6g} where {judgement.tolerance:g} is allowed; judged on {cases}"
-    return Group(Text.assemble(name, (str(judgement.grade), "red")), Text(by), table, *notes)

@@ -1,14 +1,11 @@
-"""Somebody's function, run in a child process: it can loop, crash or print without harm to the lab."""
+"""Somebody's function, run behind fences: it can loop, crash, print or attack without harm to the lab."""
 
 import base64
 import contextlib
 import json
+import math
 import os
-import queue
 import signal
-import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 from types import TracebackType
@@ -16,14 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab_theory.grader import fences
+from attnlab_theory.grader.enclosure import Enclosure, Terms
+from attnlab_theory.grader.exchange import Ended, Flooded, Late
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
+
 TIME_LIMIT = 60.0
-"""Seconds for everything a submission does: its imports, and every call together. The lab's work is not counted."""
-
-CHILD = Path(__file__).with_name("child.py")
+"""Seconds of processor time for everything a submission does: its imports, and every call together."""
 
 
-class BrokenAnswer(ValueError):
-    """A submission that cannot be judged: the file, not the answer, is at fault. One line."""
+def patience(time_limit: float) -> float:
+    """Seconds that the lab waits at most for so much processor time: others may use the machine, too."""
+    return 4 * time_limit + 10
 
 
 class Reply(NamedTuple):
@@ -43,12 +44,14 @@ def split(where: str) -> tuple[Path, str]:
     """
     name, found, function = where.rpartition("::")
     if not found or not name or not function.isidentifier():
-        raise BrokenAnswer(f"expected FILE.py::FUNCTION, not '{where}'")
+        raise BrokenAnswer(f"expected FILE.py::FUNCTION, not '{plain(where)}'")
     path = Path(name)
     if path.is_dir():
         raise BrokenAnswer(f"{name} is a folder; name the Python file in it: {name}/FILE.py::{function}")
     if not path.is_file():
         raise BrokenAnswer(f"there is no file {name}")
+    if path.suffix not in (".py", ".ipynb"):
+        raise BrokenAnswer(f"{name} is not a Python file: its name must end in .py, or in .ipynb for a notebook")
     if not os.access(path, os.R_OK):
         raise BrokenAnswer(f"{name} cannot be read; check its permissions")
     return path, function
@@ -57,10 +60,16 @@ def split(where: str) -> tuple[Path, str]:
 class Submission:
     """A function of a file, callable as long as the `with` block lasts.
 
+    The clocks run while the lab waits for the submission, and not while the lab works.
+
     Args:
         where: FILE.py::FUNCTION.
-        time_limit: seconds for all that the submission does in the block, loading included.
+        time_limit: seconds of processor time for all that the submission does in the block, loading included.
+        wall_limit: seconds that the lab waits for it; four times as many and ten if it is not given.
+        memory: bytes that its processes may hold together.
         any_framework: whether to try torch and jax arrays, too, where the file has imported one of the two.
+        alone: whether it may not read the other files of its folder.
+        means: what may be used for fences; fewer for a test.
 
     Raises:
         BrokenAnswer: from the constructor as `split`; from entering the block and from every call if the
@@ -68,45 +77,63 @@ class Submission:
             writes where only replies belong, or the time is up.
     """
 
-    def __init__(self, where: str, *, time_limit: float = TIME_LIMIT, any_framework: bool = False) -> None:
+    def __init__(
+        self,
+        where: str,
+        *,
+        time_limit: float = TIME_LIMIT,
+        wall_limit: float | None = None,
+        memory: int = fences.MEMORY,
+        any_framework: bool = False,
+        alone: bool = False,
+        means: frozenset[str] | None = None,
+    ) -> None:
         self.path, self.function = split(where)
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
-        self._replies: queue.Queue[str | None] = queue.Queue()
-        self._process: subprocess.Popen[str] | None = None
-        self._seconds_used = 0.0
+        self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
+        self._enclosure = Enclosure(
+            self.path,
+            Terms(
+                seconds=time_limit,
+                memory=memory,
+                alone=alone,
+                means=fences.MEANS if means is None else means,
+            ),
+        )
+        self._memory = memory
+        self._waited = self._used = 0.0
         self._number = 0
+        self._block = contextlib.ExitStack()
+        self._is_loaded = False
 
     @property
-    def seconds_left(self) -> float:
-        """How much of the time limit is left: it runs while the lab waits for the submission."""
-        return self.time_limit - self._seconds_used
+    def missing(self) -> tuple[fences.Fence, ...]:
+        """The fences that could not be put up; known inside the block."""
+        return self._enclosure.missing
+
+    @property
+    def left(self) -> float:
+        """The share of its time that is left to the submission, by the clock on which less is left."""
+        return 1 - max(self._used / self.time_limit, self._waited / self.wall_limit)
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far, at most its first 64 KB."""
+        exchange = self._enclosure.exchange
+        return exchange.printed + (f"\n(and {exchange.dropped:,} bytes more)" if exchange.dropped else "")
 
     def __enter__(self) -> "Submission":
-        self._process = subprocess.Popen(
-            # -P keeps this package's folder off the child's path: a submission may import a file of its own.
-            # Absolute, as Python names the file in a traceback: the child finds its lines by that name.
-            [sys.executable, "-P", str(CHILD), str(self.path.absolute()), self.function],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            # Whatever bytes come: what is no reply is refused when it is read.
-            errors="replace",
-            start_new_session=True,
-        )
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-        try:
-            self._receive("loading it takes", parts=0)
-        except BaseException:
-            self._end()
-            raise
+        with contextlib.ExitStack() as block:
+            block.enter_context(self._enclosure)
+            self._ask({"path": str(self.path.absolute()), "function": self.function}, "loading it takes", parts=0)
+            self._block = block.pop_all()
+        self._is_loaded = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._end()
+        self._block.close()
 
     def __call__(self, *arguments: Any) -> np.ndarray:
         """The function at these arguments, arrays or plain numbers; in float64."""
@@ -114,84 +141,87 @@ class Submission:
 
     def call(self, *arguments: Any, parts: int = 1) -> tuple[Reply, ...]:
         """The function at these arguments, which must return `parts` arrays."""
+        if not self._is_loaded:
+            raise RuntimeError("a submission is called inside its with block")
         self._number += 1
         request = {
-            "number": self._number,
             "arguments": [_encoded(np.asarray(a)) if hasattr(a, "shape") else a for a in arguments],
             "parts": parts,
             "any_framework": self.any_framework,
         }
-        if self._process is None or self._process.stdin is None:
-            raise RuntimeError("a submission is called inside its with block")
-        # A child that has died takes no request; how it died is said where its reply would be.
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        return self._receive("it takes", parts=parts)
+        return self._ask(request, "it takes", parts=parts)
 
-    def _listen(self) -> None:
-        process = self._process
-        assert process is not None
-        assert process.stdout is not None
-        with process.stdout as lines:
-            for line in lines:
-                self._replies.put(line)
-        self._replies.put(None)
-
-    def _receive(self, slow: str, *, parts: int) -> tuple[Reply, ...]:
+    def _ask(self, request: dict[str, Any], slow: str, *, parts: int) -> tuple[Reply, ...]:
+        line = json.dumps({"number": self._number, **request}).encode() + b"\n"
         begun = time.monotonic()
         try:
-            line = self._replies.get(timeout=max(self.seconds_left, 0))
-        except queue.Empty:
-            raise BrokenAnswer(
-                f"{self.where}: {slow} longer than the time limit of {self.time_limit:g} s"
+            reply = self._enclosure.exchange.ask(
+                line, max(self.wall_limit - self._waited, 0), self._enclosure.exceeds_memory
+            )
+        except Late:
+            raise self._broken(
+                f": {slow} longer than {self.wall_limit:g} s, four times the time limit of {self.time_limit:g} s "
+                "and ten seconds",
+                Reason.TIMED_OUT,
             ) from None
+        except Flooded:
+            raise self._broken(" sends a reply without end; no answer is that long", Reason.ENDED) from None
+        except Ended:
+            raise self._death(slow) from None
         finally:
-            self._seconds_used += time.monotonic() - begun
-        if line is None:
-            raise BrokenAnswer(f"{self.where} {self._death()}")
+            self._waited += time.monotonic() - begun
+        return self._read(reply, parts)
+
+    def _read(self, line: bytes, parts: int) -> tuple[Reply, ...]:
         try:
             message = json.loads(line)
             # A reply without a number, or with that of another request, is not the child's own.
             mine = message["number"] == self._number
             arrays = tuple(_decoded(array) for array in message.get("arrays", ()))
             mine = mine and ("broken" in message or len(arrays) == parts)
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            mine, message, arrays = False, {}, ()
+            used = float(message["seconds"])
+            reason = Reason(message["reason"]) if message.get("reason") else None
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
+            mine, message, arrays, used, reason = False, {}, (), 0.0, None
         if not mine:
-            raise BrokenAnswer(
-                f"{self.where} writes into the pipe to the lab; it must leave file descriptors alone that it has "
-                "not opened"
+            raise self._broken(
+                " writes into the pipe to the lab; it must leave file descriptors alone that it has not opened",
+                Reason.ENDED,
             )
+        # Its own word, and to nobody's harm: the kernel counts besides, and ends it.
+        self._used = max(self._used, used) if math.isfinite(used) else self._used
         if "broken" in message:
-            raise BrokenAnswer(f"{self.where} {message['broken']}")
+            raise self._broken(f" {plain(str(message['broken']))}", reason)
         return arrays
 
-    def _death(self) -> str:
-        assert self._process is not None
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            return "closed the pipe to the lab instead of answering"
+    def _broken(self, said: str, reason: Reason | None) -> BrokenAnswer:
+        return BrokenAnswer(f"{self.where}{said}", reason, self.output)
+
+    def _death(self, slow: str) -> BrokenAnswer:
+        """Why there will be no reply: what the supervisor says, or what is left of the process that was started."""
+        # The kernel may have ended a child of the submission, and left it to wait for that child.
+        status = {"memory": 0} if self._enclosure.exceeds_memory() else self._enclosure.ending()
+        if "memory" in status or self._enclosure.exceeds_memory():
+            return self._broken(
+                f" needs more memory than the {self._memory / 2**30:g} GB that it may have", Reason.TOO_MUCH_MEMORY
+            )
+        if "processes" in status:
+            return self._broken(f" starts more than {fences.most_processes()} processes", Reason.ENDED)
+        if "state" not in status:
+            return self._broken(" closed the pipe to the lab instead of answering", Reason.ENDED)
+        code = os.waitstatus_to_exitcode(status["state"])
+        # A submission may have taken the kernel's first word for it, and gets the second: SIGKILL.
+        over = code == -signal.SIGKILL and status.get("seconds", 0) >= math.ceil(self.time_limit)
+        if code == -signal.SIGXCPU or over:
+            return self._broken(
+                f": {slow} longer than the time limit of {self.time_limit:g} s of processor time", Reason.TIMED_OUT
+            )
         if code < 0:
             # Real-time signals have numbers and no names.
             names = {each.value: each.name for each in signal.Signals}
-            return f"crashed: the process died of {names.get(-code, f'signal {-code}')}"
-        return f"ended the process (exit status {code}) instead of answering"
-
-    def _end(self) -> None:
-        process = self._process
-        if process is None:
-            return
-        # Not yet reaped, so the number is still its own; its session holds whatever it has started.
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        self._listener.join(timeout=1)
-        if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
+            name = names.get(-code, f"signal {-code}")
+            return self._broken(f" crashed: the process died of {name}", Reason.ENDED)
+        return self._broken(f" ended the process (exit status {code}) instead of answering", Reason.ENDED)
 
 
 def _encoded(array: np.ndarray) -> dict[str, Any]:

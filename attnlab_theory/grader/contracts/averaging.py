@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
 from attnlab_theory.grader.contract import Contract, Measurement
-from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, refuse_unpromised
 from attnlab_theory.grader.contracts.worst_values import worst_error
 from attnlab_theory.sampling import noisy_keys
 from attnlab_theory.seeds import key_for
@@ -23,6 +24,8 @@ NOISE = 1e-3
 
 SHORTEST = 1e-150
 """A query that is shorter still is lost anyhow, and keys with noise of NOISE / |q| would leave float64."""
+
+UNIT = "times the largest norm of a value"
 
 SAME_QUERIES = (
     "The two queries are the same, or nearly: one head does as well. Where one key varies in length they fail, as "
@@ -58,6 +61,17 @@ class Pair:
     b: int
     heads: int = 1
     noise: int | None = None
+
+    def __post_init__(self) -> None:
+        n, d = self.frame.n, self.frame.d
+        refuse_unpromised(
+            {
+                f"2 <= n <= {MOST_KEYS}": 2 <= n <= MOST_KEYS,
+                f"n <= d <= n + {MOST_WIDTH - MOST_KEYS}": n <= d <= n + MOST_WIDTH - MOST_KEYS,
+                "a and b are two of the keys": 0 <= self.a < n and 0 <= self.b < n and self.a != self.b,
+                "the noise has a seed of 32 bits": self.noise is None or 0 <= self.noise < 2**32,
+            }
+        )
 
     @property
     def arguments(self) -> tuple[np.ndarray | int, ...]:
@@ -98,6 +112,15 @@ class Pair:
         # Queries that differ by less than a hundredth of the longer one do not hedge.
         alike = self.heads == 2 and np.linalg.norm(queries[0] - queries[1]) <= norm / 100
         return dataclasses.replace(measured, remark=SAME_QUERIES if alike else "")
+
+
+def _described(fields: dict[str, Any], heads: int, noisy: bool) -> Pair:
+    """A case by its fields. How many heads there are, and whether there is noise, is the question's."""
+    pair = Pair(**fields)
+    refuse_unpromised(
+        {f"heads are {heads}": pair.heads == heads, "noise is asked for": noisy == (pair.noise is not None)}
+    )
+    return pair
 
 
 @st.composite
@@ -143,7 +166,9 @@ AVERAGE = Contract(
     returns={"q": "the query, shape (d,)"},
     quantified=f"{_SIZES} keys, {_VALUES}.",
     measure=f"{_MEASURE}.",
+    unit=UNIT,
     tolerance=1e-2,
+    case=lambda **fields: _described(fields, heads=1, noisy=False),
     cases=lambda: _pairs(heads=1, noisy=False),
     besides=_every_size(heads=1, noisy=False),
     remarks=(_SAMPLE,),
@@ -161,7 +186,9 @@ NOISY = Contract(
     returns={"q": "the query, shape (d,)"},
     quantified=f"{_SIZES} means, {_VALUES}; the noise is one draw per case.",
     measure=f"{_MEASURE} and noisy keys.",
+    unit=UNIT,
     tolerance=1e-2,
+    case=lambda **fields: _described(fields, heads=1, noisy=True),
     cases=lambda: _pairs(heads=1, noisy=True),
     besides=_every_size(heads=1, noisy=True),
     remarks=(f"{_NOISE}.", _SAMPLE),
@@ -175,7 +202,9 @@ TWO_HEADS = Contract(
     returns={"q1": "the first head's query, shape (d,)", "q2": "the second's, shape (d,)"},
     quantified=NOISY.quantified,
     measure="The error is |(c_1 + c_2)/2 - (v_a + v_b)/2|, c_1 and c_2 the outputs of softmax attention, scale 1.",
+    unit=UNIT,
     tolerance=1e-2,
+    case=lambda **fields: _described(fields, heads=2, noisy=True),
     cases=lambda: _pairs(heads=2, noisy=True),
     besides=_every_size(heads=2, noisy=True),
     remarks=(

@@ -1,12 +1,13 @@
 """uw 1.2.1, 1.2.2, 1.3.1 and 1.3.2: queries for the homework's four keys."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from attnlab_theory.grader.contract import Contract, Measurement
-from attnlab_theory.grader.contracts.frames import numbers
+from attnlab_theory.grader.contracts.frames import numbers, refuse_unpromised
 from attnlab_theory.grader.contracts.worst_values import worst_error
 
 KEYS = ((0.47, 0.65, 0.60), (0.64, 0.50, -0.59), (-0.03, -0.48, -0.88), (0.43, -0.83, 0.35))
@@ -43,6 +44,13 @@ class FourKeys:
         return worst_error(queries, np.asarray(KEYS), np.asarray(self.wanted), present=4)
 
 
+def _described(fields: dict[str, Any], wanted: tuple[tuple[float, ...], ...]) -> FourKeys:
+    """The only case there is, by its fields."""
+    case = FourKeys(tuple(map(tuple, fields["wanted"])))
+    refuse_unpromised({f"the weights {wanted} are wanted": case.wanted == wanted})
+    return case
+
+
 def _contract(
     question: str, asks: str, wanted: tuple[tuple[float, ...], ...], returns: dict[str, str], measure: str
 ) -> Contract:
@@ -54,7 +62,9 @@ def _contract(
         returns=returns,
         quantified=QUANTIFIED,
         measure=measure,
+        unit="times the largest norm of a value",
         tolerance=1e-3,
+        case=lambda **fields: _described(fields, wanted),
         cases=lambda: st.just(FourKeys(wanted)),
         remarks=(SCALE,),
         examples=1,

@@ -19,6 +19,21 @@ REFLECTIONS = st.lists(st.lists(st.integers(-3, 3), max_size=5).map(tuple), max_
 """Up to two reflections; each vector is repeated until it fills the space, and a zero vector does nothing."""
 
 
+def refuse_unpromised(promises: dict[str, bool]) -> None:
+    """Refuse givens of which the contract promises nothing.
+
+    Raises:
+        ValueError: naming the first promise that is not kept.
+    """
+    for promise, kept in promises.items():
+        if not kept:
+            raise ValueError(f"the contract promises that {promise}")
+
+
+WIDEST = 128
+"""The largest d of a frame."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Frame:
     """The first `n` rows of a product of reflections of R^d."""
@@ -28,6 +43,16 @@ class Frame:
     # Bare on purpose: a checker that probes random items may not do so while Hypothesis draws.
     reflections: tuple = ()
     """Integer vectors, each as a tuple."""
+
+    def __post_init__(self) -> None:
+        entries = [entry for u in self.reflections for entry in u]
+        refuse_unpromised(
+            {
+                f"1 <= n <= d <= {WIDEST}": 1 <= self.n <= self.d <= WIDEST,
+                "reflections are a few small whole numbers": len(entries) <= WIDEST
+                and all(type(entry) is int and abs(entry) <= 1000 for entry in entries),
+            }
+        )
 
     @functools.cached_property
     def rows(self) -> np.ndarray:

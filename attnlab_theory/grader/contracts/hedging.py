@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory.attention import attention
 from attnlab_theory.grader.contract import Contract, Measurement
 from attnlab_theory.grader.contracts.averaging import NOISE, SHORTEST
-from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, refuse_unpromised
 from attnlab_theory.sampling import noisy_keys
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import bounded
@@ -80,6 +80,17 @@ class StretchedPair:
     a: int
     b: int
     noise: int
+
+    def __post_init__(self) -> None:
+        n, d = self.frame.n, self.frame.d
+        refuse_unpromised(
+            {
+                f"{FEWEST} <= n <= {MOST_KEYS}": FEWEST <= n <= MOST_KEYS,
+                f"n <= d <= n + {MOST_EXTRA}": n <= d <= n + MOST_EXTRA,
+                "a and b are two of the keys": 0 <= self.a < n and 0 <= self.b < n and self.a != self.b,
+                "the noise has a seed of 32 bits": 0 <= self.noise < 2**32,
+            }
+        )
 
     @property
     def arguments(self) -> tuple[np.ndarray | int, ...]:
@@ -158,7 +169,9 @@ HEDGE = Contract(
         f"{DRAWS:,} draws of the keys (error rate {ERROR_RATE:g} a case); where the interval holds the tolerance, "
         "the verdict is INCONCLUSIVE."
     ),
+    unit="times the squared error of the best single query",
     tolerance=SHARE,
+    case=StretchedPair,
     cases=_pairs,
     examples=11,
     besides=tuple(

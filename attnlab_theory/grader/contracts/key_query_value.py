@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attnlab_theory.attention import attention, attention_weights
 from attnlab_theory.grader.contract import Contract, Measurement
-from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, numbers
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, numbers, refuse_unpromised
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +17,14 @@ class ThreeTokens:
 
     frame: Frame
     beta: int
+
+    def __post_init__(self) -> None:
+        refuse_unpromised(
+            {
+                "10 <= beta <= 100": 10 <= self.beta <= 100,
+                "four vectors are given, 4 <= d <= 8": self.frame.n == 4 and self.frame.d <= 8,
+            }
+        )
 
     @property
     def arguments(self) -> tuple[np.ndarray | int, ...]:
@@ -80,7 +88,9 @@ ROUTE = Contract(
         "The error is the larger of |c_2 - u_b| and |c_1 - (u_b - u_c)|, divided by beta; c is the softmax "
         "self-attention, scale 1, of x_1 = u_d + u_b, x_2 = u_a, x_3 = u_c + u_b."
     ),
+    unit="times beta",
     tolerance=1e-2,
+    case=ThreeTokens,
     cases=_tokens,
     remarks=("The three matrices come back in the order K, Q, V.",),
 )

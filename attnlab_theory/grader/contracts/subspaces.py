@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 from hypothesis import strategies as st
 
-from attnlab_theory.grader.contract import Contract, Measurement
-from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, numbers
+from attnlab_theory.grader.contract import Answer, Case, Contract, Measurement
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, numbers, refuse_unpromised
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,6 +15,15 @@ class TwoSubspaces:
 
     frame: Frame
     m: int
+
+    def __post_init__(self) -> None:
+        n, d = self.frame.n, self.frame.d
+        refuse_unpromised(
+            {
+                "A and B have 1 to 6 dimensions": 1 <= self.m <= 6 and 1 <= n - self.m <= 6,
+                "d is at most 16": d <= 16,
+            }
+        )
 
     @property
     def arguments(self) -> tuple[np.ndarray | int, ...]:
@@ -65,6 +74,21 @@ def _subspaces(draw: Draw) -> TwoSubspaces:
     return TwoSubspaces(Frame(m + p, m + p + draw(st.integers(0, 4)), draw(REFLECTIONS)), m)
 
 
+COORDINATES = (
+    "M has one row for each basis vector, as Aᵀ has: M s are the coordinates of v_a in the basis, not v_a. The "
+    "vector is the basis times its coordinates: M = A Aᵀ, of shape (d, d). The error is measured as if zeros "
+    "followed them."
+)
+
+
+def _coordinates(case: Case, answer: Answer) -> tuple[Answer, str] | None:
+    """M of shape (m, d), with rows of zeros below: where v_a was wanted, its coordinates were given."""
+    assert isinstance(case, TwoSubspaces)
+    if answer[0].shape != (case.m, case.frame.d) or not np.all(np.isfinite(answer[0])):
+        return None
+    return (np.pad(answer[0], ((0, case.frame.d - case.m), (0, 0))),), COORDINATES
+
+
 EXTRACT = Contract(
     question="cs224n/1b.i",
     asks="a matrix that extracts v_a from v_a + v_b.",
@@ -76,7 +100,10 @@ EXTRACT = Contract(
         "v_b in B (the error is taken at the worst of them, which is known exactly)."
     ),
     measure="The error is |M(v_a + v_b) - v_a| for |v_a + v_b| <= 1; what it may be is for float32 to round.",
+    unit="times the norm of v_a + v_b",
     tolerance=1e-5,
+    case=TwoSubspaces,
+    misread=_coordinates,
     cases=_subspaces,
 )
 

@@ -1,0 +1,171 @@
+"""The place where a submission runs: fences, a child behind them, and an end of everything that it has started."""
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from attnlab_theory.grader import fences
+from attnlab_theory.grader.control_group import ControlGroup
+from attnlab_theory.grader.exchange import Ended, Exchange, Flooded, Late, Pipes
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+
+START = 60.0
+"""Seconds in which the fences must stand. No code of the submission runs in them."""
+
+ENDING = 2.0
+"""Seconds in which a process must end that has been told to, or that has closed its pipe."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a submission may have."""
+
+    seconds: float
+    """Of processor time."""
+    memory: int
+    """Bytes that its processes may hold together."""
+    alone: bool
+    """Whether it sees its file only, and not what lies beside it."""
+    means: frozenset[str]
+    """What may be tried for fences."""
+
+
+class Enclosure:
+    """A child that waits for a file to load, behind as many fences as the system allows. For a `with` block.
+
+    Raises:
+        RuntimeError: from entering the block, if the launcher itself fails.
+    """
+
+    def __init__(self, path: Path, terms: Terms) -> None:
+        self._path, self._terms = path, terms
+        self._block = contextlib.ExitStack()
+        self.missing: tuple[fences.Fence, ...] = fences.FENCES
+        """The fences that do not stand; known inside the block."""
+
+    def __enter__(self) -> "Enclosure":
+        hello = self._started(bubblewrap=True) or self._started(bubblewrap=False)
+        if not hello:
+            raise RuntimeError(f"the launcher of submissions failed: {self.exchange.printed}")
+        in_force = set(hello)
+        if not fences.JUDGE.stands(in_force) and "undumpable" in self._terms.means and fences.become_undumpable():
+            in_force.add("undumpable")
+        self.missing = fences.missing(in_force)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._block.close()
+
+    def exceeds_memory(self) -> bool:
+        """Whether the kernel has ended a process of the submission for its memory."""
+        return self._group is not None and self._group.exceeded
+
+    def ending(self) -> dict[str, Any]:
+        """How the submission ended, as its supervisor says it: a wait status, or what it had too much of.
+
+        Empty if it has not ended, or has ended its supervisor.
+        """
+        ended = _has_ended(self._process, ENDING)
+        if sys.platform != "linux":
+            # There is no supervisor: it is the process itself.
+            return {"state": os.waitpid(self._process.pid, 0)[1]} if ended else {}
+        os.set_blocking(self._status.fileno(), False)
+        line = self._status.readline()
+        return json.loads(line) if line else {}
+
+    def _started(self, *, bubblewrap: bool) -> list[str]:
+        """Start the launcher, and hear from it which means are in force; nothing where it fails."""
+        with contextlib.ExitStack() as block:
+            scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
+            block.callback(shutil.rmtree, scratch, ignore_errors=True)
+            self._group = None
+            if "group" in self._terms.means:
+                self._group = ControlGroup(self._terms.memory, fences.most_processes())
+                block.callback(self._group.remove)
+            status, told = os.pipe()
+            self._status = block.enter_context(os.fdopen(status, "rb"))
+            plan = fences.plan(
+                self._path,
+                scratch,
+                seconds=math.ceil(self._terms.seconds),
+                memory=self._terms.memory,
+                means=self._terms.means,
+                groups=[] if self._group is None else self._group.entrances,
+                status=told,
+                alone=self._terms.alone,
+            )
+            command, plan = (bubblewrap and fences.bubblewrap(plan)) or ([], plan)
+            try:
+                self._process = _launched(command, plan, scratch, told)
+            finally:
+                os.close(told)
+            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+            self.exchange = Exchange(Pipes(*(_taken(pipe) for pipe in pipes)))
+            block.callback(self.exchange.close)
+            block.callback(_end, self._process)
+            with contextlib.suppress(Late, Flooded, Ended, ValueError):
+                hello = json.loads(self.exchange.ask(b"", START))
+                self._block = block.pop_all()
+                return hello["in_force"]
+            # What is installed may be forbidden; what the launcher says of it stays readable.
+            self.exchange.drain(0.2)
+        return []
+
+
+def _launched(command: list[str], plan: dict[str, Any], scratch: Path, status: int) -> "subprocess.Popen[bytes]":
+    # Not a fork: jax has threads by now. -P keeps the folder of this package off the path of the submission, which
+    # may import a file of its own.
+    return subprocess.Popen(
+        [*command, sys.executable, "-P", str(LAUNCHER), json.dumps(plan)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=True,
+        pass_fds=(status,),
+        env=fences.environment(scratch),
+        cwd=scratch,
+    )
+
+
+def _taken(pipe: Any) -> int:
+    """The descriptor of a pipe, taken from the object that would close it."""
+    descriptor = os.dup(pipe.fileno())
+    pipe.close()
+    return descriptor
+
+
+def _has_ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+    """Whether a process ends within this time. It is not reaped, so that its number stays its own."""
+    deadline, pause = time.monotonic() + seconds, 0.0005
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    return True
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End all that a submission has started: by its supervisor, then by whatever is left of its group."""
+    with contextlib.suppress(ChildProcessError, ProcessLookupError):
+        # Not `terminate`, which reaps it: its group would lose its number.
+        os.kill(process.pid, signal.SIGTERM)
+        _has_ended(process, ENDING)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,155 @@
+"""Requests to a child and its replies, a line each: nothing waits longer than a clock says, and nothing grows."""
+
+import contextlib
+import os
+import select
+import selectors
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+LONGEST_REPLY = 16 * 2**20
+"""Bytes in one reply; 1.5 million numbers fit."""
+
+MOST_OUTPUT = 2**16
+"""Bytes kept of what a submission prints. The rest is read and dropped."""
+
+LOOK_EVERY = 0.2
+"""Seconds between two looks whether a reply is still to be expected."""
+
+PIECE = 2**18
+MOST_PIECES = 64
+
+
+class Late(Exception):
+    """No reply within the time."""
+
+
+class Flooded(Exception):
+    """A reply longer than any may be."""
+
+
+class Ended(Exception):
+    """The child holds its end of the pipe no more."""
+
+
+class Pipes(NamedTuple):
+    """The lab's ends."""
+
+    requests: int
+    replies: int
+    output: int
+
+
+class Exchange:
+    """Speaks with a child through pipes that never block.
+
+    A child that does not read its requests, or writes without end, only spends its own time: writing, reading
+    and what the child prints are waited for together.
+    """
+
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+        self._selector = selectors.DefaultSelector()
+        for descriptor in pipes:
+            os.set_blocking(descriptor, False)
+        for descriptor in (pipes.replies, pipes.output):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        self._received = bytearray()
+        self._printed = bytearray()
+        self._listening = True
+        self.dropped = 0
+        """Bytes printed beyond those that are kept."""
+
+    @property
+    def printed(self) -> str:
+        """What the child has printed so far, from its beginning."""
+        self.drain(0)
+        return self._printed.decode("utf-8", errors="replace")
+
+    def ask(self, request: bytes, seconds: float, lost: Callable[[], bool] = lambda: False) -> bytes:
+        """Send a line and wait for one.
+
+        Args:
+            request: with the end of its line; nothing to send nothing.
+            seconds: how long to wait.
+            lost: asked a few times a second whether there will be no reply.
+
+        Raises:
+            Late: if it takes longer.
+            Flooded: if the reply has no end.
+            Ended: if there will be none.
+        """
+        deadline = time.monotonic() + seconds
+        unsent = memoryview(request)
+        if unsent:
+            self._selector.register(self._pipes.requests, selectors.EVENT_WRITE)
+        try:
+            while True:
+                if (end := self._received.find(b"\n")) >= 0:
+                    line = bytes(self._received[:end])
+                    del self._received[: end + 1]
+                    return line
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise Late
+                ready = self._selector.select(min(left, LOOK_EVERY))
+                if not ready and lost():
+                    raise Ended
+                for key, _ in ready:
+                    if key.fd == self._pipes.requests:
+                        unsent = self._sent(unsent)
+                    elif key.fd == self._pipes.replies:
+                        self._receive()
+                    else:
+                        self._print()
+        finally:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(self._pipes.requests)
+
+    def drain(self, seconds: float) -> None:
+        """Read what the child has printed, and for so long what it may still print before it ends."""
+        deadline = time.monotonic() + seconds
+        # Not for ever: a child that lives may print faster than anybody reads.
+        for _ in range(MOST_PIECES):
+            if not self._listening:
+                return
+            ready = select.select([self._pipes.output], [], [], max(deadline - time.monotonic(), 0))[0]
+            if not ready:
+                return
+            self._print()
+
+    def close(self) -> None:
+        """Close the lab's ends."""
+        self._selector.close()
+        for descriptor in self._pipes:
+            os.close(descriptor)
+
+    def _sent(self, unsent: memoryview) -> memoryview:
+        try:
+            unsent = unsent[os.write(self._pipes.requests, unsent[:PIECE]) :]
+        except BlockingIOError:
+            return unsent
+        except OSError:
+            # A child that has died takes no request; how it died is said where its reply would be.
+            unsent = unsent[:0]
+        if not unsent:
+            self._selector.unregister(self._pipes.requests)
+        return unsent
+
+    def _receive(self) -> None:
+        piece = os.read(self._pipes.replies, PIECE)
+        if not piece:
+            raise Ended
+        self._received += piece
+        if len(self._received) > LONGEST_REPLY:
+            raise Flooded
+
+    def _print(self) -> None:
+        piece = os.read(self._pipes.output, PIECE)
+        if not piece:
+            self._selector.unregister(self._pipes.output)
+            self._listening = False
+        kept = piece[: MOST_OUTPUT - len(self._printed)]
+        self._printed += kept
+        self.dropped += len(piece) - len(kept)

@@ -1,0 +1,164 @@
+"""What became of one submission, for a program and for a person."""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnlab_theory.grader import fences, replay
+from attnlab_theory.grader.contract import Case, Contract
+from attnlab_theory.grader.contracts.frames import numbers
+from attnlab_theory.grader.reasons import Reason
+
+STYLES = {Reason.RIGHT: "green", Reason.INCONCLUSIVE: "yellow"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Counterexample:
+    """Givens at which an answer misses, or breaks."""
+
+    error: float | None
+    """In the contract's measure; None where no number came back that could be measured."""
+    case: Case
+    given: Mapping[str, np.ndarray]
+    """The answer there, by the contract's names; empty where there is none."""
+    seen: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Judgement:
+    """What became of one submission."""
+
+    contract: Contract
+    where: str
+    reason: Reason
+    said: str
+    """In a line, why it is not right; empty if it is, or if the counterexample says it."""
+    cases: int
+    """How many cases it was judged on, repeated ones counted once."""
+    worst: float | None
+    """The largest error of all cases judged; None if there was none."""
+    counterexample: Counterexample | None
+    """The smallest found, or where it broke; None if neither."""
+    notes: tuple[str, ...] = ()
+    output: str = ""
+    """What the submission printed, its beginning."""
+    missing: tuple[fences.Fence, ...] = ()
+    """The fences that could not be put up."""
+
+    @property
+    def right(self) -> bool:
+        """Whether it is right, and nothing could have forged that."""
+        return self.reason == Reason.RIGHT
+
+    @property
+    def exit_code(self) -> int:
+        """0 right, 1 not right, 3 inconclusive."""
+        return self.reason.exit_code
+
+    @property
+    def again(self) -> str:
+        """The command that asks about the counterexample alone, for a shell; empty if there is none."""
+        if self.counterexample is None:
+            return ""
+        case = json.dumps(replay.described(self.counterexample.case), separators=(",", ":"))
+        words = ["attnlab", "check", self.where, "--question", self.contract.question, "--replay", case]
+        return shlex.join(words)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; an infinite error becomes None."""
+        found = self.counterexample
+        case = None
+        if found is not None:
+            case = {
+                "givens": _by_name(self.contract, found.case),
+                "answer": {name: _plain(part) for name, part in found.given.items()},
+                "shown": found.case.shown() | found.seen,
+                "replay": replay.described(found.case),
+            }
+        return {
+            "question": self.contract.question,
+            "answer": self.where,
+            "right": self.right,
+            "reason": str(self.reason),
+            "said": self.said,
+            "case": case,
+            "error": _finite(found.error if found else None),
+            "worst": _finite(self.worst),
+            "tolerance": self.contract.tolerance,
+            "unit": self.contract.unit,
+            "cases": self.cases,
+            "notes": list(self.notes),
+            "output": printable(self.output),
+            "fences": [fence.name for fence in self.missing],
+        }
+
+
+def _by_name(contract: Contract, case: Case) -> dict[str, Any]:
+    names = (parameter.split(":")[0] for parameter in contract.parameters)
+    return {name: _plain(argument) for name, argument in zip(names, case.arguments, strict=True)}
+
+
+def _plain(value: np.ndarray | int) -> Any:
+    if not isinstance(value, np.ndarray):
+        return int(value)
+    # JSON has no NaN and no infinity.
+    return np.where(np.isfinite(value), value.astype(object), np.array(None)).tolist()
+
+
+def _finite(number: float | None) -> float | None:
+    return float(number) if number is not None and np.isfinite(number) else None
+
+
+def printable(output: str) -> str:
+    """What a submission printed, with nothing in it that a terminal obeys."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in output)
+
+
+def judgement_text(judgement: Judgement, *, show_output: bool = False) -> RenderableType:
+    """A judgement for the terminal. What could not be enforced comes first."""
+    found, contract, reason = judgement.counterexample, judgement.contract, judgement.reason
+    unenforced = [Text(fences.said(judgement.missing))] if judgement.missing else []
+    name = f"{contract.question}  {judgement.where}  "
+    verdict = Text.assemble(name, (str(reason).upper(), STYLES.get(reason, "red")))
+    cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''}"
+    lines: list[RenderableType] = [*unenforced, verdict]
+    if judgement.said:
+        lines.append(Text(judgement.said))
+    if reason in (Reason.RIGHT, Reason.INCONCLUSIVE) and judgement.worst is not None:
+        lines.append(
+            Text(
+                f"largest error {judgement.worst:.2g} on {cases}; {contract.tolerance:g} {contract.unit} is allowed"
+            )
+        )
+    if found is not None:
+        lines += _counterexample(judgement, found, cases)
+    lines += [Text(note) for note in judgement.notes]
+    if show_output:
+        lines += [Text("what it printed", style="bold"), Text(printable(judgement.output) or "nothing")]
+    return Group(*lines)
+
+
+def _counterexample(judgement: Judgement, found: Counterexample, cases: str) -> list[RenderableType]:
+    contract, error = judgement.contract, found.error
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    heading = "where it happened" if error is None else "the smallest counterexample found"
+    answer = {name: numbers(part) for name, part in found.given.items()}
+    for title, entries in {heading: found.case.shown(), "the answer there": answer, "": found.seen}.items():
+        if title and entries:
+            table.add_row(Text(title, style="bold"), "")
+        for label, text in entries.items():
+            table.add_row(f"  {label}", Text(text.replace(") (", ")\n(")))
+    by = []
+    if error is not None:
+        off = f"off by {error:.6g} {contract.unit} where {contract.tolerance:g} is allowed; judged on {cases}"
+        by = [Text(off)]
+    return [*by, table]

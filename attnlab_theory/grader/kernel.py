@@ -1,0 +1,254 @@
+"""What Linux is asked for by the launcher: namespaces, a view of the files, another user, no privileges.
+
+Python 3.11 has no `os.unshare`, and no Python mounts: these are calls of the C library. Every function that puts up
+a fence says what it has achieved, and nothing where the system refuses. Source: the manual pages namespaces(7),
+mount_setattr(2), capabilities(7) and prctl(2).
+"""
+
+import contextlib
+import ctypes
+import os
+import pwd
+import resource
+import signal
+from pathlib import Path
+from typing import Any
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+NAMESPACES = {
+    "mount": 0x00020000,
+    "uts": 0x04000000,
+    "ipc": 0x08000000,
+    "user": 0x10000000,
+    "pid": 0x20000000,
+    "network": 0x40000000,
+}
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
+BIND, MOVE, RECURSIVE, PRIVATE = 0x1000, 0x2000, 0x4000, 0x40000
+READ_EVERYTHING = 2
+"""The capability CAP_DAC_READ_SEARCH: another user still reads the files that the caller can read."""
+
+DEVICES = ("null", "zero", "full", "random", "urandom")
+
+
+class MountAttributes(ctypes.Structure):
+    """The argument of mount_setattr(2)."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "namespace")]
+
+
+def _call(function: Any, *arguments: Any) -> int:
+    found = function(*arguments)
+    if found < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return found
+
+
+def _prctl(option: int, value: int = 0, more: int = 0) -> int:
+    return _call(LIBC.prctl, option, *map(ctypes.c_ulong, (value, more, 0, 0)))
+
+
+def die_with_parent() -> None:
+    """This process is killed when its parent ends."""
+    _prctl(1, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Whatever this process has started stays below it, however its parent ends."""
+    _prctl(36, 1)
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Whether processes of the same user may read and write the memory of this one."""
+    _prctl(4, int(dumpable))
+
+
+def may_take_uids() -> bool:
+    """Whether this is root, which can become somebody else."""
+    return os.geteuid() == 0
+
+
+def unshared(wanted: set[str]) -> list[str]:
+    """Leave the namespaces of the caller; those that this process now has of its own.
+
+    A user namespace first of all: behind it there is no right over anything outside, whatever the uid. Root can do
+    without.
+    """
+    chosen = [name for name in ("user", "mount", "pid", "network") if name in wanted]
+    flags = {name: NAMESPACES[name] for name in chosen}
+    if "user" in chosen and _unshared_user(sum(flags.values()) | NAMESPACES["ipc"] | NAMESPACES["uts"]):
+        return chosen
+    found: list[str] = []
+    for name, flag in flags.items():
+        if name != "user" and LIBC.unshare(flag) == 0:
+            found.append(name)
+    return found
+
+
+def _unshared_user(flags: int) -> bool:
+    """A user namespace in which every uid is called as outside, as far as the caller may have it so."""
+    uid, gid = os.geteuid(), os.getegid()
+    maps = {"uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
+    if uid == 0:
+        # One who stays outside has to write these: inside, root is nobody to the kernel.
+        known = {name: Path(f"/proc/self/{name}").read_text().splitlines() for name in maps}
+        maps = {name: "\n".join(f"{n} {n} {k}" for n, _, k in map(str.split, known[name])) for name in maps}
+    left, made = os.pipe()
+    launcher = os.getpid()
+    writer = os.fork()
+    if not writer:
+        os.close(made)
+        if os.read(left, 1):
+            with contextlib.suppress(OSError):
+                if uid:
+                    Path(f"/proc/{launcher}/setgroups").write_text("deny")
+                for name, text in maps.items():
+                    Path(f"/proc/{launcher}/{name}").write_text(text)
+        os._exit(0)
+    os.close(left)
+    unshared = LIBC.unshare(flags) == 0
+    os.write(made, b"." if unshared else b"")
+    os.close(made)
+    os.waitpid(writer, 0)
+    return unshared and bool(Path("/proc/self/uid_map").read_text())
+
+
+def viewed(plan: dict[str, Any]) -> list[str]:
+    """A root folder of its own: the paths of the plan, read-only, an own /proc, and an empty scratch folder."""
+    try:
+        _build_view(plan["scratch"], plan["readable"], plan["hidden"], plan["file_size"])
+    except OSError:
+        return []
+    return ["view"]
+
+
+def _build_view(root: str, readable: list[str], hidden: list[str], size: int) -> None:
+    _mount("none", "/", flags=RECURSIVE | PRIVATE)
+    _mount("tmpfs", root, "tmpfs", NO_SETUID | NO_DEVICES, "size=4m,mode=755")
+    for path in readable:
+        place = root + path
+        if os.path.islink(path) and not os.path.dirname(path).strip("/"):
+            os.symlink(os.readlink(path), place)
+            continue
+        # A path inside of one that is there already is there, too.
+        if not os.path.lexists(place):
+            _bind(path, place)
+            _set_attributes(place, READ_ONLY | NO_SETUID | NO_DEVICES, deep=True)
+    for path in hidden:
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.isdir(root + path):
+                _mount("tmpfs", root + path, "tmpfs", READ_ONLY, "size=4k,mode=555")
+            else:
+                _mount("/dev/null", root + path, flags=BIND)
+    for name in DEVICES:
+        _bind(f"/dev/{name}", f"{root}/dev/{name}")
+    for link, target in {"fd": "/proc/self/fd", "shm": root}.items():
+        os.symlink(target, f"{root}/dev/{link}")
+    os.makedirs(root + root, exist_ok=True)
+    _mount("tmpfs", root + root, "tmpfs", NO_SETUID | NO_DEVICES, f"size={2 * size},nr_inodes=65536,mode=1777")
+    os.makedirs(f"{root}/proc", exist_ok=True)
+    # Forbidden where a container hides parts of /proc: then there is none.
+    with contextlib.suppress(OSError):
+        _mount("proc", f"{root}/proc", "proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS)
+    # In a user namespace of its own the submission would be root again, if only over itself.
+    with contextlib.suppress(OSError):
+        Path(f"{root}/proc/sys/user/max_user_namespaces").write_text("0")
+    _set_attributes(root, READ_ONLY, deep=False)
+    os.chdir(root)
+    _mount(".", "/", flags=MOVE)
+    os.chroot(".")
+    os.chdir(root)
+
+
+def _mount(source: str, target: str, kind: str | None = None, flags: int = 0, options: str | None = None) -> None:
+    texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
+    _call(LIBC.mount, *texts[:3], ctypes.c_ulong(flags), texts[3])
+
+
+def _bind(path: str, place: str) -> None:
+    if os.path.isdir(path):
+        os.makedirs(place, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        Path(place).touch()
+    _mount(path, place, flags=BIND | RECURSIVE)
+
+
+def _set_attributes(path: str, attributes: int, *, deep: bool) -> None:
+    # mount_setattr, which has this number on every processor; a remount would leave what is mounted below writable.
+    asked = MountAttributes(set=attributes)
+    numbers = map(ctypes.c_long, (442, -100))
+    _call(
+        LIBC.syscall, *numbers, path.encode(), ctypes.c_long(0x8000 * deep), ctypes.byref(asked), ctypes.c_long(32)
+    )
+
+
+def spare_uid() -> int:
+    """A uid that nobody has."""
+    for uid in range(20_000 + os.getpid() % 20_000, 60_000):
+        with contextlib.suppress(KeyError):
+            pwd.getpwuid(uid)
+            continue
+        if not _tasks_of(uid):
+            return uid
+    raise OSError("no uid is free")
+
+
+def unprivileged(uid: int | None, plan: dict[str, Any], in_force: list[str]) -> list[str]:
+    """Become that user, with no right but to read, and never get another right; what has been achieved."""
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        for capability in range(64):
+            if capability != READ_EVERYTHING:
+                _prctl(24, capability)
+    if uid is not None:
+        with contextlib.suppress(OSError):
+            os.chown(plan["scratch"], uid, uid)
+            _prctl(8, 1)
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            found.append("uid")
+    _keep_capabilities({READ_EVERYTHING} if found else set())
+    with contextlib.suppress(OSError):
+        _prctl(38, 1)
+    # A new user makes a process undumpable, and one that forked from the supervisor is.
+    set_dumpable(True)
+    if "pid" not in in_force:
+        die_with_parent()
+    if "group" not in in_force:
+        most = plan["processes"]
+        if "uid" not in found and not _counts_by_namespace(in_force):
+            most += sum(
+                len(list(entry.glob("task/*"))) for entry in _processes() if entry.stat().st_uid == os.getuid()
+            )
+        ceiling = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        most = most if ceiling == resource.RLIM_INFINITY else min(most, ceiling)
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    return found
+
+
+def _tasks_of(uid: int) -> int:
+    """How many processes and threads a user has."""
+    count = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            count += len(os.listdir(entry / "task")) if entry.stat().st_uid == uid else 0
+    return count
+
+
+def _counts_by_namespace(in_force: list[str]) -> bool:
+    # Before Linux 5.14 the limit counts all that the user runs anywhere.
+    release = os.uname().release.split(".")
+    return "user" in in_force and (int(release[0]), int(release[1].split("-")[0])) >= (5, 14)
+
+
+def _keep_capabilities(kept: set[int]) -> None:
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    mask = sum(1 << capability for capability in kept)
+    with contextlib.suppress(OSError):
+        _call(LIBC.capset, header, (ctypes.c_uint32 * 6)(mask, mask, mask, 0, 0, 0))
+        for capability in kept:
+            # What the submission starts keeps it, too: its Python may lie where only the caller can read.
+            _prctl(47, 2, capability)

@@ -1,0 +1,61 @@
+"""From what people call a question to its contract: other spellings, and the numbers of other years."""
+
+import difflib
+import re
+
+from attnlab_theory.answers import sheet
+from attnlab_theory.grader.contract import Contract
+from attnlab_theory.grader.contracts import CONTRACTS
+
+OTHER_YEARS = {
+    # Handouts with another section before this one, or with the matrices as its last part.
+    **{f"cs224n/2{part}": f"cs224n/1{part}" for part in ("b.i", "b.ii", "c.i", "c.ii", "d.i", "d.ii")},
+    **{f"practical4/1{part}": f"practical4/2{part}" for part in ("b", "c.1", "c.2", "d.1", "d.2", "e.1", "e.2")},
+    "cs224n/1e": "practical4/2e.2",
+    "cs224n/1e.ii": "practical4/2e.2",
+    "cs224n/2e.ii": "practical4/2e.2",
+    "practical4/2b.i": "cs224n/1b.i",
+    "practical4/2b.ii": "practical4/2b",
+}
+"""The same question under the number of another handout. No number of ours is among them."""
+
+ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4"}
+
+
+def contract_of(question: str) -> Contract:
+    """The contract of a question.
+
+    Raises:
+        ValueError: if there is none: with the reason if the question is on the answer sheet, with the nearest id
+            that has one if it is not.
+    """
+    known = _by_spelling({*CONTRACTS, *(entry.id for entry in sheet.entries())})
+    asked = question if question in known.values() else known.get(_spelling(question), "")
+    if not asked:
+        asked = _by_spelling(OTHER_YEARS).get(_spelling(question), "")
+        asked = OTHER_YEARS.get(asked, "")
+    if asked in CONTRACTS:
+        return CONTRACTS[asked]
+    listed = ", ".join(CONTRACTS)
+    if asked:
+        raise ValueError(
+            f"{asked} asks for words, which code cannot judge; attnlab answers {asked} shows what is "
+            f"measured; to be checked are {listed}"
+        )
+    parts = [name for name in CONTRACTS if name.startswith(f"{question}.")]
+    if len(parts) > 1:
+        asked = ", ".join(f"{name} ({CONTRACTS[name].asks.rstrip('.')})" for name in parts)
+        raise ValueError(f"{question} has parts here: {asked}; say which one")
+    close = difflib.get_close_matches(question, CONTRACTS, n=1, cutoff=0.0)[0]
+    raise ValueError(f"no question '{question}' can be checked; the nearest that can is {close} (of {listed})")
+
+
+def _by_spelling(names: "set[str] | dict[str, str]") -> dict[str, str]:
+    return {_spelling(name): name for name in names}
+
+
+def _spelling(question: str) -> str:
+    """One spelling for 2(c)(ii), 2.c.2, 2c_ii and 2C.2."""
+    homework, _, rest = question.lower().partition("/")
+    parts = re.findall(r"\d+|iv|i{1,3}(?![a-z])|[a-z]+", rest)
+    return f"{homework}/{'.'.join(ROMAN.get(str(part), str(part)) for part in parts)}"

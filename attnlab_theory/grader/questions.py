@@ -1,0 +1,35 @@
+"""The questions that code can answer, as a list."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from attnlab_theory.grader.contracts import CONTRACTS
+
+
+def as_json() -> list[dict[str, Any]]:
+    """A value for each question: its id, what it asks for, the function to write and the tolerance."""
+    return [
+        {
+            "question": contract.question,
+            "asks": contract.asks,
+            "signature": contract.signature,
+            "tolerance": contract.tolerance,
+            "unit": contract.unit,
+        }
+        for contract in CONTRACTS.values()
+    ]
+
+
+def table() -> RenderableType:
+    """The same for a terminal."""
+    rows = Table(box=None, pad_edge=False)
+    for heading in ("question", "asks for", "function"):
+        rows.add_column(heading, no_wrap=heading == "question", overflow="fold")
+    for contract in CONTRACTS.values():
+        names = ", ".join(parameter.split(":")[0] for parameter in contract.parameters)
+        rows.add_row(contract.question, Text(contract.asks.rstrip(".")), f"{contract.function}({names})")
+    how = "attnlab check --template QUESTION > mine.py prints a file to fill in."
+    return Group(rows, Text(how))

@@ -1,0 +1,232 @@
+"""Whatever a submission attacks, it gets an honest word, never RIGHT, and the machine is as before."""
+
+import contextlib
+import ctypes
+import functools
+import glob
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+
+from attnlab_theory.grader import fences
+from attnlab_theory.grader.fences import MEANS
+from attnlab_theory.grader.grading import check_answer
+from attnlab_theory.grader.judgement import judgement_text
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from attnlab_theory.grader.submission import Submission
+from tests.grader.hostile import ATTACKS, PREAMBLE, WRONG
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="no other system has these fences"),
+    pytest.mark.usefixtures("fenced"),
+]
+
+NAMESPACES = {"bubblewrap", "user", "mount", "pid", "network"}
+LIMITS = {"time_limit": 1.0, "wall_limit": 60.0, "memory": 96 * 2**20}
+WAITING = ("sleeps", "stops itself", "prints without end", "forks without end and says nothing")
+QUICKLY = {name: {"wall_limit": 1.0} for name in WAITING}
+
+
+@pytest.fixture
+def attack(tmp_path, monkeypatch):
+    """Write an attack, and see that it leaves nothing behind."""
+    secret = tmp_path / "elsewhere" / "987654321.5"
+    secret.parent.mkdir()
+    secret.write_text("secret")
+    scratch, folder = tmp_path / "scratch", tmp_path / "handed-in"
+    scratch.mkdir()
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    monkeypatch.setattr(fences, "FILE_SIZE", 2**20)
+    monkeypatch.setattr(fences, "most_processes", lambda: 40)
+    monkeypatch.setenv("ATTNLAB_SECRET", "secret")
+    port = socket.create_server(("127.0.0.1", 0))
+
+    def write(body: str) -> str:
+        path = folder / "mine.py"
+        preamble = PREAMBLE.format(judge=os.getpid(), marker=str(secret))
+        path.write_text(preamble + body.replace("{port}", str(port.getsockname()[1])) + WRONG)
+        return f"{path}::f"
+
+    with port, subprocess.Popen(["sleep", "600"]) as bystander:
+        yield write
+        assert bystander.poll() is None
+        assert status_of(bystander.pid) == "S"
+        bystander.kill()
+    assert list(scratch.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
+        ["elsewhere", secret.name, "scratch", "handed-in", "mine.py"]
+    )
+    assert secret.read_text() == "secret"
+    assert running(str(secret)) == []
+    assert glob.glob(f"/sys/fs/cgroup/**/attnlab-{os.getpid()}-*", recursive=True) == []
+    # Nobody has pressed Ctrl-C here, and nobody has stopped us.
+    assert signal.sigpending() == set()
+
+
+def running(marker: str) -> list[int]:
+    """Processes with a word of their command line."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        with contextlib.suppress(OSError), open(path, "rb") as line:
+            if marker.encode() in line.read().split(b"\0") and status_of(int(path.split("/")[2])) != "Z":
+                found.append(int(path.split("/")[2]))
+    return found
+
+
+def status_of(process: int) -> str:
+    with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0]
+    return "Z"
+
+
+@functools.cache
+def missing() -> tuple[str, ...]:
+    """The fences that this system does not allow, by an attack that is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "mine.py")
+        with open(path, "w") as file:
+            file.write("def f(): return 1")
+        with Submission(f"{path}::f") as submission:
+            return tuple(fence.name for fence in submission.missing)
+
+
+@pytest.fixture
+def fenced():
+    """Nobody is attacked where not every fence can be had, as in a container."""
+    if missing():
+        pytest.skip(f"this system allows no fence {', '.join(missing())}")
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_gets_an_honest_word_and_leaves_nothing(attack, name):
+    reason, body = ATTACKS[name]
+    judgement = check_answer(attack(body), "uw/1.2.1", **(LIMITS | QUICKLY.get(name, {})))
+    assert (judgement.reason, judgement.right) == (reason, False), judgement.said
+    assert judgement.exit_code == 1
+    assert "won" not in judgement.said
+    for text in (judgement.said, judgement.as_json()["output"].replace("\n", "")):
+        assert text.isprintable()
+
+
+def test_a_request_that_is_not_read_is_not_waited_for(attack):
+    where = attack(
+        "    pass\n"
+        "for descriptor in pipes():\n"
+        ' with tried: os.write(descriptor, b\'{"number": 0, "seconds": 0, "arrays": []}\\n\')\n'
+        "time.sleep(600)\n"
+        "def g():\n"
+    )
+    with pytest.raises(BrokenAnswer) as caught, Submission(where, wall_limit=1.0) as submission:
+        submission(np.zeros(2**20))
+    assert caught.value.reason == Reason.TIMED_OUT
+
+
+SILENT = (
+    "rewrites the memory of the judge",
+    "signals the judge and its parent",
+    "leaves sleepers in sessions of their own",
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("name", [*SILENT, "traces the judge", "fills the memory", "forks without end"])
+def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack, name):
+    reason, body = ATTACKS[name]
+    means = MEANS - NAMESPACES
+    judgement = check_answer(attack(body), "uw/1.2.1", means=means, **LIMITS)
+    assert (judgement.reason, judgement.right) == (reason, False), judgement.said
+    assert [fence.name for fence in judgement.missing] == ["files", "network"]
+
+
+@pytest.mark.parametrize("name", ["fills the memory", "fills the memory by its children"])
+def test_without_a_control_group_the_memory_is_looked_at(attack, name):
+    reason, body = ATTACKS[name]
+    judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - {"group"}, **LIMITS)
+    assert judgement.reason == reason
+    assert judgement.missing == ()
+
+
+RIGHT = "    return 1e5 * keys[0]\n"
+
+
+def dumpable() -> int:
+    return ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+
+
+def test_without_any_other_fence_the_judge_cannot_be_written(attack):
+    reason, body = ATTACKS["rewrites the memory of the judge"]
+    try:
+        judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - NAMESPACES - {"uid"}, **LIMITS)
+        assert dumpable() == 0
+    finally:
+        ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+    assert judgement.reason == reason
+    assert [fence.name for fence in judgement.missing] == ["processes", "files", "network"]
+
+
+def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
+    where, means = attack(RIGHT), MEANS - NAMESPACES - {"uid", "undumpable"}
+    judgement = check_answer(where, "uw/1.2.1", means=means)
+    assert (judgement.right, judgement.reason, judgement.exit_code) == (False, Reason.INCONCLUSIVE, 3)
+    assert "--unfenced" in judgement.said
+    assert judgement.as_json()["fences"] == ["judge", "processes", "files", "network"]
+    assert check_answer(where, "uw/1.2.1", means=means, unfenced=True).right
+
+
+@pytest.mark.parametrize(
+    ("off", "missing"),
+    [
+        ((), ()),
+        (("network",), ("network",)),
+        (("mount",), ("files",)),
+        (("pid", "uid"), ("processes",)),
+        (("group", "polling"), ("memory",)),
+        (("limits",), ("limits",)),
+    ],
+)
+def test_what_could_not_be_enforced_is_the_first_thing_said(attack, text_of, off, missing):
+    judgement = check_answer(attack(RIGHT), "uw/1.2.1", means=MEANS - set(off))
+    assert judgement.right
+    assert judgement.as_json()["fences"] == list(missing)
+    first = text_of(judgement_text(judgement)).splitlines()[0]
+    for fence in fences.FENCES:
+        assert first.startswith(f"no fence '{fence.name}': {fence.missing[:20]}") == (fence.name in missing)
+
+
+def test_what_a_missing_fence_lets_through_is_what_is_said_of_it(attack):
+    for name, off in (("opens connections", "network"), ("reads secrets", "mount")):
+        judgement = check_answer(attack(ATTACKS[name][1]), "uw/1.2.1", means=MEANS - {off})
+        assert (judgement.reason, judgement.right) == (Reason.RAISED, False)
+        assert "won: " in judgement.said
+
+
+def test_a_submission_that_is_alone_sees_no_neighbour(attack, tmp_path):
+    where = attack("    import neighbour\n")
+    neighbour = tmp_path / "handed-in" / "neighbour.py"
+    neighbour.write_text("")
+    assert check_answer(where, "uw/1.2.1").reason == Reason.WRONG
+    assert "No module named 'neighbour'" in check_answer(where, "uw/1.2.1", alone=True).said
+    neighbour.unlink()
+
+
+def test_what_begins_with_a_dot_is_hidden_in_the_folder_of_a_submission(attack, tmp_path):
+    secrets = tmp_path / "handed-in" / ".ssh"
+    secrets.mkdir()
+    (secrets / "key").write_text("secret")
+    hidden = tmp_path / "handed-in" / ".netrc"
+    hidden.write_text("secret")
+    where = attack(
+        "    here = os.path.dirname(__file__)\n"
+        '    raise ValueError(f\'{os.listdir(here + "/.ssh")} {open(here + "/.netrc").read()!r}\')\n'
+    )
+    assert "raised ValueError: [] ''" in check_answer(where, "uw/1.2.1").said
+    for path in (secrets / "key", hidden):
+        path.unlink()
+    secrets.rmdir()
