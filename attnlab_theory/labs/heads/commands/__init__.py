@@ -4,11 +4,12 @@ import dataclasses
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, assert_never
+from typing import TYPE_CHECKING, Annotated, Any, assert_never, get_args
 
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.heads.parts import PartName
 
 if TYPE_CHECKING:
@@ -70,12 +71,12 @@ class Heads:
         text = texts.text_of(self.text, labelled=self.labelled, sentences=self.sentences, seed=self.seed)
         reading = opened(self.model, text.sentences)
         refuse_without_labels(self.parts, self.model, reading, text)
+        folders.make_folder(self.out, *get_args(PartName))
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
             found = self._found(part, reading, text)
             about = {**self._about(part, len(text.sentences)), "seconds": round(time.monotonic() - began, 2)}
-            files.make_folder(self.out)
             with files.held(self.out):
                 results.write(found, self.out, about)
             told[part] = {**found.as_json(), "run": about}
