@@ -38,6 +38,11 @@ def arrays_of(file: Path, *, reader: str, prefix: str) -> dict[str, np.ndarray]:
         stored = load_file(file)
     except (SafetensorError, OSError, TypeError, KeyError) as error:
         raise ValueError(f"{file} is no whole safetensors file: {one_line(error)}") from None
+    except AttributeError as error:
+        # So the library says of numbers of four and eight bits, for which numpy has no name.
+        raise ValueError(
+            f"{file} holds numbers of a kind that is not read ({one_line(error)}): save it in float32"
+        ) from None
     arrays: dict[str, np.ndarray] = {}
     for name, array in stored.items():
         if arrays.setdefault(name.removeprefix(prefix), array) is not array:
