@@ -2,12 +2,11 @@
 
 import collections
 import importlib.resources
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.report import record
 from attnlab_theory.report.table import interval_text, tallies
@@ -47,10 +46,14 @@ def write(folder: Path) -> Path:
 def _run_of(path: Path) -> dict[str, Any] | None:
     """The question of a run and how to repeat it; None for one of training, which has no budget."""
     try:
-        run = json.loads(path.read_text("utf-8"))
-        return {name: run[name] for name in ("question", "budget", "seed")} if "budget" in run else None
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} does not say how it was run: {error}; run it again or delete it") from None
+        run = inputs.json_of(path)
+        if "budget" not in run:
+            return None
+        inputs.refuse_other_fields(run, {"question": str, "budget": str, "seed": int})
+        return {name: run[name] for name in ("question", "budget", "seed")}
+    except inputs.DAMAGED as error:
+        said = inputs.told(error)
+        raise ValueError(f"{path} does not say how it was run: {said}; run it again or delete it") from None
 
 
 def _claims(findings: Findings) -> list[dict[str, Any]]:

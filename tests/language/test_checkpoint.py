@@ -99,7 +99,7 @@ def rewritten(path, change_header=lambda header: None, change_arrays=lambda arra
         (lambda h: h.update(version=True), lambda a: None, "version True, which is no whole number"),
         (lambda h: h.update(kind="x"), lambda a: None, "holds a 'x', which is none of model, state"),
         (lambda h: h["config"].update(layers=10**12), lambda a: None, "1000000000000 layers need as many arrays"),
-        (lambda h: h["config"].update(width=10**20), lambda a: None, "no model of this attnlab"),
+        (lambda h: h["config"].update(width=10**20), lambda a: None, r"model\.tokens must be .*10{20}\]"),
         (lambda h: h["config"].update(tied="yes"), lambda a: None, "tied must be True or False, not 'yes'"),
         (lambda h: h["config"].update(epsilon=np.inf), lambda a: None, "header is damaged: Infinity is no number"),
         (lambda h: h["config"].update(epsilon=1e300), lambda a: None, "epsilon must be at most 1, not 1e"),
