@@ -1,10 +1,12 @@
 """The lab book: one HTML page beside the figures, which opens from disk with no network."""
 
 import collections
+import html
 import importlib.resources
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from attnlab_theory import files, inputs
 from attnlab_theory.claims import Finding, Findings, Verdict
@@ -93,9 +95,28 @@ def _short(value: Any) -> str:
 
 def _with_mathml(text: str) -> Any:
     """A statement with its $formulas$ as native MathML; everything else is escaped."""
-    import latex2mathml.converter
     from markupsafe import Markup, escape
 
     parts = re.split(r"\$([^$]+)\$", text)
-    rendered = [Markup(latex2mathml.converter.convert(p)) if i % 2 else escape(p) for i, p in enumerate(parts)]
-    return Markup("").join(rendered)
+    return Markup("").join(_formula(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
+OF_PAGES = ("href", "style", "class")
+"""What a formula could do to the page that it stands in."""
+
+
+def _formula(source: str) -> Any:
+    """A formula as MathML, in which all text is escaped; its source where it is broken."""
+    import latex2mathml.converter
+    from markupsafe import Markup, escape
+
+    try:
+        tree = latex2mathml.converter.convert_to_element(source)
+    except Exception:  # each mistake has a class of its own there, without a common one
+        return escape(f"${source}$")
+    for element in tree.iter():
+        # Symbols come as references to characters; `convert` writes them, and whatever a text holds, unescaped.
+        element.text, element.tail = (html.unescape(words or "") for words in (element.text, element.tail))
+        for name in OF_PAGES:
+            element.attrib.pop(name, None)
+    return Markup(ElementTree.tostring(tree, encoding="unicode"))
