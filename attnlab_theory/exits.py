@@ -2,12 +2,21 @@
 
 import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from attnlab_theory import interrupts
+
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that a terminal obeys, or that it cannot show."""
+
+OURS = r"\r|\x1b\[(?:[0-9;]*m|[0-9]*[AK]|\?25[hl])"
+"""What our own boards and bars ask of a terminal: colours, a line up, a line cleared, the cursor."""
+
+UNASKED = re.compile(f"{OURS}|({UNSEEN.pattern})")
 
 
 def exit_code(command: Callable[[], int]) -> int:
@@ -23,8 +32,20 @@ def exit_code(command: Callable[[], int]) -> int:
 
 def refuse(message: str) -> int:
     """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
-    print(f"attnlab: {' '.join(message.split())}", file=sys.stderr)
+    print(f"attnlab: {visible(' '.join(message.split()))}", file=sys.stderr)
     return 2
+
+
+def visible(text: str) -> str:
+    """Text whose control characters are written out: a name in a file must not command somebody's terminal.
+
+    Lines and tabs stay. Also written out are marks that turn the direction of writing, and halves of characters.
+    """
+    return UNSEEN.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return "".join(f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in found[0])
 
 
 def _in_one_line(command: Callable[[], int]) -> int:
@@ -65,7 +86,8 @@ class _Unread:
 
     def write(self, text: str) -> int:
         with self._until_the_reader_leaves():
-            self._stream.write(text)
+            shown = UNASKED.sub(lambda found: _written_out(found) if found[1] else found[0], text)
+            self._stream.write(shown if self._stream.isatty() else text)
         return len(text)
 
     def flush(self) -> None:

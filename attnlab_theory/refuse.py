@@ -51,6 +51,17 @@ def not_positive(**given: Scalar) -> None:
             raise ValueError(f"{name} must be positive, not {number}")
 
 
+def not_a_boolean(**given: Any) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        ValueError: naming what was given.
+    """
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, not {value!r:.60}")
+
+
 def not_a_seed(seed: Any) -> None:
     """Refuse what no run can be seeded with.
 

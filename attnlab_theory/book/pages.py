@@ -1,13 +1,14 @@
 """The lab book: one HTML page beside the figures, which opens from disk with no network."""
 
 import collections
+import html
 import importlib.resources
-import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.report import record
 from attnlab_theory.report.table import interval_text, tallies
@@ -47,10 +48,14 @@ def write(folder: Path) -> Path:
 def _run_of(path: Path) -> dict[str, Any] | None:
     """The question of a run and how to repeat it; None for one of training, which has no budget."""
     try:
-        run = json.loads(path.read_text("utf-8"))
-        return {name: run[name] for name in ("question", "budget", "seed")} if "budget" in run else None
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} does not say how it was run: {error}; run it again or delete it") from None
+        run = inputs.json_of(path)
+        if "budget" not in run:
+            return None
+        inputs.refuse_other_fields(run, {"question": str, "budget": str, "seed": int})
+        return {name: run[name] for name in ("question", "budget", "seed")}
+    except inputs.DAMAGED as error:
+        said = inputs.told(error)
+        raise ValueError(f"{path} does not say how it was run: {said}; run it again or delete it") from None
 
 
 def _claims(findings: Findings) -> list[dict[str, Any]]:
@@ -90,9 +95,28 @@ def _short(value: Any) -> str:
 
 def _with_mathml(text: str) -> Any:
     """A statement with its $formulas$ as native MathML; everything else is escaped."""
-    import latex2mathml.converter
     from markupsafe import Markup, escape
 
     parts = re.split(r"\$([^$]+)\$", text)
-    rendered = [Markup(latex2mathml.converter.convert(p)) if i % 2 else escape(p) for i, p in enumerate(parts)]
-    return Markup("").join(rendered)
+    return Markup("").join(_formula(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
+OF_PAGES = ("href", "style", "class")
+"""What a formula could do to the page that it stands in."""
+
+
+def _formula(source: str) -> Any:
+    """A formula as MathML, in which all text is escaped; its source where it is broken."""
+    import latex2mathml.converter
+    from markupsafe import Markup, escape
+
+    try:
+        tree = latex2mathml.converter.convert_to_element(source)
+    except Exception:  # each mistake has a class of its own there, without a common one
+        return escape(f"${source}$")
+    for element in tree.iter():
+        # Symbols come as references to characters; `convert` writes them, and whatever a text holds, unescaped.
+        element.text, element.tail = (html.unescape(words or "") for words in (element.text, element.tail))
+        for name in OF_PAGES:
+            element.attrib.pop(name, None)
+    return Markup(ElementTree.tostring(tree, encoding="unicode"))

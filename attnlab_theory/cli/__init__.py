@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from attnlab_theory import exits
+from attnlab_theory.cli import bounds
 from attnlab_theory.cli.commands import COMMANDS, Command
 from attnlab_theory.cli.overview import Overview
 
@@ -95,4 +96,6 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
             return tyro.extras.subcommand_cli_from_dict(options, prog=prog, args=arguments, config=config)
         return tyro.cli(options, prog=prog, args=arguments, config=config)
 
-    return parsed_in_one_line(parse, getattr(options, "elsewhere", None))
+    command = parsed_in_one_line(parse, getattr(options, "elsewhere", None))
+    bounds.refuse_beyond(command)
+    return command

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import io
 import json
 import math
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -250,15 +252,17 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
     """The numbers of a .npy file, one line of complaint if it holds anything else; NaN only where gaps may be."""
     import numpy as np
 
-    from attnlab_theory import refuse
+    from attnlab_theory import inputs, refuse
 
+    content = inputs.content(path)
     try:
-        array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}") from None
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, EOFError):
+        with warnings.catch_warnings(action="ignore"):
+            array = np.load(io.BytesIO(content), allow_pickle=False)
+    except MemoryError:
+        raise
+    except (
+        Exception
+    ):  # numpy reads a header as Python, and an archive by its directory: anything may be wrong there
         raise ValueError(f"{path} is no whole .npy file of numbers; write it with numpy.save") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         raise ValueError(f"{path} must hold one array of real numbers, not {getattr(array, 'dtype', 'an archive')}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
+from attnlab_theory import inputs
 from attnlab_theory.claims import Finding, Verdict
 from attnlab_theory.claims.judging import judge
 from attnlab_theory.report import record
@@ -19,6 +20,14 @@ OVER_TRIALS = student("jackknife pseudo-values of trials that are drawn independ
 
 _OF_RUNS = {f"{bound.name}: {bound.assumption}": bound for bound in (OVER_SEEDS, OVER_TRIALS)}
 """The intervals whose draws are numbers of training runs, by what a file calls them."""
+
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("quantity", "bound"), str),
+    **dict.fromkeys(("value", "error_rate"), (int, float)),
+    "setting": dict,
+    "draws": int,
+}
+"""What the fields of an estimate are in its file."""
 
 ANYTHING = Interval(-math.inf, math.inf)
 
@@ -77,9 +86,10 @@ class Estimate:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Estimate":
         """What `as_json` wrote."""
+        inputs.refuse_other_fields(value, FIELDS)
         read = {**value, "interval": record.from_ends(value["interval"])}
         if "values" in value:
-            read |= {"values": tuple(value["values"]), "within": record.from_ends(value["within"])}
+            read |= {"values": tuple(map(float, value["values"])), "within": record.from_ends(value["within"])}
         return cls(**read)
 
 

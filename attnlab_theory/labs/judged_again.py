@@ -4,7 +4,6 @@ The record of the run keeps the commit that trained it. What judged it is writte
 """
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import tyro
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +67,13 @@ class JudgeAgain:
         for path in (about_path, self.folder / "estimates.json"):
             if not path.is_file():
                 raise ValueError(f"{self.folder} has no {path.name}: name a folder that `attnlab {lab} run` wrote")
-        about, found = read(about_path, dict), again(self.folder)
+        about = read(about_path, dict)
+        try:
+            found = again(self.folder)
+        except inputs.DAMAGED as error:
+            if type(error) is ValueError:
+                raise
+            raise ValueError(f"{self.folder} holds numbers that cannot be judged: {inputs.told(error)}") from error
         process = provenance.of_this_process()
         by = {name: process[name] for name in ("commit", "versions", "command")}
         about |= {**found.verdicts.as_json(), "judged": by}
@@ -139,9 +144,6 @@ def read(path: Path, made: Callable[[Any], T]) -> T:
     Raises:
         ValueError: if it is missing or damaged.
     """
-    try:
-        return made(json.loads(path.read_text("utf-8")))
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing: name a folder that a run of the lab wrote") from None
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}; run the lab again") from None
+    if not path.exists():
+        raise ValueError(f"{path} is missing: name a folder that a run of the lab wrote")
+    return inputs.parsed(path, made, remedy="run the lab again")

@@ -7,7 +7,8 @@ in it is executed, and other frameworks can read the arrays.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,18 @@ KEY = "attnlab"
 FIELDS = {"kind": str, "model": str, "config": dict, "text": dict, "about": dict}
 """Of that text, beside the version."""
 
+KINDS_OF_FILES = ("model", "state")
+"""What a file may hold: a model, or all that a run needs to go on."""
+
+ABOUT = {"origin": (dict, str), "losses": (list, float), "validated": (list, float), "watched": (list, dict)}
+"""Fields that the writer need not put down, what they are where it did, and what is in them."""
+
 PROGRESS = ("step", "epoch", "batch", "tokens")
 """Of a run that can go on."""
+
+
+_UNKNOWN = object()
+"""The checksum of a file that has none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +94,7 @@ def load_model(path: Path, *, kinds: Mapping[str, Kind] = KINDS) -> Saved:
             arrays are not those of the model that it describes.
     """
     header, arrays = _read(path)
-    model = _filled(path, "model", _empty(path, header, kinds), arrays)
+    model = _filled(path, "model", _empty(path, header, kinds, arrays), arrays)
     return Saved(model, _text(path, header, kinds, model.config), dict(header["about"]))
 
 
@@ -92,7 +103,7 @@ def load_state(path: Path, training: Training, *, kinds: Mapping[str, Kind] = KI
     header, arrays = _read(path)
     if header["kind"] != "state":
         raise ValueError(f"{path} holds a model, not a run that can go on; name the file of the stopped run")
-    empty = _empty(path, header, kinds)
+    empty = _empty(path, header, kinds, arrays)
     moments = eqx.filter_eval_shape(lambda model: started(model, training).moments, empty)
     about = dict(header["about"])
     progress = about.pop("progress", None)
@@ -120,8 +131,8 @@ def _write(
         "text": text.as_json(),
         "about": about,
     }
-    told = json.dumps(header, ensure_ascii=False, allow_nan=False)
     arrays = {name: np.asarray(x) for part, tree in parts.items() for name, x in _named(part, tree)}
+    told = json.dumps({**header, "checksum": _checksum(arrays)}, ensure_ascii=False, allow_nan=False)
     with files.replacing(path) as temporary:
         safetensors.numpy.save_file(arrays, temporary, metadata={KEY: told})
 
@@ -131,6 +142,16 @@ def _named(part: str, tree: PyTree) -> list[tuple[str, Any]]:
     return [(part + jax.tree_util.keystr(at), x) for at, x in leaves]
 
 
+def _checksum(arrays: Mapping[str, np.ndarray]) -> int:
+    """Of all arrays by their names: what a disk or a copy has changed in them is noticed."""
+    total = 0
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total = zlib.crc32(f"{name}:{array.dtype}:{array.shape}:".encode(), total)
+        total = zlib.crc32(memoryview(array.reshape(-1)).cast("B"), total) if array.size else total
+    return total
+
+
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not Path(path).is_file():
         raise ValueError(f"there is no checkpoint {path}")
@@ -138,40 +159,63 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except (safetensors.SafetensorError, OSError, TypeError, KeyError) as error:
+    except (safetensors.SafetensorError, OSError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is no whole checkpoint of attnlab: {error}") from None
     if KEY not in metadata:
         raise ValueError(f"{path} is a safetensors file of somebody else's: it does not say how attnlab wrote it")
-    return _header(path, metadata[KEY]), arrays
+    header = _header(path, metadata[KEY])
+    # Files of older versions have none.
+    if header.get("checksum", _UNKNOWN) not in (_UNKNOWN, _checksum(arrays)):
+        raise ValueError(
+            f"{path} is damaged: its numbers are not those that were written; copy it again, or train anew"
+        )
+    return header, arrays
 
 
 def _header(path: Path, text: str) -> dict[str, Any]:
     """What a file says of itself, every field of the kind that it must be."""
     try:
-        header = json.loads(text)
-    except ValueError as error:
+        header = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} does not say what it holds, its header is damaged: {error}") from None
     if not isinstance(header, dict):
         raise ValueError(f"{path} does not say what it holds, its header is damaged: no fields; train anew")
-    if header.get("version") == 1:
+    if type(header.get("version")) is not int:
+        raise ValueError(f"{path} has version {header.get('version')!r:.60}, which is no whole number; train anew")
+    if header["version"] == 1:
         header |= {"version": VERSION, "model": "GPT"}
         header["text"] = {"kind": "characters", "symbols": header.pop("characters", None)}
-    if header.get("version") != VERSION:
-        raise ValueError(f"{path} has version {header.get('version')}, this attnlab reads {VERSION}; train anew")
+    if header["version"] != VERSION:
+        raise ValueError(f"{path} has version {header['version']}, this attnlab reads {VERSION}; train anew")
     for name, kind in FIELDS.items():
         if not isinstance(header.get(name), kind):
+            raise ValueError(f"{path} does not say its {name}, its header is damaged; train anew")
+    if header["kind"] not in KINDS_OF_FILES:
+        raise ValueError(f"{path} holds a {header['kind']!r:.60}, which is none of {', '.join(KINDS_OF_FILES)}")
+    for name, (kind, of) in ABOUT.items():
+        value = header["about"].get(name, kind())
+        if not isinstance(value, kind) or not all(isinstance(each, of) for each in value):
             raise ValueError(f"{path} does not say its {name}, its header is damaged; train anew")
     return header
 
 
-def _empty(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Any:
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _empty(path: Path, header: Mapping[str, Any], kinds: Mapping[str, Kind], arrays: Collection[str]) -> Any:
     """The model's shapes, without numbers."""
     kind = kinds.get(header["model"])
     if kind is None:
         raise ValueError(f"{path} holds a {header['model']!r}, which is none of {', '.join(kinds)}")
     try:
-        return kind.empty(kind.config(header["config"]))
-    except (ValueError, TypeError, KeyError) as error:
+        config = kind.config(header["config"])
+        # Else a damaged number of layers would be built one after the other, and missed in the file afterwards.
+        layers = getattr(getattr(config, "encoder", config), "layers", 1)
+        if layers > len(arrays):
+            raise ValueError(f"{layers} layers need as many arrays, and the file has {len(arrays)}")
+        return kind.empty(config)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} describes no model of this attnlab: {error}") from None
 
 

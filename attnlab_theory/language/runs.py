@@ -147,6 +147,10 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     if partial.exists():
         state, saved = load_state(partial, run.training, kinds=run.kinds)
         _refuse_other_run(partial, run, saved.model.config, saved.text, saved.about)
+        if len(saved.about.get("losses", ())) != state.step:
+            raise ValueError(
+                f"{partial} does not say the losses of its {state.step} steps: delete it, and train anew"
+            )
         validated = tuple(saved.about.get("validated", ()))
         if validated and not best_path(path).exists():
             raise ValueError(f"{best_path(path)}, the best model of the run so far, is missing: train anew")
@@ -154,6 +158,8 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     if path.exists():
         saved = load_model(path, kinds=run.kinds)
         _refuse_other_run(path, run, saved.model.config, saved.text, saved.about)
+        if not saved.about.get("losses"):
+            raise ValueError(f"{path} does not say the losses of its steps: delete it, and train anew")
         return None
     return Standing(started(run.first(), run.training))
 

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory import inputs
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.claim import RivalFinding
 from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
@@ -46,8 +47,18 @@ def ends(interval: Interval) -> list[float | None]:
     return [end if math.isfinite(end) else None for end in (interval.low, interval.high)]
 
 
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("experiment", "claim", "statement", "source", "bound", "verdict"), str),
+    **dict.fromkeys(("error_rate", "resolution"), (int, float)),
+    "setting": dict,
+    "draws": int,
+}
+"""What the fields of a finding are in its file."""
+
+
 def from_json(value: dict[str, Any]) -> Finding:
     """The finding that `as_json` wrote; the last two keys may be missing, as in files of older versions."""
+    inputs.refuse_other_fields(value, FIELDS)
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     expect = value["expect"]
     judged = {"verdict": Verdict(value["verdict"]), "expect": None if expect is None else Verdict(expect)}
@@ -75,18 +86,20 @@ def read_findings(path: Path) -> Findings:
     """The findings of one result file.
 
     Raises:
-        ValueError: if the file does not hold findings.
-        OSError: if it cannot be read.
+        ValueError: if the file cannot be read, or does not hold findings.
     """
     try:
-        return Findings(from_json(value) for value in json.loads(path.read_text("utf-8")))
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} does not hold findings: {error}; run the experiment again") from None
+        return Findings(map(from_json, inputs.json_of(path)))
+    except inputs.DAMAGED as error:
+        raise ValueError(f"{path} does not hold findings: {inputs.told(error)}; run the experiment again") from None
 
 
 def from_ends(pair: list[float | None]) -> Interval:
     """The interval that `ends` wrote."""
     low, high = pair
+    for end in pair:
+        if not isinstance(end, int | float | None) or isinstance(end, bool):
+            raise ValueError(f"an end of an interval cannot be {end!r:.40}")
     return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 
 

@@ -14,9 +14,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 
 from attnlab_theory import files
 from attnlab_theory.claims import Findings
+from attnlab_theory.exits import visible
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -164,11 +167,28 @@ def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
     """
     with matplotlib.rc_context(SETTINGS):
         figure = draw()
+        _show_what_is_no_formula(figure)
         # Laid out once: every file would do it anew, and it takes as long as to draw.
         figure.draw_without_rendering()
         figure.set_layout_engine(None)
         for path in paths:
             figure.savefig(path, format=path.suffix[1:], metadata=METADATA[path.suffix])
+
+
+def _show_what_is_no_formula(figure: Figure) -> None:
+    """Text that is no formula between its dollars is shown as it is written, and control characters written out."""
+    parser = MathTextParser("path")
+    for each in figure.findobj(Text):
+        assert isinstance(each, Text)
+        words = each.get_text()
+        if (shown := visible(words)) != words:
+            each.set_text(shown)
+        if shown.replace(r"\$", "").count("$") < 2:
+            continue
+        try:
+            parser.parse(shown)
+        except ValueError:
+            each.set_parse_math(False)
 
 
 def write(draw: Callable[[], Figure], path: Path) -> None:

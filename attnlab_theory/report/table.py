@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.exits import visible
 from attnlab_theory.stats import Interval, VarianceState
 
 STYLES = {Verdict.SUPPORTED: "green", Verdict.REFUTED: "magenta", Verdict.INCONCLUSIVE: "yellow"}
@@ -141,10 +142,17 @@ def style_of(tally: Tally) -> str:
 
 
 def show(renderable: RenderableType) -> None:
-    """Print on standard output, strings as they are; without a terminal, no spaces fill the lines."""
+    """Print on standard output, strings as they are; without a terminal, no spaces fill the lines.
+
+    Control characters are written out, in strings and in the cells of tables.
+    """
     console = Console(highlight=False)
     if isinstance(renderable, str):
-        renderable = Text(renderable)
+        renderable = Text(visible(renderable))
+    if isinstance(renderable, Table):
+        for column in renderable.columns:
+            column._cells = [visible(cell) if isinstance(cell, str) else cell for cell in column._cells]
+            column.header = visible(column.header) if isinstance(column.header, str) else column.header
     if console.is_terminal:
         console.print(renderable)
         return

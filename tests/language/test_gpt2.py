@@ -105,6 +105,12 @@ def test_files_that_are_not_whole_are_refused(copy):
             lambda a: a.update({"ln_f.bias": np.ones(8, np.float32)}),
             r"'(transformer\.)?ln_f.bias' with and without",
         ),
+        (
+            lambda a: a.update({f"h.{10**8}.ln_1.bias": np.ones(8, np.float32)}),
+            "has layer 100000000 but lacks layer 2: it is not whole",
+        ),
+        (lambda a: a.update({f"h.{10**12}.ln_1.bias": np.ones(8, np.float32)}), "ln_1.bias', which GPT-2 does not"),
+        (lambda a: a.update({f"h.{'9' * 5000}.ln_1.bias": np.ones(8, np.float32)}), "which GPT-2 does not have"),
         (lambda a: a.update({"h.00.ln_1.bias": np.ones(8, np.float32)}), "holds 'h.00.ln_1.bias', which GPT-2"),
         (lambda a: a["transformer.ln_f.bias"].fill(np.nan), "ln_f.bias must be finite, but holds nan"),
     ],
@@ -123,6 +129,7 @@ def test_foreign_files_are_refused(copy, change, message):
         ({"n_embd": "8"}, "n_embd is '8' in config.json, but 8 in"),
         ({"resid_pdrop": "0.1"}, "resid_pdrop must be a number, not '0.1'"),
         ({"embd_pdrop": [0.1]}, r"embd_pdrop must be a number, not \[0.1\]"),
+        ({"layer_norm_epsilon": float("inf")}, "epsilon must be at most 1, not inf"),
         ({"n_layer": 12}, "n_layer is 12 in config.json, but 2 in"),
         ({"vocab_size": 50257}, "vocab_size is 50257 in config.json, but 11 in"),
         ({"activation_function": "relu"}, "activation_function is 'relu', not one of gelu_new"),
@@ -137,6 +144,14 @@ def test_other_configurations_are_refused(copy, fields, message):
     folder, _, config = copy
     (folder / "config.json").write_text(json.dumps(config | fields))
     refused(folder, message)
+
+
+@pytest.mark.parametrize("kind", ["F8_E4M3", "F8_E5M2"])
+def test_numbers_of_eight_bits_are_refused(copy, kind):
+    folder, _, _ = copy
+    header = json.dumps({"wte.weight": {"dtype": kind, "shape": [4, 4], "data_offsets": [0, 16]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(16))
+    refused(folder, "holds numbers of a kind that is not read .*float8.*: save it in float32")
 
 
 def test_configurations_that_are_no_json_are_refused(copy):

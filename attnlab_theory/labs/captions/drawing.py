@@ -1,12 +1,11 @@
 """The figures of a run, drawn from its numbers: when they are measured, or later from their JSON files."""
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.labs.estimates import Estimate, Estimates
 
 
@@ -38,11 +37,11 @@ def redraw(folder: Path) -> None:
     Raises:
         ValueError: if the folder holds no estimates, or a file is damaged.
     """
+    if not (folder / "estimates.json").is_file():
+        raise ValueError(f"{folder} holds no estimates.json: name a folder that a run wrote")
     try:
-        estimates = Estimates(map(Estimate.from_json, json.loads((folder / "estimates.json").read_text("utf-8"))))
+        estimates = Estimates(map(Estimate.from_json, inputs.json_of(folder / "estimates.json")))
         curves = folder / "curves.json"
-        draw(estimates, json.loads(curves.read_text("utf-8")) if curves.exists() else (), folder)
-    except FileNotFoundError:
-        raise ValueError(f"{folder} holds no estimates.json: name a folder that a run wrote") from None
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"a JSON file in {folder} is damaged: {error}; run the lab again") from None
+        draw(estimates, inputs.json_of(curves) if curves.exists() else (), folder)
+    except inputs.DAMAGED as error:
+        raise ValueError(f"a JSON file in {folder} is damaged: {inputs.told(error)}; run the lab again") from error

@@ -238,12 +238,14 @@ def _few(arms: Iterable[str]) -> list[str]:
 
 
 def _trade(estimates: Estimates, arm: str) -> str:
-    plain = {score: estimates.of(score, arm=arm, decoding="random")[0].value for score in ("forward", "backward")}
-    others = [e for e in estimates.of("forward", arm=arm) if e.setting["decoding"] != "random"]
-    if not others:
-        return f"{arm}, drawn at random: forward BLEU {plain['forward']:.2f}, backward {plain['backward']:.2f}"
-    best = max(others, key=lambda e: e.value)
+    every = estimates.of("forward", arm=arm)
+    others = [e for e in every if e.setting["decoding"] != "random"]
+    best = max(others or every, key=lambda e: e.value)
     backward = estimates.of("backward", **best.setting)[0].value
+    if len(others) in (0, len(every)):
+        drawn = _called(best.setting["decoding"]) if others else "drawn at random"
+        return f"{arm}, {drawn}: forward BLEU {best.value:.2f}, backward {backward:.2f}"
+    plain = {score: estimates.of(score, arm=arm, decoding="random")[0].value for score in ("forward", "backward")}
     return (
         f"{arm}: from random to {_called(best.setting['decoding'])}, forward BLEU goes from "
         f"{plain['forward']:.2f} to {best.value:.2f},\nbackward BLEU from {plain['backward']:.2f} to {backward:.2f}"

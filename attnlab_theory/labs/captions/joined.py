@@ -1,10 +1,10 @@
 """Runs of the lab joined: other seeds or other models of one preset on the same files, trained apart."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnlab_theory import inputs
 from attnlab_theory.labs.captions import findings, verdicts
 from attnlab_theory.labs.captions.findings import Summary
 from attnlab_theory.labs.captions.results import ABOUT, Results
@@ -106,9 +106,6 @@ def _value(part: Part, quantity: str) -> float | None:
 
 
 def _parsed(path: Path, made: Callable[[Any], Any]) -> Any:
-    try:
-        return made(json.loads(path.read_text("utf-8")))
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing: name folders that captions run wrote") from None
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    if not path.exists():
+        raise ValueError(f"{path} is missing: name folders that captions run wrote")
+    return inputs.parsed(path, made, remedy="run the lab again")

@@ -1,12 +1,11 @@
 """The figures of a run, drawn from its numbers: when they are measured, or later from their JSON files."""
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge.lookup import Map
 
@@ -59,13 +58,10 @@ def redraw(folder: Path) -> frozenset[str]:
         estimates = Estimates(Estimate.from_json(row) for row in _rows(folder / "estimates.json"))
         maps = [Map.from_json(row) for row in _rows(folder / "attention.json")]
         return draw(estimates, _rows(folder / "curves.json"), maps, folder)
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"a JSON file in {folder} is damaged: {error}; run the lab again") from None
+    except inputs.DAMAGED as error:
+        raise ValueError(f"a JSON file in {folder} is damaged: {inputs.told(error)}; run the lab again") from error
 
 
 def _rows(path: Path) -> list[Any]:
     """The rows of a JSON file; none if there is no such file."""
-    try:
-        return json.loads(path.read_text("utf-8")) if path.exists() else []
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}; run the lab again") from None
+    return inputs.json_of(path) if path.exists() else []

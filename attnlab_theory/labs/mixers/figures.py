@@ -37,13 +37,14 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
 
 
 def honesty(estimates: Estimates) -> Figure:
-    """Teacher-forced and honest losses of the first seeds."""
+    """Teacher-forced and honest losses of the first seeds. Only mixers that look ahead have the third kind."""
     kinds = {
         "teacher-forced loss": "teacher-forced",
         "honest loss, filled up with PAD": "honest: PAD behind the prefix",
         "honest loss": "honest: nothing behind the prefix",
     }
-    shown = {label: estimates.of(quantity) for quantity, label in kinds.items()}
+    asked = {each.quantity for each in estimates}
+    shown = {label: estimates.of(quantity) for quantity, label in kinds.items() if quantity in asked}
     forced = shown["teacher-forced"]
     arms = list(dict.fromkeys(e.setting["arm"] for e in forced))
     gaps = estimates.of("honest less teacher-forced loss")

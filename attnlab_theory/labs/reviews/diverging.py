@@ -4,9 +4,9 @@ import enum
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attnlab_theory import files
+from attnlab_theory import files, inputs
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs.training import Checkpoints, train
 
@@ -71,7 +71,12 @@ def noted(path: Path) -> str | None:
 
 
 def _note(path: Path) -> dict[str, str]:
-    return json.loads(note_path(path).read_text("utf-8"))
+    return inputs.parsed(note_path(path), _said, remedy="delete it, and train again")
+
+
+def _said(note: Any) -> dict[str, str]:
+    inputs.refuse_other_fields(note, {"run": str, "said": str})
+    return note
 
 
 def _identity(run: "Run") -> str:

@@ -9,6 +9,7 @@ from attnlab_theory.labs.reviews.presets import FirstWeights
 from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model, load_model
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.encoder_config import EncoderConfig
+from attnlab_theory.language.models.model import refuse_too_large
 from attnlab_theory.language.pretrained import minilm
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.seeds import key_for
@@ -43,6 +44,7 @@ def scratch(sizes: FirstWeights, text: OfSentences) -> Start:
         attention_dropout=sizes.dropout,
     )
     config = ClassifierConfig(encoder=encoder, dropout=sizes.dropout)
+    refuse_too_large(config)
     return Start(config=config, first=lambda seed: Classifier(config, key=key_for(seed, "parameters")))
 
 

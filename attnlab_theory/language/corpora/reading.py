@@ -4,6 +4,8 @@ import re
 import unicodedata
 from pathlib import Path
 
+from attnlab_theory import inputs
+
 
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with every line end read as a newline.
@@ -22,14 +24,7 @@ def read_text(path: Path) -> str:
 
 def decoded(path: Path) -> str:
     """As `read_text`, but lines may be empty, all of them too."""
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}") from None
-    except IsADirectoryError:
-        raise ValueError(f"{path} is a folder; name a text file in it") from None
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}; name another file") from None
+    content = inputs.content(Path(path))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

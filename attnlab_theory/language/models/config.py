@@ -1,6 +1,7 @@
 """What a GPT is made of: sizes, rates, a mixer and a position scheme, checked once."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -8,6 +9,9 @@ from attnlab_theory import refuse
 from attnlab_theory.language.models.mixers import MIXERS, Mixer, Softmax
 from attnlab_theory.language.models.mixing import Shape
 from attnlab_theory.language.models.positions import SCHEMES, Learned, NoPositions
+
+LARGEST_EPSILON = 1.0
+"""Beyond it a LayerNorm is no longer one: a state's variance is about 1."""
 
 Gelu = Literal["exact", "tanh"]
 """x times the normal distribution function of x, or the approximation by a tanh that GPT-2 was trained with."""
@@ -52,9 +56,10 @@ class GPTConfig:
             raise ValueError(f"width {self.width} cannot be cut into {self.heads} heads of equal width")
         for name in ("embedding_dropout", "residual_dropout", "attention_dropout"):
             rate = getattr(self, name)
+            refuse.not_one_real(**{name: rate})
             if not 0 <= rate < 1:
                 raise ValueError(f"{name.replace('_', ' ')} must be at least 0 and less than 1, not {rate}")
-        refuse.not_positive(epsilon=self.epsilon)
+        refuse_epsilon(self.epsilon)
         if self.gelu not in get_args(Gelu):
             raise ValueError(f"gelu must be one of {', '.join(get_args(Gelu))}, not {self.gelu!r}")
         self._refuse_strangers()
@@ -105,6 +110,17 @@ class GPTConfig:
         )
 
 
+def refuse_epsilon(epsilon: float) -> None:
+    """Refuse what no LayerNorm adds to a variance.
+
+    Raises:
+        ValueError: if it is no number, not positive, or larger than `LARGEST_EPSILON`.
+    """
+    refuse.not_positive(epsilon=epsilon)
+    if not epsilon <= LARGEST_EPSILON:
+        raise ValueError(f"epsilon must be at most {LARGEST_EPSILON:g}, not {epsilon}")
+
+
 def config_from_json(record: Mapping[str, Any], *, mixers: tuple[type[Mixer], ...] = MIXERS) -> GPTConfig:
     """The configuration that `GPTConfig.as_json` wrote.
 
@@ -118,6 +134,7 @@ def config_from_json(record: Mapping[str, Any], *, mixers: tuple[type[Mixer], ..
     known = {f.name for f in dataclasses.fields(GPTConfig)}
     for name in sorted(known ^ set(record)):
         raise ValueError(f"the configuration {'lacks' if name in known else 'has an unknown field'} {name!r}")
+    refuse.not_a_boolean(tied=record["tied"])
     chosen = {"mixer": _chosen(mixers, "mixer", record), "positions": _chosen(SCHEMES, "positions", record)}
     return GPTConfig(**{**record, **chosen})
 
@@ -131,5 +148,14 @@ def _chosen(kinds: tuple[type, ...], field: str, record: Mapping[str, Any]) -> A
         if choice.__name__ == kind:
             if set(options) != {f.name for f in dataclasses.fields(choice)}:
                 raise ValueError(f"{field} {kind} has other options than {', '.join(options) or 'none'}")
+            for name, value in options.items():
+                _refuse_other_type(f"{field} {kind}", name, value, type(getattr(choice, name)))
             return choice(**options)
     raise ValueError(f"{field} must be one of {', '.join(choice.__name__ for choice in kinds)}, not {kind!r}")
+
+
+def _refuse_other_type(whose: str, name: str, value: Any, wanted: type) -> None:
+    """Refuse an option of another type than its default has; a whole number may stand for a real one."""
+    fits = type(value) is wanted or (wanted is float and type(value) is int)
+    if not fits or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"{whose} has {name} {value!r:.60}, which is no {wanted.__name__}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never, get_args
 
 from attnlab_theory import refuse
-from attnlab_theory.language.models.config import Gelu
+from attnlab_theory.language.models.config import Gelu, refuse_epsilon
 from attnlab_theory.language.models.mixing import Shape
 from attnlab_theory.language.models.positions import NoPositions
 
@@ -66,7 +66,7 @@ class EncoderConfig:
             refuse.not_one_real(**{name: rate})
             if not 0 <= rate < 1:
                 raise ValueError(f"{name.replace('_', ' ')} must be at least 0 and less than 1, not {rate}")
-        refuse.not_positive(epsilon=self.epsilon)
+        refuse_epsilon(self.epsilon)
         if self.gelu not in get_args(Gelu):
             raise ValueError(f"gelu must be one of {', '.join(get_args(Gelu))}, not {self.gelu!r}")
         if not isinstance(self.layout, Layout):

@@ -47,6 +47,9 @@ REQUIRED = {
 }
 """Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
 
+DIGITS = 9
+"""Of the number of a layer, at most."""
+
 NUMBERS = ("n_head", "embd_pdrop", "resid_pdrop", "attn_pdrop", "layer_norm_epsilon")
 """Fields that are not compared with the arrays."""
 
@@ -122,7 +125,8 @@ def _known(name: str) -> bool:
     parts = name.split(".", 2)
     if name in OF_THE_MODEL:
         return True
-    if len(parts) < 3 or parts[0] != "h" or not parts[1].isdecimal() or parts[1] != str(int(parts[1])):
+    number = parts[1] if len(parts) == 3 and parts[0] == "h" else ""
+    if not number.isdecimal() or len(number) > DIGITS or number != str(int(number)):
         return False
     layer, _, kind = parts[2].rpartition(".")
     return f"{layer}." in OF_A_LAYER and kind in ("weight", "bias")
@@ -158,11 +162,15 @@ def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, An
     first = arrays.get("h.0.mlp.c_fc.weight")
     if first is None or first.ndim != 2:
         raise ValueError(f"{file} lacks 'h.0.mlp.c_fc.weight' with two axes: is it another model's?")
+    # The names of a damaged file may jump to layer 10^8: what is missing between is not listed, but counted.
+    absent = next(number for number in range(len(layers) + 1) if number not in layers)
+    if absent < len(layers):
+        raise ValueError(f"{file} has layer {max(layers)} but lacks layer {absent}: it is not whole")
     sizes = {
         "vocab_size": vocabulary,
         "n_positions": arrays["wpe.weight"].shape[0],
         "n_embd": width,
-        "n_layer": max(layers) + 1,
+        "n_layer": len(layers),
         "n_inner": first.shape[1],
     }
     said = {} if config is None else config

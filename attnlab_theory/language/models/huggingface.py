@@ -74,6 +74,11 @@ def _loaded(file: Path) -> dict[str, np.ndarray]:
         return load_file(file)
     except (SafetensorError, OSError, TypeError, KeyError) as error:
         raise ValueError(f"{file} is no whole safetensors file: {one_line(error)}") from None
+    except AttributeError as error:
+        # So the library says of numbers of four and eight bits, for which numpy has no name.
+        raise ValueError(
+            f"{file} holds numbers of a kind that is not read ({one_line(error)}): save it in float32"
+        ) from None
 
 
 def _of_index(index: Path) -> dict[str, np.ndarray]:

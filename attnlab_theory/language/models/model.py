@@ -1,6 +1,8 @@
 """What a model is to training, to a checkpoint and to a run that can be stopped."""
 
 import dataclasses
+import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -101,8 +103,42 @@ KINDS: dict[str, Kind] = {
 
 
 def untrained(model: Callable[..., M], config: Config, *, key: PRNGKeyArray) -> M:
-    """A model with first weights, drawn by one program: dozens of small ones take half a second to load."""
+    """A model with first weights, drawn by one program: dozens of small ones take half a second to load.
+
+    Raises:
+        ValueError: as `refuse_too_large`.
+    """
+    refuse_too_large(config)
     return eqx.filter_jit(model)(config, key=key)
+
+
+COPIES = 4
+"""Of every parameter while a model is trained: itself, its gradient, and Adam's two moments; four bytes each."""
+
+
+def refuse_too_large(config: Config) -> None:
+    """Refuse a model that cannot be trained in the memory of this machine, before a part of it is made.
+
+    Raises:
+        ValueError: naming how much it takes, and how much there is.
+    """
+    layered = getattr(config, "encoder", config)
+    layers, width = (getattr(layered, name, 0) for name in ("layers", "width"))
+    # At the least: queries, keys, values and outputs; not every model has a feed-forward network.
+    needed = 4 * COPIES * (4 * layers * width**2 + config.vocabulary * width)
+    if needed > memory():
+        raise ValueError(
+            f"a model of {layers:,} layers of width {width:,} takes at least {needed / 1e9:,.0f} GB to train, and "
+            f"this machine has {memory() / 1e9:,.0f} GB: ask for fewer layers or a smaller width"
+        )
+
+
+def memory() -> float:
+    """Bytes of this machine's memory; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def kind_name(model: Model, kinds: Mapping[str, Kind]) -> str:

@@ -77,6 +77,7 @@ class RecurrentConfig:
                 raise ValueError(f"{name} is one of {', '.join(Activation)}, not {getattr(self, name)!r}")
         if self.scale is not None:
             refuse.not_positive(scale=self.scale)
+            refuse.non_finite(scale=self.scale)
 
     def as_json(self) -> dict[str, Any]:
         """The fields by name."""

@@ -186,6 +186,13 @@ def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
     assert said == ["temperature", "top-p", "top-p, τ 0.7", "top-k", "min-p"]
 
 
+@pytest.mark.parametrize("names", [("random",), ("top_p0.9",), ("top_p0.9", "random-t0.7"), ("random", "top_k5")])
+def test_decodings_have_a_figure_whether_or_not_one_draws_at_random(names):
+    rows = [row(name, 0, n, 0.5 + 0.01 * n, 0.4 + 0.01 * n) for name in names for n in range(2)]
+    (ax,) = figures.quality_and_diversity(findings.compare(rows)).axes
+    assert len(ax.texts) == len(names)
+
+
 def test_a_legend_tells_how_many_seeds_there_are_where_arms_differ_in_that():
     rows = [row("random", seed, 0, 0.5 + 0.01 * seed, 0.4) for seed in range(3)]
     more = [row("random", seed, 0, 0.5 + 0.01 * seed, 0.4, arm="heads-1") for seed in range(2)]

@@ -9,13 +9,14 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.estimates import Estimates, over_seeds
-from attnlab_theory.labs.mixers import findings
+from attnlab_theory.labs.estimates import Estimates, mean, over_seeds
+from attnlab_theory.labs.mixers import figures, findings
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import MIXERS, Lab
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
 from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING, PRESETS
 from attnlab_theory.labs.mixers.routing import NEXT, Routed, routed
+from attnlab_theory.labs.perplexity import OVER_SENTENCES
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.language.checkpoint import load_model, save_model
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
@@ -184,6 +185,18 @@ def test_masks_of_zeros_are_trained_for_the_first_seeds_only(tmp_path):
 def test_a_leak_map_needs_a_sentence_that_is_long_enough():
     with pytest.raises(ValueError, match="no sentence has 9 tokens: show fewer places"):
         leak_map(stirred(MIXERS["separate"]), SENTENCES, length=9)
+
+
+@pytest.mark.parametrize("arm", MIXERS)
+def test_the_honesty_of_one_mixer_alone_has_a_figure(arm):
+    losses = np.linspace(1, 2, 20)
+    begun = {"teacher-forced loss": losses, "honest loss, filled up with PAD": losses + 0.1}
+    # Only mixers that look ahead are asked for it.
+    begun |= {"honest loss": losses + 0.2} if arm in LEAKING else {}
+    found = [mean(name, values, OVER_SENTENCES, 0.05, arm=arm, seed=0) for name, values in begun.items()]
+    figure = figures.honesty(Estimates([*found, gap(arm, 0, 0.1)]))
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == [arm]
+    assert len(figure.legends[0].get_texts()) == len(begun)
 
 
 def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs.folders import make_folder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class Join:
         about = {**self._about([part.about for part in parts]), **found.verdicts.as_json()}
         for line in joined.left_out(parts):
             print(line, file=sys.stderr)
-        files.make_folder(self.out)
+        make_folder(self.out, "captions")
         with files.held(self.out):
             results.write(found, self.out)
             files.write_text(self.out / results.ABOUT, record.to_text(about))

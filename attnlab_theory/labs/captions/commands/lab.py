@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.captions.presets import PRESETS, PresetName
 from attnlab_theory.labs.captions.rules import HOMEWORK, ArmName, DecodingName
 from attnlab_theory.labs.options import ModelSizes, WholeRun
@@ -72,7 +73,7 @@ class RunLab(WholeRun):
         began = time.monotonic()
         lab = self._lab()
         about = self._about()
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "captions")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.captions.rules import HOMEWORK, DecodingName
 from attnlab_theory.labs.judged_again import JudgeAgain
 
@@ -184,7 +185,7 @@ class Sweep:
             real = drawn.test
         else:
             real = read_sentences(self.test)
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "captions")
         rows, samples = [], []
         with files.held(self.out):
             for each in sweep(models, real, self.decodings, count=self.count, generations=self.generations):

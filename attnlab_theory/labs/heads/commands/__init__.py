@@ -4,11 +4,12 @@ import dataclasses
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, assert_never
+from typing import TYPE_CHECKING, Annotated, Any, assert_never, get_args
 
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.heads.parts import PartName
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Heads:
         for remark in remarks:
             _tell(remark)
         refuse_without_labels(self.parts, self.model, reading, text)
+        folders.make_folder(self.out, *get_args(PartName))
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
@@ -86,7 +88,6 @@ class Heads:
                 found = self._found(part, reading, text)
             about = self._about(part, len(text.sentences)) | {"cut": reading.cut, "remarks": remarks}
             about = {**about, "seconds": round(time.monotonic() - began, 2)}
-            files.make_folder(self.out)
             with files.held(self.out):
                 results.write(found, self.out, about)
             told[part] = {**found.as_json(), "run": about}

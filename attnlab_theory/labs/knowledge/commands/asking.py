@@ -41,6 +41,7 @@ class Evaluate:
     def run(self) -> int:
         """Ask, write, count."""
         from attnlab_theory import files
+        from attnlab_theory.labs import folders
         from attnlab_theory.labs.knowledge import results
         from attnlab_theory.labs.knowledge.corpora.birthplaces import read_questions
         from attnlab_theory.labs.knowledge.evaluate import answers
@@ -69,7 +70,7 @@ class Evaluate:
         if self.out is not None:
             known = self._known_places(questions)
             _ = questions.names
-            files.make_folder(self.out)
+            folders.make_folder(self.out, "knowledge")
         found = answers(saved.model, questions, corpus.characters)
         if self.outputs_path is not None:
             found.write(self.outputs_path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.options import ModelSizes, WholeRun, given
 from attnlab_theory.labs.training import train
 from attnlab_theory.language.precision import Precision
@@ -105,7 +106,7 @@ class RunLab(WholeRun):
         began = time.monotonic()
         lab = self._lab()
         about = self._about()
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "knowledge")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()

@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import subcommand
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.judged_again import JudgeAgain
 from attnlab_theory.labs.mixers.presets import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.options import ParallelRun
@@ -56,7 +57,7 @@ class RunLab(ParallelRun):
         lab = self.lab()
         processes = workers(self.processes, small=self.preset == "tiny", tell=_tell)
         about = self._about()
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "mixers")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.recurrent.presets import ARMS, PARTS, TINY, ActivationName, Part, Preset
 from attnlab_theory.labs.recurrent.texts import Texts
@@ -60,7 +61,7 @@ class RunLab(ParallelRun):
         processes = workers(self.processes, small=True, tell=_tell)
         results.refuse_unmeasurable(lab)
         about = self._about(lab, windows)
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "recurrent")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()

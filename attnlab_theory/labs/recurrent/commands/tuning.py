@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.recurrent.presets import ActivationName
 
 
@@ -42,7 +43,7 @@ class Tune:
         numbers = {character: number for number, character in enumerate(sorted(set(text)))}
         tokens = np.array([numbers[character] for character in text], np.int32)
         settings = [dataclasses.replace(each, activation=Activation(self.activation)) for each in tuning.SETTINGS]
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "recurrent")
         rows: list[dict[str, Any]] = []
         with files.held(self.out):
             for seed in range(self.seeds):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.judged_again import JudgeAgain
 from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.reviews.commands.data import Data
@@ -104,7 +105,7 @@ class RunLab(ParallelRun):
         trials, lab = self.drawn_trials(), self.lab()
         processes = workers(self.processes, small=PRESETS[self.preset].model is not None, tell=tell)
         about = self._about(trials)
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "reviews", "search")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()

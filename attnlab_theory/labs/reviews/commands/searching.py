@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts
+from attnlab_theory.labs import folders
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
@@ -68,7 +69,7 @@ class Search:
         halving.refuse_too_many_rungs(len(trials))
         lab = self._lab()
         tell(budget(trials, halving))
-        files.make_folder(self.out)
+        folders.make_folder(self.out, "reviews", "search")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()

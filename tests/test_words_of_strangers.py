@@ -1,0 +1,149 @@
+"""What strangers write into names, statements and files is shown, and never obeyed."""
+
+import dataclasses
+import html.parser
+import json
+import os
+import pty
+
+import pytest
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from attnlab_theory import exits
+from attnlab_theory.book import pages
+from attnlab_theory.cli import main
+from attnlab_theory.report import record, style
+from attnlab_theory.report.table import show
+from tests.report.test_record import FINDING
+
+COMMANDING = "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b31m\x08\x7f\u202eback"
+WRITTEN = r"\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b31m\x08\x7f\u202eback"
+
+
+def book_of(folder, **changes):
+    finding = dataclasses.replace(FINDING, **changes)
+    (folder / "mine.json").write_text(record.to_text([record.as_json(finding)]))
+    about = {"question": changes.get("statement", "?"), "budget": "quick", "seed": 0}
+    (folder / "mine.run.json").write_text(json.dumps(about))
+    return pages.write(folder).read_text("utf-8")
+
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    r"$\text{<script>alert(1)</script>}$",
+    r"$\text{<img src=x onerror=alert(1)>}$",
+    r"$\text{&lt;script>alert(1)&lt;/script>}$",
+    r"$\text{&amp;lt;script>}$",
+    r"$\mbox{</math><script>alert(1)</script>}$",
+    r"$\href{javascript:alert(1)}{x}$",
+    r"$\style{position:fixed}{x}$",
+    r"$\class{SUPPORTED}{x}$",
+    r"$\color{red' onclick='alert(1)}{x}$",
+    "\" onload='alert(1)",
+]
+
+
+MATHML = {"math", "mrow", "mtext", "mstyle", "mi", "mo"}
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page, as a browser would find them."""
+
+    def __init__(self):
+        super().__init__()
+        self.every = []
+
+    def handle_starttag(self, tag, attrs):
+        self.every.append((tag, dict(attrs)))
+
+
+def elements_of(page):
+    found = Elements()
+    found.feed(page)
+    return found.every
+
+
+@pytest.mark.parametrize("words", ATTACKS)
+def test_nothing_in_a_finding_becomes_a_part_of_the_page(tmp_path, words):
+    plain = {name for name, _ in elements_of(book_of(tmp_path))}
+    page = book_of(tmp_path, statement=words, source=words, bound=words, claim=words, setting={words: words})
+    for name, attributes in elements_of(page):
+        assert name in MATHML or name in plain
+        assert not any(each.startswith("on") for each in attributes)
+        assert attributes.get("href", "#mine") == "#mine"
+        assert name not in MATHML or not {"href", "style", "class"} & attributes.keys()
+    assert page.count("<math ") == page.count("</math>") == int("$" in words)
+
+
+def test_a_formula_of_the_lab_is_shown_as_before(tmp_path):
+    page = book_of(tmp_path, statement=r"The weight is $\leq \frac{1}{n}$ — $a < b$.")
+    assert "<mo>≤</mo><mfrac><mrow><mn>1</mn></mrow><mrow><mi>n</mi></mrow></mfrac>" in page
+    assert "<mi>a</mi><mo>&lt;</mo><mi>b</mi>" in page
+
+
+@pytest.mark.parametrize("broken", [r"\frac{", r"\left(", r"x^{", r"\begin{matrix}", r"\frac{<b>"])
+def test_a_broken_formula_is_shown_as_it_was_written(tmp_path, broken):
+    page = book_of(tmp_path, statement=f"It is ${broken}$, they say.")
+    assert f"It is ${broken.replace('<b>', '&lt;b&gt;')}$, they say." in page
+
+
+def drawn(title):
+    def draw():
+        figure = Figure()
+        figure.subplots().set(title=title, xlabel=r"$\alpha$ is good")
+        return figure
+
+    return draw
+
+
+@pytest.mark.parametrize("title", [r"$\frac{$", "a $ b $ c_{ $x^$", r"costs \$5 and $\foo$", COMMANDING])
+def test_a_figure_shows_what_is_no_formula(tmp_path, title):
+    style.write(drawn(title), tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").stat().st_size > 1000
+
+
+def test_a_good_formula_in_a_figure_stays_one(tmp_path):
+    style.write(drawn(r"$\alpha^2$"), tmp_path / "formula.svg")
+    style.write(drawn(r"\$\alpha^2\$"), tmp_path / "source.svg")
+    assert (tmp_path / "formula.svg").read_bytes() != (tmp_path / "source.svg").read_bytes()
+
+
+@pytest.mark.parametrize("words", [["run", f"no{COMMANDING}"], [COMMANDING], ["heads", f"{COMMANDING}/x"]])
+def test_a_refusal_writes_control_characters_out(capsys, words):
+    code = main(words)
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert WRITTEN in err or WRITTEN.replace("\\", "\\\\") in err
+    assert not exits.UNSEEN.search(err)
+
+
+def test_what_is_shown_writes_them_out_in_lines_and_cells(capsys):
+    table = Table(COMMANDING, box=None, pad_edge=False)
+    table.add_row(COMMANDING)
+    table.add_row("[bold]plain[/]")
+    show(table)
+    show(COMMANDING)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [WRITTEN, WRITTEN, "plain", WRITTEN]
+
+
+def on_a_terminal(text):
+    ours, theirs = pty.openpty()
+    try:
+        with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+            exits._unread(stream).write(text)
+        return os.read(ours, 10_000).decode()
+    finally:
+        os.close(ours)
+
+
+def test_a_terminal_gets_colours_and_bars_and_obeys_nothing_else():
+    assert on_a_terminal(COMMANDING) == WRITTEN.replace(r"\x1b[31m", "\x1b[31m")
+    bar = "\r\x1b[2K\x1b[1A\x1b[?25l\x1b[1;32mdone\x1b[0m\x1b[?25h\tα — 中"
+    assert on_a_terminal(bar) == bar
+
+
+def test_half_a_character_is_written_out():
+    assert exits.visible("\udcff\ud800") == r"\udcff\ud800"
+    assert exits.visible("two\nlines\tand é") == "two\nlines\tand é"
