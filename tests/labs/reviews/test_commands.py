@@ -200,6 +200,7 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     options = ["--optimizers", "adamw", "--orders", "shuffled", "--no-sweep", "--trials", "2", *FEW]
     for count in ("1", "2"):
@@ -216,6 +217,7 @@ def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     assert sum(name.parts[0] == "models" for name in one) >= 4
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
     options = ["--optimizers", "adamw", "sgd", "--orders", "shuffled", "--no-sweep", "--no-forgetful", *TINY]
     main(["reviews", "run", "--out", str(tmp_path), *options])
