@@ -1,7 +1,6 @@
 """attnlab reviews: from the command line to files, and one line for whatever is wrong."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
+from tests.devices import environment
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = "import sys; from attnlab_theory.cli import main; raise SystemExit(main(sys.argv[1:]))"
@@ -245,10 +245,9 @@ def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder,
 def test_two_devices_train_a_trial_each_and_come_to_the_same_bytes(capsys, folder, tmp_path):
     space = ("--epochs", 2, "--rates", 1e-3, 2e-3)
     options = [str(part) for part in (*data(folder), "--trials", 3, "--rungs", 2, *space, "--json", "--out")]
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
     shared = subprocess.run(
         [sys.executable, "-c", PROGRAM, "reviews", "search", *options, str(tmp_path / "two")],
-        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
+        env=environment(2) | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,
