@@ -15,6 +15,7 @@ from attnlab_theory.labs.mixers import findings
 from attnlab_theory.labs.mixers.routing import NEXT, Routed
 from attnlab_theory.report import provenance, record, style
 from attnlab_theory.stats import Interval
+from tests.labs.titles import titled
 
 KNOWLEDGE = (
     *("knowledge", "run", "--seeds", "3", "--variants", "none", "vanilla", "--layers", "1", "--heads", "1"),
@@ -49,12 +50,6 @@ def run(request, tmp_path_factory):
         patch.setattr(findings, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.4 + 0.01 * seed)))
         main([*request.param, *given, "--out", str(folder)])
     return lab, folder
-
-
-def titled(draw, paths):
-    """The titles of a figure instead of its pixels, which take longer than all the rest."""
-    for path in paths:
-        path.write_text(draw().get_suptitle())
 
 
 def files_of(folder):

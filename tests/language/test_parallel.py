@@ -9,7 +9,6 @@ are dropped. What may differ is the order in which the devices' parts of a gradi
 import functools
 import json
 import math
-import os
 import socket
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.devices import environment
 from tests.language.models import TOKENS, VOCABULARY, logits, rounding
 from tests.language.parallel_rows import ASKED, STOP
 from tests.language.parallel_run import TRAINING
@@ -29,11 +29,10 @@ EPSILON = float(np.finfo(np.float32).eps)
 
 def child(module: str, *arguments: str, devices: int) -> subprocess.Popen:
     """A run in a process of its own that sees so many devices."""
-    flags = f"--xla_force_host_platform_device_count={devices} --xla_backend_optimization_level=0"
     return subprocess.Popen(
         [sys.executable, "-m", f"tests.language.{module}", *arguments],
         cwd=ROOT,
-        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        env=environment(devices, "--xla_backend_optimization_level=0") | {"JAX_PLATFORMS": "cpu"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,6 +11,7 @@ import pytest
 
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats.draws import CHUNKS_PER_BLOCK, Blocks
+from tests.devices import environment
 
 CHUNK = 4
 KEY = key_for(0, "test")
@@ -104,9 +105,8 @@ def findings_on():
     """The findings of one process that believes in `devices` processors; all start at once."""
     running = {}
     for devices in (1, 2, 8):
-        environment = os.environ | {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
         running[devices] = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", PROGRAM], env=environment(devices), stdout=subprocess.PIPE, text=True
         )
     said = {}
     for devices, process in running.items():
@@ -139,9 +139,10 @@ def test_draws_that_call_lapack_do_not_hang_on_two_devices():
     # XLA's processor devices share one pool of threads; a LAPACK call on each of them used to wait for the other.
     said = {}
     for devices in (1, 2):
-        environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+        # Not those of the tests: what threads there are is what this is about.
+        flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
         out = subprocess.run(
-            [sys.executable, "-c", FACTORISED], env=environment, capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", FACTORISED], env=os.environ | flags, capture_output=True, text=True, timeout=120
         ).stdout
         seen, said[devices] = out.split(" ", 1)
         assert int(seen) == devices

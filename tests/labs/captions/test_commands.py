@@ -113,6 +113,7 @@ def test_generate_repeats_itself_and_is_scored(capsys, folder):
     assert 0 < told["harmonic"] < 1
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
     options = ["--test", folder / "test", "--decodings", "random", "top_p0.9", "--count", 20, "--generations", 2]
     code, out, _ = run(capsys, "sweep", folder / "model", *options, "--out", tmp_path)

@@ -51,6 +51,7 @@ def test_a_small_run_writes_findings_and_figures(checkpoint, tmp_path, capsys):
     assert {f["claim"] for f in told["findings"]} >= {"queries-leave-keys-alone", "keys-move-alone"}
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, tmp_path, capsys):
     text = tmp_path / "text"
     long = " ".join(["the film was good ."] * 7)
@@ -126,6 +127,7 @@ def test_a_classifier_is_asked_what_it_can_do_without(answering, tmp_path, capsy
     assert json.loads((out / "ablations.run.json").read_text())["margins"] == {"spared": 0.01}
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_gpts_heads_are_approximated_without_labels(checkpoint, tmp_path, capsys, monkeypatch):
     """No accuracy is told of a model that gives no labels."""
     tried = (RandomFeatures(budget=256, kind=FeatureMap.POSITIVE), Window(budget=9))

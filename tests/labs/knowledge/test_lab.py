@@ -11,6 +11,7 @@ from attnlab_theory.cli import main
 from attnlab_theory.labs.progress import Progress
 from attnlab_theory.report import provenance, record, style
 from tests.labs.knowledge.people import run, write_people
+from tests.labs.titles import titled
 
 FEW = [
     *("--finetuned", "6", "--held-out", "6", "--never-seen", "4", "--places", "3"),
@@ -22,12 +23,6 @@ SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--epochs", "3"]
 RUN = ["run", "--seeds", "1", "--variants", "none", "vanilla", *FEW, *SMALL]
 TABLES = {"answers", "estimates", "curves", "attention", "knowledge"}
 FIGURES = {"knowledge", "reliability", "abstention", "confidences", "learning_curves", "attention_of_vanilla"}
-
-
-def titled(draw, paths):
-    """The titles of a figure instead of its pixels, which take longer than all the rest."""
-    for path in paths:
-        path.write_text(draw().get_suptitle())
 
 
 @pytest.fixture(scope="module")

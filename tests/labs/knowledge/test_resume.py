@@ -23,6 +23,7 @@ from attnlab_theory.language import runs
 from attnlab_theory.language import train as training_loop
 from attnlab_theory.language.checkpoint import load_model, load_state
 from attnlab_theory.language.train import Diverged
+from tests.devices import environment
 from tests.labs.knowledge.people import BRIEF, SMALL, run, write_people
 
 PROGRAM = "import sys; from attnlab_theory.cli import main; raise SystemExit(main(sys.argv[1:]))"
@@ -57,9 +58,11 @@ def test_a_run_killed_at_a_random_moment_comes_to_the_same_bytes(folder):
     command = ["knowledge", "pretrain", "vanilla", "wiki.txt", "--writing_params_path", "killed", *options]
 
     def begun():
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *command], env=environment, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", PROGRAM, *command],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     killed_at_a_random_moment(begun(), folder / "killed.partial")
@@ -235,14 +238,13 @@ def test_the_same_run_goes_on(capsys, monkeypatch, stopped, tmp_path):
 def test_several_devices_share_a_run_and_only_as_many_go_on_with_it(folder, capsys):
     options = [*("--epochs", "3", "--batch-size", "8", "--rows", "8", "--schedule", "cosine"), *SMALL]
     command = ["pretrain", "vanilla", "wiki.txt", *options, "--writing_params_path"]
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
     told = (
         "from attnlab_theory.language import runs; train = runs.train; "
         "runs.train = lambda *args, mesh: print(f'on {mesh.size} devices') or train(*args, mesh=mesh); "
     )
     shared = subprocess.run(
         [sys.executable, "-c", told + PROGRAM, "knowledge", *command, "shared"],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | flags,
+        env=environment(4) | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,

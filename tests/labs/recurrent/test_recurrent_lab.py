@@ -122,6 +122,7 @@ def test_a_text_that_is_too_short_is_refused_before_anything_is_made(tmp_path, c
     assert not out.exists()
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_activations_are_the_homeworks_and_a_misspelt_one_is_refused(tmp_path, capsys, monkeypatch):
     assert get_args(ActivationName) == tuple(Activation)
     for command in (["tune", "text"], ["run"]):

@@ -1,7 +1,6 @@
 """attnlab reviews: from the command line to files, and one line for whatever is wrong."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
+from tests.devices import environment
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = "import sys; from attnlab_theory.cli import main; raise SystemExit(main(sys.argv[1:]))"
@@ -219,6 +219,7 @@ def test_a_run_writes_findings_numbers_predictions_and_figures(capsys, tmp_path)
     assert {row["variant"] for row in curves} >= {"adamw.lr-0.002", "adamw.lr-0.005"}, "every rate of the sweep"
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     options = ["--optimizers", "adamw", "--orders", "shuffled", "--no-sweep", "--trials", "2", *FEW]
     for count in ("1", "2"):
@@ -235,6 +236,7 @@ def test_processes_change_nothing_but_the_time(capsys, tmp_path):
     assert sum(name.parts[0] == "models" for name in one) >= 4
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path):
     options = ["--optimizers", "adamw", "sgd", "--orders", "shuffled", "--no-sweep", "--no-forgetful", *TINY]
     main(["reviews", "run", "--out", str(tmp_path), *options])
@@ -262,10 +264,9 @@ def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder,
 def test_two_devices_train_a_trial_each_and_come_to_the_same_bytes(capsys, folder, tmp_path):
     space = ("--epochs", 2, "--rates", 1e-3, 2e-3)
     options = [str(part) for part in (*data(folder), "--trials", 3, "--rungs", 2, *space, "--json", "--out")]
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
     shared = subprocess.run(
         [sys.executable, "-c", PROGRAM, "reviews", "search", *options, str(tmp_path / "two")],
-        env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
+        env=environment(2) | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,
