@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class ControlGroup:
         return False
 
     def remove(self) -> None:
-        """Remove the group; its processes have ended, and the kernel may need a moment to notice."""
+        """End what still runs in the group, wherever it has gone, and remove the group."""
         deadline = time.monotonic() + 5
         for folder in self._folders:
             while folder.exists():
@@ -49,6 +50,10 @@ class ControlGroup:
                 except OSError:
                     if time.monotonic() > deadline:
                         break
+                    # As a rule all have ended, and the kernel only needs a moment to notice.
+                    with contextlib.suppress(OSError):
+                        for process in (folder / "cgroup.procs").read_text().split():
+                            os.kill(int(process), signal.SIGKILL)
                     time.sleep(0.005)
         self._folders = []
 

@@ -139,7 +139,8 @@ SILENT = (
 @pytest.mark.parametrize("name", [*SILENT, "traces the judge", "fills the memory", "forks without end"])
 def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack, name):
     reason, body = ATTACKS[name]
-    means = MEANS - NAMESPACES
+    # Without a control group either, which would end what the supervisor has overlooked.
+    means = MEANS - NAMESPACES - {"group"}
     judgement = check_answer(attack(body), "uw/1.2.1", means=means, **LIMITS)
     assert (judgement.reason, judgement.right) == (reason, False), judgement.said
     assert [fence.name for fence in judgement.missing] == ["files", "network"]
@@ -151,6 +152,13 @@ def test_without_a_control_group_the_memory_is_looked_at(attack, name):
     judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - {"group"}, **LIMITS)
     assert judgement.reason == reason
     assert judgement.missing == ()
+
+
+def test_a_control_group_ends_what_nothing_else_does(attack, monkeypatch):
+    monkeypatch.setattr("attnlab_theory.grader.enclosure._end", lambda process: (process.kill(), process.wait()))
+    _, body = ATTACKS["leaves sleepers in sessions of their own"]
+    judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - NAMESPACES, **LIMITS)
+    assert judgement.reason == Reason.WRONG
 
 
 RIGHT = "    return 1e5 * keys[0]\n"
