@@ -5,6 +5,7 @@ in it is executed, and other frameworks can read the arrays.
 """
 
 import dataclasses
+import errno
 import hashlib
 import json
 import zlib
@@ -134,7 +135,10 @@ def _write(
     arrays = {name: np.asarray(x) for part, tree in parts.items() for name, x in _named(part, tree)}
     told = json.dumps({**header, "checksum": _checksum(arrays)}, ensure_ascii=False, allow_nan=False)
     with files.replacing(path) as temporary:
-        safetensors.numpy.save_file(arrays, temporary, metadata={KEY: told})
+        try:
+            safetensors.numpy.save_file(arrays, temporary, metadata={KEY: told})
+        except safetensors.SafetensorError as error:
+            raise OSError(errno.EIO, str(error), str(path)) from None  # so it says that a disk is full
 
 
 def _named(part: str, tree: PyTree) -> list[tuple[str, Any]]:

@@ -75,6 +75,19 @@ def test_another_framework_finds_the_arrays_by_name(saved):
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
+def test_a_disk_that_is_full_leaves_no_part_of_a_checkpoint_and_names_it(tmp_path, monkeypatch):
+    def write_half(arrays, path, metadata):
+        path.write_bytes(b"half")
+        raise safetensors.SafetensorError("No space left on device (os error 28)")
+
+    monkeypatch.setattr("safetensors.numpy.save_file", write_half)
+    path = tmp_path / "full.params"
+    with pytest.raises(OSError, match="No space left") as full:
+        checkpoint.save_model(path, MODEL, CHARACTERS, ABOUT)
+    assert full.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_truncated_file_is_refused(saved, kept):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(kept * len(content))])
