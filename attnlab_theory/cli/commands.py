@@ -43,7 +43,7 @@ COMMANDS = {
         "cli.problems", "Construct", "Find the query, or the matrices, that give the attention you want."
     ),
     "leaks": Entry(
-        "cli.problems", "Leaks", "Find the outputs of your function that change when future inputs change."
+        "cli.leaks", "Leaks", "Find the outputs of your function that change when future inputs change."
     ),
     "estimators": Entry(
         "cli.estimators",

@@ -1,4 +1,4 @@
-"""Commands about somebody's own problem: check, construct, leaks."""
+"""Commands about somebody's own problem: check, construct."""
 
 import contextlib
 import dataclasses
@@ -50,7 +50,7 @@ class Check:
             raise ValueError(
                 f"attnlab check needs {missing}; attnlab check --template HOMEWORK/QUESTION prints a start"
             )
-        _refuse_time_limit(self.time_limit)
+        refuse_time_limit(self.time_limit)
         with _bar(f"asking {self.answer}") as asked:
             judged = grading.check_answer(self.answer, self.question, time_limit=self.time_limit, asked=asked)
         if self.json:
@@ -179,38 +179,6 @@ class Construct:
         return self.problem.run()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Leaks:
-    """Find the outputs of your function that change when future inputs change."""
-
-    function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
-    """A file and a function in it that maps [length width] to [length anything]; numpy, jax or torch."""
-    length: int = 12
-    """Positions."""
-    width: int = 8
-    """Width of one input."""
-    time_limit: float = 60.0
-    """Seconds for everything the function does, its imports included."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
-
-    def run(self) -> int:
-        """Intervene and print the matrix."""
-        from attnlab_theory.grader.submission import BrokenAnswer, Submission
-        from attnlab_theory.identities import leaks
-
-        tokens = leaks.random_tokens(self.length, self.width)
-        _refuse_time_limit(self.time_limit)
-        with Submission(self.function, time_limit=self.time_limit, any_framework=True) as mixer:
-            try:
-                found = leaks.leaks(mixer, tokens)
-            except ValueError as error:
-                # What ended the child says it better than the detector, which only saw a call fail.
-                raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
-        print(json.dumps(leaks.as_json(found), indent=1) if self.json else leaks.picture(found))
-        return leaks.exit_code(found)
-
-
 def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
     """The numbers of a .npy file, one line of complaint if it holds anything else; NaN only where gaps may be."""
     import numpy as np
@@ -234,7 +202,12 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def _refuse_time_limit(seconds: float) -> None:
+def refuse_time_limit(seconds: float) -> None:
+    """Refuse a time limit that is none, or that clocks do not take.
+
+    Raises:
+        ValueError: naming it.
+    """
     if not 0 < seconds <= LONGEST:
         raise ValueError(f"--time-limit must be positive and at most {LONGEST} (a day), not {seconds:g}")
 

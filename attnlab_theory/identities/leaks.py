@@ -4,28 +4,24 @@ A Jacobian is the picture of a leak, not the test for one: a detached maximum ov
 to by an eps, has a Jacobian of exactly zero towards the future and moves earlier outputs all the same.
 """
 
-import contextlib
 import dataclasses
-import functools
-import importlib
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-Mixer = Callable[[Any], Any]
-"""A function of [length width] to [length v], of numpy, jax or torch arrays."""
+from attnlab_theory.identities.calling import HostMixer, Mixer, adapted, in_double
 
-HostMixer = Callable[[np.ndarray], np.ndarray]
+Inputs = Float[np.ndarray, "t d"] | Int[np.ndarray, " t"]
+"""Tokens, or their numbers."""
+
+Replacing = Callable[[Any, int, int], list[np.ndarray]]
+"""From inputs, a first row and the row after the last to inputs in which those are replaced, in several ways."""
 
 SEED = 0
 """Of the tokens and of the random replacements: the same function always gets the same verdict."""
-
-DTYPES = {"numpy": ("numpy",), "jax": ("jax",), "torch": ("torch.float32", "torch.float64")}
-"""In what a function of each library's arrays is tried."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +34,10 @@ class Leaks:
     """Largest movement of output t when all inputs after it were replaced at once."""
     within: float
     """The largest entry, in size, of all inputs that were tried: nothing is said of larger ones."""
+    relative: float
+    """Largest movement of an output with its future, over the largest number of that very call."""
+    rounding: float
+    """What rounding alone may make of that number: `rounding_of` the outputs; 0 where a finer type shows a leak."""
 
     @property
     def moved(self) -> Bool[np.ndarray, "t s"]:
@@ -55,24 +55,36 @@ class Leaks:
         return not self.leaks.any() and not self.together.any()
 
     @property
+    def to_rounding(self) -> bool:
+        """Whether outputs moved with later inputs, but no further than rounding moves them."""
+        return not self.causal and self.relative <= self.rounding
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is no leak but, perhaps, that of rounding."""
+        return self.causal or self.to_rounding
+
+    @property
     def worst(self) -> tuple[int, float]:
         """The output that moved furthest with its future, and how far."""
         future = np.maximum(np.triu(self.largest, 1).max(axis=1), self.together)
         return int(np.argmax(future)), float(np.max(future))
 
 
-def leaks(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Leaks:
+def leaks(mixer: Mixer, x: Inputs, replacing: Replacing | None = None) -> Leaks:
     """Find out which outputs of a mixer move with which inputs, by replacing inputs.
 
     Every input is replaced by itself, and for every position all later inputs together: by zeros, by
     their negatives, by a huge constant, by copies of the first input, by noise, and by noise of large
-    norm. Outputs are compared bit for bit, so rounding that travels back in time is a leak too (as in a
-    convolution by Fourier transform): how far they moved says which it is.
+    norm. Outputs are compared bit for bit, so that rounding which travels back in time is seen too, as in a
+    convolution by Fourier transform. How far they moved, beside the largest number of the same call, says which it
+    is. In doubt the same is done in float64, where rounding is smaller and a leak is not.
 
     Args:
         mixer: a function of [length width] to [length v], of numpy, jax or torch arrays. Which, is found
             out from the modules its own module imports, and by trying.
-        x: the tokens to start from, at least two.
+        x: the tokens to start from, at least two; or their numbers, [length], with `replacing`.
+        replacing: from inputs, start and stop to inputs with those rows replaced; by default `replacements`.
 
     Raises:
         ValueError: if the function fails, gives anything else than one finite row per position, or gives
@@ -83,22 +95,62 @@ def leaks(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Leaks:
     length = x.shape[0]
     if not length >= 2:
         raise ValueError(f"a leak needs an earlier and a later position, but there is {length} position")
-    call, before = _adapted(mixer, x)
+    call, before = adapted(mixer, x)
+    found = _swept(call, before, x, replacements if replacing is None else replacing)
+    if found.to_rounding and x.dtype == np.float32 and not _clean_in_double(mixer, x.astype(np.float64)):
+        return dataclasses.replace(found, rounding=0.0)
+    return found
+
+
+def _swept(call: HostMixer, before: np.ndarray, x: Inputs, replacing: Replacing) -> Leaks:
+    """All replacements, and what each moved."""
     _refuse_another(call(x), before)
+    length = x.shape[0]
     largest, together = np.zeros((length, length)), np.zeros(length)
-    within = float(np.max(np.abs(x)))
+    within, relative = float(np.max(np.abs(x))), 0.0
+
+    def moved_by(replaced: np.ndarray, first: int) -> np.ndarray:
+        nonlocal within, relative
+        after = call(replaced)
+        moved, size = _movement(after, before), float(np.max(np.abs(replaced)))
+        within = max(within, size)
+        future = float(np.max(moved[:first], initial=0.0))
+        if future:
+            most = max(size, *(float(np.max(np.abs(each), initial=0.0)) for each in (before, after)))
+            relative = max(relative, future / most if np.isfinite(most) else np.inf)
+        return moved
+
     for s in range(length):
-        for replaced in replacements(x, s, s + 1):
-            within = max(within, float(np.max(np.abs(replaced))))
-            largest[:, s] = np.maximum(largest[:, s], _movement(call(replaced), before))
+        for replaced in replacing(x, s, s + 1):
+            largest[:, s] = np.maximum(largest[:, s], moved_by(replaced, s))
     for first in range(1, length):
-        for replaced in replacements(x, first, length):
-            within = max(within, float(np.max(np.abs(replaced))))
-            moved = _movement(call(replaced), before)[:first]
-            together[:first] = np.maximum(together[:first], moved)
+        for replaced in replacing(x, first, length):
+            together[:first] = np.maximum(together[:first], moved_by(replaced, first)[:first])
     # Again: who counts calls, or changes with time, does not always do so from the first call on.
     _refuse_another(call(x), before)
-    return Leaks(largest=largest, together=together, within=within)
+    rounding = rounding_of((x.dtype, before.dtype), 2 * length)
+    return Leaks(largest=largest, together=together, within=within, relative=relative, rounding=rounding)
+
+
+def _clean_in_double(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> bool:
+    """Whether the mixer is clean of float64 tokens; so it is where it does not give float64 for them."""
+    finer = in_double(mixer, x)
+    return finer is None or _swept(*finer, x, replacements).clean
+
+
+def rounding_of(kinds: Sequence[np.dtype], terms: int) -> float:
+    """What rounding may make of a sum of so many terms, in parts of the largest of them; 0 for whole numbers.
+
+    Each sum and each product errs by half of `eps`, and a sum of n terms has as many of either.
+
+    Args:
+        kinds: of what went in and of what came out; what is between may be in the coarser of them.
+        terms: how many.
+    """
+    floating = [kind for kind in kinds if jax.numpy.issubdtype(kind, jax.numpy.floating)]
+    if kinds[-1] not in floating:
+        return 0.0
+    return terms * max(float(jax.numpy.finfo(kind).eps) for kind in floating)
 
 
 def replacements(x: Float[np.ndarray, "t d"], start: int, stop: int) -> list[Float[np.ndarray, "t d"]]:
@@ -111,6 +163,30 @@ def replacements(x: Float[np.ndarray, "t d"], start: int, stop: int) -> list[Flo
     for tokens, candidate in zip(replaced, candidates, strict=True):
         tokens[start:stop] = candidate
     return replaced
+
+
+def other_numbers(vocabulary: int) -> Replacing:
+    """How numbers of tokens are replaced: by the first and the last, by their neighbours, and at random."""
+
+    def replacing(ids: Int[np.ndarray, " t"], start: int, stop: int) -> list[np.ndarray]:
+        rng, some = np.random.default_rng([SEED, start, stop]), ids[start:stop]
+        drawn = rng.integers(0, vocabulary, (3, len(some)))
+        candidates = (0 * some, 0 * some + vocabulary - 1, (some + 1) % vocabulary, 0 * some + ids[0], *drawn)
+        return [np.concatenate([ids[:start], each, ids[stop:]]) for each in candidates]
+
+    return replacing
+
+
+def random_numbers(length: int, vocabulary: int) -> Int[np.ndarray, " {length}"]:
+    """Numbers of tokens, always the same.
+
+    Raises:
+        ValueError: if there are fewer than two positions or two tokens.
+    """
+    for name, number in {"length": length, "number of tokens": vocabulary}.items():
+        if not number >= 2:
+            raise ValueError(f"the {name} must be at least 2, not {number}: a leak needs a past and a future")
+    return np.random.default_rng(SEED).integers(0, vocabulary, length)
 
 
 def random_tokens(length: int, width: int) -> Float[np.ndarray, "{length} {width}"]:
@@ -145,6 +221,12 @@ def picture(found: Leaks) -> str:
         )
     else:
         count = int((found.leaks.any(axis=1) | (found.together > 0)).sum())
+    if found.to_rounding:
+        lines.append(
+            f"No leak at length {length} but for rounding: {count} outputs moved with the future, by at most "
+            f"{found.relative:.2g} of the largest number of the call. Rounding may make {found.rounding:.2g} of it."
+        )
+    elif not found.causal:
         lines.append(
             f"Leak: {count} of {length} outputs move with the future; output {output} by up to {movement:.3g}."
         )
@@ -159,7 +241,10 @@ def as_json(found: Leaks) -> dict[str, Any]:
         return float(x) if np.isfinite(x) else None
 
     return {
-        "causal": found.causal,
+        "causal": found.clean,
+        "bit_for_bit": found.causal,
+        "relative": plain(found.relative),
+        "rounding": found.rounding,
         "length": found.moved.shape[0],
         "within": found.within,
         "leaks": [[int(t), int(s)] for t, s in np.argwhere(found.leaks)],
@@ -171,8 +256,8 @@ def as_json(found: Leaks) -> dict[str, Any]:
 
 
 def exit_code(found: Leaks) -> int:
-    """0 if the mixer is causal, 1 if it leaks."""
-    return 0 if found.causal else 1
+    """0 if the mixer is causal, but for rounding perhaps; 1 if it leaks."""
+    return 0 if found.clean else 1
 
 
 def jacobian_reach(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Float[np.ndarray, "t s"]:
@@ -183,7 +268,10 @@ def jacobian_reach(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Float[np.ndarra
 
 def _refuse_another(output: np.ndarray, before: np.ndarray) -> None:
     if not np.array_equal(output, before):
-        raise ValueError("the function is not deterministic: two calls with the same tokens differ")
+        raise ValueError(
+            "the function is not deterministic: two calls with the same tokens differ; a torch module in training "
+            "mode draws at random: call its .eval()"
+        )
 
 
 def _movement(after: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -191,97 +279,3 @@ def _movement(after: np.ndarray, before: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
         moved = np.abs(after.astype(np.float64) - before.astype(np.float64)).max(axis=1)
     return np.where(np.isfinite(moved), moved, np.inf)
-
-
-def _adapted(mixer: Mixer, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
-    """The mixer as a function of numpy arrays, and its output for x, in the first library that it works with."""
-    failures: list[Exception] = []
-    for library in _attempts(mixer):
-        call = functools.partial(_called, mixer, library)
-        try:
-            before = call(x)
-        except Exception as error:
-            failures.append(error)
-            continue
-        _check_output(before, x.shape[0])
-        return functools.partial(_checked, call, before.shape), before
-    # The first attempt is the likeliest, so its failure is the one to read.
-    first = failures[0]
-    said = str(first).strip().splitlines()[0] if str(first).strip() else "no message"
-    raise ValueError(f"the function fails on tokens of shape {x.shape}: {type(first).__name__}: {said}") from first
-
-
-def _called(mixer: Mixer, library: str, tokens: np.ndarray) -> np.ndarray:
-    # A copy: a function that writes into its argument must not write into ours. Quiet: replacements of large
-    # norm make a plain exp overflow, which is no news.
-    with np.errstate(all="ignore"):
-        return _to_numpy(mixer(_from_numpy(tokens.copy(), library)))
-
-
-def _checked(call: HostMixer, shape: tuple[int, ...], tokens: np.ndarray) -> np.ndarray:
-    try:
-        output = call(tokens)
-    except Exception as error:
-        raise ValueError(f"the function fails on replaced tokens: {type(error).__name__}: {error}") from error
-    if output.shape != shape:
-        raise ValueError(f"the function gave shape {shape}, and for other tokens {output.shape}")
-    _refuse_unheld(output)
-    return output
-
-
-def _check_output(output: np.ndarray, length: int) -> None:
-    if not np.issubdtype(output.dtype, np.number) or np.issubdtype(output.dtype, np.complexfloating):
-        raise ValueError(f"the function must give an array of real numbers, not of {output.dtype}")
-    if output.ndim != 2 or output.shape[0] != length or output.shape[1] == 0:
-        raise ValueError(f"the function must give shape ({length}, v), one row per position, not {output.shape}")
-    _refuse_unheld(output)
-    if not np.all(np.isfinite(output)):
-        index = tuple(int(i) for i in np.argwhere(~np.isfinite(output))[0])
-        raise ValueError(f"the function's output must be finite, but holds {output[index]} at index {index}")
-
-
-def _refuse_unheld(output: np.ndarray) -> None:
-    """Whole numbers of 2^53 and more, say: what float64 rounds away would be no movement."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        rounded = output.astype(np.float64).astype(output.dtype)
-    if np.any((rounded != output) & (output == output)):
-        raise ValueError(
-            f"the function gives numbers of {output.dtype} that float64 does not hold: let it give float64"
-        )
-
-
-def _attempts(mixer: Mixer) -> list[str]:
-    """numpy, jax and torch, in the order in which they are worth trying.
-
-    First what the function's own module has imported: whoever imports torch or jax beside numpy writes
-    functions of tensors. A torch model may also have weights in double precision, which takes no floats.
-    """
-    names = [type(mixer)]
-    with contextlib.suppress(ValueError):
-        names += getattr(inspect.unwrap(mixer), "__globals__", {}).values()
-    modules = [str(getattr(n, "__module__", None) or getattr(n, "__name__", "")) for n in names]
-    roots = {"jax" if m.startswith("attnlab_theory.attention") else m.partition(".")[0] for m in modules}
-    likely = [library for library in ("torch", "jax", "numpy") if library in roots]
-    libraries = [*likely, *(library for library in ("numpy", "jax", "torch") if library not in likely)]
-    return [attempt for library in libraries for attempt in DTYPES[library]]
-
-
-def _from_numpy(tokens: np.ndarray, library: str) -> Any:
-    if library == "jax":
-        return jax.numpy.asarray(tokens)
-    if library.startswith("torch"):
-        # By name: torch is nobody's dependency here, and is there if the function works on its arrays.
-        torch = importlib.import_module("torch")
-        return torch.from_numpy(tokens).to(getattr(torch, library.removeprefix("torch.")))
-    return tokens
-
-
-def _to_numpy(output: Any) -> np.ndarray:
-    if hasattr(output, "detach"):
-        output = output.detach().cpu()
-        # numpy has no bfloat16; every bfloat16 is a float32.
-        if output.dtype.is_floating_point:
-            output = output.double()
-    output = np.asarray(output)
-    # bfloat16 again: an extension of numpy that calls itself neither float nor number.
-    return output.astype(np.float32) if output.dtype.name == "bfloat16" else output

@@ -18,10 +18,13 @@ from attnlab_theory.identities.leaks import (
     exit_code,
     jacobian_reach,
     leaks,
+    other_numbers,
     picture,
+    random_numbers,
     random_tokens,
     replacements,
 )
+from attnlab_theory.identities.prefixes import prefixes, sentence
 from attnlab_theory.seeds import key_for
 
 X = random_tokens(5, 4)
@@ -202,3 +205,92 @@ def test_too_little_to_look_at_is_refused():
 
 def test_partial_functions_are_read():
     assert leaks(functools.partial(np.cumsum, axis=0), X).causal
+
+
+def filtered(x, padded):
+    """A long convolution by Fourier transforms; unpadded it wraps around."""
+    size = (1 + padded) * len(x)
+    decay = np.fft.rfft(0.9 ** np.arange(len(x)), size)[:, None]
+    return np.fft.irfft(np.fft.rfft(x, size, axis=0) * decay, size, axis=0)[: len(x)]
+
+
+def test_rounding_that_travels_back_in_time_is_no_leak():
+    found = leaks(lambda x: filtered(x, padded=True), X)
+    assert not found.causal
+    assert found.to_rounding
+    assert found.relative <= found.rounding < 1e-5
+    assert exit_code(found) == 0
+    assert "No leak at length 5 but for rounding: " in picture(found)
+    told = as_json(found)
+    assert (told["causal"], told["bit_for_bit"]) == (True, False)
+    wrapped = leaks(lambda x: filtered(x, padded=False), X)
+    assert not wrapped.clean
+    assert exit_code(wrapped) == 1
+
+
+def test_a_leak_as_small_as_rounding_stays_in_a_finer_type():
+    def peeks(x):
+        return np.cumsum(x, axis=0) + 1e-7 * x[-1]
+
+    found = leaks(peeks, X)
+    assert 0 < found.relative < 10 * np.finfo(np.float32).eps
+    assert found.rounding == 0
+    assert exit_code(found) == 1
+
+
+def test_whole_numbers_know_no_rounding():
+    found = leaks(lambda x: np.sign(x).astype(int) + (x[-1] > 0), X)
+    assert (found.rounding, found.clean) == (0, False)
+
+
+def test_numbers_of_tokens_are_replaced_by_other_numbers():
+    table = np.random.default_rng(0).normal(size=(7, 3))
+    ids, replacing = random_numbers(5, 7), other_numbers(7)
+    assert leaks(lambda ids: np.cumsum(table[ids], axis=0), ids, replacing).causal
+    found = leaks(lambda ids: table[ids] + table[ids].sum(axis=0), ids, replacing)
+    assert np.array_equal(found.leaks, np.triu(np.ones((5, 5), bool), 1))
+    for each in replacing(ids, 2, 4):
+        assert each.min() >= 0
+        assert each.max() < 7
+        assert np.array_equal(each[[0, 1, 4]], ids[[0, 1, 4]])
+    with pytest.raises(ValueError, match="number of tokens must be at least 2, not 1"):
+        random_numbers(5, 1)
+
+
+def test_outputs_come_before_weights():
+    assert leaks(lambda x: (causal_in_numpy(x), x @ x.T), X).causal
+
+
+def positions_over_length(x):
+    return causal_in_numpy(x) + (np.arange(len(x)) / len(x))[:, None]
+
+
+def of_five_alone(x):
+    return x + np.arange(5)[:, None]
+
+
+def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
+    found = prefixes(positions_over_length, X)
+    assert found.depends
+    assert leaks(positions_over_length, X).causal
+    assert found.worst == (2, pytest.approx(1 / 2 - 1 / 5, rel=1e-5))
+    assert sentence(found).startswith(
+        "Outputs depend on the length of the whole: of the first 2 positions alone they"
+    )
+
+
+@pytest.mark.parametrize("mixer", [causal_in_numpy, causal_in_jax])
+def test_prefixes_of_causal_mixers_agree_to_rounding(mixer):
+    found = prefixes(mixer, random_tokens(12, 8))
+    assert not found.depends
+    assert found.tried.all()
+    assert (
+        sentence(found) == "11 of 11 prefixes alone give the outputs that they give within the whole, to rounding."
+    )
+
+
+def test_a_function_of_one_length_is_not_tried_with_prefixes():
+    found = prefixes(of_five_alone, X)
+    assert not found.depends
+    assert not found.tried.any()
+    assert sentence(found) == "Prefixes were not tried: the function takes 5 positions and no fewer."

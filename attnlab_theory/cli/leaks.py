@@ -1,0 +1,182 @@
+"""attnlab leaks: somebody's function, however it wants its tokens, and the outputs that move with the future."""
+
+import ast
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import tyro
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+
+    from attnlab_theory.grader.submission import Submission
+
+MOST = 3
+"""Arrays that a function may return, of which the first is judged."""
+
+
+class Way(NamedTuple):
+    """How a function gets its tokens and gives its outputs."""
+
+    batch: bool
+    """Whether a batch of one stands around both."""
+    parts: int
+    """How many arrays it returns, outputs first."""
+
+    @property
+    def said(self) -> str:
+        """For people, what of this is not plain."""
+        said = ["a batch of one"] * self.batch + [f"the first of {self.parts} arrays"] * (self.parts > 1)
+        return " and ".join(said)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Leaks:
+    """Find the outputs of your function that change when future inputs change.
+
+    Outputs of prefixes alone are compared, too: they show what depends on the length of the whole.
+    """
+
+    function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
+    """A file and a function in it that maps [length width] to [length anything]; numpy, jax or torch.
+    A function or a module that wants a batch gets a batch of one. Of several arrays that come back the first is
+    judged."""
+    length: int = 12
+    """Positions."""
+    width: int = 8
+    """Width of one input."""
+    tokens: int | None = None
+    """For a model of token numbers: how many tokens there are. The function gets whole numbers, [length]."""
+    time_limit: float = 60.0
+    """Seconds for everything the function does, its imports included."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Intervene and print the matrix."""
+        from attnlab_theory.cli.problems import refuse_time_limit
+        from attnlab_theory.grader.submission import BrokenAnswer, Submission, split
+        from attnlab_theory.identities import leaks
+        from attnlab_theory.identities.prefixes import prefixes, sentence
+
+        if self.tokens is None:
+            inputs, replacing = leaks.random_tokens(self.length, self.width), None
+        else:
+            inputs = leaks.random_numbers(self.length, self.tokens)
+            replacing = leaks.other_numbers(self.tokens)
+        refuse_time_limit(self.time_limit)
+        path, name = split(self.function)
+        _refuse_class(path, name)
+        with Submission(self.function, time_limit=self.time_limit, any_framework=True) as asked:
+            mixer, way = self._handed(asked, inputs)
+            try:
+                found = leaks.leaks(mixer, inputs, replacing)
+                cut = prefixes(mixer, inputs)
+            except ValueError as error:
+                # What ended the child says it better than the detector, which only saw a call fail.
+                raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
+        code = 1 if cut.depends else leaks.exit_code(found)
+        if self.json:
+            told = leaks.as_json(found) | {
+                "batch": way.batch,
+                "arrays": way.parts,
+                "prefixes_tried": int(cut.tried.sum()),
+                "depends_on_length": cut.depends,
+            }
+            print(json.dumps(told, indent=1))
+            return code
+        if way.said:
+            print(f"{self.function} was given and judged with {way.said}.")
+        print(leaks.picture(found))
+        print(sentence(cut))
+        if code and _may_be_training(path):
+            print("A torch module in training mode drops at random and norms over batches: call its .eval() first.")
+        return code
+
+    def _handed(
+        self, asked: "Submission", inputs: "np.ndarray"
+    ) -> "tuple[Callable[[np.ndarray], np.ndarray], Way]":
+        """The function in the first way in which it gives one row for each position.
+
+        Raises:
+            BrokenAnswer: with what was handed over and what came back, if there is no such way.
+        """
+        from attnlab_theory.grader.submission import BrokenAnswer
+
+        said: list[str] = []
+        for way in _ways():
+            try:
+                outputs = _called(asked, way, inputs)
+            except BrokenAnswer as error:
+                text = str(error).removeprefix(f"{asked.where} ")
+                # Who has died or used up the time is not asked again.
+                if not text.startswith(("raised ", "returned ", "must return ")):
+                    raise
+                if way.parts == 1:
+                    said.append(f"{_shape(inputs, way)} {text}")
+                continue
+            if outputs.ndim == 2 and len(outputs) == len(inputs):
+                return lambda x, way=way: _called(asked, way, x), way
+            said.append(f"{_shape(inputs, way)} gave {[*outputs.shape]}")
+        raise BrokenAnswer(f"{asked.where}: {'; '.join(dict.fromkeys(said))}. {self._remedy(asked)}")
+
+    def _remedy(self, asked: "Submission") -> str:
+        """The wrapper to write, and the options that may help."""
+        ids = "" if self.tokens is not None else "; for token numbers say --tokens N"
+        return (
+            f"Give the width that it takes with --width, and a length with --length{ids}; or write a function of "
+            f"[length, width] around it: def one(x): return {asked.function}(x[None])[0]"
+        )
+
+
+def _ways() -> "Iterator[Way]":
+    for parts in range(1, MOST + 1):
+        for batch in (False, True):
+            yield Way(batch, parts)
+
+
+def _shape(inputs: "np.ndarray", way: Way) -> str:
+    return f"given {[1, *inputs.shape] if way.batch else [*inputs.shape]} it"
+
+
+def _called(asked: "Submission", way: Way, x: "np.ndarray") -> "np.ndarray":
+    """The outputs, in the type in which they were returned: how far rounding goes depends on it."""
+    first = asked.call(x[None] if way.batch else x, parts=way.parts)[0]
+    outputs = first.array
+    if first.kind in ("float32", "float16"):
+        outputs = outputs.astype(first.kind)
+    return outputs[0] if way.batch and outputs.ndim == 3 and len(outputs) == 1 else outputs
+
+
+def _refuse_class(path: "Path", name: str) -> None:
+    """Refuse a class, which makes a model and is none.
+
+    Raises:
+        BrokenAnswer: with the line to write.
+    """
+    from attnlab_theory.grader.submission import BrokenAnswer
+
+    if any(isinstance(node, ast.ClassDef) and node.name == name for node in _top(path)):
+        instance = "model" if name != "model" else "instance"
+        raise BrokenAnswer(
+            f"{path}::{name} is a class: write {instance} = {name}(...) into a file that imports it, with .eval() "
+            f"if it is a module of torch's, and name that: {path}::{instance}"
+        )
+
+
+def _top(path: "Path") -> list[ast.stmt]:
+    try:
+        return ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # The child says what is wrong with the file.
+        return []
+
+
+def _may_be_training(path: "Path") -> bool:
+    """Whether the file has torch and never puts a module into evaluation mode."""
+    text = path.read_text("utf-8", errors="replace")
+    return "torch" in text and ".eval()" not in text

@@ -1,0 +1,111 @@
+"""attnlab leaks: functions that want a batch, give weights too or read token numbers, and what is refused."""
+
+import json
+
+import pytest
+
+from attnlab_theory.cli import main
+
+MODELS = """
+import numpy as np
+
+TABLE = np.random.default_rng(0).normal(size=(9, 4))
+
+
+class Layer:
+    def __call__(self, x):
+        batch, t, width = x.shape
+        return np.cumsum(x, axis=1)
+
+
+batched = Layer()
+
+
+def with_weights(x):
+    return np.cumsum(x, axis=0), np.tri(len(x))
+
+
+def batched_with_more(x):
+    batch, t, width = x.shape
+    return np.cumsum(x, axis=1) + x.sum(axis=1, keepdims=True), np.tri(t)[None], np.ones((2, 3))
+
+
+def of_numbers(ids):
+    return np.cumsum(TABLE[ids], axis=0)
+
+
+def over_length(x):
+    return x + np.arange(len(x))[:, None] / len(x)
+
+
+def torch_like(x):  # torch
+    return x + x.sum()
+
+
+def narrow(x):
+    return x @ np.ones((3, 3))
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models.py").write_text(MODELS)
+
+
+def run(capsys, *arguments):
+    code = main(["leaks", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize(
+    ("name", "options", "wanted", "said"),
+    [
+        ("batched", [], 0, "models.py::batched was given and judged with a batch of one."),
+        ("with_weights", [], 0, "models.py::with_weights was given and judged with the first of 2 arrays."),
+        ("batched_with_more", [], 1, "was given and judged with a batch of one and the first of 3 arrays."),
+        ("of_numbers", ["--tokens", "9"], 0, "11 of 11 prefixes alone give the outputs that they give within"),
+        ("over_length", [], 1, "Outputs depend on the length of the whole: "),
+        (
+            "torch_like",
+            [],
+            1,
+            "A torch module in training mode drops at random and norms over batches: call its",
+        ),
+    ],
+)
+def test_functions_are_asked_as_they_want_to_be(capsys, name, options, wanted, said):
+    code, out, err = run(capsys, f"models.py::{name}", *options)
+    assert (code, err) == (wanted, "")
+    assert said in out
+
+
+@pytest.mark.usefixtures("file")
+def test_json_says_how_the_function_was_asked(capsys):
+    told = json.loads(run(capsys, "models.py::batched_with_more", "--json")[1])
+    assert (told["causal"], told["batch"], told["arrays"]) == (False, True, 3)
+    assert (told["prefixes_tried"], told["depends_on_length"]) == (11, True)
+
+
+@pytest.mark.usefixtures("file")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("narrow", "given [12, 8] it raised ValueError: matmul: "),
+        ("narrow", "; given [1, 12, 8] it raised ValueError"),
+        ("narrow", "Give the width that it takes with --width, and a length with --length; for token numbers say"),
+        ("narrow", "or write a function of [length, width] around it: def one(x): return narrow(x[None])[0]"),
+        ("of_numbers", "given [12, 8] it raised IndexError: "),
+        (
+            "Layer",
+            "models.py::Layer is a class: write model = Layer(...) into a file that imports it,",
+        ),
+        ("absent", "has no function 'absent'"),
+    ],
+)
+def test_what_was_handed_over_and_what_came_back_are_told(capsys, name, said):
+    code, out, err = run(capsys, f"models.py::{name}")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
