@@ -119,8 +119,7 @@ def _from_numpy(tokens: np.ndarray, library: str) -> Any:
 
 def _to_numpy(output: Any) -> np.ndarray:
     # Outputs first, as of a layer that also returns its weights.
-    if isinstance(output, tuple) and output:
-        output = output[0]
+    output: Any = output[0] if isinstance(output, tuple) and output else output
     if hasattr(output, "detach"):
         output = output.detach().cpu()
         # numpy has no bfloat16; every bfloat16 is a float32.
