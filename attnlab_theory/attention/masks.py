@@ -7,16 +7,26 @@ from jaxtyping import Array, Bool
 from attnlab_theory import refuse
 
 
-def causal_mask(t: int) -> Bool[Array, "t s"]:
-    """The mask under which position t sees positions 0..t.
+def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
+    """The mask under which each position sees itself and those before it; queries are the last of the keys.
+
+    New tokens stand at the end of the keys that a cache holds: of 2 queries and 5 keys, query 0 is position 3 and
+    sees keys 0 to 3. A triangle cut from the upper left corner would let it see key 0 alone.
+
+    Args:
+        queries: how many positions ask.
+        keys: how many positions there are in all; by default as many, and position t sees positions 0..t.
 
     Raises:
-        ValueError: if `t` is not a positive whole number.
+        ValueError: if a number is not a positive whole number, or there are fewer keys than queries.
     """
-    refuse.not_whole(positions=t)
-    if not t > 0:
-        raise ValueError(f"a causal mask needs at least one position, not {t}")
-    return jnp.tril(jnp.ones((t, t), dtype=bool))
+    keys = queries if keys is None else keys
+    refuse.not_whole(positions=queries, keys=keys)
+    if not queries > 0:
+        raise ValueError(f"a causal mask needs at least one position, not {queries}")
+    if keys < queries:
+        raise ValueError(f"{queries} queries are positions among the keys, and there are only {keys} of those")
+    return jnp.tril(jnp.ones((queries, keys), dtype=bool), keys - queries)
 
 
 def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:

@@ -150,7 +150,8 @@ def _called(asked: "Submission", way: Way, x: "np.ndarray") -> "np.ndarray":
     outputs = first.array
     if first.kind in ("float32", "float16"):
         outputs = outputs.astype(first.kind)
-    return outputs[0] if way.batch and outputs.ndim == 3 and len(outputs) == 1 else outputs
+    # A batch of one, asked for or made by a wrapper.
+    return outputs[0] if outputs.ndim == 3 and len(outputs) == 1 else outputs
 
 
 def _refuse_class(path: "Path", name: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from attnlab_theory.attention import attention, causal_mask
@@ -14,6 +15,8 @@ from attnlab_theory.identities.cases import Attending, Tokens
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.operators import (
     BLOCKED,
+    DECODED,
+    LENGTHS,
     OPERATORS,
     SCHEMES,
     SOFTMAX,
@@ -21,8 +24,10 @@ from attnlab_theory.identities.operators import (
     Operator,
     Scheme,
     decoded,
+    decoded_case,
     full_pass,
     longer,
+    of_length,
     self_attention_rounding,
 )
 from attnlab_theory.identities.rounding import gap
@@ -32,8 +37,8 @@ Route = Callable[[Attending], Array]
 
 def decoding(scheme: Scheme, decode: Callable[[Tokens, Scheme], Array] = decoded) -> Identity[Tokens]:
     """Generation computes what training computed, at every position."""
-    one_by_one = jax.jit(lambda case: decode(case, scheme))
-    together = jax.jit(lambda case: full_pass(case, scheme, causal=True))
+    one_by_one = jax.jit(lambda case: decode(decoded_case(case), scheme))
+    together = jax.jit(lambda case: full_pass(decoded_case(case), scheme, causal=True))
     return Identity(
         family="decoding-is-full-pass",
         subject=f"positions {scheme}",
@@ -41,20 +46,47 @@ def decoding(scheme: Scheme, decode: Callable[[Tokens, Scheme], Array] = decoded
         source="mathematics/identities.md#the-same-numbers-by-different-ways; ann-hw3/5.2.1",
         cases=cases.tokens,
         residual=lambda case: gap(one_by_one(case), together(case)),
-        tolerance=lambda case: 2 * self_attention_rounding(case, scheme),
+        tolerance=lambda case: 2 * self_attention_rounding(decoded_case(case), scheme),
+        lengths=(DECODED,),
     )
 
 
-def agreement(family: str, statement: str, operator: Operator, one: Route, other: Route) -> Identity[Attending]:
-    """Two ways to the same outputs."""
+def agreement(
+    family: str,
+    statement: str,
+    operator: Operator,
+    one: Route,
+    other: Route,
+    *,
+    lengths: tuple[int, ...] = (),
+) -> Identity[Attending]:
+    """Two ways to the same outputs; at several lengths, if any are named.
+
+    What is wrong of long sequences alone, or at the edge of a block, shows at one of the lengths. Each gap is taken
+    in tolerances of its own length: the residual is the largest, in units of the case's own tolerance.
+    """
+
+    def tolerance(case: Attending) -> float:
+        return 2 * operator.rounding(case)
+
+    def residual(case: Attending) -> float:
+        found = []
+        for n in lengths:
+            resized = of_length(case, n)
+            allowed = tolerance(resized)
+            scale = tolerance(case) / allowed if allowed else 1.0
+            found.append(scale * gap(one(resized), other(resized)))
+        return float(np.max(found)) if lengths else gap(one(case), other(case))
+
     return Identity(
         family=family,
         subject=operator.name,
         statement=statement,
         source="mathematics/identities.md#the-same-numbers-by-different-ways",
         cases=cases.attending,
-        residual=lambda case: gap(one(case), other(case)),
-        tolerance=lambda case: 2 * operator.rounding(case),
+        residual=residual,
+        tolerance=tolerance,
+        lengths=lengths,
     )
 
 
@@ -69,7 +101,49 @@ def cached(mix: Callable[..., Array]) -> Identity[Attending]:
         "Attention over a growing cache equals attention under a causal mask.",
         SOFTMAX,
         jax.jit(lambda case: mix(case.q, case.k, case.v, scale=case.scale)),
-        masked,
+        jax.jit(masked),
+        lengths=LENGTHS,
+    )
+
+
+def by_chunks(mask_of: Callable[[int, int], Array], size: int = 2) -> Callable[..., Array]:
+    """Attention some queries at a time, each over all keys so far, as a long prompt is read into a cache.
+
+    Args:
+        mask_of: from the number of queries and of keys to the mask.
+        size: queries at a time; the last ones may be fewer.
+
+    Returns:
+        A function of (q, k, v, mask, scale=); its own mask takes the place of the one it is given.
+    """
+
+    def mix(q: Array, k: Array, v: Array, mask: Array | None = None, *, scale: Scalar) -> Array:
+        outputs = []
+        for start in range(0, len(q), size):
+            end = min(start + size, len(q))
+            seen = mask_of(end - start, end)
+            outputs.append(attention(q[start:end], k[:end], v[:end], seen, scale=scale))
+        return jnp.concatenate(outputs)
+
+    return mix
+
+
+def chunked(mask_of: Callable[[int, int], Array]) -> Identity[Attending]:
+    """The mask of queries that stand at the end of the keys; args as `by_chunks`."""
+
+    def in_chunks(case: Attending) -> Array:
+        return by_chunks(mask_of)(case.q, case.k, case.v, scale=case.scale)
+
+    def whole(case: Attending) -> Array:
+        return attention(case.q, case.k, case.v, causal_mask(case.q.shape[0]), scale=case.scale)
+
+    return agreement(
+        "chunks-are-full-pass",
+        "Chunk by chunk, each over all keys so far, causal attention gives what it gives at once.",
+        SOFTMAX,
+        jax.jit(in_chunks),
+        jax.jit(whole),
+        lengths=LENGTHS,
     )
 
 
@@ -83,7 +157,9 @@ def blocked(operator: Operator, plain: Callable[..., Array]) -> Identity[Attendi
         return operator.mix(case.q, case.k, case.v, scale=case.scale)
 
     statement = "Attention one block at a time equals attention at once."
-    return agreement("blocked-is-plain", statement, operator, jax.jit(in_pieces), jax.jit(at_once))
+    routes = jax.jit(in_pieces), jax.jit(at_once)
+    # Tile by tile sequences are made longer anyway.
+    return agreement("blocked-is-plain", statement, operator, *routes, lengths=() if operator is TILED else LENGTHS)
 
 
 def _longer_causal(q: Array, k: Array, v: Array, *, scale: Scalar) -> Array:
@@ -126,6 +202,7 @@ def compiled(operator: Operator, compile_: Callable[..., Callable[..., Array]] =
 IDENTITIES = (
     *(decoding(scheme) for scheme in SCHEMES),
     cached(cached_attention),
+    chunked(causal_mask),
     blocked(BLOCKED, attention),
     blocked(TILED, _longer_causal),
     *map(vectorised, OPERATORS),

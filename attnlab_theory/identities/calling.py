@@ -117,10 +117,9 @@ def _from_numpy(tokens: np.ndarray, library: str) -> Any:
     return tokens
 
 
-def _to_numpy(output: Any) -> np.ndarray:
+def _to_numpy(given: Any) -> np.ndarray:
     # Outputs first, as of a layer that also returns its weights.
-    if isinstance(output, tuple) and output:
-        output = output[0]
+    output: Any = given[0] if isinstance(given, tuple) and given else given
     if hasattr(output, "detach"):
         output = output.detach().cpu()
         # numpy has no bfloat16; every bfloat16 is a float32.

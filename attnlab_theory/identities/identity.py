@@ -31,6 +31,8 @@ class Identity(Generic[C]):
     tolerance: Callable[[C], float]
     broken: bool = False
     """True for an exhibit: the subject must violate the identity, and the lab shows a counterexample."""
+    lengths: tuple[int, ...] = ()
+    """How many positions each case is tried at, where it is tried at several; else those of the case."""
 
     @property
     def name(self) -> str:
@@ -55,6 +57,8 @@ class Trial:
     """Of the same case."""
     broken: bool
     """Whether a counterexample was expected."""
+    lengths: tuple[int, ...] = ()
+    """How many positions each case was tried at, where that were several."""
 
     @property
     def holds(self) -> bool:
@@ -92,6 +96,7 @@ def check_identity(identity: Identity, key: PRNGKeyArray, *, cases: int = 32) ->
         residual=residual,
         tolerance=tolerance,
         broken=identity.broken,
+        lengths=identity.lengths,
     )
 
 

@@ -214,19 +214,18 @@ def picture(found: Leaks) -> str:
         lines.append(f"{t:>17}  " + " ".join(marks[t]) + mark)
     lines.append("▒ moves with the present or the past   █ moves with the future   · does not move")
     output, movement = found.worst
+    count = int((found.leaks.any(axis=1) | (found.together > 0)).sum())
     if found.causal:
         lines.append(
             f"No leak at length {length}, values within ±{found.within:.3g}: no output moved with a later input, "
             "bit for bit. Other lengths and larger values were not tried."
         )
-    else:
-        count = int((found.leaks.any(axis=1) | (found.together > 0)).sum())
-    if found.to_rounding:
+    elif found.to_rounding:
         lines.append(
             f"No leak at length {length} but for rounding: {count} outputs moved with the future, by at most "
             f"{found.relative:.2g} of the largest number of the call. Rounding may make {found.rounding:.2g} of it."
         )
-    elif not found.causal:
+    else:
         lines.append(
             f"Leak: {count} of {length} outputs move with the future; output {output} by up to {movement:.3g}."
         )

@@ -84,6 +84,25 @@ def longer(x: Array) -> Array:
     return jnp.concatenate([x * factor for factor in (1.0, 0.5, -1.0, 0.25, -0.5)])
 
 
+LENGTHS = (4, 9, 20)
+"""Positions at which ways to the same numbers meet: blocks of three are filled, or overrun by one or two."""
+
+DECODED = 8
+"""Positions that are decoded one by one: what is wrong from the seventh on shows."""
+
+
+def of_length(case: Attending, n: int) -> Attending:
+    """The case with so many queries, keys and values, at most twenty, a causal mask and the order as it is."""
+    arrays = {name: longer(getattr(case, name))[:n] for name in ("q", "k", "v")}
+    return dataclasses.replace(case, **arrays, mask=causal_mask(n), order=jnp.arange(n))
+
+
+def decoded_case(case: Tokens) -> Tokens:
+    """The case with `DECODED` tokens, in the order as it is."""
+    arrays = {name: longer(getattr(case, name))[:DECODED] for name in ("x", "table")}
+    return dataclasses.replace(case, **arrays, order=jnp.arange(DECODED))
+
+
 def _blocked(q, k, v, mask=None, *, scale):
     return blocked_attention(q, k, v, scale=scale, block=3)
 

@@ -200,7 +200,10 @@ def encoded(
     x, y, weights = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.float32)
     lengths, cut = np.zeros(len(sentences), np.int64), 0
     for number, sentence in enumerate(sentences):
-        tokens = text.encode_text(sentence)
+        try:
+            tokens = text.encode_text(sentence)
+        except ValueError as error:
+            raise ValueError(f"sentence {number + 1} of {source}: {error}") from None
         if not len(tokens):
             raise ValueError(f"sentence {number + 1} of {source} has no token; take it out")
         if len(tokens) >= block:

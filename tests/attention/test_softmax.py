@@ -120,9 +120,26 @@ def test_causal_mask_lets_each_position_see_itself_and_the_past():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
 
 
+def test_queries_of_a_causal_mask_stand_at_the_end_of_the_keys():
+    assert causal_mask(2, 5).tolist() == [[True] * 4 + [False], [True] * 5]
+    assert np.array_equal(causal_mask(2, 5), causal_mask(5)[3:])
+    assert np.array_equal(causal_mask(3, 3), causal_mask(3))
+
+
+def test_the_second_chunk_of_a_prompt_is_the_rest_of_the_whole():
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(5, 4)), jnp.float32)
+    whole = attention(x, x, x, causal_mask(5), scale=0.5)
+    chunk = attention(x[3:], x, x, causal_mask(2, 5), scale=0.5)
+    peak = float(jnp.max(jnp.abs(x)))
+    atol = 2 * attention_atol(4, 5, 0.5 * 4 * peak**2, peak)
+    np.testing.assert_allclose(chunk, whole[3:], rtol=0, atol=atol)
+
+
 def test_causal_mask_refuses_no_positions():
     with pytest.raises(ValueError, match="at least one position, not 0"):
         causal_mask(0)
+    with pytest.raises(ValueError, match="5 queries are positions among the keys, and there are only 2 of those"):
+        causal_mask(5, 2)
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

@@ -42,6 +42,16 @@ def torch_like(x):  # torch
     return x + x.sum()
 
 
+def like_a_language_model(ids):
+    # Logits of a batch, and no loss.
+    batch, t = ids.shape
+    return np.cumsum(TABLE[ids], axis=1), None
+
+
+def wrapped(ids):
+    return like_a_language_model(ids[None])[0]
+
+
 def narrow(x):
     return x @ np.ones((3, 3))
 """
@@ -67,6 +77,7 @@ def run(capsys, *arguments):
         ("with_weights", [], 0, "models.py::with_weights was given and judged with the first of 2 arrays."),
         ("batched_with_more", [], 1, "was given and judged with a batch of one and the first of 3 arrays."),
         ("of_numbers", ["--tokens", "9"], 0, "11 of 11 prefixes alone give the outputs that they give within"),
+        ("wrapped", ["--tokens", "9"], 0, "No leak at length 12"),
         ("over_length", [], 1, "Outputs depend on the length of the whole: "),
         (
             "torch_like",
@@ -98,6 +109,7 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("narrow", "Give the width that it takes with --width, and a length with --length; for token numbers say"),
         ("narrow", "or write a function of [length, width] around it: def one(x): return narrow(x[None])[0]"),
         ("of_numbers", "given [12, 8] it raised IndexError: "),
+        ("like_a_language_model", "given [12, 8] it raised IndexError: "),
         (
             "Layer",
             "models.py::Layer is a class: write model = Layer(...) into a file that imports it,",

@@ -177,8 +177,12 @@ def decoded_with(query_late=0, value_late=0):
 
 
 def cached_but_blind_to_itself(q, k, v, *, scale):
-    mask = jnp.tril(jnp.ones((4, 4), bool), -1).at[0, 0].set(True)
+    mask = jnp.tril(jnp.ones((len(q), len(k)), bool), -1).at[0, 0].set(True)
     return attention(q, k, v, mask, scale=scale)
+
+
+def mask_that_looks_one_ahead(queries, keys):
+    return jnp.tril(jnp.ones((queries, keys), bool), keys - queries + 1)
 
 
 def vectorised_over_the_first_queries(f):
@@ -193,9 +197,9 @@ def compiled_in_half_precision(f):
 
 
 def forgets_to_rescale(q, k, v, mask=None, *, scale):
-    """Two tiles of keys, each with a maximum of its own, added up as if they had one."""
+    """Tiles of two keys, each with a maximum of its own, added up as if they had one."""
     parts = []
-    for tile in (slice(0, 2), slice(2, 4)):
+    for tile in (slice(at, at + 2) for at in range(0, len(k), 2)):
         scores = scale * q @ k[tile].T
         weights = jnp.exp(scores - scores.max(axis=1, keepdims=True))
         parts.append((weights.sum(axis=1, keepdims=True), weights @ v[tile]))
@@ -207,6 +211,7 @@ AGREEMENT = (
     *(agreement.decoding(scheme, decoded_with(query_late=1)) for scheme in ("learned", "sinusoidal", "rotary")),
     agreement.decoding("none", decoded_with(value_late=1)),
     agreement.cached(cached_but_blind_to_itself),
+    agreement.chunked(mask_that_looks_one_ahead),
     agreement.vectorised(SOFTMAX, vectorised_over_the_first_queries),
     agreement.compiled(operator("in half precision"), compiled_in_half_precision),
 )

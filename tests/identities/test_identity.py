@@ -4,9 +4,12 @@ import dataclasses
 import math
 
 import jax
+import jax.numpy as jnp
 import pytest
 
-from attnlab_theory.identities import Identity, check_identity
+from attnlab_theory.attention import attention
+from attnlab_theory.identities import Identity, agreement, check_identity
+from attnlab_theory.identities.operators import BLOCKED, LENGTHS, queries_keys_values
 
 
 def numbered(residuals, *, broken=False):
@@ -69,3 +72,35 @@ def test_cases_follow_from_the_key():
 def test_no_case_is_refused():
     with pytest.raises(ValueError, match="at least one case, not 0"):
         check_identity(numbered([]), KEY, cases=0)
+
+
+def zeroed_when_long(q, k, v, *, scale):
+    """A cache that is right for six positions: from the seventh on, those of two earlier ones are empty."""
+    kept = [(k[: t + 1], v[: t + 1]) for t in range(len(q))]
+    holes = [(a.at[4:6].set(0), b.at[4:6].set(0)) if t >= 6 else (a, b) for t, (a, b) in enumerate(kept)]
+    return jnp.stack([attention(q[t : t + 1], a, b, scale=scale)[0] for t, (a, b) in enumerate(holes)])
+
+
+def swapped_past_blocks(q, k, v, *, scale):
+    """Blocks of three whose last one, where it is not full, has its values in the wrong order."""
+    cut = len(k) - len(k) % 3
+    return attention(q, k, jnp.concatenate([v[:cut], v[cut:][::-1]]), scale=scale)
+
+
+def test_identities_are_tried_at_lengths_that_overrun_blocks_and_say_so():
+    trial = check_identity(agreement.cached(zeroed_when_long), KEY, cases=4)
+    assert (trial.counterexamples, trial.lengths) == (4, LENGTHS)
+    blocked = agreement.blocked(dataclasses.replace(BLOCKED, mix=swapped_past_blocks), attention)
+    assert not check_identity(blocked, KEY, cases=4).holds
+    assert any(n % 3 == 0 for n in LENGTHS)
+    assert {n % 3 for n in LENGTHS} == {0, 1, 2}
+    assert check_identity(numbered([0.5]), KEY, cases=1).lengths == ()
+
+
+def test_what_is_wrong_from_the_seventh_token_on_is_no_decoding():
+    def decoded_by_the_cache(case, scheme):
+        q, k, v = queries_keys_values(case, scheme, range(case.x.shape[0]))
+        return zeroed_when_long(q, k, v, scale=case.scale)
+
+    trial = check_identity(agreement.decoding("none", decoded_by_the_cache), KEY, cases=4)
+    assert (trial.counterexamples, trial.lengths) == (4, (8,))

@@ -275,7 +275,7 @@ def test_what_depends_on_the_length_of_the_whole_is_found_by_prefixes():
     assert leaks(positions_over_length, X).causal
     assert found.worst == (2, pytest.approx(1 / 2 - 1 / 5, rel=1e-5))
     assert sentence(found).startswith(
-        "Outputs depend on the length of the whole: of the first 4 positions alone they"
+        "Outputs depend on the length of the whole: of the first 2 positions alone they"
     )
 
 

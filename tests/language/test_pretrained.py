@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from attnlab_theory.language import pretrained
 from attnlab_theory.language.text.bpe import RobertaBPE
@@ -130,6 +131,19 @@ def test_case_that_nothing_tells_is_lower_as_in_transformers_but_for_words_in_up
     )
     (folder / "vocab.txt").write_text("\n".join([*WORDS[:-1], "Bonn"]))
     refused(folder, "has words in upper case, as 'Bonn': write {\"do_lower_case\": false} into that file")
+
+
+def test_an_encoder_may_have_room_for_more_tokens_than_there_are(tmp_path):
+    folder, told = folder_of("bert_plain", tmp_path, vocab_txt="\n".join(WORDS)), []
+    arrays = load_file(folder / "model.safetensors")
+    name = "bert.embeddings.word_embeddings.weight"
+    arrays[name] = np.concatenate([arrays[name], np.zeros((5, 8), np.float32)])
+    save_file(arrays, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": 16}))
+    encoder, text = pretrained.load_folder(folder, tell=told.append)
+    assert (encoder.config.vocabulary, len(text)) == (16, 11)
+    assert "the vocabulary has 11 tokens, and the encoder room for 16" in told[-1]
 
 
 def test_files_that_are_missing_are_named_at_once(tmp_path):

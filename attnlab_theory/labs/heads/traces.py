@@ -3,10 +3,9 @@
 import dataclasses
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Bool, Float, Int
 
 
@@ -97,7 +96,7 @@ class Reading(Protocol):
         ...
 
 
-def encoded(sentences: Sequence[str], encode: Callable[[str], ArrayLike]) -> list[Int[np.ndarray, " t"]]:
+def encoded(sentences: Sequence[str], encode: Callable[[str], Any]) -> list[Int[np.ndarray, " t"]]:
     """The numbers of the tokens of each sentence.
 
     Args:

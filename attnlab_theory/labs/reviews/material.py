@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory.language.corpora import labelled_grammar
+from attnlab_theory.language.corpora import labelled_grammar, spaces
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
 from attnlab_theory.language.corpora.reviews import Reviews, Sizes, drawn, read_reviews
@@ -56,13 +56,17 @@ def read(train: Path, validation: Path, test: Path, *, text: OfSentences | None 
         least: words that TRAIN holds less often are read as <UNK>.
 
     Raises:
-        ValueError: as `read_reviews`, or if all reviews of TRAIN have one label.
+        ValueError: as `read_reviews`, or if all reviews of TRAIN have one label, or most have no spaces between
+            words and words are what is read.
     """
     reviews = read_reviews(train)
     if reviews.majority == 1:
         raise ValueError(
             f"all reviews of {train} have the label {reviews.labels[0]}: nothing can be learned from them"
         )
+    if text is None:
+        remedy = "put spaces between the words, or take a pretrained model, which has its own"
+        spaces.refuse_unspaced(reviews.texts, str(train), remedy)
     return Material(
         train=reviews,
         validation=read_reviews(validation),
@@ -107,7 +111,10 @@ def encoded(reviews: Reviews, text: OfSentences, block: int) -> Encoded:
         )
     tokens, cut = [], 0
     for number, line in enumerate(reviews.texts, start=1):
-        found = text.encode_text(line)
+        try:
+            found = text.encode_text(line)
+        except ValueError as error:
+            raise ValueError(f"line {number} of {reviews.source}: {error}") from None
         if not len(found):
             raise ValueError(f"line {number} of {reviews.source} has no token; write a review on it")
         cut += len(found) > block - 2

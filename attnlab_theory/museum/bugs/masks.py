@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from attnlab_theory.attention import attention, blocked_attention, causal_mask, zero_after_softmax
 from attnlab_theory.attention.caching import cached_attention
-from attnlab_theory.identities import causality, mixers, rows
+from attnlab_theory.identities import agreement, causality, mixers, rows
+from attnlab_theory.identities.agreement import by_chunks
 from attnlab_theory.identities.causality import detached_maximum
 from attnlab_theory.identities.derivatives import hidden_score_slope
 from attnlab_theory.identities.operators import (
@@ -84,6 +85,21 @@ OFF_BY_ONE = Bug(
         causality.causal(f"softmax, positions {s}", functools.partial(sees_one_ahead, scheme=s)) for s in SCHEMES
     ),
     exhibit=lambda: exhibit.moved(masked, functools.partial(sees_one_ahead, scheme="none")),
+)
+
+
+def upper_left(queries, keys):
+    return jnp.tril(jnp.ones((queries, keys), bool))
+
+
+UPPER_LEFT = Bug(
+    name="mask-of-the-upper-left",
+    story="The second chunk of a prompt has fewer queries than keys, and its causal triangle is cut from the upper "
+    "left corner. The first new token sees key 0 alone, though it stands after all that the cache holds.",
+    where="https://github.com/Dao-AILab/flash-attention/issues/282",
+    code=(upper_left,),
+    checks=(agreement.chunked(upper_left),),
+    exhibit=lambda: exhibit.weights(by_chunks(causal_mask), by_chunks(upper_left)),
 )
 
 
@@ -195,4 +211,4 @@ FUTURE_MAXIMUM = Bug(
     exhibit=lambda: exhibit.moved(maximum_of_its_own, detached_maximum),
 )
 
-BUGS = (ZERO_AFTER, INVERTED, OFF_BY_ONE, FINITE, SKIPPED, CENTRED, FUTURE_MAXIMUM)
+BUGS = (ZERO_AFTER, INVERTED, OFF_BY_ONE, UPPER_LEFT, FINITE, SKIPPED, CENTRED, FUTURE_MAXIMUM)

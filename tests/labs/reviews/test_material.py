@@ -87,3 +87,10 @@ def test_rows_of_reviews_are_those_of_the_file():
     assert np.array_equal(
         encoded(REVIEWS.take([2]), TEXT, 8).rows.tokens[0], encoded(REVIEWS, TEXT, 8).rows.tokens[2]
     )
+
+
+def test_reviews_without_spaces_are_not_read_by_words(tmp_path):
+    line = "\u8fd9\u90e8\u7535\u5f71\u5f88\u597d\u770b"
+    (tmp_path / "train").write_text(f"1 {line}\n0 {line}\n", "utf-8")
+    with pytest.raises(ValueError, match="train: 2 of 2 lines have no spaces between words, 2 are one token"):
+        read(*[tmp_path / "train"] * 3)

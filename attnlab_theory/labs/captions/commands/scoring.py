@@ -82,7 +82,8 @@ class Score:
     def _both_ways(self, lines: "Sequence[str]", real: "Sequence[str]") -> "Mapping[str, tuple[str, float]]":
         from attnlab_theory.language.text.bleu import References, corpus_bleu, forward_backward
 
-        generated, references = ([self._tokens(line) for line in each] for each in (lines, real))
+        generated = self._all_tokens(lines, self.hypotheses)
+        references = self._all_tokens(real, self.references)
         both, empty = forward_backward(generated, references), sum(not sentence for sentence in generated)
         corpus = corpus_bleu(generated, References(references))
         counted = f"{len(generated)} hypotheses, {len(real)} references, tokens are {self.unit}"
@@ -104,7 +105,7 @@ class Score:
 
         from attnlab_theory.language.text.bleu import self_bleu
 
-        generated = [self._tokens(line) for line in lines]
+        generated = self._all_tokens(lines, self.hypotheses)
         empty, different = sum(not sentence for sentence in generated), len(set(generated))
         mean = float(np.mean(self_bleu(generated)))
         return {
@@ -113,6 +114,15 @@ class Score:
             "different": (f"different ones: {different}", different),
             "self": (f"self-BLEU-4, each against all others: {mean:.4f}", mean),
         }
+
+    def _all_tokens(self, lines: "Sequence[str]", source: Path | None) -> list[tuple[int | str, ...]]:
+        found = []
+        for number, line in enumerate(lines, 1):
+            try:
+                found.append(self._tokens(line))
+            except ValueError as error:
+                raise ValueError(f"sentence {number} of {source}: {error}") from None
+        return found
 
     def _tokens(self, sentence: str) -> tuple[int | str, ...]:
         match self.unit:

@@ -81,7 +81,7 @@ class Evaluate:
 
         if len(self.models) > 1:
             raise ValueError(f"{test} has no labels to count by: name one model, whose answers are written")
-        saved = read_model(self.models[0])
+        saved = read_model(next(iter(self.models)))
         texts, asked = lines_for(saved, test)
         labels = [int(p > 0.5) for p in probabilities(saved.model, asked.rows).tolist()]
         page = "".join(f"{label}\n" for label in labels)
