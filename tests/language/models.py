@@ -47,8 +47,8 @@ def lively(cfg: GPTConfig) -> GPT:
     rng = np.random.default_rng(2)
 
     def drawn(x):
-        noise = jnp.asarray(rng.standard_normal(x.shape), x.dtype)
-        return noise if x.ndim > 1 else x + 0.1 * noise
+        noise = rng.standard_normal(x.shape)
+        return jnp.asarray(noise if x.ndim > 1 else np.asarray(x) + 0.1 * noise, x.dtype)
 
     return jax.tree.map(drawn, GPT(cfg, key=jax.random.key(0)))
 
@@ -62,7 +62,8 @@ def rounding(run: Callable, model, dtype=np.float32) -> float:
     """How far rounding may take `run(model)`, a function to arrays."""
     leaves, structure = jax.tree.flatten(model)
     rng = np.random.default_rng(2)
-    nudged = [x * jnp.asarray(1 + 2**-12 * rng.choice([-1, 1], x.shape), x.dtype) for x in leaves]
+    # By numpy, here and in `gap`: jax would compile a program for every shape.
+    nudged = [jnp.asarray(np.asarray(x) * (1 + 2**-12 * rng.choice([-1, 1], x.shape)), x.dtype) for x in leaves]
     moved = gap(run(model), run(jax.tree.unflatten(structure, nudged)))
     return model_atol(model.config.hidden_width, moved, dtype)
 
@@ -70,7 +71,7 @@ def rounding(run: Callable, model, dtype=np.float32) -> float:
 def gap(one, other) -> float:
     """The largest difference between two trees of arrays."""
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    return max(float(jnp.max(jnp.abs(a - b))) for a, b in pairs)
+    return max(float(np.max(np.abs(np.asarray(a) - np.asarray(b)))) for a, b in pairs)
 
 
 compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
