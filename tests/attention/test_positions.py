@@ -38,11 +38,12 @@ def turned_by_hand(x: np.ndarray, at: list[int], base: float) -> np.ndarray:
     return turned
 
 
+@pytest.mark.parametrize("turn", [rotary, rotary_by_complex], ids=["rotary", "by complex"])
 @given(arrays(3, 6), st.lists(positions, min_size=3, max_size=3), st.sampled_from([10.0, 500.0, 10000.0]))
-def test_rotary_turns_each_pair_by_its_angle(x, at, base):
+def test_rotary_turns_each_pair_by_its_angle(turn, x, at, base):
     expected = turned_by_hand(np.asarray(x, np.float64), at, base)
     atol = rotation_atol(4.0, max(map(abs, at)), base, FLOAT)
-    assert np.max(np.abs(rotary(x, jnp.array(at), base=base) - expected)) <= atol
+    assert np.max(np.abs(turn(x, jnp.array(at), base=base) - expected)) <= atol
 
 
 def test_first_pair_turns_by_one_radian_per_token():

@@ -61,6 +61,16 @@ def test_bigbird_is_dense_attention_under_its_mask(links, causal):
     assert_is_dense_under(mask, lambda *x: bigbird_attention(*x, links, scale=SCALE, causal=causal, **LAYOUT), N)
 
 
+@BOTH
+def test_a_wide_window_and_two_global_blocks_are_those_of_the_mask(causal):
+    layout = {"block": 2, "window": 5, "global_blocks": 2}
+    links = jnp.zeros((12, 0), jnp.int32)
+    mask = mask_by_the_definition(np.asarray(links), N, causal=causal, **layout)
+    assert_is_dense_under(
+        jnp.asarray(mask), lambda *x: bigbird_attention(*x, links, scale=SCALE, causal=causal, **layout), N
+    )
+
+
 def test_links_may_be_of_any_integer_type():
     q, k, v, _ = inputs(N)
     mixed = [
