@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.attention import attention
-from attnlab_theory.claims.limits.rank_collapse import Maps, residual_layer
+from attnlab_theory.claims.limits.rank_collapse import CUBES, Maps, Scores, _crowd, residual_layer
 
 
 def crowd(seed, size):
@@ -34,3 +34,12 @@ def test_what_is_left_is_cubic_far_below_float64s_roundings():
         spread = residuals - weights @ residuals
         expected = residuals @ maps.form @ (spread.T @ spread / 6) @ maps.values.T
         assert np.allclose(after, expected, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("scores", "sign"), [(Scores.IDENTITY, 1), (Scores.OPPOSED, -1)])
+def test_a_crowd_has_the_scores_of_its_setting(scores, sign):
+    setting = CUBES.at(**CUBES.settings[0].fields() | {"scores": scores})
+    centre, tokens, maps = _crowd(jax.random.key(0), setting)
+    assert np.array_equal(maps.form, sign * np.eye(setting.d))
+    assert np.array_equal(maps.values, np.eye(setting.d))
+    assert np.allclose(np.mean(tokens, axis=0) + centre, 0)

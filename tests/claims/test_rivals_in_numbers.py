@@ -1,0 +1,103 @@
+"""What would be believed instead is predicted in the numbers of its statement.
+
+A rival or a foil falls whatever is wrong with its number: nothing else notices that it says another thing than its
+statement. Here are those whose statement is a formula in the fields of the setting.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnlab_theory.claims import CLAIMS, Claim, Setting
+from attnlab_theory.claims.noisy_keys import moments
+from attnlab_theory.stats import Interval
+from attnlab_theory.theory.selecting.selectable_pairs import share_that_lead_themselves
+
+SAID = {
+    "a-sink-scales-the-output": "n / (n + 1)",
+    "a-walk-counts-every-turn-of-a-loop": "2 * d**2",
+    "adding-u_d-or-u_c-helps": "beta * sqrt(0.4)",
+    "average-share": "exp(beta / size) / (size * exp(beta / size) + n - size)",
+    "best-mixture": "beta",
+    "best-rank": "(n - r) / n",
+    "copy-error-is-tight": "(n - 1) ** -0.5",
+    "copy-strength": "log((n - 1) / leak)",
+    "copy-weight": "n / (exp(beta) + n)",
+    "dispersal": "exp(peak) / (exp(peak) + n - 1)",
+    "dispersal-is-reached": "exp(peak) / (exp(peak) + n - 1)",
+    "dot-product-attention-is-not-lipschitz": "size**2 * (n - 1) / n",
+    "extraction-gain": "1 / sqrt(1 - cos(angle))",
+    "features-are-cheaper-when-fewer-than-tokens": "size + 1",
+    "furthest-in-depth": "1 - max(n - 1 - 2 * layers, 0) * max(n - 2 * layers, 0) / (n * (n - 1))",
+    "interference-of-random-patterns": "(n - 1) * exp(-strength + strength**2 / (2 * d))",
+    "leak-bound": "exp(-gap) / (1 + exp(-gap))",
+    "mixing-dominates-from-the-width-on": "d + 1",
+    "no-values-do-without-queries": "beta / 10",
+    "one-head-is-fair-on-average": "1 / (1 + exp(-(beta**2) / 4))",
+    "one-head-share-in-fifths": "high - low",
+    "one-head-share-variance": "beta**2 * (1 / 2 + 4 * variance) / 16",
+    "other-values-need-no-queries": "sqrt(2) * beta * exp(-(beta**2))",
+    "plain-attention-copies-itself": "2 * exp(-(beta**2))",
+    "projector-noise": "noise**2 * m",
+    "random-heard": "min(1, (window + random_blocks) ** layers / blocks)",
+    "random-heard-grows-by-the-branching-rate": "random_blocks + 1",
+    "recall-by-even-weights": "1 / 2 + 1 / (2 * n)",
+    "retrieval-error-below-the-copy-bound": "1 / (n - 1)",
+    "route-certifies": "tolerance * n / (n - 1)",
+    "route-errs-less": "tolerance / 10",
+    "sketched-matrix": "n / r",
+    "skip-connections-stop-the-collapse": "diameter",
+    "small-noise-harmless-in-the-window": "variance * beta**2 / 4",
+    "spectrum-tail": "sqrt((n - rank) / n)",
+    "subspaces-that-meet": "min(m, n)",
+    "sum-token-copies-itself": "2 / (exp(2 * beta**2) + 2)",
+    "width-two-picks-any-of-n-tokens": "2 * exp(-strength * (1 - cos(2 * pi / n)))",
+    "window-heard": "(2 * layers * (window // 2) + 1) / blocks",
+    "window-layers": "ceil((blocks - 1) / (window - 1))",
+    "xla-counts-every-turn-of-a-loop": "2 * d**2 * steps",
+}
+BY_NAME = {claim.name: claim for claim in CLAIMS}
+
+
+def instead(claim: Claim, setting: Setting) -> Interval:
+    """What the claim's rival predicts, or the claim itself if it is a foil."""
+    return claim.interval(claim.rival.predict if claim.rival else claim.predict, setting)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_rival_or_a_foil_predicts_the_number_of_its_statement(name):
+    claim = BY_NAME[name]
+    assert claim.rival is not None or claim.foil_of is not None
+    for setting in claim.settings:
+        said = eval(SAID[name], vars(math) | setting.fields())
+        ends = [end for end in (instead(claim, setting).low, instead(claim, setting).high) if math.isfinite(end)]
+        np.testing.assert_allclose(ends, said, rtol=1e-12)
+
+
+def test_one_strength_for_sixteen_keys_is_that_of_the_logarithm_among_sixteen():
+    claim = BY_NAME["scores-that-grow-like-ln-n-stay-sharp"]
+    setting = claim.at(**claim.settings[0].fields() | {"n": 16})
+    assert instead(claim, setting) == Interval.point(claim.predicted_at(setting).low)
+
+
+def test_a_key_that_its_own_query_does_not_copy_is_copied_by_none():
+    claim = BY_NAME["share-of-selectable-sets"]
+    for setting in claim.settings:
+        if setting.size == 1:
+            assert instead(claim, setting) == Interval.point(share_that_lead_themselves(setting.n, setting.d))
+
+
+def test_positive_features_whose_mean_is_forgotten_err_by_their_second_moment():
+    claim = BY_NAME["feature-error"]
+    for setting in claim.settings:
+        if setting.estimator == "positive":
+            assert instead(claim, setting).low == pytest.approx(math.exp(setting.sum_square) / setting.m)
+
+
+def test_weights_of_mean_exponentials_are_a_softmax():
+    setting = BY_NAME["moments-under-any-covariances"].at(n=3, d=3, beta=1.0, variance=1.0, power_a=2, power_b=1)
+    means, variances = np.array([0.3, -0.2, 0.1]), np.array([0.5, 1.0, 2.0])
+    powers = [math.exp(m + v / 2) for m, v in zip(means, variances, strict=True)]
+    expected = powers[0] ** 2 * powers[1] / sum(powers) ** 3
+    assert moments._of_mean_exponentials((means, variances), setting) == pytest.approx(expected)
