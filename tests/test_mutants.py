@@ -263,6 +263,47 @@ def test_of_a_long_file_only_the_tests_about_the_module_of_the_change_are_run(tm
     assert room.reaching(change, [file]) == [(1.0, f"{file}::one[mine]")]
 
 
+class Placed:
+    """In the place of a process that changes functions where they lie: it gives these answers in their order."""
+
+    tests = 7
+
+    def __init__(self, *states: str) -> None:
+        self.states, self.closed = list(states), 0
+
+    def ask(self, file: str, before: bytes, after: bytes, parameters: list[str] | None) -> dict[str, Any]:
+        assert before != after
+        return {"state": self.states.pop(0), "killer": "one", "asked": 2, "cpu": 0.5, "wall": 1.0}
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (["failed"], ("failed", 2, 7, 0)),
+        (["passed", "failed"], ("failed", 4, 14, 0)),
+        (["passed", "passed"], ("passed", 4, 14, 0)),
+        (["spoilt", "failed"], ("failed", 2, 7, 1)),
+        (["unfound", "clock"], ("clock", 2, 7, 0)),
+    ],
+)
+def test_a_quick_question_goes_to_the_nearest_files_and_a_spoilt_process_is_not_believed(tmp_path, states, told):
+    (tmp_path / "attnlab_theory/room").mkdir(parents=True)
+    (tmp_path / "attnlab_theory/room/__init__.py").write_text("")
+    (tmp_path / "attnlab_theory/room/module.py").write_text("def f(x):\n    return x + 1\n")
+    (tmp_path / "tests/room").mkdir(parents=True)
+    (tmp_path / "tests/room/test_module.py").write_text("")
+    (tmp_path / "tests/room/test_other.py").write_text("from attnlab_theory.room.module import f\n")
+    change = changes_of(tmp_path / "attnlab_theory/room/module.py", root=tmp_path)[0]
+    placed, tree = Placed(*states), Tree(tmp_path)
+    tree.asking_in_place = lambda file: placed  # pyright: ignore
+    room = Room([change.file], records.Record(tmp_path / "record.jsonl", HEADER), 0, 99, quick=True)
+    found = room.fate(tree, change)
+    assert (found["state"], found["asked"], found["reaching"], placed.closed) == told
+
+
 CONTROL = {"tests_of": "tests/stats/test_m.py", "state": "passed", "cpu": 90.0, "wall": 180.0, "told": {"::a": []}}
 
 

@@ -41,6 +41,7 @@ def rooms(
     record: Path = RECORDS,
     quick: bool = False,
     first: int | None = None,
+    known: tuple[Path, ...] = (),
 ) -> int:
     """Break a sample of a room's expressions, in copies of a commit; folders and files of a room will do too.
 
@@ -56,17 +57,20 @@ def rooms(
         quick: ask only the files of tests that are nearest, each in a process in which functions are changed where
             they lie. Changes that are listed are not asked. `again` asks about the survivors in full.
         first: so many of the sample are asked about; the same command with more goes on.
+        known: older records; what they tell of is not asked again.
     """
     whole = running.commit_of(commit)
     if subprocess.run(["git", "diff", "--quiet", whole, "--", "attnlab_theory"], cwd=ROOT).returncode:
         raise records.Refused(
             f"attnlab_theory is not as in commit {whole[:12]}: commit it, or stash what you changed"
         )
+    told = {records.key(fate) for path in known for fate in records.read(path)[1]}
     for name in names:
         changes, every = running.sampled(name, sample, seed)
         header = {"commit": whole, "room": name, "sample": len(changes), "seed": seed, "all": every}
         kept = records.Record(record / f"{_name(name, seed)}.jsonl", header)
-        running.judge(changes[:first], name, kept, whole, jobs, far, longest, quick)
+        left = [change for change in changes[:first] if records.key(change) not in told]
+        running.judge(left, name, kept, whole, jobs, far, longest, quick)
     return 0
 
 

@@ -62,8 +62,13 @@ class Tree:
     """Every file that is written gets a time of its own: no bytecode of another source is taken for its own."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.nursery = folder, Nursery(folder)
+        self.folder = folder
         self.in_place: dict[str, InPlace] = {}
+
+    @functools.cached_property
+    def nursery(self) -> Nursery:
+        """Begun when it is first asked: quick questions may need none."""
+        return Nursery(self.folder)
 
     def asking_in_place(self, file: str) -> InPlace:
         """The process that holds this file of tests; of several the one that was asked least recently ends."""
@@ -77,7 +82,8 @@ class Tree:
 
     def close(self) -> None:
         """End its processes."""
-        self.nursery.close()
+        if "nursery" in vars(self):
+            self.nursery.close()
         for one in self.in_place.values():
             one.close()
 
@@ -166,7 +172,7 @@ class Room:
         near = [file for file in room if file in imports and file not in own]
         rest = [file for file in room if file not in own + near]
         if self.quick:
-            self._quickly(tree, line, change, [*own, *near, *(f for f in rest if f in ABOUT_ONE_MODULE)])
+            self._quickly(tree, line, change, [*own, *near, *(f for f in rest if f in ABOUT_ONE_MODULE)] or rest)
             if line["asked"]:
                 return line
         for files in (own, near, rest):
