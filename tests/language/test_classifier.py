@@ -232,6 +232,12 @@ def test_other_records_are_no_configuration(fields, message):
         ClassifierConfig.from_json(CONFIGS[Pooling.MEAN].as_json() | fields)
 
 
+def test_of_several_unknown_fields_the_first_by_name_is_told():
+    unknown = {f"a{number:02}": 0 for number in range(20)}
+    with pytest.raises(ValueError, match="unknown field 'a00'"):
+        ClassifierConfig.from_json(CONFIGS[Pooling.MEAN].as_json() | unknown)
+
+
 def test_some_rows_of_a_batch_cut_to_a_width():
     part = BATCH.take(np.array([2, 0]), 3)
     assert part.tokens.tolist() == BATCH.tokens[[2, 0], :3].tolist()

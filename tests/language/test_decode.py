@@ -167,6 +167,15 @@ def test_cuts_of_many_tokens_are_those_of_sorting(options):
         assert set(np.flatnonzero(np.isfinite(row))) == set(kept)
 
 
+@pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 3}, {"top_k": 400}])
+def test_cuts_in_double_precision_are_those_in_single(options):
+    single = np.isfinite(np.asarray(log_law(jnp.asarray(MANY, jnp.float32), Sampling(**options))))
+    with jax.enable_x64(True):
+        double = log_law(jnp.asarray(MANY, jnp.float64), Sampling(**options))
+        assert double.dtype == jnp.float64
+        assert np.array_equal(np.isfinite(np.asarray(double)), single)
+
+
 def test_nan_draws_no_token():
     logits = jnp.asarray(MANY, jnp.float32).at[1, 5].set(jnp.nan)
     for options in ({}, {"top_p": 0.5}, {"top_k": 2}, {"top_p": 0.999}):

@@ -229,6 +229,12 @@ def test_bad_rows_are_refused(tokens, mask, types, message):
         MODELS[Layout.BERT].hidden(tokens, mask, types)
 
 
+def test_a_row_of_one_token_is_a_row():
+    alone = hidden(MODELS[Layout.BERT], ONES[:, :1], EVERYWHERE[:, :1])
+    assert alone.shape[1] == 1
+    assert bool(jnp.isfinite(alone).all())
+
+
 @pytest.mark.parametrize(("tokens", "types"), [(ONES.at[1, 2].set(-1), None), (ONES, ONES.at[1, 2].set(3))])
 def test_traced_numbers_without_a_row_give_nan(tokens, types):
     x = hidden(MODELS[Layout.BERT], tokens, EVERYWHERE, types)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
 from attnlab_theory.language.models.layers import Linear, gelu, kept, product
@@ -16,7 +17,19 @@ from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, Ra
 from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions, Rotary, Sinusoidal
 from attnlab_theory.language.models.weighing import place, restarted
-from tests.language.models import FEATURES, PAIRS, TOKENS, compiled, config, gap, logits, name_of, rounding, stirred
+from tests.language.models import (
+    BLOCK,
+    FEATURES,
+    PAIRS,
+    TOKENS,
+    compiled,
+    config,
+    gap,
+    logits,
+    name_of,
+    rounding,
+    stirred,
+)
 
 PACKED = jnp.array([3, 1, 4, 1, 5, 9, 0, 0])
 SEGMENTS = jnp.array([1, 1, 1, 2, 2, 2, 0, 0])
@@ -121,6 +134,14 @@ def test_padding_gives_finite_gradients_and_takes_part_in_none(mixer, positions)
     one, other = (gradient(model, PACKED.at[6].set(token)) for token in (0, 7))
     assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves(one))
     assert jax.tree.all(jax.tree.map(np.array_equal, one, other))
+
+
+def test_rows_of_no_weight_add_nothing_even_where_their_loss_is_no_number():
+    model = stirred(config(Softmax(), Rotary()))
+    spoilt = eqx.tree_at(lambda m: m.tokens, model, model.tokens.at[10].set(jnp.nan))
+    rows = np.array([TOKENS, [10] * BLOCK])
+    batch = Batch(rows, rows, weights=np.repeat(np.float32([[1], [0]]), BLOCK, axis=1))
+    assert float(spoilt.summed_loss(batch)) == float(model.summed_loss(batch))
 
 
 def test_positions_restart_with_each_document():

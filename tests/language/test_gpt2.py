@@ -77,7 +77,9 @@ def test_number_of_heads_must_be_known(copy):
     refused(folder, "n_head is 2 in config.json, but heads=4 was asked for", heads=4)
     (folder / "config.json").unlink()
     refused(folder, "does not say how many heads")
-    assert load_gpt2(folder, heads=2).config.heads == 2
+    config = load_gpt2(folder, heads=2).config
+    assert (config.heads, config.gelu, config.epsilon) == (2, "tanh", 1e-5)
+    assert config.embedding_dropout == config.residual_dropout == config.attention_dropout == 0.1
     refused(folder, "width 8 cannot be cut into 3 heads", heads=3)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,6 +97,30 @@ def test_what_fills_a_row_up_changes_nothing():
     assert float(model.summed_loss(Batch(X, Y, weights=weights))) == pytest.approx(lost[0, 0] + lost[0, 2] / 2)
 
 
+@pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
+def test_a_place_of_no_weight_adds_nothing_even_where_its_loss_is_no_number(cell):
+    model = network(cell)
+    spoilt = eqx.tree_at(lambda m: m.u, model, model.u.at[3].set(jnp.nan))
+    weights = np.array([[1, 1, 0, 0], [1, 1, 1, 0]], np.float32)
+    # Token 3 comes third in the first row and last in the second: no place before it reads it.
+    assert float(spoilt.summed_loss(Batch(X, Y, weights=weights))) == float(
+        model.summed_loss(Batch(X, Y, weights=weights))
+    )
+
+
+def test_first_weights_keep_what_arrives_at_one_whatever_the_width():
+    """Each matrix of a W-RNN has the deviation of one over the root of the inputs of its layer."""
+    hidden, vocabulary = 150, 60
+    model = Recurrent(RecurrentConfig(vocabulary=vocabulary, hidden=hidden, cell="w-rnn"), key=jax.random.key(0))
+    assert model.crossed is not None
+    three = jnp.stack([model.crossed.v, model.crossed.r, model.crossed.t])
+    for weights, inputs in ((model.u, 1), (model.w, hidden), (model.q, hidden), (three, 3 * hidden)):
+        # The mean square of N normal numbers is off by more than four of its deviations once in 16,000.
+        assert abs(inputs * float(jnp.mean(weights**2)) - 1) < 4 * (2 / weights.size) ** 0.5
+    small = dataclasses.replace(model.config, scale=0.01)
+    assert float(jnp.max(jnp.abs(Recurrent(small, key=jax.random.key(0)).w))) < 0.1
+
+
 def test_a_configuration_comes_back_and_bad_ones_are_refused():
     config = RecurrentConfig(vocabulary=4, hidden=3, cell="w-rnn", first=Activation.GELU, scale=0.01)
     assert RecurrentConfig.from_json(config.as_json()) == config
@@ -115,3 +140,12 @@ def test_sizes_are_chosen_by_the_number_of_parameters(cell):
         for h in (hidden - 1, hidden, hidden + 1)
     ]
     assert min(abs(count - 30_000) for count in counts) == abs(counts[1] - 30_000) < 300
+
+
+@pytest.mark.parametrize("cell", ["rnn", "w-rnn"])
+@pytest.mark.parametrize("hidden", [1, 2, 9, 60])
+def test_a_size_is_found_again_from_its_number_of_parameters(cell, hidden):
+    config = RecurrentConfig(vocabulary=3, hidden=hidden, cell=cell)
+    count = parameter_count(Recurrent(config, key=jax.random.key(0)))
+    assert hidden_for(count, 3, cell) == hidden
+    assert hidden_for(1, 3, cell) == 1

@@ -118,6 +118,11 @@ def test_packing_fills_rows_that_fit_exactly():
     assert packed.segments.tolist() == [[1] * 2 + [2] * 6, [1] * 4 + [2] * 4, [1] * 3 + [2] * 5]
 
 
+def test_packing_puts_a_document_where_the_least_room_is_left():
+    packed = pack(examples_of([([1] * (n + 1), 0) for n in (6, 5, 2)]), width=8)
+    assert packed.segments.tolist() == [[1] * 6 + [2] * 2, [1] * 5 + [0] * 3]
+
+
 def test_a_document_longer_than_a_row_is_refused():
     with pytest.raises(ValueError, match="document 1 takes 5 places, more than the 4 of a row"):
         pack(examples_of([([1, 2], 0), ([1] * 6, 0)]), width=4)

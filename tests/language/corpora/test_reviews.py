@@ -9,7 +9,7 @@ from tests.shared_data import shared_data
 
 
 def test_labels_and_texts_come_in_the_order_of_the_file(tmp_path):
-    (tmp_path / "r").write_bytes(b"1 a  fine film \r\n0 1 star\n\n")
+    (tmp_path / "r").write_bytes(b"1 a  fine film \r\n  0 1 star\n\n")
     found = read_reviews(tmp_path / "r")
     assert found.texts == ("a  fine film", "1 star")
     assert found.targets.tolist() == [1, 0]

@@ -37,6 +37,8 @@ def test_an_unknown_character_is_named_with_its_line():
     characters = Characters.of("ab\n")
     with pytest.raises(ValueError, match=r"line 3 of wiki.txt holds 'c' \(U\+0063\), which is not among the 5"):
         characters.encode("a\nb\nac\nd", where="wiki.txt")
+    with pytest.raises(ValueError, match=r"^line 2 of the text holds 'c'"):
+        characters.encode(f"{PAD}{MASK}\n{PAD}c")
     with pytest.raises(ValueError, match=r"^line 8 of dev.tsv holds '😀' \(U\+1F600\)"):
         characters.encode_lines(["a", "b😀"], where="dev.tsv", first=7)
 
