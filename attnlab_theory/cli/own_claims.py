@@ -1,20 +1,35 @@
 """Claims in somebody's own file: found, guarded, and made into an experiment that the runner can run."""
 
+import contextlib
 import dataclasses
 import functools
 import importlib.util
+import os
+import signal
 import sys
+import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from attnlab_theory import exits, inputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from attnlab_theory.claims import Claim, Findings
     from attnlab_theory.experiment import Experiment
+
+LONGEST = 600.0
+"""Seconds that a file may take to load, and each of its functions to answer or to be compiled."""
+
+AGAIN = 5.0
+"""Seconds after which what did not stop is ended."""
+
+MOST_SOURCE = 2**24
+"""Bytes of a file with claims."""
 
 GUARDED = ("predict", "draw", "bound", "resolution")
 """Functions of a claim that are the author's own code."""
@@ -43,12 +58,15 @@ def experiment_of(path: Path, taken: set[str]) -> "Experiment":
 
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
+    inputs.content(path, most=MOST_SOURCE)
     if path.stem in taken:
         raise ValueError(f"{path}: an experiment of the lab is called {path.stem}; rename the file")
     module = _loaded(path)
-    given = getattr(module, "EXPERIMENT", None)
+    given = vars(module).get("EXPERIMENT")
     if given is not None and not isinstance(given, Experiment):
         raise ValueError(f"{path}: EXPERIMENT must be an Experiment, not {type(given).__name__}")
+    if given is not None and (not isinstance(given.name, str) or Path(given.name).name != given.name):
+        raise ValueError(f"{path}: the name of an experiment begins the names of its files, {given.name!r} cannot")
     claims = _claims(path, module) if given is None else given.claims
     for name, count in Counter(claim.name for claim in claims).items():
         if count > 1:
@@ -57,8 +75,13 @@ def experiment_of(path: Path, taken: set[str]) -> "Experiment":
     if given is not None:
         if given.name in taken:
             raise ValueError(f"{path}: an experiment of the lab is called {given.name}; choose another name")
-        return dataclasses.replace(given, claims=guarded)
-    question = (module.__doc__ or f"Do the claims of {path.name} hold?").strip().splitlines()[0]
+
+        def draw_figure(findings: "Findings") -> "Figure":
+            return _guarded_call(f"{path}: draw_figure failed", path, given.draw_figure, findings)
+
+        return dataclasses.replace(given, claims=guarded, draw_figure=draw_figure)
+    about = module.__doc__.strip() if isinstance(module.__doc__, str) else ""
+    question = next(iter(about.splitlines()), f"Do the claims of {path.name} hold?")
     return Experiment(name=path.stem, question=question, claims=guarded, draw_figure=_figure)
 
 
@@ -69,20 +92,77 @@ def _loaded(path: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ValueError(f"{path} cannot be loaded: {_told(error, path)}") from error
+        _guarded_call(f"{path} cannot be loaded", path, spec.loader.exec_module, module)
     finally:
-        sys.path.pop(0)
+        with contextlib.suppress(ValueError):  # the file may have taken it away
+            sys.path.remove(folder)
     return module
+
+
+def _guarded_call(what: str, path: Path, function: Callable, *arguments: Any) -> Any:
+    """What somebody's function gives, or in one line why it gives nothing: also where it would end this process.
+
+    Raises:
+        ValueError: whatever else the function raises.
+        KeyboardInterrupt: after Ctrl-C.
+    """
+    try:
+        with _patience(what), _alive():
+            return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise ValueError(f"{what}: {_told(error, path)}") from error
+
+
+class _Ended(BaseException):
+    """Somebody's code called `os._exit`, after which nobody would have learned what became of the run."""
+
+
+@contextlib.contextmanager
+def _alive() -> Iterator[None]:
+    def leave(code: int) -> NoReturn:
+        raise _Ended(f"os._exit({code})")
+
+    before, os._exit = os._exit, leave
+    try:
+        yield
+    finally:
+        os._exit = before
+
+
+@contextlib.contextmanager
+def _patience(what: str) -> Iterator[None]:
+    """Stop what is still at it after `LONGEST` seconds, where the system has such an alarm."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    rung: list[int] = []
+    leave = os._exit  # the true one: nobody has been kept alive yet
+
+    def ring(number: int, frame: Any) -> None:
+        rung.append(number)
+        if len(rung) > 1:
+            # Whoever catches everything that is raised would go on for ever.
+            leave(exits.refuse(f"{what}: it does not end, and catches what should stop it"))
+        raise TimeoutError(f"it has not ended after {LONGEST:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST, AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _claims(path: Path, module: Any) -> "tuple[Claim, ...]":
     from attnlab_theory.claims import CLAIMS, Claim
 
-    listed = getattr(module, "CLAIMS", None)
+    listed = vars(module).get("CLAIMS")
     if listed is None or listed is CLAIMS:
         ours = set(map(id, CLAIMS))
         listed = tuple(x for x in vars(module).values() if isinstance(x, Claim) and id(x) not in ours)
@@ -99,10 +179,7 @@ def _guarded(claim: "Claim", path: Path) -> "Claim":
     def guard(what: str, function: Callable) -> Callable:
         @functools.wraps(function)
         def guarded(*arguments: Any) -> Any:
-            try:
-                return function(*arguments)
-            except Exception as error:
-                raise ValueError(f"{claim.name}: {what} failed: {_told(error, path)}") from error
+            return _guarded_call(f"{claim.name}: {what} failed", path, function, *arguments)
 
         return guarded
 
@@ -115,15 +192,18 @@ def _guarded(claim: "Claim", path: Path) -> "Claim":
     return dataclasses.replace(claim, stream=claim.stream_name, hypotheses=hypotheses, rival=rival, **functions)
 
 
-def _told(error: Exception, path: Path) -> str:
+def _told(error: BaseException, path: Path) -> str:
     """The error in one line, with the last line of the file that led to it."""
     own = path.resolve()
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == own]
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({path.name}, line {error.lineno})"
-    first = next(iter(str(error).strip().splitlines()), "")
+    try:
+        first = next(iter(str(error).strip().splitlines()), "")
+    except Exception:  # an error of their own, that cannot even say what it is
+        first = ""
     where = f" ({path.name}, line {lines[-1]})" if lines else ""
-    return f"{type(error).__name__}: {first}{where}"
+    return f"{type(error).__name__}{': ' * bool(first)}{first}{where}"
 
 
 def _figure(findings: "Findings") -> "Figure":

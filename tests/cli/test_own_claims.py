@@ -1,13 +1,14 @@
 """`attnlab run mine.py`: claims in somebody's own file, and `python -m attnlab_theory`."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from attnlab_theory.cli import main
+from attnlab_theory.cli import main, own_claims
 
 MINE = '''
 """Do random keys share a query's weight alike?"""
@@ -104,6 +105,71 @@ def test_a_file_that_cannot_be_judged_is_refused_in_one_line(mine, capsys, name,
     out, err = capsys.readouterr()
     assert said in err
     assert (out, err.count("attnlab:"), err.splitlines()[-1][:8]) == ("", 1, "attnlab:")
+
+
+ENDINGS = {
+    "import sys; sys.exit(5)": "SystemExit: 5",
+    "import sys; sys.exit('all is well')": "SystemExit: all is well",
+    "import sys; sys.exit()": "SystemExit",
+    "quit(9)": "SystemExit: 9",
+    "import os; os._exit(7)": "_Ended: os._exit(7)",
+    "from os import _exit; _exit(0)": "_Ended: os._exit(0)",
+    "class Stop(BaseException): pass\nraise Stop('now')": "Stop: now",
+    "raise GeneratorExit": "GeneratorExit",
+    "class E(Exception):\n    def __str__(self): 1 / 0\nraise E": "E (ends.py, line 3)",
+    "raise ValueError('\\x1b[2J two\\nlines')": r"ValueError: \x1b[2J two (ends.py, line 1)",
+    "while True: pass": "TimeoutError: it has not ended after 0.3 s",
+    "def f(): f()\nf()": "RecursionError: maximum recursion depth exceeded",
+}
+
+
+@pytest.mark.parametrize(("code", "said"), ENDINGS.items(), ids=ENDINGS)
+def test_a_file_that_ends_or_never_ends_is_refused_in_one_line(mine, capsys, monkeypatch, code, said):
+    monkeypatch.setattr(own_claims, "LONGEST", 0.3)
+    mine.with_name("ends.py").write_text(code)
+    assert main(["run", "ends.py"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert f"ends.py cannot be loaded: {said}" in err
+    assert os._exit.__module__ == "posix"
+
+
+@pytest.mark.parametrize("part", ["predict", "draw_figure"])
+@pytest.mark.parametrize(("code", "said"), [("sys.exit(7)", "SystemExit: 7"), ("os._exit(0)", "os._exit(0)")])
+def test_a_function_that_ends_is_refused_in_one_line(mine, capsys, part, code, said):
+    ending = f"import os, sys\ndef ending(x): {code}\n"
+    if part == "predict":
+        text = MINE.replace("lambda s: Interval.point(1 / s.n)", "ending").replace(
+            "import jax\n", f"import jax\n{ending}"
+        )
+    else:
+        text = f"{MINE}\n{ending}\nfrom attnlab_theory.experiment import Experiment\n"
+        text += "EXPERIMENT = Experiment(name='own', question='?', claims=(ALIKE,), draw_figure=ending)\n"
+    mine.write_text(text)
+    assert main(["run", "mine.py"]) == 2
+    out, err = capsys.readouterr()
+    assert f"{part} failed: {'_Ended: ' * ('os' in code)}{said}" in err
+    assert (out, err.splitlines()[-1][:8], "Traceback" in err) == ("", "attnlab:", False)
+    assert not any(path.suffix in (".json", ".svg", ".png") for path in (mine.parent / "lab").iterdir())
+
+
+def test_an_experiment_of_ones_own_writes_into_its_folder_alone(mine, capsys):
+    own = "from attnlab_theory.experiment import Experiment\n"
+    own += "EXPERIMENT = Experiment(name='../own', question='?', claims=(ALIKE,), draw_figure=print)\n"
+    mine.write_text(MINE + own)
+    assert main(["run", "mine.py"]) == 2
+    assert "the name of an experiment begins the names of its files, '../own' cannot" in capsys.readouterr().err
+
+
+def test_who_catches_everything_is_ended_all_the_same(tmp_path):
+    (tmp_path / "deaf.py").write_text(
+        "while True:\n    try:\n        for _ in range(10**9): len([])\n    except BaseException: pass\n"
+    )
+    program = "import sys; from attnlab_theory.cli import main, own_claims as o; o.LONGEST = o.AGAIN = 0.3\n"
+    program += f"sys.exit(main(['run', {str(tmp_path / 'deaf.py')!r}]))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "deaf.py cannot be loaded: it does not end, and catches what should stop it" in done.stderr
 
 
 def test_the_package_runs_as_a_module():
