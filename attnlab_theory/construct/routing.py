@@ -12,7 +12,7 @@ import scipy.optimize
 from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, attention_weights
-from attnlab_theory.construct.routing_task import EPS, Task, checked
+from attnlab_theory.construct.routing_task import EPS, TINY, Task, checked
 from attnlab_theory.theory.selecting.copying import leak_bound, strength_needed
 
 
@@ -184,7 +184,8 @@ def _assembled(
     blur = 2 * terms * EPS * float(np.max((abs(x) @ abs(query_part).T) @ (abs(x) @ abs(key_part).T).T))
     needed = 0.0
     if n > 1:
-        shares = [(task.tolerance - off[i]) / apart[i] if apart[i] > 0 else math.inf for i, _ in task.routed]
+        left = {i: task.tolerance - off[i] for i, _ in task.routed}
+        shares = [left[i] / apart[i] if apart[i] > 0 else math.copysign(math.inf, left[i]) for i in left]
         # A hair below the tolerance: leak and margin invert each other up to rounding only.
         share = min(shares) * (1 - 2**-30)
         _require_certifiable(task, max(off[i] for i, _ in task.routed), share)
@@ -197,8 +198,17 @@ def _assembled(
     with np.errstate(over="ignore", invalid="ignore"):
         root = np.sqrt(strength) / task.size
         k, q = root * key_part, root * query_part
-    if not (np.all(np.isfinite(k)) and np.all(np.isfinite(q)) and np.all(np.isfinite(v))):
-        raise ValueError(f"inputs no longer than {task.size:.3g} ask for matrices beyond float64: scale them up")
+    if not (np.all(np.isfinite(k)) and np.all(np.isfinite(q))):
+        raise _no_matrices(task, "scale them up")
+    # XLA takes subnormal numbers for 0. They are made 0 here, and the scores that they would have given counted.
+    k, lost_k = _normal_numbers(k)
+    q, lost_q = _normal_numbers(q)
+    if np.any(lost_k) or np.any(lost_q):
+        all_k, all_q = abs(task.inputs) @ (abs(k) + lost_k).T, abs(task.inputs) @ (abs(q) + lost_q).T
+        kept_k, kept_q = abs(task.inputs) @ abs(k).T, abs(task.inputs) @ abs(q).T
+        missing = 2 * float(np.max(np.sum(all_q[:, None] * all_k[None] - kept_q[:, None] * kept_k[None], axis=2)))
+        if not missing <= strength * blur:
+            raise _no_matrices(task, "scale them down")
     margin = strength * (lead - blur) if n > 1 else math.inf
     certified = max(leak_bound(n, margin) * apart[i] + off[i] for i, _ in task.routed)
     weights, outputs = _attended(task.inputs, k, q, v)
@@ -219,15 +229,33 @@ def _assembled(
     )
 
 
+def _no_matrices(task: Task, remedy: str) -> ValueError:
+    which = "no longer" if remedy.endswith("up") else "as long"
+    than = "than" if remedy.endswith("up") else "as"
+    return ValueError(f"inputs {which} {than} {task.size:.3g} ask for matrices beyond float64: {remedy}")
+
+
+def _normal_numbers(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix with 0 in place of subnormal numbers, and the sizes of those."""
+    is_lost = (matrix != 0) & (np.abs(matrix) < TINY)
+    return np.where(is_lost, 0.0, matrix), np.where(is_lost, np.abs(matrix), 0.0)
+
+
 def _values(task: Task) -> tuple[np.ndarray, dict[int, float], dict[int, float]]:
     """V of least norm; per routed row the farthest other value, and what the wanted output misses by rounding."""
     goals = sorted({goal for _, goal in task.routed})
     means = [np.mean([task.wanted[i] for i, to in task.routed if to == goal], axis=0) for goal in goals]
-    v = (np.linalg.pinv(task.unit[goals]) @ np.stack(means)).T / task.size
+    with np.errstate(over="ignore"):
+        v = (np.linalg.pinv(task.unit[goals]) @ np.stack(means)).T / task.size
+    if not np.all(np.isfinite(v)):
+        raise _no_matrices(task, "scale them up")
+    v, _ = _normal_numbers(v)
     values = task.inputs @ v.T
     sizes = _lengths(abs(task.inputs) @ abs(v).T)
     # Of the weighted mean: d terms in a value, n in the sum, the weights' own rounding twice.
-    rounding = (task.inputs.shape[1] + 3 * len(values) + 8) * EPS * float(np.max(sizes))
+    terms = task.inputs.shape[1] + 3 * len(values) + 8
+    # XLA takes what is below the smallest normal number for 0: every coordinate of every term may lose as much.
+    rounding = terms * (EPS * float(np.max(sizes)) + (TINY * values.shape[1] if np.any(v) else 0.0))
     apart, off = {}, {}
     for i, goal in task.routed:
         apart[i] = float(np.max(_lengths(values - values[goal])))

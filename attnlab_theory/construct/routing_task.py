@@ -12,6 +12,9 @@ from attnlab_theory.construct.faces import eps_of, listed
 
 EPS = float(np.finfo(np.float64).eps)
 
+TINY = float(np.finfo(np.float64).tiny)
+"""The smallest normal number: what is below it XLA takes for 0."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Task:

@@ -21,7 +21,8 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
         b: basis of the subspace to remove.
 
     Returns:
-        M. Under `jit`, where values cannot be read, bases that are refused below give NaN.
+        M. Under `jit`, where values cannot be read, bases that are refused below give NaN; XLA takes entries below
+        the smallest normal number (1e-38 in float32) for 0 there.
 
     Raises:
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, the widths
@@ -30,6 +31,7 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
     Source: docs/mathematics/selecting.md; Stanford CS224n assignment 5, question 1(b)i.
     """
     _check(a, b)
+    a, b = _in_range(a), _in_range(b)
     m, d = a.shape
     readable = refuse.is_concrete(a) and refuse.is_concrete(b)
     # More than d dimensions cannot avoid each other: that much the shapes say, even under `jit`.
@@ -59,11 +61,25 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
             differ.
     """
     _check(a, b)
+    a, b = _in_range(a), _in_range(b)
     q_a, _ = jnp.linalg.qr(_unit_rows(a).T)
     q_b, _ = jnp.linalg.qr(_unit_rows(b).T)
     # The sines, not the cosines: near angle zero a cosine has lost half its digits.
     sines = jnp.linalg.svd(q_b - q_a @ (q_a.T @ q_b), compute_uv=False)
     return int(np.sum(np.asarray(sines) <= _sine_tolerance(a)))
+
+
+def _in_range(basis: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    """Rows brought near length 1 by powers of two, which change no digit; traced, only large ones and small ones.
+
+    XLA takes what is below the smallest normal number for 0, the reciprocal of a divisor too.
+    """
+    if refuse.is_concrete(basis):
+        host = np.asarray(basis)
+        return jnp.asarray(np.ldexp(host, -np.frexp(np.max(np.abs(host), axis=1, keepdims=True))[1]))
+    nearer = 2.0 ** (np.finfo(basis.dtype).maxexp // 2)
+    largest = jnp.max(jnp.abs(basis), axis=1, keepdims=True)
+    return basis * jnp.where(largest > 1, 1 / nearer, nearer).astype(basis.dtype)
 
 
 def _unit_rows(basis: Float[Array, "m d"]) -> Float[Array, "m d"]:

@@ -11,6 +11,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab_theory import refuse
 from attnlab_theory.axes import Scalar
 
+REACH = 10.0
+"""Standard deviations beyond which no draw of ours lies: float64 has none beyond 9."""
+
 Normal = Callable[[PRNGKeyArray, tuple[int, ...], Any], Array]
 """(key, shape, dtype) -> standard normals: `jax.random.normal`, or the faster `hashed_normal`."""
 
@@ -36,11 +39,11 @@ def noisy_keys(
         normal: where the standard normals come from.
 
     Returns:
-        One row per key. Under `jit`, where values cannot be read, a negative variance gives NaN.
+        One row per key. Under `jit`, where values cannot be read, a negative or infinite variance gives NaN.
 
     Raises:
         ValueError: if a variance is negative, a number is not finite or not real, the means are not of a floating
-            type, or shapes disagree.
+            type, shapes disagree, or the type of the means does not hold a deviation or the keys.
 
     Source: Stanford CS224n assignment 5, question 1(c).
     """
@@ -68,8 +71,9 @@ def many_noisy_keys(
     s, d = means.shape
     # All normals of a draw from one call: a second call costs half as much again, to compile and to run.
     normals = normal(key, (n, s, d + 1), means.dtype)
-    deviation = jnp.broadcast_to(jnp.sqrt(jnp.asarray(variance, means.dtype)), (s,))
-    length = 1 + jnp.sqrt(jnp.asarray(stretch, means.dtype))[None] * normals[:, :, d]
+    deviation = jnp.broadcast_to(deviation_of(variance, means.dtype, "variance"), (s,))
+    length = 1 + deviation_of(stretch, means.dtype, "stretch")[None] * normals[:, :, d]
+    _refuse_overflow(means, variance, stretch)
     return length[:, :, None] * means[None] + deviation[None, :, None] * normals[:, :, :d]
 
 
@@ -89,7 +93,8 @@ def gaussian_keys(
         normal: where the standard normals come from.
 
     Raises:
-        ValueError: if the shapes disagree, the means are not of a floating type or the factors not real.
+        ValueError: if the shapes disagree, the means are not of a floating type or the factors not real, or a
+            number is not finite.
     """
     check_factors(means, factors)
     means = jnp.asarray(means)
@@ -107,9 +112,9 @@ def noise_factors(
     _check(means, variance, stretch)
     means = jnp.asarray(means)
     n, d = means.shape
-    deviation = jnp.broadcast_to(jnp.sqrt(jnp.asarray(variance, means.dtype)), (n,))
+    deviation = jnp.broadcast_to(deviation_of(variance, means.dtype, "variance"), (n,))
     isotropic = deviation[:, None, None] * jnp.eye(d, dtype=means.dtype)[None]
-    along = jnp.sqrt(jnp.asarray(stretch, means.dtype))[:, None] * means
+    along = deviation_of(stretch, means.dtype, "stretch")[:, None] * means
     return jnp.concatenate([isotropic, along[:, :, None]], axis=2)
 
 
@@ -130,11 +135,54 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
     refuse.non_finite(variance=variance, stretch=stretch)
 
 
-def check_factors(means: Array, factors: Array) -> None:
-    """Refuse means and factors that do not belong together, means not of a floating type and factors not real.
+def deviation_of(variance: Scalar | Array, dtype: np.dtype, name: str) -> Array:
+    """The square root in this type, also of a variance that the type itself does not hold; traced, NaN if infinite.
 
     Raises:
-        ValueError: naming the axis on which they disagree, or the type.
+        ValueError: if the type does not hold the root either.
+    """
+    info = jnp.finfo(dtype)
+    if not refuse.is_concrete(variance):
+        given = jnp.asarray(variance, dtype)
+        return jnp.sqrt(jnp.where(given < jnp.inf, given, jnp.nan))
+    host = np.asarray(variance, np.float64)
+    positive = host[host > 0]
+    if not positive.size or (positive.min() >= info.tiny and positive.max() <= info.max):
+        return jnp.sqrt(jnp.asarray(variance, dtype))
+    roots = np.sqrt(host)
+    for end in (positive.min(), positive.max()):
+        if not float(info.tiny) <= np.sqrt(end) <= float(info.max):
+            raise ValueError(
+                f"{name} {end:g} has the square root {np.sqrt(end):.3g}, which {dtype} does not hold: choose other "
+                "units for the keys, or float64 (jax.config.update('jax_enable_x64', True))"
+            )
+    return jnp.asarray(roots, dtype)
+
+
+def _refuse_overflow(means: Array, variance: Scalar | Array, stretch: Array) -> None:
+    """Refuse keys that leave their type, where all can be read.
+
+    Raises:
+        ValueError: if a key `REACH` deviations from its mean is infinite.
+    """
+    if not all(refuse.is_concrete(given) for given in (means, variance, stretch)):
+        return
+    host, a, s = (np.asarray(given, np.float64) for given in (means, variance, stretch))
+    with np.errstate(over="ignore"):
+        lengths = np.max(np.abs(host), axis=1, initial=0.0) * (1 + REACH * np.sqrt(s))
+        furthest = float(np.max(lengths + REACH * np.sqrt(a), initial=0.0))
+    if not furthest <= float(jnp.finfo(means.dtype).max):
+        raise ValueError(
+            f"keys around these means would reach {furthest:.3g}, which {means.dtype} does not hold: choose other "
+            "units"
+        )
+
+
+def check_factors(means: Array, factors: Array) -> None:
+    """Refuse means and factors that do not belong together, not finite, or of a wrong type.
+
+    Raises:
+        ValueError: naming the axis on which they disagree, the type or the number.
     """
     refuse.wrong_rank(2, means=means)
     refuse.not_floating(means=means)
@@ -142,3 +190,4 @@ def check_factors(means: Array, factors: Array) -> None:
     refuse.not_real(factors=factors)
     refuse.different_axes("keys", means=means.shape[0], factors=factors.shape[0])
     refuse.different_axes("key width", means=means.shape[1], factors=factors.shape[1])
+    refuse.non_finite(means=means, factors=factors)

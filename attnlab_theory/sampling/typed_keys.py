@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab_theory import refuse
+from attnlab_theory.sampling.keys import deviation_of
 
 
 class KeyLaw(enum.StrEnum):
@@ -67,7 +68,8 @@ def typed_keys(
         stretch: s, under `NOISY_LENGTH`.
 
     Raises:
-        ValueError: if a size is not a positive whole number, or a variance is negative.
+        ValueError: if a size is not a positive whole number, or a variance is negative or has a root that no key
+            can hold.
     """
     refuse.not_a_size(heads=heads, d=d)
     refuse.negative(variance=variance, stretch=stretch)
@@ -76,10 +78,12 @@ def typed_keys(
     means = jax.random.normal(for_means, (heads, types, d)) / jnp.sqrt(d)
     # The origin is the mean over types: where real keys have theirs is a matter of the gauge.
     means = means - jnp.mean(means, axis=1, keepdims=True)
-    noise = jnp.sqrt(variance) * jax.random.normal(for_noise, (n, heads, t, d))
+    noise = deviation_of(variance, means.dtype, "variance") * jax.random.normal(for_noise, (n, heads, t, d))
     match law:
         case KeyLaw.NOISY_LENGTH:
-            length = 1 + jnp.sqrt(stretch) * jax.random.normal(for_rest, (n, heads, t, 1))
+            length = 1 + deviation_of(stretch, means.dtype, "stretch") * jax.random.normal(
+                for_rest, (n, heads, t, 1)
+            )
             return length * _of_tokens(means, kinds) + noise
         case KeyLaw.ISOTROPIC:
             return _of_tokens(means, kinds) + noise
@@ -87,7 +91,7 @@ def typed_keys(
             deviations = 1 / jnp.sqrt(1 + jnp.arange(d, dtype=means.dtype))[None, None, None]
             return deviations * (_of_tokens(means, kinds) + noise)
         case KeyLaw.COMMON_MOTION:
-            motion = jnp.sqrt(variance) * jax.random.normal(for_rest, (n, heads, 1, d))
+            motion = deviation_of(variance, means.dtype, "variance") * jax.random.normal(for_rest, (n, heads, 1, d))
             return _of_tokens(means, kinds) + jnp.sqrt(COMMON) * motion + jnp.sqrt(1 - COMMON) * noise
         case _:
             assert_never(law)
@@ -127,8 +131,10 @@ def asking_layer(
     first, second = beta * jnp.roll(means, -1, axis=2), beta * jnp.roll(means, -2, axis=2)
     own = heads if law == LayerLaw.COINS else 1
     for_length, for_noise = jax.random.split(key)
-    length = 1 + jnp.sqrt(stretch) * jax.random.normal(for_length, (n, own, t, 1))
-    k = length * means + jnp.sqrt(variance) * jax.random.normal(for_noise, (n, own, t, d))
+    length = 1 + deviation_of(stretch, means.dtype, "stretch") * jax.random.normal(for_length, (n, own, t, 1))
+    k = length * means + deviation_of(variance, means.dtype, "variance") * jax.random.normal(
+        for_noise, (n, own, t, d)
+    )
     match law:
         case LayerLaw.HEDGING:
             q = jnp.where((jnp.arange(heads) % 2 == 0)[None, :, None, None], first, second)

@@ -202,6 +202,7 @@ def known_variance(variance: float) -> Bound:
 
     Raises:
         ValueError: if `variance` is not positive and finite. A draw without variance is a number: `exact`.
+            The interval refuses draws whose mean leaves float64.
 
     Source: Catoni 2012, "Challenging the empirical mean and empirical variance", proposition 2.4.
     """
@@ -218,12 +219,18 @@ def _of_any_tail(draws: np.ndarray, error_rate: float, *, variance: float) -> In
     if n <= 2 * log:
         return EVERYTHING
     radius = math.sqrt(2 * variance * log / (n - 2 * log))
-    start = float(np.mean(draws))
-    middle = float(np.median(draws[:1001]))
+    with np.errstate(over="ignore"):
+        start = float(np.mean(draws))
+        middle = float(np.median(draws[:1001]))
     # Where to start is free. One enormous draw can throw the mean so far off that the others, seen from
     # there, lose all their digits.
     if not abs(start - middle) <= 8 * math.sqrt(variance):
         start = middle
+    if not (math.isfinite(start) and math.isfinite(radius)):
+        largest = float(np.max(np.abs(draws)))
+        raise ValueError(
+            f"draws of up to {largest:.3g} with a variance of up to {variance:.3g} leave float64: scale both down"
+        )
     return _around_root(draws, start, radius, scale=radius / (variance + radius**2))
 
 
@@ -265,7 +272,21 @@ def _by_quantile(draws: np.ndarray, error_rate: float, *, quantile: Callable[[in
     if np.min(draws) == np.max(draws):
         return EVERYTHING
     errors = -float(quantile(draws.size, error_rate / 2))
-    return Interval.around(float(np.mean(draws)), errors * float(np.std(draws, ddof=1)) / math.sqrt(draws.size))
+    # The squares of draws beyond 1e154 or below 1e-162 leave float64. A power of two changes no digit of theirs.
+    exponent = int(np.frexp(np.max(np.abs(draws)))[1])
+    units = np.ldexp(draws, -exponent)
+    error = errors * float(np.std(units, ddof=1)) / math.sqrt(draws.size)
+    around = _around(float(np.mean(units)), error)
+    with np.errstate(over="ignore"):  # an end beyond float64 is infinite
+        return Interval(*(float(np.ldexp(end, exponent)) for end in (around.low, around.high)))
+
+
+def _around(centre: float, radius: float) -> Interval:
+    """`centre` plus or minus a positive radius; where rounding loses it, one number further on either side."""
+    interval = Interval.around(centre, radius)
+    if interval.width:
+        return interval
+    return Interval(math.nextafter(centre, -math.inf), math.nextafter(centre, math.inf))
 
 
 def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -> Interval:
@@ -288,7 +309,7 @@ def _around_root(draws: np.ndarray, start: float, radius: float, scale: float) -
 
     found = optimize.root_scalar(influence, bracket=(-reach, reach), xtol=tolerance, maxiter=10_000)
     centre = start + float(found.root) / scale
-    return Interval.around(centre, radius + tolerance / scale)
+    return _around(centre, radius + tolerance / scale)
 
 
 def _influence(units: np.ndarray, theta: float) -> float:

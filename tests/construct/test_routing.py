@@ -340,3 +340,31 @@ def test_a_chain_that_is_too_long_for_one_matrix_is_told():
     assert chain(12).measured <= 1e-3
     with pytest.raises(ValueError, match="a chain of 13 inputs is too long or they are too close to dependent"):
         chain(13)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-310, 1e-308, 1e-306])
+def test_outputs_that_float64_hardly_holds_are_refused(size):
+    """XLA has no subnormal numbers: such a routing measured 1e-308 where it certified 1e-311."""
+    with pytest.raises(ValueError, match=r"tolerance .* is finer than rounding allows here"):
+        route(HOMEWORK, [2, 0, None], size * WANTED, tolerance=1e-3 * size)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-290, 1e290, 1e300, 1e305])
+def test_what_is_certified_holds_at_either_end_of_float64(size):
+    for inputs, wanted in ((HOMEWORK, size * WANTED), (size * HOMEWORK, WANTED)):
+        tolerance = 1e-3 * float(np.nanmax(np.abs(wanted)))
+        found = route(inputs, [2, 0, None], wanted, tolerance=tolerance)
+        assert found.measured <= found.certified <= tolerance
+
+
+def test_inputs_whose_values_would_vanish_are_refused():
+    with pytest.raises(ValueError, match=r"tolerance .* is finer than rounding allows here"):
+        route(1e300 * HOMEWORK, [2, 0, None], 1e-12 * WANTED, tolerance=1e-15)
+
+
+@pytest.mark.filterwarnings("error")
+def test_inputs_that_ask_for_matrices_beyond_float64_are_refused_without_a_warning():
+    with pytest.raises(
+        ValueError, match=r"inputs no longer than .* ask for matrices beyond float64: scale them up"
+    ):
+        route(1e-310 * HOMEWORK, [2, 0, None], WANTED, tolerance=1e-3)

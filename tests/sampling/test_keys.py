@@ -204,3 +204,41 @@ def test_arrays_of_numpy_are_taken_without_a_warning():
     ]
     for draw in draws:
         np.testing.assert_array_equal(draw(means, factors), draw(jnp.asarray(means), jnp.asarray(factors)))
+
+
+KEY = key_for(0, "corners")
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize("power", [-110, -100, 100, 120])
+def test_a_variance_that_the_type_does_not_hold_still_has_its_deviation(power):
+    """By a power of four: the same digits throughout, where float32 has no number 4**-100 or 4**100."""
+    means, still = jnp.zeros((3, 2), jnp.float32), np.zeros(3)
+    here = noisy_keys(KEY, means, variance=1.0, stretch=still)
+    assert np.array_equal(noisy_keys(KEY, means, variance=4.0**power, stretch=still), np.ldexp(here, power))
+    each = noisy_keys(KEY, means, variance=np.full(3, 4.0**power), stretch=still)
+    assert np.array_equal(each, np.ldexp(here, power))
+    factors = noise_factors(means, variance=4.0**power, stretch=still)
+    assert factors[0, 0, 0] == 2.0**power
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(
+    ("variance", "stretch", "mean", "said"),
+    [
+        (1e-80, 0.0, 0.0, "variance 1e-80 has the square root 1e-40, which float32 does not hold"),
+        (1e80, 0.0, 0.0, "variance 1e\\+80 has the square root 1e\\+40, which float32 does not hold"),
+        (0.0, 1e-80, 1.0, "stretch 1e-80 has the square root 1e-40"),
+        (1e76, 0.0, 1e30, "keys around these means would reach 1e\\+39, which float32 does not hold"),
+        (0.0, 1e20, 1e30, "keys around these means would reach 1e\\+41"),
+    ],
+)
+def test_keys_that_leave_their_type_are_refused(variance, stretch, mean, said):
+    means = jnp.full((2, 2), mean, jnp.float32)
+    with pytest.raises(ValueError, match=said):
+        noisy_keys(KEY, means, variance=variance, stretch=np.full(2, stretch))
+
+
+def test_an_infinite_variance_gives_nan_under_jit():
+    drawn = jax.jit(lambda a: noisy_keys(KEY, jnp.zeros((2, 2), jnp.float32), variance=a, stretch=jnp.zeros(2)))
+    assert np.isnan(drawn(jnp.float32(np.inf))).all()

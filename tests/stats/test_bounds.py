@@ -203,6 +203,38 @@ def test_an_interval_moves_and_mirrors_with_the_draws(bound):
     assert abs(here.high + back.low) < slack
 
 
+BY_SPREAD = [normal("many draws"), student("normal draws")]
+
+
+@pytest.mark.parametrize("bound", BY_SPREAD, ids=lambda bound: bound.name)
+@pytest.mark.parametrize("power", [-1000, -565, -100, 510, 1000])
+def test_an_interval_by_the_spread_scales_with_the_draws(bound, power):
+    """By a power of two: the same digits throughout, also where squares of the draws leave float64."""
+    draws = np.random.default_rng(3).standard_normal(8)
+    here, there = bound.interval(draws, 0.05), bound.interval(np.ldexp(draws, power), 0.05)
+    assert (there.low, there.high) == (math.ldexp(here.low, power), math.ldexp(here.high, power))
+
+
+@pytest.mark.parametrize("bound", BY_SPREAD, ids=lambda bound: bound.name)
+def test_an_interval_by_the_spread_of_the_smallest_numbers_has_a_width(bound):
+    assert bound.interval(np.array([1e-320, 2e-320, 4e-320]), 0.05).width > 0
+
+
+@pytest.mark.parametrize("bound", [*BY_SPREAD, known_variance(1e-40)], ids=lambda bound: bound.name)
+def test_a_radius_below_rounding_still_leaves_a_width(bound):
+    draws = np.ones(100)
+    draws[0] += float(np.finfo(np.float64).eps)
+    interval = bound.interval(draws, 0.9)
+    assert interval.low < 1 < interval.high
+
+
+def test_draws_whose_mean_leaves_float64_are_refused_or_have_an_infinite_end():
+    draws = 1e308 * np.array([1.0, 1.5, 1.7] * 10)
+    assert student("normal draws").interval(draws, 1e-9).high == math.inf
+    with pytest.raises(ValueError, match=r"draws of up to 1.7e\+308 .* leave float64: scale both down"):
+        known_variance(1.0).interval(draws, 0.05)
+
+
 @pytest.mark.parametrize("ends", [(0.1, 1.0), (0.1, 0.2), (-7.0, 0.1)])
 def test_bounded_stays_within_its_ends(ends):
     low, high = ends

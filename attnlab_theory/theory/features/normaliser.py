@@ -25,6 +25,9 @@ def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]
 
     Returns:
         The probability, and the size of the correction for skewness: what is left out is smaller, of order 1 / m.
+
+    Raises:
+        ValueError: as `cumulants`.
     """
     variance, third = cumulants(q, k)
     if variance <= m / 40**2:
@@ -47,8 +50,12 @@ def not_positive_if_keys_err_alike(q: np.ndarray, k: np.ndarray, *, m: int) -> f
 
 
 def cumulants(q: np.ndarray, k: np.ndarray) -> tuple[float, float]:
-    """Second and third cumulant of one projection's normaliser, in units of the exact normaliser."""
+    """Second and third cumulant of one projection's normaliser, in units of the exact normaliser.
+
+    Raises:
+        ValueError: if a moment leaves float64.
+    """
+    moments = pair.third_moments(Estimator.TRIGONOMETRIC, q, k)
     weights = scipy.special.softmax(k @ q)
     variance = float(weights @ pair.covariances(Estimator.TRIGONOMETRIC, q, k) @ weights)
-    moments = pair.third_moments(Estimator.TRIGONOMETRIC, q, k)
     return variance, float(np.einsum("ijl,i,j,l->", moments, weights, weights, weights)) - 1 - 3 * variance

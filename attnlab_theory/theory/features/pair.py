@@ -68,7 +68,7 @@ def fourth_central_moment(estimator: Estimator, square: float, *, d: int = 1, a:
         d, a: of generalized exponential features; a less than 1/16.
 
     Raises:
-        ValueError: if there is no such estimator.
+        ValueError: if there is no such estimator, or a third moment leaves float64.
     """
     laws = {
         Estimator.TRIGONOMETRIC: feature_error.trigonometric,
@@ -79,7 +79,11 @@ def fourth_central_moment(estimator: Estimator, square: float, *, d: int = 1, a:
     if Estimator(estimator) not in laws:
         raise _none_of(ESTIMATORS, estimator)
     second, third, fourth = (feature_error.moment(laws[estimator](square), power) for power in (2, 3, 4))
-    return fourth - 4 * third + 6 * second - 3
+    found = fourth - 4 * third + 6 * second - 3
+    if math.isnan(found):
+        raise ValueError(f"third moments leave float64 at a squared length of {square:.6g}: scale the points down")
+    # A difference of moments: where nothing varies, rounding may leave it a little below 0.
+    return max(found, 0.0)
 
 
 def best_parameter(sum_square: float, d: int) -> float:
@@ -132,8 +136,16 @@ def third_moments(estimator: Estimator, q: np.ndarray, k: np.ndarray) -> np.ndar
     """E[r_i r_j r_l] [s s s] of trigonometric, positive or hyperbolic estimates of one projection.
 
     Raises:
-        ValueError: if the estimator is none of these.
+        ValueError: if the estimator is none of these, or a moment leaves float64.
     """
+    with np.errstate(over="ignore"):
+        found = _third_moments(estimator, q, k)
+    if not np.all(np.isfinite(found)):
+        raise beyond_float64(q, k)
+    return found
+
+
+def _third_moments(estimator: Estimator, q: np.ndarray, k: np.ndarray) -> np.ndarray:
     match Estimator(estimator):
         case Estimator.POSITIVE:
             return np.exp(_signed_sum(_gram(q + k), (1, 1, 1)))
@@ -155,6 +167,15 @@ EVEN = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
 def _signed_sum(products: np.ndarray, signs: tuple[int, int, int]) -> np.ndarray:
     ij, jl, il = signs
     return ij * products[:, :, None] + jl * products[None, :, :] + il * products[:, None, :]
+
+
+def beyond_float64(q: np.ndarray, k: np.ndarray) -> ValueError:
+    """Why moments of these estimates are refused."""
+    longest = float(np.max(np.linalg.norm(np.concatenate([q + k, q - k]), axis=1)))
+    return ValueError(
+        f"queries and keys whose sums or differences are {longest:.3g} long have estimates whose moments leave "
+        "float64: scale them down"
+    )
 
 
 def _none_of(known: tuple[Estimator, ...], estimator: Estimator) -> ValueError:

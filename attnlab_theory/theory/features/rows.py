@@ -19,6 +19,9 @@ STEP = 0.15
 """Between the nodes of the quadrature over one coordinate of a projection. The rule of trapezoids converges faster
 than any power for Gaussian integrals, and unlike Gauss's it stays accurate where the integrand oscillates."""
 
+MISSED = 1e-6
+"""The largest part of the law of a ratio or of 1/D that a quadrature may miss."""
+
 CHANCE_ERROR = 5e-4
 """Of `chance_within`: four times what halving both steps of its two integrals changes."""
 
@@ -41,11 +44,16 @@ def delta_method(
     Returns:
         -E[e n] / m and E[e^2] / m, with e and n = D - 1 of one projection.
 
+    Raises:
+        ValueError: if a covariance leaves float64.
+
     Source: docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
     """
     weights = scipy.special.softmax(k @ q)
     along = weights * (v - weights @ v)
     covariances = pair.covariances(estimator, q, k)
+    if not np.all(np.isfinite(covariances)):
+        raise pair.beyond_float64(q, k)
     return -float(along @ covariances @ weights) / m, float(along @ covariances @ along) / m
 
 
@@ -62,7 +70,8 @@ def error_moments(
         m: projections, independent.
 
     Raises:
-        ValueError: if the estimator's features may be negative, or d is larger than 2.
+        ValueError: if the estimator's features may be negative, d is larger than 2, or queries and keys are too
+            long for the quadrature.
 
     Source: docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
     """
@@ -71,6 +80,15 @@ def error_moments(
     error, normaliser = ratios @ (weights * (v - weights @ v)), ratios @ weights
     t = np.exp(_DEPTH)
     decay = np.exp(-np.outer(t / m, normaliser))
+    # Ratios have mean 1, and at the end of the integral over t nothing may be left of it.
+    missed = float(np.max(np.abs(chances @ ratios - 1)))
+    left = float(decay[-1] @ chances) ** m
+    if not max(missed, left) < MISSED:
+        longest = float(np.max(np.linalg.norm(q + k, axis=1)))
+        raise ValueError(
+            f"queries and keys with |q + k| up to {longest:.3g} are too long for the quadrature, which misses "
+            f"{max(missed, left):.2g} of their law: scale them down, or take more projections than {m}"
+        )
     none, once, twice = (decay @ (chances * error**power) for power in (0, 1, 2))
     mean = once * none ** (m - 1)
     square = twice * none ** (m - 1) / m + (1 - 1 / m) * once**2 * none ** (m - 2) if m > 1 else twice

@@ -30,6 +30,13 @@ LEFT, RIGHT = -40.0, 4.5
 """f_1 and f_2 are below 1e-17 outside these: e^-40 on the left, exp(-e^4.5) on the right."""
 
 
+MOST_POINTS = 2**20
+"""Of the grid, which grows with the largest deviation: up to 14,000, and as far apart as 260,000."""
+
+MOST_POWERS = 8
+"""The largest k. The bump of f_k is narrower than the rule's step allows beyond: its error is 1e-10 here."""
+
+
 class Moments(NamedTuple):
     """First and second moments of one softmax's weights."""
 
@@ -41,7 +48,10 @@ class Moments(NamedTuple):
     @property
     def covariance(self) -> Float[np.ndarray, "s s"]:
         """Cov(alpha_i, alpha_j)."""
-        return self.second - np.outer(self.first, self.first)
+        found = self.second - np.outer(self.first, self.first)
+        # A difference of moments: where nothing varies, rounding may leave a variance a little below 0.
+        np.fill_diagonal(found, np.maximum(np.diagonal(found), 0.0))
+        return found
 
 
 def score_laws(
@@ -95,7 +105,8 @@ def weight_moments(means: Float[np.ndarray, " s"], variances: Float[np.ndarray, 
         variances: of the scores; zero is allowed and means a score that is not random.
 
     Raises:
-        ValueError: if the arrays disagree in length, are empty or not finite, or a variance is negative.
+        ValueError: if the arrays disagree in length, are empty or not finite, a variance is negative, or scores
+            spread too far for the grid.
 
     Source: docs/mathematics/noisy_keys.md.
     """
@@ -126,12 +137,16 @@ def weight_moment(
 
     Raises:
         ValueError: as `weight_moments`; also if `powers` does not name one non-negative integer per key,
-            or they are all zero.
+            they are all zero, or add up to more than `MOST_POWERS`.
 
     Source: docs/mathematics/noisy_keys.md.
     """
     if len(powers) != len(means) or min(powers) < 0 or not sum(powers):
         raise ValueError(f"powers must hold one non-negative integer per key and not be all zero: {tuple(powers)}")
+    if sum(powers) > MOST_POWERS:
+        raise ValueError(
+            f"powers must add up to at most {MOST_POWERS}, not {sum(powers)}: the quadrature is too coarse"
+        )
     laws, law_of, _ = _distinct_laws(means, variances)
     raised = sorted(set(powers))
     return _moment(dict(zip(raised, _transforms(laws, raised), strict=True)), law_of, powers)
@@ -139,7 +154,8 @@ def weight_moment(
 
 def squared_error(moments: Moments, target: Float[np.ndarray, " s"]) -> float:
     """E||sum_i (alpha_i - target_i) v_i||^2 for orthonormal values v_i: the sum of E(alpha_i - target_i)^2."""
-    return float(np.trace(moments.second) - 2 * target @ moments.first + target @ target)
+    # A difference of moments, as `Moments.covariance`.
+    return max(0.0, float(np.trace(moments.second) - 2 * target @ moments.first + target @ target))
 
 
 def squared_error_variance(
@@ -212,6 +228,11 @@ def _distinct_laws(means: np.ndarray, variances: np.ndarray) -> tuple[_Laws, np.
     # E[(1 + S e^r)^{k-1} exp(-S e^r)]: both are below 1e-16 at these ends.
     low = LEFT - np.max(centres + NORMAL_REACH * deviations)
     high = RIGHT + np.min(NORMAL_REACH * deviations - centres)
+    if not high - low <= MOST_POINTS * STEP:
+        raise ValueError(
+            f"scores with means of {means.min():.3g} to {means.max():.3g} and deviations of up to "
+            f"{deviations.max():.3g} spread too far for the quadrature: there the largest score has all the weight"
+        )
     return _Laws(centres, deviations, np.arange(low, high + STEP, STEP)), law_of.reshape(-1), counts
 
 

@@ -110,3 +110,22 @@ def test_the_normaliser_fails_more_often_with_longer_vectors_and_fewer_projectio
     assert chances == sorted(chances)
     assert chances[0] < 1e-9
     assert chances[-1] == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("estimator", [Estimator.POSITIVE, Estimator.HYPERBOLIC])
+def test_points_too_long_for_the_quadrature_are_refused(estimator):
+    """At |q + k| = 10 the law lies where no node is: the error came out as 2e-6, and is nearly one."""
+    q, keys, values = np.array([5.0]), np.array([[5.0], [-5.0], [0.0]]), np.array([1.0, 0.0, 2.0])
+    with pytest.raises(ValueError, match=r"with \|q \+ k\| up to 10 are too long for the quadrature"):
+        rows.error_moments(estimator, q, keys, values, m=4)
+
+
+@pytest.mark.parametrize("estimator", [Estimator.TRIGONOMETRIC, Estimator.POSITIVE, Estimator.HYPERBOLIC])
+def test_moments_beyond_float64_are_refused(estimator):
+    q, keys, values = np.array([15.0]), np.array([[15.0], [-15.0]]), np.array([1.0, 0.0])
+    with pytest.raises(
+        ValueError, match="whose sums or differences are 30 long have estimates whose moments leave"
+    ):
+        rows.delta_method(estimator, q, keys, values, m=4)
+    with pytest.raises(ValueError, match="whose moments leave float64: scale them down"):
+        pair.third_moments(estimator, q, keys)

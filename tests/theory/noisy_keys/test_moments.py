@@ -252,3 +252,29 @@ def test_bad_powers_are_refused(powers):
 def test_negative_covariances_are_refused(variance, stretch):
     with pytest.raises(ValueError, match="must not be negative"):
         theory.score_laws(np.ones(2), np.eye(2), variance=variance, stretch=np.full(2, stretch))
+
+
+@given(means=SCORES, variances=VARIANCES)
+def test_no_variance_and_no_squared_error_is_negative(means, variances):
+    for spread in (variances, np.zeros(N)):
+        moments = theory.weight_moments(means, spread)
+        assert np.diagonal(moments.covariance).min() >= 0
+        assert theory.squared_error(moments, moments.first) >= 0
+
+
+@pytest.mark.parametrize("power", range(1, theory.MOST_POWERS + 1))
+def test_moments_of_any_power_are_those_of_a_weight_that_never_varies(power):
+    found = theory.weight_moment(np.zeros(2), np.zeros(2), (power, 0))
+    # The step errs by 1e-13 up to a power of four, and by 1e-9 up to eight.
+    assert abs(found * 2.0**power - 1) <= (1e-12 if power <= 4 else 1e-7)
+
+
+def test_powers_beyond_the_rule_are_refused():
+    with pytest.raises(ValueError, match="powers must add up to at most 8, not 9"):
+        theory.weight_moment(np.zeros(2), np.zeros(2), (9, 0))
+
+
+@pytest.mark.parametrize(("means", "variances"), [([0.0, 0.0], [1e12, 1e300]), ([0.0, 1e9], [1e12, 1e12])])
+def test_scores_that_spread_too_far_are_refused(means, variances):
+    with pytest.raises(ValueError, match="spread too far for the quadrature"):
+        theory.weight_moments(np.array(means), np.array(variances))
