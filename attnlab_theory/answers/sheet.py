@@ -228,8 +228,8 @@ def _is_claim(name: str) -> bool:
 def _evidence(name: str, kind: str, found: Findings | None) -> Evidence:
     if found is None:
         return Evidence(name=name, kind=kind, verdict=None, as_expected=True)
-    # The setting that came out otherwise than expected is the one to hear of; a refutation before a doubt.
-    order = sorted(found, key=lambda f: (f.as_expected, f.verdict == Verdict.INCONCLUSIVE))
+    # What came out otherwise than expected is the one to hear of; then what is undecided, of a conjecture, too.
+    order = sorted(found, key=lambda f: (not _contradicts(f), f.verdict != Verdict.INCONCLUSIVE))
     return Evidence(name=name, kind=kind, verdict=order[0].verdict, as_expected=all(f.as_expected for f in found))
 
 
