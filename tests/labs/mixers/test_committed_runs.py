@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.mixers import results
 from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
 
 ROOT = Path(__file__).parents[3]
@@ -57,3 +58,10 @@ def test_the_page_quotes_what_a_look_ahead_is_worth(arm):
     gaps = measured("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
     cells = (f"{e.value:+.3f} ± {(e.interval.high - e.interval.low) / 2:.3f}" for e in gaps)
     assert f"| {arm} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    assert results.again(ROOT / "figures" / "mixers").verdicts.undecided == ()
+    left = results.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
+    assert [each.decide for each in left if each.claim == "zero-masks-lose-without-the-future"] == [4, 5]
+    assert "is INCONCLUSIVE after three seeds. Five would decide it" in " ".join(PAGE.split())
