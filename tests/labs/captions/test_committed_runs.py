@@ -97,3 +97,10 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     # The answer sheet says these numbers in words.
     assert decide("training-loss-goes-on-falling", arm="scratch") == [12]
     assert decide("openings-lose-diversity", arm="scratch") == [6, 8]
+
+
+def test_the_page_says_how_many_seeds_would_decide_what_the_homeworks_captions_leave_open():
+    undecided = results.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
+    covers = {each.setting["arm"]: each.decide for each in undecided if each.claim == "sharper-covers-less"}
+    assert covers == {"scratch": 7, "shuffled": 17}
+    assert "it would take 7 seeds of `scratch` and 17 of `shuffled`" in " ".join(PAGE.split())

@@ -183,3 +183,17 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     for said, times in (("; 13 seeds would decide", 2), ("; 41 seeds would decide", 1)):
         assert page.count(said) == times
     assert page.count("a hundred seeds would not decide") == sum(number is None for number in decide.values())
+
+
+@pytest.mark.parametrize(
+    ("folder", "claim", "decide", "said"),
+    [
+        ("sst2", "validation-peaks-no-later", 19, "19 seeds would decide"),
+        ("sst2_orders", "shuffling-stays-within-the-margin", 4, "four seeds would decide"),
+        ("sst2_optimizers", "best-rates-stay-within-the-margin", 96, "it would take 96 seeds"),
+    ],
+)
+def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(folder, claim, decide, said):
+    (left,) = [each for each in results.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
+    assert left.decide == decide
+    assert said in " ".join(PAGE.split())
