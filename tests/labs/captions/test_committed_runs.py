@@ -88,7 +88,7 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
         assert f"| {decide(claim)[0]} |" in page
     ways = ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity")
     open_ways = [number for claim in ways for number in decide(claim, arm="scratch")]
-    assert (len(open_ways), min(open_ways), max(open_ways)) == (4, 6, 8)
+    assert sorted(filter(None, open_ways)) == [6, 6, 6, 8]
     assert "[six to eight](#how-verdicts-are-made) would decide all of these" in page
     assert decide("number-of-heads-stays-within-the-margin") == [6]
     assert "For 6 heads that is INCONCLUSIVE, and six seeds would decide" in page
