@@ -228,16 +228,27 @@ def _is_claim(name: str) -> bool:
 def _evidence(name: str, kind: str, found: Findings | None) -> Evidence:
     if found is None:
         return Evidence(name=name, kind=kind, verdict=None, as_expected=True)
-    # The setting that came out otherwise than expected is the one to hear of; a refutation before a doubt.
-    order = sorted(found, key=lambda f: (f.as_expected, f.verdict == Verdict.INCONCLUSIVE))
+    # What came out otherwise than expected is the one to hear of; then what is undecided, of a conjecture, too.
+    order = sorted(found, key=lambda f: (not _contradicts(f), f.verdict != Verdict.INCONCLUSIVE))
     return Evidence(name=name, kind=kind, verdict=order[0].verdict, as_expected=all(f.as_expected for f in found))
 
 
 def _trained(entry: Entry, name: str, found: Findings | None) -> Evidence:
-    """A finding as evidence: a training run judges it for the variants that it was asked to train alone."""
+    """A finding as evidence, at the settings that the answer quotes: it says nothing of the others.
+
+    A training run judges it for the variants that it was asked to train alone. A verdict against what is expected
+    stands against the answer at any setting.
+    """
+    if found is None:
+        return _evidence(name, "finding", None)
     quoted = [fields for claim, fields, *_ in PLACEHOLDER.findall(entry.answer) if claim == name]
-    quotable = found is None or all(at_setting(found, fields) for fields in quoted)
-    return dataclasses.replace(_evidence(name, "finding", found), quotable=quotable)
+    at = [at_setting(found, fields) for fields in quoted]
+    told = Findings(f for f in found if not quoted or f in at or _contradicts(f))
+    return dataclasses.replace(_evidence(name, "finding", told or found), quotable=all(at))
+
+
+def _contradicts(finding: Finding) -> bool:
+    return finding.verdict != Verdict.INCONCLUSIVE and not finding.as_expected
 
 
 def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found) -> Answer:

@@ -16,11 +16,12 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
-from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.claims.judging import judge
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.stats import Interval
@@ -37,6 +38,10 @@ LEAST = 3
 REACH = 10.0
 """Standard deviations of a run: an interval that reaches further to either side is no judge. A convention, and a
 mild one. Nobody plans for a difference of ten standard deviations, but where one is found, its verdict stands."""
+
+
+MANY = 100
+"""Nobody trains more runs to decide one statement."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,17 @@ class Unjudged:
     """How many it takes."""
 
 
+class Undecided(NamedTuple):
+    """A statement about training that its runs leave INCONCLUSIVE."""
+
+    claim: str
+    setting: dict[str, Any]
+    runs: int
+    """How many there are."""
+    decide: int | None
+    """How many would decide, if the next are like these; None beyond `MANY`."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verdicts:
     """What a lab found, and what it could not judge."""
@@ -85,6 +101,8 @@ class Verdicts:
     """Of the family."""
     apart: Mapping[float, int]
     """How many findings are of no family, by their own error rate; 0 is that of numbers that are counted."""
+    undecided: tuple[Undecided, ...]
+    """Findings all the same, and as such not as expected unless they are conjectures."""
 
     @property
     def as_expected(self) -> bool:
@@ -125,7 +143,21 @@ class Verdicts:
             has = "1 run" if runs == 1 else f"{runs} runs"
             settings = "" if count == 1 else f" at {count} settings"
             lines.append(f"{claim}{settings}: not judged: needs {needs} seeds, not {has}.")
-        return tuple(lines)
+        return (*lines, *map(self._remedy, dict.fromkeys(each.claim for each in self.undecided)))
+
+    def _remedy(self, claim: str) -> str:
+        """What would decide a claim where it is INCONCLUSIVE."""
+        decide = [each.decide for each in self.undecided if each.claim == claim]
+        known = sorted(number for number in decide if number is not None)
+        some = []
+        if known:
+            counts = f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+            some.append(f"about {counts} training runs would decide, if the next are like these")
+        if None in decide:
+            of_them = f" {decide.count(None)} of them" if known else ""
+            some.append(f"{MANY} training runs would not decide{of_them}")
+        settings = "" if len(decide) == 1 else f" at {len(decide)} settings"
+        return f"{claim}{settings}: INCONCLUSIVE: {'; '.join(some)}."
 
 
 def judged(statements: Iterable[Statement], *, experiment: str, error_rate: float = ERROR_RATE) -> Verdicts:
@@ -143,6 +175,7 @@ def judged(statements: Iterable[Statement], *, experiment: str, error_rate: floa
     needed, at_last = (runs_needed(error_rate / max(count, 1)) for count in (family, len(of_training)))
     found: list[Finding] = []
     left: list[Unjudged] = []
+    undecided: list[Undecided] = []
     for each in every:
         if each.of_training and each.estimate.runs < max(each.least, needed):
             told = {"setting": each.estimate.setting, "runs": each.estimate.runs}
@@ -151,9 +184,17 @@ def judged(statements: Iterable[Statement], *, experiment: str, error_rate: floa
         else:
             rate = error_rate / family if each.of_training else each.estimate.error_rate
             found.append(_finding(each, experiment, rate))
+            if each.of_training and found[-1].verdict == Verdict.INCONCLUSIVE:
+                estimate, decide = each.estimate, runs_that_decide(each, rate)
+                undecided.append(Undecided(each.claim, estimate.setting, estimate.runs, decide))
     apart = collections.Counter(each.estimate.error_rate for each in every if not each.of_training)
     return Verdicts(
-        findings=Findings(found), unjudged=tuple(left), family=family, error_rate=error_rate, apart=dict(apart)
+        findings=Findings(found),
+        unjudged=tuple(left),
+        family=family,
+        error_rate=error_rate,
+        apart=dict(apart),
+        undecided=tuple(undecided),
     )
 
 
@@ -167,9 +208,37 @@ def runs_needed(error_rate: float) -> int:
     if not 0 < error_rate < 1:
         raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
     runs = LEAST
-    while -float(scipy.special.stdtrit(runs - 1, error_rate / 2)) > REACH * math.sqrt(runs):
+    while _quantile(runs, error_rate) > REACH * math.sqrt(runs):
         runs += 1
     return runs
+
+
+def runs_that_decide(stated: Statement, error_rate: float) -> int | None:
+    """The least number of runs that decide a statement, if they have the mean and the spread of those there are.
+
+    A plan and no promise: mean and spread are as uncertain as the verdict. None beyond `MANY`.
+
+    Args:
+        stated: about training.
+        error_rate: of its verdict.
+    """
+    estimate = stated.estimate
+    now = estimate.at(error_rate)
+    # An end may be cut where no number can lie: the other one is not.
+    radius = max(estimate.value - now.low, now.high - estimate.value)
+    spread = radius * math.sqrt(estimate.runs) / _quantile(estimate.runs, error_rate)
+    for runs in range(estimate.runs + 1, MANY + 1):
+        reach = spread * _quantile(runs, error_rate) / math.sqrt(runs)
+        if judge(stated.predicted, Interval(estimate.value - reach, estimate.value + reach), stated.resolution) != (
+            Verdict.INCONCLUSIVE
+        ):
+            return runs
+    return None
+
+
+def _quantile(runs: int, error_rate: float) -> float:
+    """How many standard errors a t interval reaches to either side."""
+    return -float(scipy.special.stdtrit(runs - 1, error_rate / 2))
 
 
 def _finding(stated: Statement, experiment: str, error_rate: float) -> Finding:

@@ -189,6 +189,45 @@ def test_where_a_variant_was_not_trained_what_is_quoted_of_it_is_open():
     assert sheet.exit_code([answer]) == 0
 
 
+@pytest.mark.parametrize(
+    ("variant", "verdict", "status", "code"),
+    [
+        ("rope", Verdict.INCONCLUSIVE, "supported", 0),
+        ("rope", Verdict.REFUTED, "open", 1),
+        ("vanilla", Verdict.INCONCLUSIVE, "open", 1),
+    ],
+)
+def test_findings_are_asked_at_the_settings_that_an_answer_quotes(variant, verdict, status, code):
+    """practical4/3e quotes vanilla alone. What is left undecided elsewhere is not its word; what falls is."""
+    found = Findings(
+        dataclasses.replace(f, verdict=verdict) if f.setting.get("variant") == variant else f for f in trained()
+    )
+    (answer,) = sheet.answered(sheet.chosen("practical4/3e"), recorded=found)
+    shown = Verdict.SUPPORTED if status == "supported" else verdict
+    assert [(e.verdict, answer.status) for e in answer.evidence] == [(shown, status)]
+    assert sheet.exit_code([answer]) == code
+    assert answer.contradicted == (verdict == Verdict.REFUTED)
+
+
+def test_a_conjecture_that_one_setting_leaves_undecided_is_open():
+    """No verdict is expected of it, so none fails; the answer speaks of all three settings, and one is in doubt."""
+
+    def found(*verdicts):
+        of_one = next(f for f in committed("captions") if f.claim == "number-of-heads-stays-within-the-margin")
+        heads = zip(("heads-1", "heads-6", "heads-8"), verdicts, strict=True)
+        heads = (dataclasses.replace(of_one, setting={"arm": arm}, verdict=verdict) for arm, verdict in heads)
+        permuted = (f for f in committed("captions") if f.claim == "permuted-features-stay-within-the-margin")
+        return Findings((*heads, *permuted))
+
+    for found_to_be, status in (
+        ((Verdict.SUPPORTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED), "open"),
+        ((Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.SUPPORTED), "supported"),
+    ):
+        (answer,) = sheet.answered(sheet.chosen("ann-hw3/bonus"), recorded=found(*found_to_be))
+        assert answer.status == status
+        assert sheet.exit_code([answer]) == 0
+
+
 def test_no_answer_prints_a_hole():
     trained_on = [entry for entry in sheet.entries() if entry.findings]
     assert trained_on

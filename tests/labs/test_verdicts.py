@@ -135,3 +135,49 @@ def test_rates_that_are_none_are_refused():
     for rate in (0.0, 1.0):
         with pytest.raises(ValueError, match="must lie between 0 and 1"):
             runs_needed(rate)
+
+
+@pytest.mark.parametrize("values", [[-1.0, 0.4, -0.9, 0.2, -0.8], [-1.0, -0.2, -0.9, -0.2, -0.8]])
+def test_what_is_undecided_says_how_many_runs_would_decide(values):
+    """Enough runs of this mean and spread decide, and one fewer do not: 18 here, or one more than there are."""
+    below = Interval.at_most(0.0)
+    whole = found(stated(values, below), stated([-3.0, -3.1, -2.9], below), stated(values, ANY))
+    assert [f.verdict for f in whole.findings] == [Verdict.INCONCLUSIVE, Verdict.SUPPORTED, Verdict.SUPPORTED]
+    (left,) = whole.undecided
+    assert (left.claim, left.setting, left.runs) == ("it-gains", {"seeds": 5}, 5)
+    assert left.decide is not None
+
+    def alike(runs):
+        spread = np.linspace(-1, 1, runs)
+        return (np.mean(values) + spread / np.std(spread, ddof=1) * np.std(values, ddof=1)).tolist()
+
+    for runs, verdict in ((left.decide - 1, Verdict.INCONCLUSIVE), (left.decide, Verdict.SUPPORTED)):
+        judged_then = found(stated(alike(runs), below), stated([-3.0, -3.1, -2.9], below), stated(values, ANY))
+        assert judged_then.findings[0].verdict == verdict
+    assert whole.sentences()[-1] == (
+        f"it-gains: INCONCLUSIVE: about {left.decide} training runs would decide, if the next are like these."
+    )
+
+
+def test_what_no_number_of_runs_decides_says_so():
+    near = stated([-1.0, 1.0, 0.01], Interval.at_most(0.0))
+    apart = stated([-1.0, -2.0, -3.0], Interval.at_most(0.0))
+    assert found(near).sentences()[-1] == "it-gains: INCONCLUSIVE: 100 training runs would not decide."
+    both = found(near, apart)
+    (least,) = {each.decide for each in both.undecided} - {None}
+    assert both.sentences()[-1] == (
+        f"it-gains at 2 settings: INCONCLUSIVE: about {least} training runs would decide, if the next are like "
+        "these; 100 training runs would not decide 1 of them."
+    )
+
+
+def test_an_interval_that_is_cut_at_one_end_plans_with_the_other():
+    """Shares near 0: the spread is that of the seeds, and not what is left of it."""
+    few = over_seeds("share", [0.0, 0.05, 0.0], 0.05, within=SHARES)
+    told = {"claim": "c", "statement": "s", "source": "", "predicted": Interval.at_most(0.06)}
+    (left,) = found(Statement(estimate=few, **told)).undecided
+    free = over_seeds("share", [0.0, 0.05, 0.0], 0.05, within=ANY)
+    (same,) = found(Statement(estimate=free, **told)).undecided
+    assert left.decide is not None
+    assert left.decide == same.decide
+    assert left.decide > 3

@@ -1,6 +1,5 @@
 """All that the lab asks of a model's answers: the numbers, and the verdicts of practical4/4a-4c."""
 
-import dataclasses
 import itertools
 from collections.abc import Collection, Iterator
 
@@ -10,15 +9,13 @@ from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers, independe
 from attnlab_theory.labs.verdicts import ERROR_RATE, Statement, Verdicts, judged
 from attnlab_theory.stats import Interval
 
+MARK = 0.10
+"""The homework's mark: practical4/4a asks why the pretrained model answers more than this share right, and the
+other does not. Five seeds can tell: whoever guesses among 40 places is right about 2.5 %, and if models differ as
+shares of 60 persons do, the interval reaches 5 points further."""
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Expected:
-    """What should come out; the defaults are those of the embedded biographies."""
-
-    pretrained: float = 0.80
-    """Least accuracy on held-out persons with pretraining."""
-    untrained: float = 0.06
-    """Highest accuracy on held-out persons without."""
+CONJECTURED = 0.80
+"""Once expected of pretrained models. But these differ by more than their 60 questions make them differ."""
 
 
 def measure(
@@ -76,25 +73,22 @@ def _tested(answers: Answers) -> Answers:
     return Answers(a for a in answers if a.group != "finetuned") or answers
 
 
-def verdicts(answers: Answers, measured: Estimates, expected: Expected | None = None) -> Verdicts:
+def verdicts(answers: Answers, measured: Estimates) -> Verdicts:
     """All claims about what models know, judged; args as `statements`."""
-    every = (*statements(answers, measured, expected), *exposure.statements(measured))
-    return judged(every, experiment="knowledge")
+    return judged((*statements(answers, measured), *exposure.statements(measured)), experiment="knowledge")
 
 
-def statements(answers: Answers, measured: Estimates, expected: Expected | None = None) -> Iterator[Statement]:
+def statements(answers: Answers, measured: Estimates) -> Iterator[Statement]:
     """The claims about what models know, on what `measure` found over seeds.
 
     Args:
         answers: those that were measured.
         measured: what `measure` made of them.
-        expected: by default, that of the embedded biographies.
     """
-    expected = expected or Expected()
     for estimate in measured:
         told = estimate.setting
-        if estimate.quantity == "mean accuracy" and (stated := _accuracy(estimate, answers, expected)):
-            yield stated
+        if estimate.quantity == "mean accuracy":
+            yield from _accuracy(estimate, answers)
         elif estimate.quantity == "mean accuracy gained" and told["first"] == UNTRAINED:
             yield Statement(
                 estimate=estimate,
@@ -113,24 +107,45 @@ def statements(answers: Answers, measured: Estimates, expected: Expected | None 
             )
 
 
-def _accuracy(estimate: Estimate, answers: Answers, expected: Expected) -> Statement | None:
-    """The claim about the accuracy of one variant on one group; there is none about those it was finetuned on."""
+def _accuracy(estimate: Estimate, answers: Answers) -> Iterator[Statement]:
+    """The claims about the accuracy of one variant on one group; there is none about those it was finetuned on."""
     variant, group = estimate.setting["variant"], estimate.setting["group"]
     if group == "held-out" and variant == UNTRAINED:
-        claim, source, predicted = "untrained-is-ignorant", "practical4/4a", Interval.at_most(expected.untrained)
-        statement = f"Without pretraining, at most {expected.untrained:.0%} of held-out persons are answered right."
-    elif group == "held-out":
-        claim, source, predicted = (
-            "pretraining-is-recalled",
-            "practical4/4a",
-            Interval.at_least(expected.pretrained),
+        yield Statement(
+            estimate=estimate,
+            claim="untrained-is-ignorant",
+            statement=f"Without pretraining, at most {_percent(MARK)} of held-out persons are answered right.",
+            source="practical4/4a",
+            predicted=Interval.at_most(MARK),
         )
-        statement = f"With pretraining, at least {expected.pretrained:.0%} of held-out persons are answered right."
+    elif group == "held-out":
+        yield Statement(
+            estimate=estimate,
+            claim="pretraining-is-recalled",
+            statement=f"With pretraining, at least {_percent(MARK)} of held-out persons are answered right.",
+            source="practical4/4a",
+            predicted=Interval.at_least(MARK),
+        )
+        yield Statement(
+            estimate=estimate,
+            claim="four-of-five-are-recalled",
+            statement=f"With pretraining, at least {_percent(CONJECTURED)} of held-out persons are answered right.",
+            source="the recipe, chosen on the persons of seed 0",
+            predicted=Interval.at_least(CONJECTURED),
+            conjecture=True,
+        )
     elif group == "never-seen":
-        chance = accuracy.majority(answers.of(group, variant=variant))
-        claim, source, predicted = "nobody-knows-the-never-seen", "practical4/4c", Interval.at_most(chance)
-        statement = "Persons never seen are answered right no oftener than their commonest place would be."
-    else:
-        return None
-    statement = statement.replace("%", r"\%")
-    return Statement(estimate=estimate, claim=claim, statement=statement, source=source, predicted=predicted)
+        commonest = accuracy.majority(answers.of(group, variant=variant))
+        yield Statement(
+            estimate=estimate,
+            claim="nobody-knows-the-never-seen",
+            statement=f"Of persons never seen at most {_percent(MARK)} are answered right, "
+            "or as many as their commonest place has.",
+            source="practical4/4c",
+            predicted=Interval.at_most(max(MARK, commonest)),
+        )
+
+
+def _percent(share: float) -> str:
+    """Statements are typeset, and there a bare percent sign begins a comment."""
+    return f"{share:.0%}".replace("%", r"\%")

@@ -16,7 +16,6 @@ from attnlab_theory.labs.knowledge import drawing, evaluate, exposure, findings,
 from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answered, Answers
 from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.lab import Lab, answered
-from attnlab_theory.labs.knowledge.presets import PRESETS
 from attnlab_theory.labs.knowledge.variants import VARIANTS
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, judged
 from attnlab_theory.language.checkpoint import load_model
@@ -81,7 +80,7 @@ def results(lab: Lab) -> Results:
             estimates += looking
             maps += found
     measured = Estimates(estimates)
-    verdicts = findings.verdicts(answers, measured, lab.preset.expected)
+    verdicts = findings.verdicts(answers, measured)
     return Results(answers, measured, verdicts, tuple(_curves(lab, answers)), tuple(maps))
 
 
@@ -92,9 +91,8 @@ def again(folder: Path) -> Again:
         ValueError: if a file is missing or damaged.
     """
     answers = judged_again.read(folder / "answers.json", lambda rows: Answers(map(Answered.from_json, rows)))
-    preset = judged_again.read(folder / ABOUT, lambda about: PRESETS[about["preset"]])
     measured = judged_again.renewed(judged_again.stored(folder), findings.by_training(answers, ERROR_RATE))
-    return Again(measured, findings.verdicts(answers, measured, preset.expected))
+    return Again(measured, findings.verdicts(answers, measured))
 
 
 def of_one(said: evaluate.Answers, places: Collection[str], *, variant: str) -> Results:

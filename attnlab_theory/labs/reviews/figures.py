@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from attnlab_theory.labs.drawing import bars, level
+from attnlab_theory.labs.drawing import bars, interval, level
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.report import style
 
@@ -83,10 +83,13 @@ def searches(estimates: Estimates) -> Figure:
 
 def explanations(estimates: Estimates) -> Figure:
     """How alike explanations are, and what hiding or keeping their top tokens does beyond random ones."""
-    alike = estimates.of("rank correlation")
-    moved, kept = estimates.of("moved by hiding"), estimates.of("held by keeping")
-    most = max(moved, key=lambda e: e.value)
-    title = f"Hiding the top tokens of {most.setting['explanation']} moves the answer furthest: by {most.value:.2f}"
+    models = max((e.draws for e in estimates if e.quantity == "mean rank correlation"), default=1)
+    # One model is asked about reviews; several are drawn as the verdicts see them, over seeds.
+    over = "mean " if models > 1 else ""
+    quantities = ("rank correlation", "moved by hiding", "held by keeping")
+    alike, moved, kept = (estimates.of(over + quantity) for quantity in quantities)
+    least, most = min(e.value for e in moved), max(e.value for e in moved)
+    title = f"Hiding top tokens moves the answer by {least:.2f} to {most:.2f} beyond random ones"
     figure, axes = style.panels(title, columns=2, size=(9.0, 4.2))
     bars(axes[0], alike, range(len(alike)), series=0)
     names = [e.setting["pair"].replace(", ", "\n") for e in alike]
@@ -97,7 +100,9 @@ def explanations(estimates: Estimates) -> Figure:
     axes[1].set_xticks(range(len(moved)), [e.setting["explanation"] for e in moved], fontsize=8)
     axes[1].axhline(0, color=style.INK, linewidth=0.8)
     axes[1].set(ylabel="probability beyond random tokens", xlim=(-0.5, len(moved) - 0.5))
-    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower right", ncols=2)
+    said = interval(alike[0], f"t, {models} seeds" if over else "one model")
+    handles = axes[1].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower right", ncols=2, title=said, title_fontsize=8)
     return figure
 
 

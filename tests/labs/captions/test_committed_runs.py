@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.labs.captions import results
 from attnlab_theory.labs.estimates import Estimate, Estimates
 
 ROOT = Path(__file__).parents[3]
@@ -74,3 +75,32 @@ def test_the_homeworks_captions_are_learned_as_well_as_others_learned_them(joine
     for each, (low, high) in zip(found, (perplexity, backward, (0.56, 0.60)), strict=True):
         assert low <= each.interval.low <= each.interval.high <= high
         assert each.draws >= 4
+
+
+def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    undecided = results.again(ROOT / "figures" / "captions").verdicts.undecided
+
+    def decide(claim, **setting):
+        return [e.decide for e in undecided if e.claim == claim and setting.items() <= e.setting.items()]
+
+    page = " ".join(PAGE.split())
+    for claim in ("pretraining-helps", "pretraining-saves-epochs", "pretraining-narrows-the-gap"):
+        assert f"| {decide(claim)[0]} |" in page
+    ways = ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity")
+    open_ways = [number for claim in ways for number in decide(claim, arm="scratch")]
+    assert sorted(filter(None, open_ways)) == [6, 6, 6, 8]
+    assert "[six to eight](#how-verdicts-are-made) would decide all of these" in page
+    assert decide("number-of-heads-stays-within-the-margin") == [6]
+    assert "For 6 heads that is INCONCLUSIVE, and six seeds would decide" in page
+    assert decide("dropping-heads-helps") == [None]
+    assert f"would take {decide('shuffling-helps')[0]}." in page
+    # The answer sheet says these numbers in words.
+    assert decide("training-loss-goes-on-falling", arm="scratch") == [12]
+    assert decide("openings-lose-diversity", arm="scratch") == [6, 8]
+
+
+def test_the_page_says_how_many_seeds_would_decide_what_the_homeworks_captions_leave_open():
+    undecided = results.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
+    covers = {each.setting["arm"]: each.decide for each in undecided if each.claim == "sharper-covers-less"}
+    assert covers == {"scratch": 7, "shuffled": 17}
+    assert "it would take 7 seeds of `scratch` and 17 of `shuffled`" in " ".join(PAGE.split())

@@ -2,6 +2,8 @@
 
 import enum
 import functools
+import re
+from pathlib import Path
 from typing import assert_never
 
 import numpy as np
@@ -26,12 +28,12 @@ class Kind(enum.StrEnum):
     SPECTRUM = "shared spectrum"
     COMMON = "common stretch"
     """All types vary along the means of all types."""
-    UNRELATED = "covariances of their own"
-    """One for each type, which knows nothing of its mean."""
+    UNRELATED = "a covariance for each type"
+    """It knows nothing of its mean."""
     RELATED = "related types"
     """Types of a family have similar means and similar covariances, which know nothing of each other."""
-    NORMED = "layer norm"
-    """Of vectors with isotropic noise, before the head's matrix."""
+    NORMED = "layer norm, isotropic noise"
+    """The noise is that of the vectors before the norm, and the head's matrix comes after it."""
     FALLING = "layer norm, noise of a falling spectrum"
     """Most of the noise lies in few directions, which the length depends on and the head's means do not."""
     LENGTH = "noisy length"
@@ -148,6 +150,15 @@ def test_related_types_go_beyond_chance_to_both_sides():
     """Types of a family are no independent cases."""
     above, below = beyond_chance(Kind.RELATED)
     assert above + below > LIMIT
+
+
+def test_the_page_has_these_very_heads():
+    """In the order of the kinds: how many of them lie above chance, and how many below."""
+    page = (Path(__file__).parents[3] / "docs" / "mathematics" / "heads.md").read_text("utf-8")
+    _, table = page.split("| synthetic heads, without a noisy length but the last |")
+    rows = re.findall(r"^\| (.+) \| (\d+) \| (\d+) \|$", table.split("\n\n")[0], flags=re.MULTILINE)
+    assert [(int(above), int(below)) for _, above, below in rows] == [*map(beyond_chance, Kind)]
+    assert all(name.startswith(kind) for (name, *_), kind in zip(rows, Kind, strict=True))
 
 
 def test_intervals_of_the_excess_cover_none_where_all_types_vary_alike():

@@ -7,7 +7,7 @@ import pytest
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.labs.knowledge.answered import Answers
-from attnlab_theory.labs.knowledge.findings import Expected, measure, verdicts
+from attnlab_theory.labs.knowledge.findings import measure, verdicts
 from attnlab_theory.report import record
 from tests.labs.knowledge.models import PLACES, answered, models, row
 
@@ -34,6 +34,7 @@ def test_models_that_learn_in_pretraining_come_out_as_expected(answers, measured
         (
             "untrained-is-ignorant",
             "pretraining-is-recalled",
+            "four-of-five-are-recalled",
             "nobody-knows-the-never-seen",
             "pretraining-raises-accuracy",
             "confidence-tells-right-from-wrong",
@@ -41,23 +42,27 @@ def test_models_that_learn_in_pretraining_come_out_as_expected(answers, measured
         Verdict.SUPPORTED,
     )
     assert {(f.draws, f.bound, f.error_rate) for f in found} == {
-        (8, "student: close to normal: numbers of training runs that differ in the seed", 0.05 / 6)
+        (8, "student: close to normal: numbers of training runs that differ in the seed", 0.05 / 7)
     }
 
 
 def test_every_claim_falls_where_the_models_do_otherwise():
     # The untrained knows, the pretrained does not, and is surest of what is wrong.
+    def rope(seed):
+        return {"variant": "rope", "seed": seed}
+
     confused = Answers(
         answer
         for seed in range(5)
         for answer in (
             *row("r" * (58 - seed) + "w" * (2 + seed), variant="none", seed=seed),
-            *row("w" * (59 - seed) + "r" * (1 + seed), variant="rope", log_probability=-0.01 - seed, seed=seed),
-            *row("r" * (39 - seed), variant="rope", group="never-seen", log_probability=-30.0, seed=seed),
+            *row("w" * (59 - seed // 2) + "r" * (1 + seed // 2), log_probability=-0.01 - seed, **rope(seed)),
+            *row("r" * (39 - seed), group="never-seen", log_probability=-30.0, **rope(seed)),
         )
     )
     found = by_claim(verdicts(confused, measure(confused, PLACES, shuffles=SHUFFLES)).findings)
-    for claim in ("untrained-is-ignorant", "pretraining-is-recalled", "pretraining-raises-accuracy"):
+    recalled = ("pretraining-is-recalled", "four-of-five-are-recalled")
+    for claim in ("untrained-is-ignorant", "pretraining-raises-accuracy", *recalled):
         assert found[claim].verdict == Verdict.REFUTED
 
 
@@ -96,13 +101,13 @@ def test_knowing_the_never_seen_would_be_refuted():
 @pytest.mark.parametrize(
     ("right", "verdict"),
     [
-        # Of all 300 answers 9 are right: [0.014, 0.056], against at most 0.03.
-        ((1, 3, 5), Verdict.INCONCLUSIVE),
-        ((8, 9, 10), Verdict.REFUTED),
-        ((0, 1, 1), Verdict.SUPPORTED),
+        # Of all 300 answers 18 are right: [0.036, 0.093], and the models differ.
+        ((3, 6, 9), Verdict.INCONCLUSIVE),
+        ((17, 18, 19), Verdict.REFUTED),
+        ((2, 3, 4), Verdict.SUPPORTED),
     ],
 )
-def test_an_interval_that_reaches_beyond_at_most_three_per_cent_supports_nothing(right, verdict):
+def test_an_interval_that_reaches_beyond_the_homeworks_mark_supports_nothing(right, verdict):
     golds = [f"place {number // 3}" for number in range(99)] + ["place 40"]
     asked = Answers(
         answered(
@@ -113,7 +118,7 @@ def test_an_interval_that_reaches_beyond_at_most_three_per_cent_supports_nothing
     )
     measured = measure(asked, PLACES, shuffles=SHUFFLES)
     found = by_claim(verdicts(asked, measured).findings)["nobody-knows-the-never-seen"]
-    assert (found.predicted.high, found.draws, found.verdict) == (0.03, 3, verdict)
+    assert (found.predicted.high, found.draws, found.verdict) == (0.1, 3, verdict)
 
 
 def test_a_pooled_interval_is_no_judge():
@@ -121,7 +126,7 @@ def test_a_pooled_interval_is_no_judge():
     apart = Answers(a for seed, n in enumerate((58, 60, 50)) for a in row("r" * n + "w" * (60 - n), seed=seed))
     measured = measure(apart, PLACES, shuffles=SHUFFLES)
     (pooled,) = measured.of("pooled accuracy")
-    found = by_claim(verdicts(apart, measured).findings)["pretraining-is-recalled"]
+    found = by_claim(verdicts(apart, measured).findings)["four-of-five-are-recalled"]
     assert pooled.interval.low > found.predicted.low
     assert found.verdict == Verdict.INCONCLUSIVE
     assert "3 models, which alone are meant" in pooled.bound
@@ -136,11 +141,14 @@ def test_one_or_two_models_are_no_verdict(seeds):
     assert {(each.runs, each.needs) for each in found.unjudged} == {(seeds, 3)}
 
 
-def test_what_is_expected_can_be_said():
-    answers = Answers(a for seed in range(5) for a in row("r" * (30 + seed) + "w" * (70 - seed), seed=seed))
-    found = by_claim(verdicts(answers, measure(answers, PLACES), Expected(pretrained=0.21)).findings)
-    assert found["pretraining-is-recalled"].verdict == Verdict.SUPPORTED
-    assert "21\\%" in found["pretraining-is-recalled"].statement
+def test_models_that_pass_the_mark_need_not_reach_four_of_five():
+    apart = Answers(a for n in range(5) for a in row("r" * (40 + 5 * n) + "w" * (20 - 5 * n), seed=n))
+    found = verdicts(apart, measure(apart, PLACES, shuffles=SHUFFLES))
+    passed, reached = (f for f in found.findings if f.claim.endswith("recalled"))
+    assert (passed.claim, passed.verdict) == ("pretraining-is-recalled", Verdict.SUPPORTED)
+    assert (reached.claim, reached.verdict) == ("four-of-five-are-recalled", Verdict.INCONCLUSIVE)
+    assert reached.as_expected
+    assert "10\\% of" in passed.statement
 
 
 def test_findings_and_estimates_survive_json(answers, measured):

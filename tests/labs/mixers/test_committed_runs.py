@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.mixers import results
 from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
 
 ROOT = Path(__file__).parents[3]
@@ -29,6 +30,20 @@ def test_the_page_quotes_the_differences_in_loss(arm):
     assert f"| {NAMES[arm]} | {found.value:+.4f} ± {half:.4f} |" in PAGE
 
 
+@pytest.mark.parametrize(("arm", "name"), [("zero-after", "zeros after"), ("zero-before", "zeros before")])
+def test_the_page_quotes_what_masks_of_zeros_lose(arm, name):
+    (found,) = measured("figures/mixers").of("mean honest less teacher-forced loss", arm=arm)
+    half = (found.interval.high - found.interval.low) / 2
+    assert f"| {name} the softmax | {found.value:+.2f} ± {half:.2f} |" in PAGE
+
+
+def test_the_page_says_how_much_longer_a_step_with_additive_attention_takes():
+    about = json.loads((ROOT / "figures" / "mixers" / "mixers.run.json").read_text())
+    times = about["seconds_per_step"]
+    assert f"takes {times['additive'][1] / times['separate'][1]:.1f} times as long" in PAGE
+    assert f"It took {about['seconds']:.0f} seconds" in PAGE
+
+
 @pytest.mark.parametrize("arm", [*CAUSAL, *LEAKING])
 def test_the_page_quotes_losses_and_perplexities_of_sentences(arm):
     news = measured("figures/mixers/news")
@@ -43,3 +58,10 @@ def test_the_page_quotes_what_a_look_ahead_is_worth(arm):
     gaps = measured("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
     cells = (f"{e.value:+.3f} ± {(e.interval.high - e.interval.low) / 2:.3f}" for e in gaps)
     assert f"| {arm} | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    assert results.again(ROOT / "figures" / "mixers").verdicts.undecided == ()
+    left = results.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
+    assert [each.decide for each in left if each.claim == "zero-masks-lose-without-the-future"] == [4, 5]
+    assert "is INCONCLUSIVE after three seeds. Five would decide it" in " ".join(PAGE.split())

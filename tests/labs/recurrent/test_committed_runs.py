@@ -8,7 +8,7 @@ import pytest
 
 from attnlab_theory.answers import sheet
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.recurrent import findings
+from attnlab_theory.labs.recurrent import findings, results
 from attnlab_theory.report import record
 from attnlab_theory.report.table import measured_text
 
@@ -82,6 +82,14 @@ def test_the_sheet_quotes_the_run_on_shakespeare():
     (loss,) = estimates("Shakespeare").of("test loss", model="gpt")
     assert f"{measured_text(loss.interval)} nats per character" in answer("practical4/3a")
     assert f"{round(loss.setting['parameters'], -3):,} parameters" in answer("practical4/3a")
+
+
+def test_the_page_and_the_sheet_say_how_many_seeds_would_decide_what_is_open():
+    assert results.again(RUNS["grammar"]).verdicts.undecided == ()
+    (left,) = results.again(RUNS["Shakespeare"]).verdicts.undecided
+    assert (left.claim, left.runs, left.decide) == ("w-rnn-beats-the-rnn", 3, 4)
+    assert "Four seeds would decide the first question" in PAGE
+    assert "which three seeds do not decide and four would" in answer("cs224n/rnn")
 
 
 def test_the_sheet_shows_the_numbers_of_the_report_whose_conclusion_falls():

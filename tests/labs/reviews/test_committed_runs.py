@@ -8,6 +8,7 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.reviews import results
 from attnlab_theory.labs.reviews.presets import PRESETS
 from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
@@ -79,6 +80,7 @@ def test_the_page_quotes_gains_searches_and_dropout():
     gained = {(e.setting["part"], e.setting["against"]): e for e in found().of("accuracy gained")}
     for part, against in (
         ("sgd at its best rate", "sgd at the shared rate"),
+        ("rmsprop at its best rate", "rmsprop at the shared rate"),
         ("rmsprop at the shared rate", "base"),
         ("order file", "base"),
         ("order by-label", "base"),
@@ -88,6 +90,9 @@ def test_the_page_quotes_gains_searches_and_dropout():
         assert points(gained[part, "base"]).removeprefix("-") in PAGE
     for quantity in ("training less validation accuracy", "accuracy lost to dropout"):
         assert points(found().of(quantity, part="base")[0]) in PAGE
+    (earlier,) = found().of("best epoch of validation less of training", part="base")
+    assert f"validation peaks {-earlier.value:.1f} ± {earlier.interval.width / 2:.1f} epochs before" in PAGE
+    assert f"{points(found().of('mean confidence less accuracy')[0])} points above accuracy" in PAGE
     for n in (1, 2, 4):
         assert points(found().of("best of n", n=n)[0]) in PAGE
     for n in (2, 4):
@@ -139,7 +144,7 @@ def test_a_gpu_gave_the_labels_of_a_processor():
 
 def test_the_page_quotes_what_explanations_are_worth():
     for quantity in ("rank correlation", "moved by hiding", "held by keeping"):
-        for each in found().of(quantity):
+        for each in found().of(f"mean {quantity}"):
             value, radius = (f"{number:.2f}".removeprefix("0") for number in (each.value, each.interval.width / 2))
             assert f"{value} ± {radius}" in PAGE
 
@@ -149,3 +154,46 @@ def test_the_page_quotes_every_seed(seed):
     test = told(seed)["test"]
     low, high = (f"{100 * end:.1f}" for end in test["interval"])
     assert f"| {test['right']:,}: {100 * test['accuracy']:.1f} % | {low} to {high} |" in PAGE
+
+
+def test_the_page_says_how_many_seeds_would_decide_what_is_open():
+    undecided = results.again(FOLDER).verdicts.undecided
+    decide = {(each.claim, each.setting.get("part", each.setting.get("pair"))): each.decide for each in undecided}
+    assert decide == {
+        ("training-accuracy-is-higher", "base"): 13,
+        ("validation-peaks-no-later", "base"): 13,
+        ("dropout-costs-accuracy", "base"): None,
+        ("a-rate-of-its-own-helps", "sgd at its best rate"): 6,
+        ("a-rate-of-its-own-helps", "rmsprop at its best rate"): 8,
+        ("one-rate-favours-adamw", "rmsprop at the shared rate"): 35,
+        ("best-rates-stay-within-the-margin", "rmsprop at its best rate"): 9,
+        ("shuffling-stays-within-the-margin", "order file"): None,
+        ("confidence-stays-near-accuracy", None): None,
+        ("explanations-agree", "gradient, rollout"): 41,
+        ("winners-are-lucky", None): 69,
+    }
+    page = " ".join(PAGE.split())
+    for said in (
+        "Six seeds would decide",
+        "eight seeds would decide",
+        "It would take 35 seeds",
+        "69 trials would decide",
+    ):
+        assert said in page
+    for said, times in (("; 13 seeds would decide", 2), ("; 41 seeds would decide", 1)):
+        assert page.count(said) == times
+    assert page.count("a hundred seeds would not decide") == sum(number is None for number in decide.values())
+
+
+@pytest.mark.parametrize(
+    ("folder", "claim", "decide", "said"),
+    [
+        ("sst2", "validation-peaks-no-later", 19, "19 seeds would decide"),
+        ("sst2_orders", "shuffling-stays-within-the-margin", 4, "four seeds would decide"),
+        ("sst2_optimizers", "best-rates-stay-within-the-margin", 96, "it would take 96 seeds"),
+    ],
+)
+def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(folder, claim, decide, said):
+    (left,) = [each for each in results.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
+    assert left.decide == decide
+    assert said in " ".join(PAGE.split())

@@ -91,7 +91,7 @@ class RunLab(WholeRun):
     """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
     """How many seeds to run. Persons, first weights and dropout follow from the seed.
-    Three took 7 minutes on two cores. Fewer decide nothing. Five tell an accuracy of 90 % from one of 80 %, if
+    Three took 7 minutes on two cores. Fewer decide nothing. Five tell guesses from the homework's mark of 10 %, if
     models differ by no more than their 60 questions make them."""
     out: Path = Path("lab/knowledge")
     """Folder for models, JSON and figures. It is made if it does not exist."""
