@@ -74,7 +74,6 @@ def test_another_framework_finds_the_arrays_by_name(saved):
     np.testing.assert_array_equal(arrays["model.blocks[0].into.weight"], MODEL.blocks[0].into.weight)
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
 def test_a_disk_that_is_full_leaves_no_part_of_a_checkpoint_and_names_it(tmp_path, monkeypatch):
     def write_half(arrays, path, metadata):
         path.write_bytes(b"half")
@@ -88,6 +87,7 @@ def test_a_disk_that_is_full_leaves_no_part_of_a_checkpoint_and_names_it(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
 def test_a_truncated_file_is_refused(saved, kept):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(kept * len(content))])
