@@ -142,12 +142,18 @@ def negative(**numbers: Scalar) -> None:
             raise ValueError(f"{name} must not be negative, but is {number}")
 
 
-def nan_unless_positive(number: Scalar) -> Scalar:
-    """The number itself, or NaN where a traced number turns out not to be positive and finite.
+def nan_unless_positive(number: Scalar, *, most: float = np.inf) -> Scalar:
+    """The number itself, or NaN where a traced number turns out not to be positive, finite and at most `most`.
 
     A traced value cannot raise; NaN spreads to the output, a wrong plausible number would not be seen.
     """
-    return number if is_concrete(number) else jnp.where((number > 0) & (number < jnp.inf), number, jnp.nan)
+    if is_concrete(number):
+        return number
+    # A bound that the number's own type does not hold is none.
+    kind = jnp.result_type(number)
+    holds = jnp.issubdtype(kind, jnp.floating) and most <= float(jnp.finfo(kind).max)
+    below = number <= most if holds else number < jnp.inf
+    return jnp.where((number > 0) & below, number, jnp.nan)
 
 
 def nan_unless_finite(array: Array) -> Array:

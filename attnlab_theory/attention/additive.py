@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
 from attnlab_theory.attention.precision import of_one_type
-from attnlab_theory.attention.softmax import refuse_values
+from attnlab_theory.attention.softmax import refuse_values, softmax, weighted_mean
 
 BLOCK = 128
 """Queries whose scores are made together."""
@@ -55,7 +55,7 @@ def additive_weights(
     a, b, w_out = _ready(q @ w_q, k @ w_k, w_out)
 
     def weights(a: Array, seen: Array | None) -> Array:
-        return _softmax(_scores(a, b, w_out), seen)
+        return softmax(_seen(_scores(a, b, w_out), seen))
 
     return _over_blocks(weights, a, mask)
 
@@ -84,7 +84,7 @@ def additive_attention(
     a, b, w_out = _ready(q @ w_q, k @ w_k, w_out)
 
     def outputs(a: Array, seen: Array | None) -> Array:
-        return jnp.einsum("ts,sv->tv", _softmax(_scores(a, b, w_out), seen), v)
+        return weighted_mean(_seen(_scores(a, b, w_out), seen), v)
 
     return _over_blocks(outputs, a, mask)
 
@@ -147,8 +147,8 @@ def _pull_back(kept: tuple[Array, Array, Array], d_scores: Array):
 _scores.defvjp(_scores_and_keep, _pull_back)
 
 
-def _softmax(scores: Array, seen: Array | None) -> Array:
-    return jax.nn.softmax(scores if seen is None else jnp.where(seen, scores, -jnp.inf), axis=-1)
+def _seen(scores: Array, seen: Array | None) -> Array:
+    return scores if seen is None else jnp.where(seen, scores, -jnp.inf)
 
 
 def _over_blocks(rows: Callable[[Array, Array | None], Array], a: Array, mask: Array | None) -> Array:

@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Real
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
-from attnlab_theory.attention.softmax import attention_scores, refuse_values
+from attnlab_theory.attention.softmax import attention_scores, refuse_values, softmax, weighted_mean
 from attnlab_theory.axes import Scalar
 
 
@@ -78,9 +78,9 @@ def alibi_attention(
 
     Source: Press et al. 2022, "Train short, test long", section 3.
     """
-    weights = alibi_weights(q, k, mask, scale=scale, slope=slope)
+    scores = _scores(q, k, mask, scale, slope)
     refuse_values(k, v)
-    return jnp.einsum("ts,sv->tv", weights, v)
+    return weighted_mean(scores, v)
 
 
 def alibi_weights(
@@ -95,10 +95,14 @@ def alibi_weights(
 
     Args, raises: as `attention_weights` and `alibi_bias`.
     """
+    return softmax(_scores(q, k, mask, scale, slope))
+
+
+def _scores(q: Array, k: Array, mask: Array | None, scale: Scalar, slope: Scalar) -> Array:
     scores = attention_scores(q, k, scale=scale)
     refuse_blind(mask, *scores.shape)
     scores += alibi_bias(jnp.arange(q.shape[0]), jnp.arange(k.shape[0]), slope=slope).astype(scores.dtype)
-    return jax.nn.softmax(scores if mask is None else jnp.where(mask, scores, -jnp.inf), axis=-1)
+    return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
 
 
 def _geometric(h: int) -> Float[np.ndarray, " h"]:

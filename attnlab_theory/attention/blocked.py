@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.precision import of_one_type
-from attnlab_theory.attention.softmax import refuse_inputs, refuse_values
+from attnlab_theory.attention.softmax import largest_scale, refuse_inputs, refuse_values
 from attnlab_theory.axes import Scalar
 
 WHOLE_ROWS = 2048
@@ -73,11 +73,12 @@ def blocked_attention(
         One row per query, in the common type of q, k and v; half precision is computed in float32. A row with a
         score that overflows is NaN; below the others it has no weight, unless a whole first tile overflows.
         Values are summed before they are divided: s times the largest must not overflow. Under `jit`, where
-        values cannot be read, a row is NaN too with a bad scale or if it sees a key that is not finite.
+        values cannot be read, a row is NaN too if that sum overflows, with a bad scale or if it sees a key that is
+        not finite.
 
     Raises:
-        ValueError: as `attention`; also if `block` is not a positive whole number, or `causal` is asked for
-            and t and s differ.
+        ValueError: as `attention`; also if that sum overflows, `block` is not a positive whole number, or
+            `causal` is asked for and t and s differ.
 
     Source: Dao et al. 2022, "FlashAttention", algorithms 1 and 4; Milakov and Gimelshein 2018, "Online
         normalizer calculation for softmax".
@@ -88,14 +89,23 @@ def blocked_attention(
     if causal:
         refuse.different_axes("positions under a causal mask", q=q.shape[0], k=k.shape[0])
     longest = min(CAUSAL_WHOLE_ROWS, UNROLLED * block) if causal else WHOLE_ROWS
-    plan = _Plan(operator.index(block), min(PIECE, operator.index(block)), causal, k.shape[0] <= longest)
+    size = operator.index(block)
+    readable = all(refuse.is_concrete(x) for x in (q, k, v, scale))
+    plan = _Plan(size, min(PIECE, size), causal, k.shape[0] <= longest, readable)
     q, k, v = of_one_type(q, k, v)
+    most = largest_scale(q.dtype)
     # Sums over all keys before they are divided: half precision has neither the range nor the digits.
     narrow = jax.dtypes.canonicalize_dtype(q.dtype)
     wide = narrow if narrow.itemsize >= 4 else np.dtype(np.float32)
     q, k, padded = (_two_columns(jnp.asarray(x, wide)) for x in (q, k, v))
-    o: Array = _attend(plan, q, k, padded, jnp.asarray(refuse.nan_unless_positive(scale), wide))
-    return o[:, : v.shape[1]].astype(narrow)
+    o: Array = _attend(plan, q, k, padded, jnp.asarray(refuse.nan_unless_positive(scale, most=most), wide))
+    o = o[:, : v.shape[1]].astype(narrow)
+    if plan.readable and np.isinf(o).any():
+        raise ValueError(
+            f"the values of query {int(np.argmax(np.isinf(o).any(axis=1)))} add up to more than {wide} holds: they "
+            "are summed before they are divided; scale v down and the outputs up, or use attention"
+        )
+    return o
 
 
 def _two_columns(x: Array) -> Array:
@@ -112,6 +122,8 @@ class _Plan(NamedTuple):
     piece: int
     causal: bool
     whole_rows: bool
+    readable: bool
+    """Whether the caller can read what comes out, and refuses sums that overflow; else they are NaN."""
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -158,8 +170,9 @@ def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
             return _changed(state, rows, _grown(own, q_block[rows], k_tile, v_tile, diagonal))
 
         state = _over_tiles(plan, meet, _nothing(plan, size, v.shape[1], q.dtype), start, size, k.shape[0])
+        o = state.o if plan.readable else jnp.where(jnp.isinf(state.o), jnp.nan, state.o)
         # The value product came before this division: t * v divisions instead of t * s.
-        return carry, state.o / state.z[:, None]
+        return carry, o / state.z[:, None]
 
     return _over_blocks(plan, block_of_queries, None, q.shape[0])[1]
 

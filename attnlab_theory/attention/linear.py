@@ -51,12 +51,13 @@ def linear_attention(
         causal: position t sees positions 0..t only.
 
     Returns:
-        One row per query. Under `jit`, where values cannot be read, a normaliser of zero gives NaN.
+        One row per query. Under `jit`, where values cannot be read, a normaliser of zero and a sum that overflows
+        give NaN.
 
     Raises:
         ValueError: if there are no features or no keys, shapes disagree, `causal` is asked for and t and s differ,
             an array is not finite, not of a floating type or has not two axes, or a normaliser is zero or
-            overflows.
+            overflows, or a sum of values does: it is taken before the division.
 
     Source: Katharopoulos et al. 2020, "Transformers are RNNs", equations 5 and 9.
     """
@@ -145,8 +146,11 @@ def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array 
         sums = _causal_product(*of_one_type(phi_q, phi_k, values, growth))
     else:
         sums = jnp.einsum("tm,vm->tv", phi_q, jnp.einsum("sv,sm->vm", values, phi_k))
+    # Traced, an infinite sum is NaN: a finite one divided by an infinite normaliser would be a plausible 0.
+    sums = refuse.nan_unless_finite(sums)
     o, normaliser = sums[:, :-1], sums[:, -1]
     _refuse_normaliser(normaliser, remedy)
+    _refuse_sums(o, v)
     return o / normaliser[:, None]
 
 
@@ -233,4 +237,16 @@ def _refuse_normaliser(normaliser: Array, remedy: str) -> None:
         raise ValueError(
             f"the normaliser of query {wrong[0]} is {host[wrong[0]]}: its features and those of the keys are too "
             f"small or too large to be multiplied; {remedy}, or scale queries and keys down"
+        )
+
+
+def _refuse_sums(sums: Array, v: Array) -> None:
+    if not refuse.is_concrete(sums):
+        return
+    wrong = np.flatnonzero(~np.all(np.isfinite(np.asarray(sums)), axis=1))
+    if wrong.size:
+        largest = float(np.max(np.abs(np.asarray(v, np.float64)))) if refuse.is_concrete(v) else np.inf
+        raise ValueError(
+            f"the values of query {wrong[0]} add up to more than {sums.dtype} holds: they are summed before they "
+            f"are divided, and the largest is {largest:.3g}; scale v down and the outputs up"
         )

@@ -1,7 +1,12 @@
 """Softmax attention: scores, weights, output."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
@@ -18,10 +23,11 @@ def attention_scores(
     """
     refuse_inputs(q, k, scale)
     refuse_blind(mask, q.shape[0], k.shape[0])
+    most = largest_scale(jnp.result_type(q, k))
     # Keys first: mapped over random keys, XLA would copy a second operand into another order, at four times the
     # cost of the product. A single large product is as fast either way.
     products = jnp.einsum("sd,td->st", refuse.nan_unless_finite(k), q).T
-    scores = jnp.asarray(refuse.nan_unless_positive(scale), products.dtype) * products
+    scores = jnp.asarray(refuse.nan_unless_positive(scale, most=most), products.dtype) * products
     # Masking before the softmax keeps rows summing to one; masking after it leaks
     # the normaliser of the hidden positions into the visible ones.
     return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
@@ -42,16 +48,17 @@ def attention_weights(
     Returns:
         Rows are probability vectors over source positions. A row with a score that overflows is NaN; one that
         overflows below the others has no weight. Under `jit`, where values cannot be read, a row is NaN too with a
-        bad scale, if it sees nothing or if it sees a key that is not finite.
+        bad scale, if it sees nothing or if it sees a key that is not finite. XLA takes entries below the smallest
+        normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
-        ValueError: if `scale` is not positive and finite, there is no key, q and k differ in width, an
-            array is not finite, not of a floating type or has not two axes, or the mask has the wrong
-            shape or hides a whole row.
+        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
+            width, an array is not finite, not of a floating type or has not two axes, or the mask has the wrong
+            shape or hides a whole row; or if entries below the smallest normal number would decide a score.
 
     Source: Vaswani et al. 2017, eq. (1).
     """
-    return jax.nn.softmax(attention_scores(q, k, mask, scale=scale), axis=-1)
+    return softmax(attention_scores(q, k, mask, scale=scale))
 
 
 def attention(
@@ -78,15 +85,54 @@ def attention(
     Source: Vaswani et al. 2017, eq. (1).
     """
     refuse_values(k, v)
-    return jnp.einsum("ts,sv->tv", attention_weights(q, k, mask, scale=scale), v)
+    return weighted_mean(attention_scores(q, k, mask, scale=scale), v)
+
+
+def softmax(scores: Float[Array, "t s"]) -> Float[Array, "t s"]:
+    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one."""
+    if scores.dtype.itemsize >= 4:
+        return jax.nn.softmax(scores, axis=-1)
+    powers, normaliser = _powers(scores)
+    return (powers.astype(normaliser.dtype) / normaliser).astype(scores.dtype)
+
+
+def weighted_mean(scores: Float[Array, "t s"], v: Float[Array, "s v"]) -> Float[Array, "t v"]:
+    """The mean of the values under `softmax`. Half precision sums in float32 and divides last."""
+    if scores.dtype.itemsize >= 4:
+        return jnp.einsum("ts,sv->tv", softmax(scores), v)
+    powers, normaliser = _powers(scores)
+    wide = v.dtype if v.dtype.itemsize >= 4 else normaliser.dtype
+    sums = jnp.einsum("ts,sv->tv", powers, v, preferred_element_type=wide)
+    return (sums / normaliser.astype(wide)).astype(jnp.result_type(scores, v))
+
+
+def _powers(scores: Array) -> tuple[Array, Array]:
+    """exp(score - the row's largest) in the scores' own type, and its sums in float32."""
+    powers = jnp.exp(scores - lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True)))
+    return powers, jnp.sum(powers, axis=-1, keepdims=True, dtype=jnp.float32)
+
+
+@functools.cache
+def largest_scale(dtype: DTypeLike) -> float:
+    """Where the scores of products that the type takes for 0 reach its rounding."""
+    info = jnp.finfo(dtype)
+    return float(info.eps) / _smallest(dtype)
+
+
+@functools.cache
+def _smallest(dtype: DTypeLike) -> float:
+    """The least number that XLA tells from 0: float16 alone keeps its subnormal ones."""
+    info = jnp.finfo(dtype)
+    return float(info.smallest_subnormal if info.dtype == jnp.float16 else info.tiny)
 
 
 def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
     """Refuse queries, keys and a scale that have no attention.
 
     Raises:
-        ValueError: if `scale` is not positive and finite, there is no key, q and k differ in width, or an
-            array is not finite, not of a floating type or has not two axes.
+        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
+            width, or an array is not finite, not of a floating type or has not two axes; or if entries below the
+            smallest normal number would decide a score.
     """
     refuse.not_positive(scale=scale)
     refuse.wrong_rank(2, q=q, k=k)
@@ -95,6 +141,35 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
     if not k.shape[0]:
         raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
     refuse.non_finite(q=q, k=k, scale=scale)
+    if not refuse.is_concrete(scale):
+        return
+    kind = jnp.result_type(q, k)
+    if float(scale) > largest_scale(kind):
+        raise ValueError(
+            f"scale must be at most {largest_scale(kind):.3g} in {kind}, not {scale}: products below "
+            f"{_smallest(kind):.3g} are 0 before it multiplies them; scale q or k up instead"
+        )
+    if refuse.is_concrete(q) and refuse.is_concrete(k):
+        _refuse_lost(q, k, float(scale))
+
+
+def _refuse_lost(q: Array, k: Array, scale: float) -> None:
+    """Refuse entries that XLA takes for 0 where, times the largest entry of the other side, they would count."""
+    kind = jnp.result_type(q, k)
+    smallest, rounding = _smallest(kind), largest_scale(kind) * _smallest(kind)
+    sides = {"q": np.asarray(q), "k": np.asarray(k)}
+    # Not the largest of np.abs, which would be a copy.
+    peaks = {name: max(float(np.max(x, initial=0)), -float(np.min(x, initial=0))) for name, x in sides.items()}
+    for (name, side), other in zip(sides.items(), ("k", "q"), strict=True):
+        if smallest * peaks[other] * scale * side.shape[1] < rounding:
+            continue
+        lost = (side != 0) & (np.abs(side) < smallest)
+        if np.any(lost):
+            index = tuple(int(i) for i in np.argwhere(lost)[0])
+            raise ValueError(
+                f"{name} holds {side[index]} at index {index}, which XLA takes for 0, beside entries of {other} of "
+                f"up to {peaks[other]:.3g}: scale {name} up and {other} down"
+            )
 
 
 def refuse_values(k: Array, v: Array) -> None:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
+from attnlab_theory.attention.softmax import softmax, weighted_mean
 
 
 def random_logits(table: Float[Array, "n n"], length: int) -> Float[Array, "t t"]:
@@ -95,12 +96,7 @@ def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | 
         ValueError: if the logits are not finite or not of a floating type, or the mask has the wrong shape or
             hides a whole row.
     """
-    refuse.wrong_rank(2, logits=logits)
-    refuse.not_floating(logits=logits)
-    refuse.non_finite(logits=logits)
-    refuse_blind(mask, *logits.shape)
-    logits = refuse.nan_unless_finite(logits)
-    return jax.nn.softmax(logits if mask is None else jnp.where(mask, logits, -jnp.inf), axis=-1)
+    return softmax(_seen(logits, mask))
 
 
 def synthesizer_attention(
@@ -122,7 +118,16 @@ def synthesizer_attention(
     refuse.not_floating(v=v)
     refuse.different_axes("source positions", logits=logits.shape[1], v=v.shape[0])
     refuse.non_finite(v=v)
-    return jnp.einsum("ts,sv->tv", synthesizer_weights(logits, mask), v)
+    return weighted_mean(_seen(logits, mask), v)
+
+
+def _seen(logits: Array, mask: Array | None) -> Array:
+    refuse.wrong_rank(2, logits=logits)
+    refuse.not_floating(logits=logits)
+    refuse.non_finite(logits=logits)
+    refuse_blind(mask, *logits.shape)
+    logits = refuse.nan_unless_finite(logits)
+    return logits if mask is None else jnp.where(mask, logits, -jnp.inf)
 
 
 def _refuse_longer(length: int, positions: int, name: str) -> None:

@@ -48,7 +48,7 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
             are in the statistics' dtype, sums over chunks in float64.
 
     Raises:
-        ValueError: if `trials` or `chunk` is not a positive whole number.
+        ValueError: if `trials` or `chunk` is not a positive whole number, or a statistic is not finite.
     """
     refuse.not_a_size(trials=trials, chunk=chunk)
     trials, chunk = operator.index(trials), operator.index(chunk)
@@ -59,10 +59,14 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
     n, mean, spread = 0, np.zeros(()), np.zeros(())
     for first in range(0, chunks, steps):
         sums = run(key, jnp.arange(steps, dtype=jnp.uint32) + jnp.uint32(first))
-        start, total, square = (np.asarray(x, np.float64)[: chunks - first] for x in sums)
+        start, total, square, unit = (np.asarray(x, np.float64)[: chunks - first] for x in sums)
+        total, square = total * unit, square * unit**2
+        _refuse_overflow(start, square)
         means, more = start + total / chunk, len(start) * chunk
         centre = np.mean(means, axis=0)
-        spread = spread + np.sum(square - total**2 / chunk + chunk * (means - centre) ** 2, axis=0)
+        # A difference of sums: where nothing varies, rounding may leave it a little below 0.
+        within = np.maximum(square - total**2 / chunk, 0.0)
+        spread = spread + np.sum(within + chunk * (means - centre) ** 2, axis=0)
         # Squares around two means, brought to the common one (Chan et al. 1983).
         spread = spread + n * more / (n + more) * (centre - mean) ** 2
         mean = mean + more / (n + more) * (centre - mean)
@@ -72,18 +76,40 @@ def moments(key: PRNGKeyArray, draw: Draw, *, trials: int, chunk: int = 4096) ->
 
 @functools.lru_cache(maxsize=64)
 def _compiled(draw: Draw, chunk: int) -> Callable:
-    def one_chunk(key: PRNGKeyArray, index: Array) -> tuple[Array, Array, Array]:
+    def one_chunk(key: PRNGKeyArray, index: Array) -> tuple[Array, Array, Array, Array]:
         values = draw(jax.random.fold_in(key, index), chunk)
         # Squares of the values themselves would lose a variance that is small beside the mean's square.
         away = values - values[:, :1]
-        return values[:, 0], jnp.sum(away, axis=1), jnp.sum(away * away, axis=1)
+        if not jnp.issubdtype(away.dtype, jnp.floating):
+            away = away.astype(jax.dtypes.canonicalize_dtype(float))
+        # Nor does the type hold the squares of 1e20 or 1e-30 in float32: a power of two changes no other digit.
+        unit = _power_of_two(jnp.max(jnp.abs(away), axis=1))
+        units = away / unit[:, None]
+        return values[:, 0], jnp.sum(units, axis=1), jnp.sum(units * units, axis=1), unit
 
-    def some_chunks(key: PRNGKeyArray, indices: Array) -> tuple[Array, Array, Array]:
+    def some_chunks(key: PRNGKeyArray, indices: Array) -> tuple[Array, Array, Array, Array]:
         return jax.lax.map(lambda index: one_chunk(key, index), indices)
 
     mesh = Mesh(np.array(jax.devices()[: _shares()]), ("chunk",))
     here, split = PartitionSpec(), PartitionSpec("chunk")
     return jax.jit(jax.shard_map(some_chunks, mesh=mesh, in_specs=(here, split), out_specs=split, check_vma=False))
+
+
+def _power_of_two(size: Float[Array, " m"]) -> Float[Array, " m"]:
+    """About as large as the size, and so that its inverse is a normal number."""
+    furthest = jnp.finfo(size.dtype).maxexp - 3
+    exponent = jnp.clip(jnp.frexp(size)[1], -furthest, furthest)
+    return jnp.ldexp(jnp.ones_like(size), exponent)
+
+
+def _refuse_overflow(start: np.ndarray, square: np.ndarray) -> None:
+    wrong = np.argwhere(~(np.isfinite(start) & np.isfinite(square)))
+    if wrong.size:
+        chunk, number = (int(i) for i in wrong[0])
+        raise ValueError(
+            f"statistic {number} is not finite, or differs by more than its type holds from trial to trial (one is "
+            f"{start[chunk, number]:.6g}): give it in other units, or mend the draw"
+        )
 
 
 def _shares() -> int:

@@ -362,3 +362,10 @@ def test_bad_input_to_blocked_attention_is_refused(changed, message):
     given_ = {"q": Q, "k": K, "v": VALUES, "scale": SCALE, "block": BLOCK} | changed
     with pytest.raises(ValueError, match=message):
         blocked_attention(**given_)
+
+
+def test_sums_of_values_that_overflow_are_refused_and_nan_under_jit():
+    flat, v = jnp.ones((4, 2), jnp.float32), jnp.full((4, 1), 1e38, jnp.float32)
+    with pytest.raises(ValueError, match="the values of query 0 add up to more than float32 holds"):
+        blocked_attention(flat, flat, v, scale=1.0, block=2)
+    assert np.isnan(jax.jit(lambda v: blocked_attention(flat, flat, v, scale=1.0, block=2))(v)).all()

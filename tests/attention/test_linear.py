@@ -154,11 +154,15 @@ PHI_Q, PHI_K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
         ({"phi_q": jnp.ones((4, M), int)}, "phi_q must hold floating-point numbers"),
         ({"phi_q": PHI_Q.at[2].set(0.0)}, "the normaliser of query 2 is 0.0"),
         ({"phi_q": 1e30 * PHI_Q, "phi_k": 1e30 * PHI_K}, "the normaliser of query 0 is inf"),
+        (
+            {"v": 3e38 + 0 * VALUES},
+            r"the values of query 0 add up to more than float32 .*, and the largest is 3e\+38",
+        ),
     ],
 )
 def test_bad_input_to_linear_attention_is_refused(changed, message):
     given_ = {"phi_q": PHI_Q, "phi_k": PHI_K, "v": VALUES} | changed
-    if "inf" in message:
+    if "inf" in message or "float32" in message:
         given_ = {name: x.astype(jnp.float32) for name, x in given_.items()}
     with pytest.raises(ValueError, match=message):
         linear_attention(**given_)
@@ -172,3 +176,13 @@ def test_values_without_width_have_rows_without_width(causal):
 
 def test_no_queries_get_no_rows():
     assert linear_attention(PHI_Q[:0], PHI_K, VALUES).shape == (0, V)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_sums_that_overflow_are_nan_under_jit(causal):
+    """A finite sum over an infinite normaliser would be 0, and a value of 1e38 four times over infinity."""
+    run = jax.jit(lambda *x: linear_attention(*x, causal=causal))
+    one = jnp.ones((4, 2), jnp.float32)
+    assert np.isnan(run(1e20 * one, 1e20 * one, 1e-30 * one)).all()
+    assert np.isnan(run(one, one, 1e38 * one)[-1]).all()
+    assert np.isfinite(run(one, one, 1e37 * one)).all()

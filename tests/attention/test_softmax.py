@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab_theory.attention import (
+    alibi_attention,
     attention,
     attention_scores,
     attention_weights,
     blocked_attention,
     causal_mask,
+    synthesizer_attention,
+    synthesizer_weights,
 )
 from tests.strategies import arrays, masks, scales
 from tests.tolerances import attention_atol, attention_slope_atol, weights_rtol
@@ -272,3 +275,76 @@ def test_a_mask_that_is_not_boolean_is_refused(unchecked_shapes, mask):
 def test_a_scale_that_is_no_single_real_number_is_refused(unchecked_shapes, scale):
     with pytest.raises(ValueError, match="scale must be one real number"):
         attention_weights(jnp.eye(3), jnp.eye(3), scale=scale)
+
+
+MANY = 2**16 + 2**12
+"""Keys whose powers add up to more than float16 holds."""
+
+
+@pytest.mark.parametrize("half", [jnp.float16, jnp.bfloat16])
+def test_half_precision_weighs_more_keys_than_it_can_count(half):
+    q, k = jnp.ones((1, 2), half), jnp.zeros((MANY, 2), half)
+    v = jnp.asarray(np.arange(MANY) % 2, half)[:, None]
+    logits = jnp.zeros((1, MANY), half)
+    eps = float(jnp.finfo(half).eps)
+    for weights in (attention_weights(q, k, scale=1.0), synthesizer_weights(logits)):
+        assert weights.dtype == half
+        # A weight of 1.4e-5 is a subnormal number of float16: its digits end at 6e-8.
+        rounding = max(eps / MANY, float(jnp.finfo(half).smallest_subnormal))
+        assert np.abs(np.asarray(weights, np.float64) - 1 / MANY).max() <= rounding
+    nearly_flat = alibi_attention(q, k, v, scale=1.0, slope=1e-9)
+    for o in (attention(q, k, v, scale=1.0), synthesizer_attention(logits, v), nearly_flat):
+        assert o.dtype == half
+        assert abs(float(o[0, 0]) - 0.5) <= eps
+
+
+def test_half_precision_hides_what_the_mask_hides_and_has_gradients():
+    q, k, v = (jnp.asarray(x, jnp.float16) for x in (Q, K, VALUES))
+    hidden = jnp.asarray(np.arange(S) > 0)[None] & jnp.ones((T, 1), bool)
+    assert np.array_equal(attention_weights(q, k, hidden, scale=SCALE)[:, 0], np.zeros(T))
+    narrow = jax.grad(lambda q: jnp.sum(attention(q, k, v, hidden, scale=SCALE).astype(jnp.float32)))(q)
+    wide = jax.grad(lambda q: jnp.sum(attention(q, *(x.astype(jnp.float32) for x in (k, v)), hidden, scale=SCALE)))(
+        q.astype(jnp.float32)
+    )
+    assert narrow.dtype == jnp.float16
+    assert np.abs(np.asarray(narrow, np.float32) - wide).max() <= attention_atol(D, S, 4.0, 4.0, np.float16)
+
+
+def test_float32_attention_is_the_program_that_it_was():
+    """The guards are free: the same operations as a softmax written down, in float32, for a scale that is known."""
+
+    def plain(q, k, v):
+        scores = jnp.asarray(SCALE, q.dtype) * jnp.einsum("sd,td->st", jnp.where(jnp.isfinite(k), k, jnp.nan), q).T
+        return jnp.einsum("ts,sv->tv", jax.nn.softmax(scores, axis=-1), v)
+
+    ours, theirs = (
+        [str(line.primitive) for line in jax.make_jaxpr(f)(Q, K, VALUES).eqns]
+        for f in (lambda *x: attention(*x, scale=SCALE), plain)
+    )
+    assert ours == theirs
+
+
+FAINT = jnp.asarray([[1e-20], [2e-20]], jnp.float32)
+
+
+def test_a_scale_that_would_raise_products_from_the_dead_is_refused():
+    """q . k = 1e-40 is 0 in float32 before a scale of 1e38 makes it 0.01."""
+    for operator in (attention_weights, attention_scores):
+        with pytest.raises(ValueError, match=r"scale must be at most 1.01e\+31 in float32, not 1e\+38: products"):
+            operator(FAINT, FAINT, scale=1e38)
+    with pytest.raises(ValueError, match="scale must be at most"):
+        blocked_attention(FAINT, FAINT, FAINT, scale=1e38, block=2)
+    for traced in (attention_weights, lambda q, k, scale: blocked_attention(q, k, k, scale=scale, block=2)):
+        assert np.isnan(jax.jit(lambda s, traced=traced: traced(FAINT, FAINT, scale=s))(jnp.float32(1e38))).all()
+    assert np.isfinite(attention_weights(FAINT, FAINT, scale=1e30)).all()
+
+
+def test_entries_that_xla_takes_for_zero_are_refused_where_they_decide():
+    faint, strong = jnp.asarray([[1e-40]], jnp.float32), jnp.asarray([[1e38], [3e38]], jnp.float32)
+    with pytest.raises(
+        ValueError, match=r"q holds .*e-41 at index \(0, 0\), which XLA takes for 0, beside entries of k"
+    ):
+        attention_weights(faint, strong, scale=100.0)
+    with pytest.raises(ValueError, match=r"k holds .*e-41 at index"):
+        attention_weights(strong, faint, scale=100.0)
+    assert np.array_equal(attention_weights(faint, jnp.ones((2, 1), jnp.float32), scale=1.0), [[0.5, 0.5]])

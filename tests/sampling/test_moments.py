@@ -63,6 +63,39 @@ def test_variance_does_not_drown_in_a_mean_however_large(shift):
     assert found.variance[0] == pytest.approx(values.var(ddof=1), rel=4 * host_sum_atol(8))
 
 
+@pytest.mark.parametrize("power", [-95, -70, 64, 120])
+def test_moments_scale_with_the_statistic(power):
+    """By a power of two: the same digits throughout, also where its squares leave float32."""
+
+    def scaled(power):
+        return moments(
+            KEY, lambda key, n: 2.0**power * (jax.random.uniform(key, (1, n)) - 0.5), trials=64, chunk=16
+        )
+
+    here, there = scaled(0), scaled(power)
+    assert there.mean[0] == here.mean[0] * 2.0**power
+    assert there.variance[0] == here.variance[0] * 4.0**power > 0
+
+
+def test_the_variance_is_not_negative_where_one_trial_stands_alone():
+    """The sums of a long chunk are rounded by more than the share of one trial among them."""
+
+    def alone(key, n):
+        return jnp.where(jnp.arange(n) == 0, 0.0, 1.1)[None] + 0 * jax.random.uniform(key, (1, n))
+
+    assert moments(KEY, alone, trials=2**16, chunk=2**16).variance[0] >= 0
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -3e38])
+def test_a_statistic_that_leaves_its_type_is_refused(wrong):
+    def draw(key, n):
+        first = (jnp.arange(n) == 0)[None]
+        return jnp.where(first, wrong, 3e38 + 0 * jax.random.uniform(key, (1, n))).astype(jnp.float32)
+
+    with pytest.raises(ValueError, match="statistic 0 is not finite, or differs by more than its type holds"):
+        moments(KEY, draw, trials=16, chunk=16)
+
+
 def test_what_never_varies_has_no_variance():
     found = moments(KEY, lambda key, n: jnp.full((1, n), 0.3), trials=2**15)
     assert found.variance[0] == found.standard_error[0] == 0
