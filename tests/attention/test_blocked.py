@@ -199,9 +199,8 @@ def test_one_array_of_a_narrower_type_is_attended_to_as_by_plain_attention(narro
     *given_, cotangent = (jnp.asarray(x, FLOAT) for x in inputs(10, 10))
     given_[narrow] = given_[narrow].astype(jnp.bfloat16)
     with jax.numpy_dtype_promotion("standard"), keys_in_one_tile(whole_rows):
-        ours, pull = jax.vjp(lambda *x: blocked_attention(*x, scale=SCALE, block=BLOCK, causal=causal), *given_)
-        theirs, pull_plain = jax.vjp(lambda *x: plain(*x, SCALE, causal), *given_)
-        found, expected = pull(cotangent), pull_plain(cotangent)
+        ours, (*found, _) = in_blocks(causal, whole_rows)(*given_, cotangent, SCALE)
+        theirs, (*expected, _) = PLAIN[causal](*given_, cotangent, SCALE)
     assert ours.dtype == theirs.dtype == FLOAT
     assert close(ours, theirs, blocked_atol(D, 10, tiles(10), SCALE * D, 1.0, FLOAT))
     assert [x.dtype for x in found] == [x.dtype for x in given_]
