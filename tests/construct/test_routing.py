@@ -333,9 +333,10 @@ def test_inputs_that_are_too_small_are_refused():
         route(1e-308 * np.eye(3), [2, 0, None], np.eye(3), tolerance=1e-3)
 
 
-def test_a_chain_that_is_too_long_for_one_matrix_is_told():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_chain_that_is_too_long_for_one_matrix_is_told(sign):
     def chain(n):
-        return shared_route(np.eye(n), [*range(1, n), None], np.eye(n), tolerance=1e-3)
+        return shared_route(sign * np.eye(n), [*range(1, n), None], np.eye(n), tolerance=1e-3)
 
     assert chain(12).measured <= 1e-3
     with pytest.raises(ValueError, match="a chain of 13 inputs is too long or they are too close to dependent"):

@@ -12,6 +12,7 @@ import pytest
 
 from attnlab_theory.language import train as loop
 from attnlab_theory.language.corpora.batches import Batch, by_length, by_packing, in_file_order
+from attnlab_theory.language.meshes import of_this_process
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.models.positions import Rotary
@@ -219,6 +220,17 @@ def test_what_is_no_number_stops_the_run_with_step_and_rate(longest, said, good,
 def test_a_mesh_with_other_axes_is_refused():
     with pytest.raises(ValueError, match='"data"'):
         run(PLAIN, mesh=jax.make_mesh((1,), ("model",)))
+
+
+def test_a_process_has_a_mesh_if_it_sees_several_devices_and_may_use_them(monkeypatch):
+    monkeypatch.setattr(jax, "local_device_count", lambda: 1)
+    assert of_this_process() is None
+    monkeypatch.setattr(jax, "local_device_count", lambda: 2)
+    mesh = of_this_process()
+    assert mesh is not None
+    assert mesh.axis_names == ("data",)
+    with jax.default_device(jax.devices()[0]):
+        assert of_this_process() is None
 
 
 def test_a_mesh_of_one_device_changes_nothing():
