@@ -148,7 +148,7 @@ def _checksum(arrays: Mapping[str, np.ndarray]) -> int:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         total = zlib.crc32(f"{name}:{array.dtype}:{array.shape}:".encode(), total)
-        total = zlib.crc32(memoryview(array.reshape(-1)).cast("B"), total) if array.size else total
+        total = zlib.crc32(array.reshape(-1).view(np.uint8).data, total) if array.size else total
     return total
 
 
