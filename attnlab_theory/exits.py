@@ -13,6 +13,9 @@ from attnlab_theory import interrupts
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys, or that it cannot show."""
 
+LONGEST = 1500
+"""Characters of a line that refuses: what somebody typed or wrote into a file may be a book."""
+
 OURS = r"\r|\x1b\[(?:[0-9;]*m|[0-9]*[AK]|\?25[hl])"
 """What our own boards and bars ask of a terminal: colours, a line up, a line cleared, the cursor."""
 
@@ -32,7 +35,10 @@ def exit_code(command: Callable[[], int]) -> int:
 
 def refuse(message: str) -> int:
     """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
-    print(f"attnlab: {visible(' '.join(message.split()))}", file=sys.stderr)
+    line = visible(" ".join(message.split()))
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    print(f"attnlab: {line}", file=sys.stderr)
     return 2
 
 

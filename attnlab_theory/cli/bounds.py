@@ -5,6 +5,7 @@ used.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -77,7 +78,7 @@ def refuse_beyond(command: Any) -> None:
         ValueError: naming the option, its value and its bound.
     """
     for name, value in numbers_of(command):
-        most = MOST[name]
+        most = MOST.get(name, math.inf)  # a choice between numbers has no bound
         # Written so that a number that is none is no larger: its command refuses it in its own words.
         if name not in TOLD_ELSEWHERE and value > most:
             raise ValueError(f"--{name.replace('_', '-')} is at most {most:,}, not {_short(value)}: ask for less")

@@ -1,44 +1,11 @@
 """Every number on the command line has a largest value, declared in one place."""
 
-import dataclasses
-import types
-import typing
-
 import pytest
 
 from attnlab_theory.cli import bounds, main
-from attnlab_theory.cli.commands import COMMANDS
+from tests.cli.every_option import EVERY
 
-
-def options(cls, words):
-    """Words of the command, field and type of every option of a class of commands."""
-    for field in dataclasses.fields(cls):
-        hint = typing.get_type_hints(cls, include_extras=True)[field.name]
-        kinds = bare(hint)
-        for kind in kinds:
-            if dataclasses.is_dataclass(kind[0]):
-                yield from options(kind[0], [*words, *kind[1]])
-        if kinds and not dataclasses.is_dataclass(kinds[0][0]):
-            yield words, field.name, [kind for kind, _ in kinds]
-
-
-def bare(hint):
-    """The types that a hint allows, each with the name of its subcommand, if it is one."""
-    if typing.get_origin(hint) is typing.Annotated:
-        inner, *notes = typing.get_args(hint)
-        names = [note.name for note in notes if getattr(note, "name", None) and hasattr(note, "constructor")]
-        return [(kind, names or more) for kind, more in bare(inner)]
-    if typing.get_origin(hint) in (typing.Union, types.UnionType, tuple):
-        return [each for part in typing.get_args(hint) for each in bare(part)]
-    return [(hint, [])]
-
-
-NUMBERS = [
-    (words, name)
-    for command, entry in COMMANDS.items()
-    for words, name, kinds in options(entry.options(), [command])
-    if {int, float} & {kind for kind in kinds if isinstance(kind, type)}
-]
+NUMBERS = [(each.words, each.name) for each in EVERY if {int, float} & set(each.kinds)]
 
 
 def test_there_are_as_many_numbers_as_the_help_tells_of():

@@ -152,6 +152,10 @@ def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
             raise ValueError(
                 f"{path} holds a model with {field} {getattr(config, field)}, not {number}; leave the option away"
             )
+    if not isinstance(saved.text, Characters):
+        raise ValueError(
+            f"{path} reads words, not characters; name a file that knowledge pretrain or finetune wrote"
+        )
     theirs, ours = set(saved.text.symbols), set(corpus.characters.symbols)
     if theirs != ours:
         one = min(theirs ^ ours)

@@ -14,7 +14,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from attnlab_theory import refuse
+from attnlab_theory import inputs, refuse
 
 WEIGHTS = "model.safetensors"
 INDEX = ".index.json"
@@ -181,11 +181,11 @@ def json_object(file: Path) -> dict[str, Any]:
     Raises:
         ValueError: if the file is missing, no JSON, or no object.
     """
+    if not file.exists():
+        raise ValueError(f"no such file: {file}")
     try:
-        fields = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"no such file: {file}") from None
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        fields = json.loads(inputs.content(file, most=inputs.MOST_JSON).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is no JSON: {one_line(error)}") from None
     if not isinstance(fields, dict):
         raise ValueError(f"{file} must hold a JSON object, not {type(fields).__name__}")

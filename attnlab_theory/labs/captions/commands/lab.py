@@ -90,9 +90,11 @@ class RunLab(WholeRun):
         return 0 if found.as_expected else 1
 
     def _lab(self) -> "Lab":
+        from attnlab_theory import refuse
         from attnlab_theory.labs.captions.lab import Lab
         from attnlab_theory.labs.captions.stages import training
 
+        refuse.not_a_size(**{"--count": self.count, "--generations": self.generations})
         seeds = self.every_seed()
         first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         given = self.texts.train is not None
