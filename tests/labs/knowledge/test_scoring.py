@@ -10,6 +10,7 @@ import scipy.stats
 from attnlab_theory.cli import main
 from attnlab_theory.labs.knowledge.corpora.birthplaces import parse_questions, read_questions
 from attnlab_theory.labs.knowledge.figures_of_files import accuracy_of_files
+from attnlab_theory.labs.knowledge.near_answers import holding
 from attnlab_theory.labs.knowledge.predicted import scored
 from tests.shared_data import shared_data
 
@@ -248,3 +249,10 @@ def test_no_figure_is_drawn_over_what_is_read(folder, capsys, line):
     code, out, err = run(capsys, *line, "--figure", next(name for name in line if name.endswith("png")))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "would be read and written over" in err
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"), [("a port.", True), ("airport", False), ("ports", False), ("port", True)]
+)
+def test_a_place_is_held_as_whole_words(said, wanted):
+    assert holding((said,), parse_questions("Where?\tport")).tolist() == [wanted]
