@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab_theory.labs.heads.results import Tell
+from attnlab_theory.labs.sentences import read_sentences
 from attnlab_theory.language.corpora.reviews import Sizes, drawn, read_reviews, read_unlabelled
 
 
@@ -40,6 +41,9 @@ def text_of(path: Path | None, *, labelled: bool, sentences: int, seed: int, tel
         reviews = read_reviews(path)
         return Text(sentences=reviews.texts[:sentences], labels=reviews.targets[:sentences], source=str(path))
     found = read_unlabelled(path)
-    if found.left_out is not None:
+    if found.table:
         tell(f"{found.left_out}; --labelled reads labels")
-    return Text(sentences=tuple(filter(None, found.texts))[:sentences], source=str(path))
+        return Text(sentences=tuple(filter(None, found.texts))[:sentences], source=str(path))
+    if found.left_out is not None:
+        tell(f"{path}: every line begins with a label, which is read as a word; --labelled reads labels")
+    return Text(sentences=read_sentences(path)[:sentences], source=str(path))

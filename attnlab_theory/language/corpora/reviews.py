@@ -146,6 +146,8 @@ class Lines:
     texts: tuple[str, ...]
     left_out: str | None = None
     """What of the file is no text, and was left out; None if nothing was."""
+    table: bool = False
+    """Whether the file is a table with tabs."""
 
 
 def read_unlabelled(path: Path) -> Lines:
@@ -165,4 +167,6 @@ def read_unlabelled(path: Path) -> Lines:
     if not layout.tabs:
         return Lines(texts, f"{path}: every line begins with a label, which was left out")
     column = layout.headings[layout.text] if layout.headings else f"column {layout.text + 1}"
-    return Lines(texts, f"{path} is a table with tabs: its texts are {column}, and the rest was left out")
+    return Lines(
+        texts, f"{path} is a table with tabs: its texts are {column}, and the rest was left out", table=True
+    )

@@ -147,7 +147,11 @@ def test_a_gpts_heads_are_approximated_without_labels(checkpoint, tmp_path, caps
 def test_labels_are_read_only_if_said(tmp_path):
     path = tmp_path / "reviews.txt"
     path.write_text("1 star and no more .\n0 bad .\n")
-    plain, labelled = (texts.text_of(path, labelled=each, sentences=9, seed=0) for each in (False, True))
+    told = []
+    plain, labelled = (
+        texts.text_of(path, labelled=each, sentences=9, seed=0, tell=told.append) for each in (False, True)
+    )
+    assert told == [f"{path}: every line begins with a label, which is read as a word; --labelled reads labels"]
     assert plain.sentences[0] == "1 star and no more ."
     assert plain.labels is None
     assert (labelled.sentences[0], labelled.labels.tolist()) == ("star and no more .", [1, 0])
