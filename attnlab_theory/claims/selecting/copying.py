@@ -111,7 +111,7 @@ COPY_STRENGTH = exact_claim(
     name="copy-strength",
     statement=r"The least strength that copies with leak $\epsilon$ is $\ln((n-1)(1-\epsilon)/\epsilon)$.",
     source="mathematics/selecting.md#copying-one-value; practical4/2a; cs224n/1a.ii; uw/1.2.1",
-    hypotheses={"n <= d": lambda s: s.n <= s.d, "leak < 1 - 1/n": lambda s: 0 < s.leak < 1 - 1 / s.n},
+    hypotheses={"n <= d": lambda s: s.n <= s.d, "0 < leak < 1 - 1/n": lambda s: 0 < s.leak < 1 - 1 / s.n},
     predict=lambda s: Interval.point(theory.strength_needed(s.n, s.leak)),
     draw=_strength_found,
     rounding=_strength_rounding,

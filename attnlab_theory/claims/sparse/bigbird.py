@@ -229,7 +229,7 @@ FURTHEST = Claim(
     statement="One sparse layer names the furthest of unit vectors in as many rows as may look at it: the share of "
     "pairs that the mask shows.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
-    hypotheses={f"random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS},
+    hypotheses={f"0 <= random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS},
     predict=lambda s: Interval.point(_visible(s)),
     draw=_right_in_one_sparse_layer,
     bound=bounded(0.0, 1.0),
