@@ -93,10 +93,12 @@ class WholeRun:
         """All seeds, in order.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if there is none, or one of them is no seed.
         """
         if self.seeds < 1:
             raise ValueError(f"--seeds is how many seeds there are, at least 1, not {self.seeds}")
+        if not 0 <= self.seed < 2**63 - self.seeds:
+            raise ValueError(f"--seed is the first seed, from 0 to 2**63 - 1 less --seeds, not {self.seed}")
         return tuple(range(self.seed, self.seed + self.seeds))
 
     def checkpoints(self, path: Path) -> Checkpoints:

@@ -41,6 +41,8 @@ class Texts:
         from attnlab_theory.labs.sentences import Sizes, generated, read
         from attnlab_theory.language.corpora import spaces
 
+        if self.least < 0:
+            raise ValueError(f"--least is a number of words, at least 0, not {self.least}")
         files = {"--train": self.train, "--validation": self.validation, "--test": self.test}
         missing = [name for name, path in files.items() if path is None]
         if len(missing) == len(files):

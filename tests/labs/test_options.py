@@ -9,6 +9,7 @@ import pytest
 
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges, WholeRun
 from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.texts import Texts
 
 
 def test_what_is_left_out_stays_as_the_recipe_has_it():
@@ -34,3 +35,14 @@ def test_seeds_are_counted_from_the_first():
 def test_what_the_command_line_reads_first_imports_no_jax(module):
     code = f"import sys, attnlab_theory.labs.{module}; sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("seed", [-1, -(10**9), 2**63 - 1])
+def test_a_first_seed_that_is_none_is_refused_before_anything_is_trained(seed):
+    with pytest.raises(ValueError, match=f"--seed is the first seed, from 0 to .*, not {seed}"):
+        WholeRun(out=Path("x"), seed=seed).every_seed()
+
+
+def test_words_cannot_be_rarer_than_never():
+    with pytest.raises(ValueError, match="--least is a number of words, at least 0, not -5"):
+        Texts(least=-5).material(0)

@@ -102,10 +102,11 @@ GENERATED = functools.cache(sentences.generated)
 
 
 @pytest.fixture(autouse=True)
-def _no_work(monkeypatch):
+def _no_work(monkeypatch, tmp_path):
     def reach(*_, **__):
         raise Reached
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(inputs, "UNWRITTEN", 0.05)
     monkeypatch.setattr(sentences, "generated", GENERATED)
     monkeypatch.setattr(runs, "standing", reach)
