@@ -98,17 +98,20 @@ def _project(
         ValueError: if double precision does not tell where the minimum is.
     """
     n = len(keys)
+    # Seen from the key with the largest weight, a coordinate that all keys share is 0. Else the rounding of its mean
+    # would make a direction of it, in which no query is too long.
+    apart = keys - keys[np.argmax(wanted)][None, :]
     # In the coordinates of the singular vectors neither the keys' scale nor their shape matters.
-    left, sizes, right = np.linalg.svd(keys - (wanted @ keys)[None, :], full_matrices=False)
+    left, sizes, right = np.linalg.svd(apart - (wanted @ apart)[None, :], full_matrices=False)
     kept = sizes > max(keys.shape) * float(np.finfo(float).eps) * max(float(sizes[0]), 1.0)
     left, sizes, right = left[:, kept], sizes[kept], right[kept]
     logs = np.log(np.maximum(wanted, float(np.finfo(float).tiny)))
     design = np.hstack([left, np.ones((n, 1))])
     nearest = np.linalg.lstsq(design, logs, rcond=None)[0]
     distance = float(np.max(np.abs(design @ nearest - logs)))
-    # Seen from the key with the largest weight, that weight's own rounding counts for nothing.
+    # Seen from there, too, the largest weight's own rounding counts for nothing.
     # Differences of the keys themselves, as those of the singular vectors would tell its copies apart.
-    rows = (keys - keys[np.argmax(wanted)][None, :]) @ right.T / sizes
+    rows = apart @ right.T / sizes
     # The nearest logarithms are a good start, often the optimum itself; but from far out on a wrong side, where all
     # weight is on one key, no slope leads back. No query at all is a start from where one always does.
     none = np.zeros(len(sizes))

@@ -59,6 +59,17 @@ def test_no_other_query_comes_closer(keys, logs, other):
     assert divergence(wanted, keys, found.query + other) >= found.divergence - best_weights_atol(6)
 
 
+# Two coordinates that all keys share, whose mean is rounded.
+@hypothesis.example(
+    np.array([[0, 1, 1], *[[1, 1, 1]] * 5]),
+    np.array(
+        [
+            *(-3.558485507965088, -0.8711519837379456, 2.4741382598876953),
+            *(-1.9294252395629883, 0.11393218487501144, -0.8712010979652405),
+        ]
+    ),
+    np.array([1, 1, 1]),
+)
 @hypothesis.given(keys_wide, logs_of_six, hnp.arrays(np.int64, (3,), elements=st.integers(-50, 50)))
 def test_shifting_and_scaling_the_keys_changes_no_weight(keys, logs, shift):
     wanted = scipy.special.softmax(logs)
