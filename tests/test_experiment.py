@@ -204,7 +204,7 @@ def test_the_lab_book_has_what_was_finished_before_a_file_could_not_be_replaced(
     ("text", "said"),
     [
         ('{"half', "old.run.json does not say how it was run: "),
-        ('{"budget": "quick"}', "old.run.json does not say how it was run: 'question'; "),
+        ('{"budget": "quick"}', "old.run.json does not say how it was run: it lacks 'question'; "),
     ],
     ids=["half a file", "a field is missing"],
 )

@@ -57,6 +57,7 @@ MOST: Mapping[str, float] = {
     "top_k": 10**9,
     "top_p": 1,
     "train_reviews": 10**6,
+    "tokens": 2**20,
     "trials": 10**4,
     "width": 2**16,
     "windows": 10**7,

@@ -98,8 +98,8 @@ def _project(
         ValueError: if double precision does not tell where the minimum is.
     """
     n = len(keys)
-    # Seen from the key with the largest weight, a coordinate that all keys share is 0. Else the rounding of its mean
-    # would make a direction of it, in which no query is too long.
+    # Seen from the key with the largest weight, a coordinate that all keys share is 0. Else the rounding of its
+    # mean would make a direction of it, in which no query is too long.
     apart = keys - keys[np.argmax(wanted)][None, :]
     # In the coordinates of the singular vectors neither the keys' scale nor their shape matters.
     left, sizes, right = np.linalg.svd(apart - (wanted @ apart)[None, :], full_matrices=False)

@@ -4,11 +4,12 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import safetensors.numpy
 
 from attnlab_theory import files
-from attnlab_theory.cli import main
+from attnlab_theory.cli import bounds, main
 from attnlab_theory.language.checkpoint import load_model
 from tests.labs.knowledge.people import BRIEF, SMALL, run, write_people
 from tests.shared_data import shared_data
@@ -229,7 +230,8 @@ def test_places_that_out_needs_are_looked_for_before_anybody_is_asked(capsys, fo
     assert not {"early", "early.predictions"} & {path.name for path in folder.iterdir()}
 
 
-def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, folder):
+def test_parameters_without_measure_are_one_line_with_step_and_rate(capsys, folder, monkeypatch):
+    monkeypatch.setattr(bounds, "MOST", dict.fromkeys(bounds.MOST, np.inf))
     code, out, err = run(capsys, *NEW, "--lr", "1e30", "--save-every", "0")
     assert (code, out) == (2, "")
     last = err.splitlines()[-1]

@@ -49,7 +49,7 @@ def test_ctrl_c_reaches_every_task_and_no_further_one_begins():
         return waits(interrupts)
 
     found = on_each_device([presses, functools.partial(waits, begun=begun), waits], TWICE, told.append)
-    assert found == [["Ctrl-C"], ["Ctrl-C"], None]
+    assert found == [["SIGINT"], ["SIGINT"], None]
     assert told == ["stopping after the next step of every training"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

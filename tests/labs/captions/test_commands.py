@@ -142,7 +142,7 @@ def test_sweep_writes_captions_numbers_and_figures(capsys, folder, tmp_path):
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "--validation and --test is missing"),
         (["train", "--writing-params-path", "{}/x", "--unit", "bpe"], "--unit bpe is for files"),
         (["train", "--writing-params-path", "{}/x", "--reading-params-path", "{}/model"], "another vocabulary"),
-        (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "learning rate must be finite"),
+        (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "--lr is at most 1,000, not inf"),
         (["run", "--out", "{}/run", "--arms", "scratch", "scratch"], "arm scratch is named twice"),
         (["run", "--out", "{}/run", "--pretrain-corpus", "{}/train"], "--pretrain-corpus is for captions"),
     ],

@@ -79,7 +79,7 @@ class Heads:
         for remark in remarks:
             _tell(remark)
         refuse_without_labels(self.parts, self.model, reading, text)
-        folders.make_folder(self.out, *get_args(PartName))
+        folders.refuse_others(self.out, get_args(PartName))
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.parts):
             began = time.monotonic()
@@ -88,6 +88,7 @@ class Heads:
                 found = self._found(part, reading, text)
             about = self._about(part, len(text.sentences)) | {"cut": reading.cut, "remarks": remarks}
             about = {**about, "seconds": round(time.monotonic() - began, 2)}
+            files.make_folder(self.out)
             with files.held(self.out):
                 results.write(found, self.out, about)
             told[part] = {**found.as_json(), "run": about}
