@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import functools
 import glob
 import os
 import signal
@@ -21,6 +20,7 @@ from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 from attnlab_theory.grader.submission import Submission
 from tests.grader.hostile import ATTACKS, PREAMBLE, WRONG
+from tests.grader.system import missing_fences
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="no other system has these fences"),
@@ -86,22 +86,11 @@ def status_of(process: int) -> str:
     return "Z"
 
 
-@functools.cache
-def missing() -> tuple[str, ...]:
-    """The fences that this system does not allow, by an attack that is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "mine.py")
-        with open(path, "w") as file:
-            file.write("def f(): return 1")
-        with Submission(f"{path}::f") as submission:
-            return tuple(fence.name for fence in submission.missing)
-
-
 @pytest.fixture
 def fenced():
     """Nobody is attacked where not every fence can be had, as in a container."""
-    if missing():
-        pytest.skip(f"this system allows no fence {', '.join(missing())}")
+    if missing_fences():
+        pytest.skip(f"this system allows no fence {', '.join(missing_fences())}")
 
 
 @pytest.mark.parametrize("name", ATTACKS)

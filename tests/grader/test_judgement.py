@@ -17,6 +17,7 @@ from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.numbering import OTHER_YEARS, contract_of
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from tests.grader.system import missing_fences
 
 RIGHT = "def f(keys, *rest): return 1e5 * keys[0]\n"
 
@@ -65,7 +66,7 @@ def test_every_submission_gets_the_object(capsys, file, monkeypatch, source, cod
     assert found["right"] is (code == 0)
     assert found["tolerance"] == CONTRACTS["uw/1.2.1"].tolerance
     assert isinstance(found["error"], float) == (reason == "wrong")
-    assert found["fences"] == []
+    assert found["fences"] == list(missing_fences())
 
 
 @pytest.mark.parametrize(
