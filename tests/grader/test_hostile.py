@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import functools
 import glob
 import os
 import signal
@@ -84,24 +83,6 @@ def status_of(process: int) -> str:
     with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
         return stat.read().rsplit(")", 1)[1].split()[0]
     return "Z"
-
-
-@functools.cache
-def missing() -> tuple[str, ...]:
-    """The fences that this system does not allow, by an attack that is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "mine.py")
-        with open(path, "w") as file:
-            file.write("def f(): return 1")
-        with Submission(f"{path}::f") as submission:
-            return tuple(fence.name for fence in submission.missing)
-
-
-@pytest.fixture
-def fenced():
-    """Nobody is attacked where not every fence can be had, as in a container."""
-    if missing():
-        pytest.skip(f"this system allows no fence {', '.join(missing())}")
 
 
 @pytest.mark.parametrize("name", ATTACKS)
