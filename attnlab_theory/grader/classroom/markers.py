@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -44,10 +45,13 @@ class _Marker:
         self._process.start()
         theirs.close()
 
-    def end(self) -> None:
-        """End the process, and with it the submission that it judges."""
+    def tell(self) -> None:
+        """Tell the process to end, and with it the submission that it judges."""
         self._process.terminate()
-        self._process.join(ENDING)
+
+    def end(self, seconds: float = ENDING) -> None:
+        """Wait so long for its end, and then end it."""
+        self._process.join(seconds)
         self._process.kill()
         self._process.join()
         self.connection.close()
@@ -83,6 +87,7 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                         found = marker.connection.recv()
                         idle.append(marker)
                     except (EOFError, OSError):
+                        marker.tell()
                         marker.end()
                         if attempt == 1:
                             left.append((hand_in, 2))
@@ -90,8 +95,12 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                         found = "the process that judges it was ended twice, perhaps for want of memory"
                     yield hand_in, found
         finally:
-            for marker in [*idle, *(marker for marker, _, _ in running.values())]:
-                marker.end()
+            left_over = [*idle, *(marker for marker, _, _ in running.values())]
+            for marker in left_over:
+                marker.tell()
+            deadline = time.monotonic() + ENDING
+            for marker in left_over:
+                marker.end(max(deadline - time.monotonic(), 0))
 
 
 def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
