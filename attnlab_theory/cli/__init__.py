@@ -14,7 +14,7 @@ from attnlab_theory.cli import bounds
 from attnlab_theory.cli.commands import COMMANDS, Command
 from attnlab_theory.cli.overview import Overview
 
-WITH_SMALL_MATRICES = {"run", "answers"}
+WITH_SMALL_MATRICES = {"run", "answers", "grade"}
 """Commands whose theory multiplies many small matrices: numpy's threads would only wait for each other."""
 
 WITH_LARGE_MODELS = {"captions", "reviews", "heads"}

@@ -39,6 +39,11 @@ COMMANDS = {
         "Check",
         "Judge your own answer to a homework question. A wrong answer gets a counterexample.",
     ),
+    "grade": Entry(
+        "cli.classroom",
+        "Grade",
+        "Grade a folder of submissions. Each file and each folder in it is a submission.",
+    ),
     "construct": Entry(
         "cli.problems", "Construct", "Find the query, or the matrices, that give the attention you want."
     ),

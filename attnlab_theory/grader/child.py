@@ -41,6 +41,8 @@ def main(in_force: list[str]) -> None:
         threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
     process, clock = os.getpid(), time.process_time
 
+    found: dict[str, str] = {}
+
     def reply(number: int, compute: Callable[[], list[dict[str, Any]]]) -> None:
         try:
             message: dict[str, Any] = {"arrays": compute()}
@@ -49,7 +51,7 @@ def main(in_force: list[str]) -> None:
         # The submitted code may have forked: a copy of this process has the pipe too, and one answer is enough.
         if os.getpid() != process:
             os._exit(0)
-        replies.write(json.dumps({"number": number, "seconds": clock(), **message}) + "\n")
+        replies.write(json.dumps({"number": number, "seconds": clock(), **found, **message}) + "\n")
         replies.flush()
 
     replies.write(json.dumps({"in_force": in_force}) + "\n")
@@ -57,7 +59,13 @@ def main(in_force: list[str]) -> None:
     first = json.loads(next(requests))
     path = first["path"]
     loaded: list[Callable[..., Any]] = []
-    reply(first["number"], lambda: loaded.append(_load(path, first["function"])) or [])
+
+    def load() -> list[dict[str, Any]]:
+        found["function"], function = _load(path, first["names"])
+        loaded.append(function)
+        return []
+
+    reply(first["number"], load)
     for line in requests:
         request = json.loads(line)
         reply(request["number"], lambda request=request: _call(loaded[0], path, request))
@@ -70,19 +78,21 @@ def _leave_with_parent(parent: int) -> None:
     os._exit(0)
 
 
-def _load(path: str, function: str) -> Callable[..., Any]:
+def _load(path: str, names: list[str]) -> tuple[str, Callable[..., Any]]:
+    """The function that has the first of these names that the file defines, and that name."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
         module = ModuleType("submission") if path.endswith(".ipynb") else _module(path)
         sys.modules["submission"] = module
         if path.endswith(".ipynb"):
-            _run_notebook(path, function, module)
-    found = getattr(module, function, None)
-    if found is None:
-        raise Broken(f"has no function '{function}'{_nearest(function, module)}")
-    if not callable(found):
-        raise Broken(f"has a '{function}', a value {_kind(found)}, not a function")
-    return found
+            _run_notebook(path, names, module)
+    for function in names:
+        found = getattr(module, function, None)
+        if callable(found):
+            return function, found
+        if found is not None:
+            raise Broken(f"has a '{function}', a value {_kind(found)}, not a function")
+    raise Broken(f"has no function '{names[0]}'{_nearest(names[0], module)}")
 
 
 def _module(path: str) -> ModuleType:
@@ -95,7 +105,7 @@ def _module(path: str) -> ModuleType:
     return module
 
 
-def _run_notebook(path: str, function: str, module: ModuleType) -> None:
+def _run_notebook(path: str, names: list[str], module: ModuleType) -> None:
     """Run what a notebook imports, defines and assigns, in the order of its cells, but none of its other lines.
 
     Those draw, print, train or speak to the notebook's own program. An assignment that fails is left out, for it
@@ -104,15 +114,16 @@ def _run_notebook(path: str, function: str, module: ModuleType) -> None:
     cells = _cells(path)
     defined = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     trees = {number: ast.parse(source, f"{path}, cell {number}") for number, source in cells.items()}
-    defining = [
-        number
-        for number, tree in trees.items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == function
-    ]
-    if len(defining) > 1:
-        cells_named = ", ".join(map(str, defining))
-        raise Broken(f"defines '{function}' {len(defining)} times, in cells {cells_named}; leave one of them")
+    for function in names:
+        defining = [
+            number
+            for number, tree in trees.items()
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == function
+        ]
+        if len(defining) > 1:
+            cells_named = ", ".join(map(str, defining))
+            raise Broken(f"defines '{function}' {len(defining)} times, in cells {cells_named}; leave one of them")
     for number, tree in trees.items():
         for node in tree.body:
             code = compile(ast.Module([node], []), f"{path}, cell {number}", "exec")

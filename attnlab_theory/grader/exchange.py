@@ -1,6 +1,5 @@
 """Requests to a child and its replies, a line each: nothing waits longer than a clock says, and nothing grows."""
 
-import contextlib
 import os
 import select
 import selectors
@@ -56,6 +55,7 @@ class Exchange:
         for descriptor in (pipes.replies, pipes.output):
             self._selector.register(descriptor, selectors.EVENT_READ)
         self._received = bytearray()
+        self._unsent = bytearray()
         self._printed = bytearray()
         self._listening = True
         self.dropped = 0
@@ -66,6 +66,12 @@ class Exchange:
         """What the child has printed so far, from its beginning."""
         self.drain(0)
         return self._printed.decode("utf-8", errors="replace")
+
+    def send(self, request: bytes) -> None:
+        """Have a line sent while the next replies are waited for."""
+        if request and not self._unsent:
+            self._selector.register(self._pipes.requests, selectors.EVENT_WRITE)
+        self._unsent += request
 
     def ask(self, request: bytes, seconds: float, lost: Callable[[], bool] = lambda: False) -> bytes:
         """Send a line and wait for one.
@@ -81,31 +87,25 @@ class Exchange:
             Ended: if there will be none.
         """
         deadline = time.monotonic() + seconds
-        unsent = memoryview(request)
-        if unsent:
-            self._selector.register(self._pipes.requests, selectors.EVENT_WRITE)
-        try:
-            while True:
-                if (end := self._received.find(b"\n")) >= 0:
-                    line = bytes(self._received[:end])
-                    del self._received[: end + 1]
-                    return line
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise Late
-                ready = self._selector.select(min(left, LOOK_EVERY))
-                if not ready and lost():
-                    raise Ended
-                for key, _ in ready:
-                    if key.fd == self._pipes.requests:
-                        unsent = self._sent(unsent)
-                    elif key.fd == self._pipes.replies:
-                        self._receive()
-                    else:
-                        self._print()
-        finally:
-            with contextlib.suppress(KeyError):
-                self._selector.unregister(self._pipes.requests)
+        self.send(request)
+        while True:
+            if (end := self._received.find(b"\n")) >= 0:
+                line = bytes(self._received[:end])
+                del self._received[: end + 1]
+                return line
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Late
+            ready = self._selector.select(min(left, LOOK_EVERY))
+            if not ready and lost():
+                raise Ended
+            for key, _ in ready:
+                if key.fd == self._pipes.requests:
+                    self._sent()
+                elif key.fd == self._pipes.replies:
+                    self._receive()
+                else:
+                    self._print()
 
     def drain(self, seconds: float) -> None:
         """Read what the child has printed, and for so long what it may still print before it ends."""
@@ -125,17 +125,16 @@ class Exchange:
         for descriptor in self._pipes:
             os.close(descriptor)
 
-    def _sent(self, unsent: memoryview) -> memoryview:
+    def _sent(self) -> None:
         try:
-            unsent = unsent[os.write(self._pipes.requests, unsent[:PIECE]) :]
+            del self._unsent[: os.write(self._pipes.requests, self._unsent[:PIECE])]
         except BlockingIOError:
-            return unsent
+            return
         except OSError:
             # A child that has died takes no request; how it died is said where its reply would be.
-            unsent = unsent[:0]
-        if not unsent:
+            self._unsent.clear()
+        if not self._unsent:
             self._selector.unregister(self._pipes.requests)
-        return unsent
 
     def _receive(self) -> None:
         piece = os.read(self._pipes.replies, PIECE)

@@ -1,32 +1,25 @@
 """Judging somebody's own answer: Hypothesis looks for givens at which it fails, and shrinks what it finds."""
 
 import contextlib
+import itertools
 import random
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import hypothesis
-import hypothesis.configuration
 import jax
 import numpy as np
-from hypothesis.errors import NoSuchExample
 
 from attnlab_theory.grader import fences, replay
 from attnlab_theory.grader.contract import Case, Contract, template
+from attnlab_theory.grader.drawing import finds, no_litter
 from attnlab_theory.grader.judgement import Counterexample, Judgement
 from attnlab_theory.grader.numbering import contract_of
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 from attnlab_theory.grader.submission import Reply, Submission
 
-SETTINGS = hypothesis.settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
-    verbosity=hypothesis.Verbosity.quiet,
-)
+AHEAD = 16
+"""Cases that a submission is sent before the first of them is answered."""
 
 
 def template_of(question: str) -> str:
@@ -44,6 +37,7 @@ def check_answer(
     *,
     at: str = "",
     unfenced: bool = False,
+    drawn: Sequence[Case] = (),
     asked: Callable[[int, int], None] = lambda done, planned: None,
     **limits: Any,
 ) -> Judgement:
@@ -60,6 +54,7 @@ def check_answer(
         question: HOMEWORK/QUESTION, by any name that `contract_of` knows.
         at: the description of one case, to ask about that one alone.
         unfenced: whether to believe a verdict though the submission could have rewritten it.
+        drawn: the cases of `drawn_cases`, which need not be drawn again for a right answer.
         asked: told after every call how many there have been, and how many there will be for a right answer.
         limits: as for `Submission`.
 
@@ -71,10 +66,11 @@ def check_answer(
     only = replay.case_of(contract, at) if at else None
     submission = Submission(where, **limits)
     search = _Search(contract, submission, asked, only)
+    search.drawn = drawn
     if question != contract.question:
         search.renamed = (f"{question} is called {contract.question} here.",)
     broken: BrokenAnswer | None = None
-    with jax.enable_x64(True), _no_litter():
+    with jax.enable_x64(True), no_litter():
         try:
             with submission:
                 with contextlib.suppress(_Stop):
@@ -111,6 +107,8 @@ class _Search:
         self.undecided = 0
         self.misread = ""
         self.done = False
+        self.drawn: Sequence[Case] = ()
+        self.ahead: deque[Case] = deque()
         self.output = ""
         self.notes: tuple[str, ...] = ()
         self.renamed: tuple[str, ...] = ()
@@ -121,20 +119,41 @@ class _Search:
         if not self.finds_a_miss():
             again = list(self.errors)
             random.SystemRandom().shuffle(again)
-            for case in again:
-                self.ask(case)
+            self.in_turn(again, lambda case: self.ask(case) == ())
         self.done = True
 
     def finds_a_miss(self) -> bool:
         """Whether the answer misses at any case."""
         if self.only is not None:
             return self.misses(self.only)
-        settings = hypothesis.settings(SETTINGS, max_examples=self.contract.examples)
-        try:
-            hypothesis.find(self.contract.cases(), self.misses, settings=settings)
-        except NoSuchExample:
-            return any(self.misses(case) for case in self.contract.besides)
-        return True
+        if self.drawn and not self.in_turn(self.drawn, self.misses):
+            return self.in_turn(self.contract.besides, self.misses)
+        # What misses at a case that was drawn before is searched from the beginning: only Hypothesis can shrink.
+        if finds(self.contract, self.misses):
+            return True
+        return self.in_turn(self.contract.besides, self.misses)
+
+    def in_turn(self, cases: Sequence[Case], misses: Callable[[Case], bool]) -> bool:
+        """Whether one of these cases is a miss. The submission works on the next ones while one is measured."""
+        left = iter(cases)
+        for case in cases:
+            for following in itertools.islice(left, AHEAD - len(self.ahead)):
+                self.submission.send(*following.arguments, parts=len(following.shapes))
+                self.ahead.append(following)
+            if misses(case):
+                self._drop_those_ahead()
+                return True
+        return False
+
+    def _drop_those_ahead(self) -> None:
+        while self.ahead:
+            self.ahead.popleft()
+            try:
+                self.submission.receive()
+            except BrokenAnswer as broken:
+                # A miss is known: what goes on answers smaller cases, too, and what has ended does not.
+                if broken.reason not in (Reason.RAISED, Reason.WRONG_SHAPE):
+                    raise _Stop from None
 
     def misses(self, case: Case) -> bool:
         """Whether the answer misses the tolerance at this case."""
@@ -170,7 +189,11 @@ class _Search:
             raise _Stop
         self.at = case
         try:
-            replies = self.submission.call(*case.arguments, parts=len(case.shapes))
+            if self.ahead:
+                self.ahead.popleft()
+                replies = self.submission.receive()
+            else:
+                replies = self.submission.call(*case.arguments, parts=len(case.shapes))
         except BrokenAnswer as broken:
             self.broken = broken
             raise _Stop from None
@@ -274,14 +297,3 @@ def _notes(answer: tuple[np.ndarray, ...], kinds: Iterable[str]) -> tuple[str, .
         f"The answer came back as {low[0]}, with numbers up to {largest:.3g}: its rounding alone moves scores. "
         "It is judged in float64; compute it in float64, too.",
     )
-
-
-@contextlib.contextmanager
-def _no_litter() -> Iterator[None]:
-    # Hypothesis caches what it reads of the source in the working folder, which is the user's.
-    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-        hypothesis.configuration.set_hypothesis_home_dir(Path(folder))
-        try:
-            yield
-        finally:
-            hypothesis.configuration.set_hypothesis_home_dir(None)

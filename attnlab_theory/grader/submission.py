@@ -7,6 +7,8 @@ import math
 import os
 import signal
 import time
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -69,6 +71,7 @@ class Submission:
         memory: bytes that its processes may hold together.
         any_framework: whether to try torch and jax arrays, too, where the file has imported one of the two.
         alone: whether it may not read the other files of its folder.
+        names: other names of the function, each tried if the file does not define those before it.
         means: what may be used for fences; fewer for a test.
 
     Raises:
@@ -86,9 +89,11 @@ class Submission:
         memory: int = fences.MEMORY,
         any_framework: bool = False,
         alone: bool = False,
+        names: Sequence[str] = (),
         means: frozenset[str] | None = None,
     ) -> None:
         self.path, self.function = split(where)
+        self._names = [self.function, *names]
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
@@ -102,7 +107,8 @@ class Submission:
         )
         self._memory = memory
         self._waited = self._used = 0.0
-        self._number = 0
+        self._number = -1
+        self._sent: deque[tuple[int, int]] = deque()
         self._block = contextlib.ExitStack()
         self._is_loaded = False
 
@@ -125,7 +131,8 @@ class Submission:
     def __enter__(self) -> "Submission":
         with contextlib.ExitStack() as block:
             block.enter_context(self._enclosure)
-            self._ask({"path": str(self.path.absolute()), "function": self.function}, "loading it takes", parts=0)
+            self._send({"path": str(self.path.absolute()), "names": self._names}, parts=0)
+            self._receive("loading it takes")
             self._block = block.pop_all()
         self._is_loaded = True
         return self
@@ -141,22 +148,35 @@ class Submission:
 
     def call(self, *arguments: Any, parts: int = 1) -> tuple[Reply, ...]:
         """The function at these arguments, which must return `parts` arrays."""
+        self.send(*arguments, parts=parts)
+        return self.receive()
+
+    def send(self, *arguments: Any, parts: int = 1) -> None:
+        """Have a call made without waiting for it: the two processes need not wait for each other."""
         if not self._is_loaded:
             raise RuntimeError("a submission is called inside its with block")
-        self._number += 1
         request = {
             "arguments": [_encoded(np.asarray(a)) if hasattr(a, "shape") else a for a in arguments],
             "parts": parts,
             "any_framework": self.any_framework,
         }
-        return self._ask(request, "it takes", parts=parts)
+        self._send(request, parts)
 
-    def _ask(self, request: dict[str, Any], slow: str, *, parts: int) -> tuple[Reply, ...]:
-        line = json.dumps({"number": self._number, **request}).encode() + b"\n"
+    def receive(self) -> tuple[Reply, ...]:
+        """What came back from the first call that was sent and not received."""
+        return self._receive("it takes")
+
+    def _send(self, request: dict[str, Any], parts: int) -> None:
+        self._number += 1
+        self._enclosure.exchange.send(json.dumps({"number": self._number, **request}).encode() + b"\n")
+        self._sent.append((self._number, parts))
+
+    def _receive(self, slow: str) -> tuple[Reply, ...]:
+        number, parts = self._sent.popleft()
         begun = time.monotonic()
         try:
             reply = self._enclosure.exchange.ask(
-                line, max(self.wall_limit - self._waited, 0), self._enclosure.exceeds_memory
+                b"", max(self.wall_limit - self._waited, 0), self._enclosure.exceeds_memory
             )
         except Late:
             raise self._broken(
@@ -170,19 +190,21 @@ class Submission:
             raise self._death(slow) from None
         finally:
             self._waited += time.monotonic() - begun
-        return self._read(reply, parts)
+        return self._read(reply, number, parts)
 
-    def _read(self, line: bytes, parts: int) -> tuple[Reply, ...]:
+    def _read(self, line: bytes, number: int, parts: int) -> tuple[Reply, ...]:
         try:
             message = json.loads(line)
             # A reply without a number, or with that of another request, is not the child's own.
-            mine = message["number"] == self._number
+            mine = message["number"] == number
             arrays = tuple(_decoded(array) for array in message.get("arrays", ()))
             mine = mine and ("broken" in message or len(arrays) == parts)
             used = float(message["seconds"])
             reason = Reason(message["reason"]) if message.get("reason") else None
+            named = message.get("function", self.function)
+            mine = mine and named in self._names
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
-            mine, message, arrays, used, reason = False, {}, (), 0.0, None
+            mine, message, arrays, used, reason, named = False, {}, (), 0.0, None, self.function
         if not mine:
             raise self._broken(
                 " writes into the pipe to the lab; it must leave file descriptors alone that it has not opened",
@@ -190,6 +212,8 @@ class Submission:
             )
         # Its own word, and to nobody's harm: the kernel counts besides, and ends it.
         self._used = max(self._used, used) if math.isfinite(used) else self._used
+        if named != self.function:
+            self.function, self.where = named, f"{self.path}::{named}"
         if "broken" in message:
             raise self._broken(f" {plain(str(message['broken']))}", reason)
         return arrays

@@ -20,7 +20,6 @@ from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 from attnlab_theory.grader.submission import Submission
 from tests.grader.hostile import ATTACKS, PREAMBLE, WRONG
-from tests.grader.system import missing_fences
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="no other system has these fences"),
@@ -84,13 +83,6 @@ def status_of(process: int) -> str:
     with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
         return stat.read().rsplit(")", 1)[1].split()[0]
     return "Z"
-
-
-@pytest.fixture
-def fenced():
-    """Nobody is attacked where not every fence can be had, as in a container."""
-    if missing_fences():
-        pytest.skip(f"this system allows no fence {', '.join(missing_fences())}")
 
 
 @pytest.mark.parametrize("name", ATTACKS)

@@ -15,7 +15,7 @@ from attnlab_theory.attention import attention
 from attnlab_theory.grader.contract import Contract, Measurement
 from attnlab_theory.grader.contracts.averaging import NOISE, SHORTEST
 from attnlab_theory.grader.contracts.frames import REFLECTIONS, Draw, Frame, refuse_unpromised
-from attnlab_theory.sampling import noisy_keys
+from attnlab_theory.sampling import hashed_normal, noisy_keys
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import bounded
 from attnlab_theory.theory.noisy_keys.one_head import one_head_error
@@ -64,7 +64,7 @@ def _squared_errors(
     values = jnp.eye(means.shape[0])
 
     def error(key: PRNGKeyArray) -> Float[Array, ""]:
-        keys = noisy_keys(key, means, variance=variance, stretch=stretch)
+        keys = noisy_keys(key, means, variance=variance, stretch=stretch, normal=hashed_normal)
         mask = jnp.broadcast_to(present, (queries.shape[0], present.shape[0]))
         c = jnp.mean(attention(queries, keys, values, mask, scale=1.0), axis=0)
         return jnp.sum((c - wanted) ** 2)

@@ -1,0 +1,180 @@
+"""The command for a class: grade."""
+
+import contextlib
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from attnlab_theory.grader.classroom.hand_ins import HandIn
+    from attnlab_theory.grader.classroom.journal import Journal
+    from attnlab_theory.grader.classroom.marks import Row
+
+SPEAK_EVERY = 30.0
+"""Seconds between two lines of progress, where nobody sees a bar."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Grade:
+    """Grade a folder of submissions. Each file and each folder in it is a submission.
+
+    A function is found by the number of its question: q2b, q2c_1. --template prints all names. A run that was
+    stopped goes on from its journal. It ends with 0 if every submission has got its marks, whatever they are, and
+    with 2 if the call makes no sense.
+    """
+
+    folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = None
+    """The folder with the submissions."""
+    rubric: str
+    """The homework: practical4, cs224n or uw. Or a TOML file with points of your own."""
+    csv: Path | None = None
+    """Write a line for each submission into this file."""
+    html: Path | None = None
+    """Write a page for each submission, with its counterexamples, into this folder."""
+    journal: Path | None = None
+    """The file to go on from. By default it lies beside the folder, as FOLDER-HOMEWORK.jsonl."""
+    template: bool = False
+    """Print a file with all functions to fill in, and nothing else."""
+    time_limit: float = 20.0
+    """Seconds of processor time for each question. After one that uses them up the others get a quarter. After a
+    second one they are left to you."""
+    processes: int = 0
+    """How many submissions to judge at a time; 0 is two more than there are cores, and ten at most."""
+    unfenced: bool = False
+    """Believe verdicts on a system that cannot keep a submission from rewriting them."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Grade the class, or print the template."""
+        from attnlab_theory.grader.classroom import gradebook, rubric
+
+        chosen = rubric.rubric_of(self.rubric)
+        if self.template:
+            if self.folder or self.csv or self.html or self.json:
+                raise ValueError("--template stands alone: attnlab grade --rubric HOMEWORK --template > mine.py")
+            print(rubric.template(chosen), end="")
+            return 0
+        rows = self._graded()
+        if self.csv is not None:
+            from attnlab_theory import files
+
+            files.write_text(self.csv, gradebook.csv_text(rows, chosen))
+        if self.html is not None:
+            from attnlab_theory.grader.classroom.pages import write_pages
+
+            write_pages(self.html, rows, chosen)
+        if self.json:
+            print(json.dumps(gradebook.as_json(rows, chosen), indent=1, ensure_ascii=True))
+        else:
+            from attnlab_theory.report.table import show
+
+            show(gradebook.table(rows, chosen))
+        return 0
+
+    def _graded(self) -> "list[Row]":
+        from attnlab_theory import files
+        from attnlab_theory.cli.problems import refuse_time_limit
+        from attnlab_theory.grader import fences
+        from attnlab_theory.grader.classroom.hand_ins import hand_ins
+        from attnlab_theory.grader.classroom.journal import Journal
+        from attnlab_theory.grader.classroom.marks import Terms
+        from attnlab_theory.grader.classroom.rubric import rubric_of
+
+        if self.folder is None:
+            raise ValueError("attnlab grade needs a FOLDER with the submissions")
+        refuse_time_limit(self.time_limit)
+        if self.processes < 0:
+            raise ValueError(f"--processes is at least 0, not {self.processes}")
+        chosen = rubric_of(self.rubric)
+        found = hand_ins(self.folder)
+        place = self.folder.resolve()
+        path = self.journal or place.with_name(f"{place.name}-{chosen.homework}.jsonl")
+        for option, out in (("--csv", self.csv), ("--html", self.html), ("--journal", path)):
+            if out is not None and out.resolve().is_relative_to(place):
+                raise ValueError(f"{option} {out} lies among the submissions; name a place outside {self.folder}")
+        for out in (self.csv, path):
+            if out is not None:
+                files.refuse_unwritable(out)
+        if self.html is not None:
+            files.make_folder(self.html)
+        # Where nothing else protects the judge, this process is protected like those that judge.
+        terms = Terms(rubric=chosen, time_limit=self.time_limit, unfenced=self.unfenced)
+        with Journal(path, terms).open() as journal:
+            fences.become_undumpable()
+            unjudged = _judge(found, journal, self.processes)
+        return _rows(found, journal, unjudged)
+
+
+def _judge(found: "list[HandIn]", journal: "Journal", processes: int) -> dict[str, str]:
+    """Judge what the journal does not know yet; why the lab has no marks, by content."""
+    from attnlab_theory.grader.classroom.markers import marked, most_at_once
+
+    new = {
+        hand_in.content: hand_in for hand_in in found if hand_in.content and hand_in.content not in journal.marks
+    }
+    known = sum(1 for hand_in in found if hand_in.content in journal.marks)
+    if known:
+        print(f"{known} of {len(found)} submissions are known from {journal.path}", file=sys.stderr)
+    unjudged: dict[str, str] = {}
+    if not new:
+        return unjudged
+    with _progress(len(new)) as told:
+        for done, (hand_in, marks) in enumerate(
+            marked(list(new.values()), processes or most_at_once(), journal.terms)
+        ):
+            if isinstance(marks, str):
+                unjudged[hand_in.content] = marks
+            else:
+                journal.add(hand_in.content, marks)
+            told(done + 1)
+    return unjudged
+
+
+def _rows(found: "list[HandIn]", journal: "Journal", unjudged: dict[str, str]) -> "list[Row]":
+    from attnlab_theory.grader.classroom.marks import NOT_JUDGED, Row, by_hand
+
+    rubric, rows = journal.terms.rubric, []
+    for hand_in in found:
+        why = hand_in.refused or unjudged.get(hand_in.content, "")
+        nothing = dict.fromkeys(rubric.points, by_hand(NOT_JUDGED, why))
+        same = [other.name for other in found if other.content == hand_in.content and other is not hand_in]
+        rows.append(
+            Row(
+                hand_in=hand_in,
+                rubric=rubric,
+                marks=nothing if why else journal.marks[hand_in.content],
+                copies=tuple(same) if hand_in.content else (),
+            )
+        )
+    return rows
+
+
+@contextlib.contextmanager
+def _progress(planned: int) -> "Iterator[Callable[[int], None]]":
+    """A bar with the time that is left on standard error, or a line now and then where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console, begun = Console(stderr=True), time.monotonic()
+    spoken = [begun]
+    columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("left"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("judging", total=planned)
+
+        def told(done: int) -> None:
+            progress.update(task, completed=done)
+            now = time.monotonic()
+            if not console.is_terminal and now - spoken[0] >= SPEAK_EVERY:
+                spoken[0] = now
+                left = (now - begun) / done * (planned - done)
+                print(f"{done} of {planned} judged; about {left / 60:.0f} min left", file=sys.stderr)
+
+        yield told

@@ -1,0 +1,132 @@
+"""Processes that mark submissions, each for one start of the lab; what ends one of them spoils no mark."""
+
+import contextlib
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of, stage
+from attnlab_theory.grader.classroom.marks import Mark, Terms
+
+MOST = 10
+"""Processes at most: each takes 400 MB, and what is judged in it more."""
+
+WAITING = 2
+"""More processes than cores: what sleeps until its time is over keeps no core busy."""
+
+ENDING = 5.0
+"""Seconds in which a process must end that has been told to."""
+
+
+def most_at_once() -> int:
+    """Processes that mark at the same time."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores + WAITING, MOST)
+
+
+class _Marker:
+    """A process that marks one submission after another."""
+
+    def __init__(self, terms: Terms, scratch: Path) -> None:
+        # Not a fork: nothing of the lab's state shall be in a process that judges.
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, terms, scratch), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def tell(self) -> None:
+        """Tell the process to end, and with it the submission that it judges."""
+        self._process.terminate()
+
+    def end(self, seconds: float = ENDING) -> None:
+        """Wait so long for its end, and then end it."""
+        self._process.join(seconds)
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+
+def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[HandIn, dict[str, Mark] | str]]:
+    """Mark submissions, in the order in which they are done.
+
+    Args:
+        work: what to mark.
+        count: of processes.
+        terms: what is asked.
+
+    Yields:
+        A submission, and its marks as `marking.marks_of` gives them, or in a line why the lab has none.
+    """
+    left = deque((hand_in, 1) for hand_in in work)
+    running: dict[Any, tuple[_Marker, HandIn, int]] = {}
+    idle: list[_Marker] = []
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        scratch = Path(os.path.realpath(folder))
+        try:
+            while left or running:
+                while left and len(running) < count:
+                    marker = idle.pop() if idle else _Marker(terms, scratch)
+                    hand_in, attempt = left.popleft()
+                    running[marker.connection] = (marker, hand_in, attempt)
+                    with contextlib.suppress(OSError):
+                        marker.connection.send((hand_in.path, hand_in.content))
+                for connection in wait(list(running)):
+                    marker, hand_in, attempt = running.pop(connection)
+                    try:
+                        found = marker.connection.recv()
+                        idle.append(marker)
+                    except (EOFError, OSError):
+                        marker.tell()
+                        marker.end()
+                        if attempt == 1:
+                            left.append((hand_in, 2))
+                            continue
+                        found = "the process that judges it was ended twice, perhaps for want of memory"
+                    yield hand_in, found
+        finally:
+            left_over = [*idle, *(marker for marker, _, _ in running.values())]
+            for marker in left_over:
+                marker.tell()
+            deadline = time.monotonic() + ENDING
+            for marker in left_over:
+                marker.end(max(deadline - time.monotonic(), 0))
+
+
+def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if sys.platform == "linux":
+        from attnlab_theory.grader import kernel
+
+        kernel.die_with_parent()
+    # All that is left lying about goes with the folder of the parent, however this process ends.
+    tempfile.tempdir = str(scratch)
+    from attnlab_theory.grader.classroom.marking import marks_of
+
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            path, content = connection.recv()
+            folder = Path(tempfile.mkdtemp())
+            try:
+                files = files_of(path)
+                if content_of(files) != content:
+                    raise ValueError("its files have changed meanwhile; grade it again")
+                stage(files, folder)
+                found: Any = marks_of(folder, list(files), terms)
+            except ValueError as error:
+                found = str(error)
+            except Exception:
+                found = f"the lab failed: {traceback.format_exc(limit=-1)}"
+            shutil.rmtree(folder, ignore_errors=True)
+            connection.send(found)

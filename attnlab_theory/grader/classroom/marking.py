@@ -1,0 +1,158 @@
+"""The marks of one submission: each question of the rubric judged behind fences, and nothing taken in silence."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnlab_theory.grader import fences
+from attnlab_theory.grader.classroom.hand_ins import SUFFIXES
+from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Mark, Terms, by_hand
+from attnlab_theory.grader.classroom.rubric import names_of, stems_of
+from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.grader.drawing import drawn_cases
+from attnlab_theory.grader.grading import check_answer
+from attnlab_theory.grader.judgement import Judgement
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+
+MEMORY = 2 * 2**30
+"""Bytes that the processes of a submission may hold together: several are judged at a time."""
+
+MOST_FILES = 8
+"""Files of a folder that are looked through for a function."""
+
+MOST_LATE = 2
+"""Questions that may use up their time; those after them are left to a person."""
+
+SHORTER = 4
+"""After a question has used up its time the next ones get so many times less."""
+
+
+def marks_of(folder: Path, names: Sequence[str], terms: Terms) -> dict[str, Mark]:
+    """Judge a submission.
+
+    Args:
+        folder: where its files lie, and nothing else.
+        names: of its files, inside the folder.
+        terms: what is asked.
+
+    Returns:
+        A mark for each question of the rubric, by its part.
+    """
+    marking = _Marking(folder, names, terms)
+    return {part: marking.mark(part) for part in terms.rubric.points}
+
+
+def is_protected(missing: Sequence[fences.Fence]) -> bool:
+    """Whether no submission can have forged a verdict, its own or another's.
+
+    What rewrites files of the user rewrites the journal, too; root judges under another user's name.
+    """
+    absent = {fence.name for fence in missing}
+    own_files = "files" not in absent or (os.geteuid() == 0 and "processes" not in absent)
+    return fences.JUDGE.name not in absent and own_files
+
+
+class _Marking:
+    """One submission: what is known of its files after each question."""
+
+    def __init__(self, folder: Path, names: Sequence[str], terms: Terms) -> None:
+        self.folder, self.terms = folder, terms
+        python = [name for name in names if name.lower().endswith(SUFFIXES)]
+        # Outer files first.
+        self.names = sorted(python, key=lambda name: (name.count("/"), name))
+        self.alone = len(names) == 1
+        self.unloadable: dict[str, Mark] = {}
+        self.late = 0
+
+    def mark(self, part: str) -> Mark:
+        """Judge one question."""
+        files, own = self.files_for(part)
+        broken: Mark | None = None
+        for name in files:
+            if name in self.unloadable:
+                broken = broken or self.unloadable[name]
+                continue
+            if self.late == MOST_LATE:
+                return by_hand(NOT_JUDGED, f"{MOST_LATE} questions before it have used up their time")
+            found = self.asked(name, part, own)
+            if found is not None and name not in self.unloadable:
+                return found
+            broken = broken or found
+        if broken is not None:
+            return broken
+        wanted = names_of(part)
+        shown = f"{wanted[0]} (or {', '.join(wanted[1:4])})"
+        more = f"; {MOST_FILES} files were looked through" if len(files) == MOST_FILES else ""
+        return {
+            **by_hand(MISSING, f"no function {shown}{more}"),
+            "by_hand": len(files) == MOST_FILES,
+        }
+
+    def files_for(self, part: str) -> tuple[list[str], bool]:
+        """Where to look for an answer, and whether these files answer this question alone."""
+        homework = self.terms.rubric.homework
+        stems = stems_of(part, homework)
+        own = [name for name in self.names if Path(name).stem.lower() in stems]
+        if own and not self.alone:
+            return own[:1], True
+        others = {stem for each in self.terms.rubric.points for stem in stems_of(each, homework)}
+        return [name for name in self.names if self.alone or Path(name).stem.lower() not in others][
+            :MOST_FILES
+        ], False
+
+    def asked(self, name: str, part: str, own: bool) -> Mark | None:
+        """The mark for the function in this file; None if it has none."""
+        question, terms = self.terms.rubric.question(part), self.terms
+        names = [*names_of(part), *([CONTRACTS[question].function] if own else [])]
+        limit = terms.time_limit / SHORTER**self.late
+        path = self.folder / name
+        try:
+            judged = check_answer(
+                f"{path}::{names[0]}",
+                question,
+                drawn=drawn_cases(question),
+                unfenced=terms.unfenced,
+                names=names[1:],
+                time_limit=limit,
+                memory=MEMORY,
+                alone=self.alone,
+                means=terms.means,
+            )
+        except BrokenAnswer as error:
+            if " has no function " in str(error):
+                return None
+            return self.cleaned({**by_hand(MISSING, str(error)), "by_hand": False}, path)
+        late = judged.reason == Reason.TIMED_OUT
+        found = self.cleaned(_mark(judged, terms, shortened=late and self.late > 0), path)
+        self.late += late
+        if judged.counterexample is None and judged.reason.exit_code == 1 and not judged.cases:
+            self.unloadable[name] = found
+        return found
+
+    def cleaned(self, mark: Mark, path: Path) -> Mark:
+        """The same mark without the folder in which the lab has put the file."""
+        text = json.dumps(mark)
+        for place in (f"{path}::", f"{self.folder}/") if self.alone else (f"{self.folder}/",):
+            text = text.replace(json.dumps(place)[1:-1], "")
+        return json.loads(text)
+
+
+def _mark(judged: Judgement, terms: Terms, *, shortened: bool) -> Mark:
+    reason, said, left_open = str(judged.reason), judged.said, judged.reason == Reason.INCONCLUSIVE
+    if judged.right and not (terms.unfenced or is_protected(judged.missing)):
+        reason, left_open = str(Reason.INCONCLUSIVE), True
+        said = (
+            "Every case was answered within the tolerance, but nothing here keeps a submission from rewriting "
+            "verdicts. Say --unfenced if you know who wrote them."
+        )
+    if shortened:
+        left_open, said = True, f"{said}; a question before it had used up its time, so it got less"
+    plain = judged.as_json() | {"reason": reason, "said": said, "right": reason == Reason.RIGHT}
+    return {
+        "reason": reason,
+        "said": said,
+        "by_hand": left_open,
+        "fences": [fence.name for fence in judged.missing],
+        "judgement": plain,
+    }

@@ -1,0 +1,70 @@
+"""What a mark is, and on what terms it is given. Nothing here imports jax."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from attnlab_theory.grader import fences
+from attnlab_theory.grader.classroom.hand_ins import HandIn
+from attnlab_theory.grader.classroom.rubric import Rubric
+
+Mark = dict[str, Any]
+"""Plain values: `reason`, `said`, `by_hand`, `fences`, and `judgement` as `check --json` prints it, or None."""
+
+MISSING = "missing"
+"""The reason of a question for which there is no function."""
+
+NOT_JUDGED = "not judged"
+"""The reason of a question that was not asked."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How a class is graded."""
+
+    rubric: Rubric
+    time_limit: float
+    """Seconds of processor time for each question."""
+    unfenced: bool = False
+    """Whether to believe verdicts that nothing protects."""
+    means: frozenset[str] = fences.MEANS
+    """What may be used for fences; fewer for a test."""
+
+
+def by_hand(reason: str, said: str) -> Mark:
+    """A mark that only a person can give."""
+    return {"reason": reason, "said": said, "by_hand": True, "fences": [], "judgement": None}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """One submission and its marks."""
+
+    hand_in: HandIn
+    rubric: Rubric
+    marks: Mapping[str, Mark]
+    """By the part of the question."""
+    copies: tuple[str, ...] = ()
+    """Names of the other submissions that hold exactly the same."""
+
+    def points(self, part: str) -> float | None:
+        """Points for a question; None where a person must decide."""
+        mark = self.marks[part]
+        if mark["by_hand"]:
+            return None
+        return self.rubric.points[part] if mark["reason"] == "right" else 0
+
+    @property
+    def total(self) -> float:
+        """Points that are certain."""
+        return sum(points for part in self.marks if (points := self.points(part)) is not None)
+
+    @property
+    def left_open(self) -> list[str]:
+        """The questions that a person must decide."""
+        return [part for part in self.marks if self.points(part) is None]
+
+    @property
+    def missing_fences(self) -> list[str]:
+        """The fences that were missing when any question was judged."""
+        return list(dict.fromkeys(name for mark in self.marks.values() for name in mark["fences"]))

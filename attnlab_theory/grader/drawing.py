@@ -1,0 +1,57 @@
+"""Cases of a contract, drawn and shrunk by Hypothesis: the same ones on every run."""
+
+import contextlib
+import functools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import hypothesis.configuration
+from hypothesis.errors import NoSuchExample
+
+from attnlab_theory.grader.contract import Case, Contract
+from attnlab_theory.grader.contracts import CONTRACTS
+
+SETTINGS = hypothesis.settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+    verbosity=hypothesis.Verbosity.quiet,
+)
+
+
+@functools.cache
+def drawn_cases(question: str) -> tuple[Case, ...]:
+    """The cases that Hypothesis draws for an answer that misses at none of them: the same for all such answers.
+
+    Args:
+        question: the id of a contract.
+    """
+    cases: list[Case] = []
+    with no_litter():
+        finds(CONTRACTS[question], lambda case: cases.append(case) or False)
+    return tuple(cases)
+
+
+def finds(contract: Contract, misses: Callable[[Case], bool]) -> bool:
+    """Whether Hypothesis finds a case at which an answer misses; the last that it asks about is the smallest."""
+    settings = hypothesis.settings(SETTINGS, max_examples=contract.examples)
+    try:
+        hypothesis.find(contract.cases(), misses, settings=settings)
+    except NoSuchExample:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def no_litter() -> Iterator[None]:
+    """Let Hypothesis leave nothing behind."""
+    # Hypothesis caches what it reads of the source in the working folder, which is the user's.
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        hypothesis.configuration.set_hypothesis_home_dir(Path(folder))
+        try:
+            yield
+        finally:
+            hypothesis.configuration.set_hypothesis_home_dir(None)

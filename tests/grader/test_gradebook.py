@@ -1,0 +1,116 @@
+"""What surrounds the grading of a class: rubrics and names, what is handed in, tables and pages, refusals."""
+
+import os
+
+import pytest
+
+from attnlab_theory.answers.sheet import HOMEWORKS
+from attnlab_theory.cli import main
+from attnlab_theory.grader import fences
+from attnlab_theory.grader.classroom import pages
+from attnlab_theory.grader.classroom.gradebook import FORMULA, safe
+from attnlab_theory.grader.classroom.hand_ins import content_of, hand_ins
+from attnlab_theory.grader.classroom.marking import is_protected
+from attnlab_theory.grader.classroom.rubric import REFUSED, RUBRICS, names_of, rubric_of, template
+from attnlab_theory.grader.contracts import CONTRACTS
+
+
+@pytest.mark.parametrize("homework", RUBRICS)
+def test_every_question_that_code_can_answer_has_points_and_names_of_its_own(homework):
+    rubric = rubric_of(homework)
+    assert [rubric.question(part) for part in rubric.points] == [
+        question for question in CONTRACTS if question.startswith(f"{homework}/")
+    ]
+    every = [name for part in rubric.points for name in names_of(part)]
+    assert len(set(every)) == len(every)
+    assert all(name.isidentifier() for name in every)
+    found: dict[str, object] = {}
+    exec(compile(template(rubric), "template", "exec"), found)
+    assert all(callable(found[names_of(part)[0]]) for part in rubric.points)
+
+
+def test_names_are_read_as_people_write_them():
+    assert names_of("2b")[0] == "q2b"
+    assert {"q2c_1", "q2c1", "q2_c_1", "q2c_i", "Q2c_1", "question_2c_1"} <= set(names_of("2c.1"))
+    assert {"q1b_ii", "q1b_2", "q1bii"} <= set(names_of("1b.ii"))
+    assert {"q1_2_1", "q121"} <= set(names_of("1.2.1"))
+
+
+def test_homeworks_without_a_rubric_are_refused_with_the_reason(capsys):
+    assert {*RUBRICS, *REFUSED} == set(HOMEWORKS)
+    for homework, why in REFUSED.items():
+        assert main(["grade", ".", "--rubric", homework]) == 2
+        assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rubric", "practical5"], "--rubric takes practical4, cs224n, uw"),
+        (["nowhere", "--rubric", "uw"], "nowhere is no folder"),
+        (["empty", "--rubric", "uw"], "nothing has been handed in"),
+        (["class", "--rubric", "uw", "--csv", "class/out.csv"], "lies among the submissions"),
+        (["class", "--rubric", "uw", "--time-limit", "0"], "--time-limit must be positive"),
+        (["class", "--rubric", "uw", "--processes", "-1"], "--processes is at least 0"),
+        (["class", "--rubric", "bad.toml"], "no '9z'"),
+        (["class", "--rubric", "uw", "--journal", "bad.toml"], "is no journal of attnlab grade"),
+        (["class", "--rubric", "uw", "--journal", "old.jsonl"], "was begun with another"),
+        (["class", "--rubric", "uw", "--template"], "--template stands alone"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_line(tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "a.py").write_text("")
+    (tmp_path / "bad.toml").write_text('homework = "uw"\n[points]\n"9z" = 1\n')
+    (tmp_path / "old.jsonl").write_text('{"graded": "practical4"}\n')
+    assert main(["grade", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_what_is_no_ordinary_file_is_neither_followed_nor_waited_for(tmp_path):
+    folder = tmp_path / "class"
+    folder.mkdir()
+    (tmp_path / "secret.py").write_text("secret")
+    (folder / "link.py").symlink_to(tmp_path / "secret.py")
+    (folder / ".hidden.py").write_text("")
+    (folder / "with link").mkdir()
+    (folder / "with link" / "a.py").symlink_to(tmp_path / "secret.py")
+    (folder / "a.py").write_text("x = 1")
+    (folder / "b.py").write_text("x = 1")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe.py")
+    found = {each.name: each for each in hand_ins(folder)}
+    assert "a link" in found["link.py"].refused
+    assert "no Python file" in found["with link"].refused
+    assert "pipe.py" not in found or "no ordinary file" in found["pipe.py"].refused
+    assert ".hidden.py" not in found
+    assert found["a.py"].content == found["b.py"].content != ""
+    assert found["a.py"].page != found["b.py"].page
+    assert content_of({"a": b"bc"}) != content_of({"ab": b"c"})
+
+
+@pytest.mark.parametrize("beginning", [*FORMULA, " ="])
+def test_no_cell_begins_as_a_formula_does(beginning):
+    assert safe(f"{beginning}1+1") == f"'{beginning}1+1"
+    assert safe(f"1{beginning}") == f"1{beginning}"
+
+
+def test_a_verdict_is_protected_where_neither_judge_nor_journal_can_be_rewritten(monkeypatch):
+    by_name = {fence.name: fence for fence in fences.FENCES}
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert is_protected([])
+    assert is_protected([by_name["network"]])
+    assert not is_protected([by_name["judge"]])
+    assert not is_protected([by_name["files"]])
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert is_protected([by_name["files"]])
+    assert not is_protected([by_name["files"], by_name["processes"]])
+
+
+def test_pages_show_what_a_stranger_wrote_as_text():
+    assert pages._text("<b>&\ud800") == "&lt;b&gt;&amp;?"
+    assert "default-src 'none'" in pages.HEAD
