@@ -25,7 +25,7 @@ SPEAK_EVERY = 30.0
 class Grade:
     """Grade a folder of submissions. Each file and each folder in it is a submission.
 
-    A function is found by the number of its question: q2b, q2c_1. --template prints all names. A run that was
+    A function is found by the number of its question: q2b, q2c_1. --template prints one name each. A run that was
     stopped goes on from its journal. It ends with 0 if every submission has got its marks, whatever they are, and
     with 2 if the call makes no sense.
     """

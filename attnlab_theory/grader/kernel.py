@@ -220,9 +220,7 @@ def unprivileged(uid: int | None, plan: dict[str, Any], in_force: list[str]) -> 
     if "group" not in in_force:
         most = plan["processes"]
         if "uid" not in found and not _counts_by_namespace(in_force):
-            most += sum(
-                len(list(entry.glob("task/*"))) for entry in _processes() if entry.stat().st_uid == os.getuid()
-            )
+            most += _tasks_of(os.getuid())
         ceiling = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = most if ceiling == resource.RLIM_INFINITY else min(most, ceiling)
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))

@@ -160,6 +160,15 @@ def test_without_any_other_fence_the_judge_cannot_be_written(attack):
     assert [fence.name for fence in judgement.missing] == ["processes", "files", "network"]
 
 
+def test_a_right_answer_is_right_where_only_the_judge_is_protected(attack):
+    try:
+        judgement = check_answer(attack(RIGHT), "uw/1.2.1", means=frozenset({"undumpable", "polling", "limits"}))
+    finally:
+        ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+    assert judgement.right
+    assert [fence.name for fence in judgement.missing] == ["processes", "files", "network"]
+
+
 def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
     where, means = attack(RIGHT), MEANS - NAMESPACES - {"uid", "undumpable"}
     judgement = check_answer(where, "uw/1.2.1", means=means)
