@@ -232,7 +232,7 @@ BAD = {
     "a variant twice": (["--variants", "rope", "rope"], "rope is named twice"),
     "no variant": (["--variants"], "needs at least one variant"),
     "no seed": (["--seeds", "0"], "--seeds"),
-    "a negative seed": (["--seed", "-1"], "seed must be at least 0"),
+    "a negative seed": (["--seed", "-1"], "--seed is the first seed, from 0 to"),
     "no epoch": (["--epochs", "0"], "--epochs must be at least 1, not 0"),
     "nobody held out": (["--held-out", "0"], "held_out is 0"),
     "more wordings than there are": (["--wordings", "5"], "wordings must lie between 1 and the 4 templates"),
