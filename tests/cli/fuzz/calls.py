@@ -15,6 +15,7 @@ GOOD: dict[tuple[str, ...], str] = {
     ("run",): "copying --out {at}/text.txt/out",
     ("answers",): "zzz",
     ("check",): "{at}/absent.py::f --question uw/1.2.1",
+    ("grade",): "{at}/absent --rubric practical4",
     ("construct", "subset"): "--keys {at}/x.npy --select 0",
     ("construct", "routing"): "--inputs {at}/x.npy --outputs {at}/x.npy --routes 0,1",
     ("leaks",): "{at}/absent.py::f",
