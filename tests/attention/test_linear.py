@@ -160,7 +160,7 @@ PHI_Q, PHI_K, VALUES, _ = (jnp.asarray(x, FLOAT) for x in inputs(4, 5))
         ({"phi_q": PHI_Q.at[2].set(0.0)}, "the normaliser of query 2 is 0.0"),
         ({"phi_q": 1e30 * PHI_Q, "phi_k": 1e30 * PHI_K}, "the normaliser of query 0 is inf"),
         (
-            {"v": 3e38 + 0 * VALUES},
+            {"v": -3e38 + 0 * VALUES},
             r"the values of query 0 add up to more than float32 .*, and the largest is 3e\+38",
         ),
     ],

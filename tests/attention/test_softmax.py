@@ -348,3 +348,5 @@ def test_entries_that_xla_takes_for_zero_are_refused_where_they_decide():
     with pytest.raises(ValueError, match=r"k holds .*e-41 at index"):
         attention_weights(strong, faint, scale=100.0)
     assert np.array_equal(attention_weights(faint, jnp.ones((2, 1), jnp.float32), scale=1.0), [[0.5, 0.5]])
+    negative = jnp.asarray([[-1e-30]], jnp.float32)
+    assert np.array_equal(attention_weights(negative, strong, scale=1e-6), [[1.0, 0.0]])
