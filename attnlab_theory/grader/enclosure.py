@@ -33,7 +33,7 @@ class Terms:
     """What a submission may have."""
 
     seconds: float
-    """Of processor time."""
+    """Processor time, in seconds."""
     memory: int
     """Bytes that its processes may hold together."""
     alone: bool

@@ -27,7 +27,7 @@ from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.stats import Interval
 
 ERROR_RATE = 0.05
-"""Of a family: the probability that any of its verdicts errs. Also that of every single interval that is shown."""
+"""The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
 
 FINE = 0.001
 """The resolution of a statement, if it has no other: support must show it, or be as narrow as this."""
@@ -98,7 +98,7 @@ class Verdicts:
     family: int
     """How many statements about training share the error rate."""
     error_rate: float
-    """Of the family."""
+    """The probability that any verdict of the family errs."""
     apart: Mapping[float, int]
     """How many findings are of no family, by their own error rate; 0 is that of numbers that are counted."""
     undecided: tuple[Undecided, ...]

@@ -147,7 +147,7 @@ def _named(part: str, tree: PyTree) -> list[tuple[str, Any]]:
 
 
 def _checksum(arrays: Mapping[str, np.ndarray]) -> int:
-    """Of all arrays by their names: what a disk or a copy has changed in them is noticed."""
+    """The checksum of all arrays by their names: it shows what a disk or a copy has changed in them."""
     total = 0
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

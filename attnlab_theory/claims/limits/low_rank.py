@@ -67,7 +67,7 @@ def _furthest(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:
 
 
 TURNS = 300
-"""Of least squares: many more than the gaps between the singular values here ask for."""
+"""Steps of least squares: many more than the gaps between the singular values here ask for."""
 
 
 def _distance(key: PRNGKeyArray, setting: WantedWeights) -> Scalar:

@@ -32,7 +32,7 @@ DEPTHS = (1, 2, 3, 4, 5, 6)
 A_LAYER = {"layers >= 1": lambda s: s.layers >= 1}
 
 MASKED = 128
-"""Of so many blocks the whole mask is made, and the share is that of all pairs."""
+"""Blocks up to which the whole mask is made, and all pairs are counted."""
 
 
 def _share_heard(key: PRNGKeyArray, s: Depth) -> Float[Array, ""]:
@@ -45,7 +45,7 @@ def _share_heard(key: PRNGKeyArray, s: Depth) -> Float[Array, ""]:
 def _share_of_pairs(
     key: PRNGKeyArray, blocks: int, window: int, random_blocks: int, layers: Int[Array, ""]
 ) -> Float[Array, ""]:
-    """Of all pairs of blocks those that the power of the mask connects."""
+    """The share of all pairs of blocks that the power of the mask connects."""
     mask = bigbird_mask(key, blocks, block=1, window=window, global_blocks=0, random_blocks=random_blocks)
     sees = mask.astype(jnp.float32)
     heard = lax.fori_loop(1, layers, lambda _, heard: (heard @ sees > 0).astype(jnp.float32), sees)

@@ -124,7 +124,7 @@ def leaks_over_seeds(found: Iterable[Estimate]) -> Estimates:
 
 
 def _greatest(least: list[float]) -> Estimate:
-    """Of heads of which no single one may pass a bound: the one that comes nearest."""
+    """The head that comes nearest to a bound, where no single head may pass it."""
     return Estimate(
         quantity="greatest of the least wanted weights",
         setting={"head": ONE_SHARED},

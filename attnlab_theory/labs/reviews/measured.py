@@ -151,7 +151,7 @@ def look_into(lab: Lab, found: Sequence[Asked]) -> Estimates:
 
 
 def _of_answers(lab: Lab, each: Asked) -> Estimates:
-    """Of one base model: its confidence, and what its answers hang on."""
+    """The confidence of one base model, and what its answers depend on."""
     saved, reviews = lab.saved(lab.base, each.seed), lab.material(each.seed).test
     few = encoded(_explained(reviews), saved.text, saved.model.config.encoder.block)
     estimates = [*slices.by_confidence(each.test, reviews.targets, ERROR_RATE)]

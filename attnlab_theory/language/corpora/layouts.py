@@ -114,7 +114,7 @@ def layout_of(lines: Sequence[str], source: str) -> Layout | None:
 
 
 def _by_values(lines: Sequence[str], columns: int) -> Layout:
-    """Of a table without headings: labels are few and small, and the longest column is the text."""
+    """The layout of a table without headings: labels are few and small, and the longest column is the text."""
     table = [line.split("\t") for line in lines]
     cells = [[row[at].strip() for row in table if len(row) == columns] for at in range(columns)]
     text = max(range(columns), key=lambda at: sum(map(len, cells[at])))
