@@ -7,12 +7,13 @@ and no thread of jax is lost in a fork. Where the system cannot fork, a process 
 import contextlib
 import gc
 import multiprocessing
-import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
+
+from attnlab_theory.cores import cores
 
 if TYPE_CHECKING:
     from attnlab_theory.claims import Findings
@@ -24,11 +25,6 @@ Load = Callable[[], Callable[[str, int, dict[str, Any]], "Findings"]]
 """What a process calls once, to have the function that judges: it can be pickled, as `experiment.judge_of(...)` is.
 
 The function takes the name of an experiment, the number of a claim in it and the options."""
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def get_ready(module: str) -> None:

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from attnlab_theory.cores import cores
 from attnlab_theory.interrupts import Interrupts, patient
 from attnlab_theory.labs.training import Checkpoints, train
 
@@ -31,11 +32,6 @@ ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
 
 _interrupts: Interrupts = []
 """Why this process should stop, if it is one of `Workers`."""
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Workers:

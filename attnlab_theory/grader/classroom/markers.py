@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from attnlab_theory.cores import cores
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of, stage
 from attnlab_theory.grader.classroom.marks import Mark, Terms
 
@@ -30,8 +31,7 @@ ENDING = 5.0
 
 def most_at_once() -> int:
     """Processes that mark at the same time."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores + WAITING, MOST)
+    return min(cores() + WAITING, MOST)
 
 
 class _Marker:
