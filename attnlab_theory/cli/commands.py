@@ -67,7 +67,7 @@ COMMANDS = {
         "Train a small GPT on captions, let it write its own, and judge those.",
     ),
     "mixers": Entry(
-        "labs.mixers.commands", "Mixers", "Compare what lets tokens see each other, on the same sentences."
+        "labs.mixers.tasks", "Mixers", "Compare what lets tokens see each other, on the same sentences."
     ),
     "recurrent": Entry(
         "labs.recurrent.commands",

@@ -147,6 +147,22 @@ def all_trained(command: Staged, lab: Any, processes: "AbstractContextManager[Wo
         return pool.finished(_stage_trained, [(command, number) for number, _ in enumerate(lab.stages())])
 
 
+def unit_trained(command: Any, unit: Any, interrupts: Interrupts) -> bool:
+    """Train the stages of a unit in a process of its own; False if that was stopped.
+
+    Args:
+        command: an `engine.run.RunLab`. It is pickled, and compared by its values: its lab is made once.
+        unit: an arm and a seed of its lab.
+        interrupts: as of `Workers.finished`.
+    """
+    return all(command.train(stage, interrupts) for stage in _lab_of(command).stages(*unit))
+
+
+@functools.lru_cache(maxsize=1)
+def _lab_of(command: Any) -> Any:
+    return command.lab()
+
+
 def _stage_trained(command: Staged, number: int, interrupts: Interrupts) -> bool:
     return _trained(command, _stages_of(command)[number], interrupts)
 

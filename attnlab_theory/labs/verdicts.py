@@ -14,26 +14,22 @@ import collections
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
+from attnlab_theory import claims
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.judging import judge
+from attnlab_theory.claims.statement import FINE, LEAST
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.stats import Interval
 
 ERROR_RATE = 0.05
 """The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
-
-FINE = 0.001
-"""The resolution of a statement, if it has no other: support must show it, or be as narrow as this."""
-
-LEAST = 3
-"""Fewer runs decide nothing. With two, Student's t is Cauchy's law, which has not even a mean."""
 
 REACH = 10.0
 """Standard deviations of a run: an interval that reaches further to either side is no judge. A convention, and a
@@ -196,6 +192,40 @@ def judged(statements: Iterable[Statement], *, experiment: str, error_rate: floa
         apart=dict(apart),
         undecided=tuple(undecided),
     )
+
+
+def verdicts_on(
+    statements: Sequence[claims.Statement],
+    measured: Sequence[Estimate],
+    *,
+    experiment: str,
+    error_rate: float = ERROR_RATE,
+) -> Verdicts:
+    """Every declared statement judged, at every number that it is about.
+
+    Args:
+        statements: of the lab.
+        measured: the lab's numbers; findings come in their order.
+        experiment: the lab.
+        error_rate: of all statements about training together.
+    """
+    every = [
+        Statement(
+            estimate=estimate,
+            claim=stated.name,
+            statement=stated.statement,
+            source=stated.source,
+            predicted=predicted,
+            resolution=stated.resolution,
+            conjecture=stated.expect is None,
+            of_training=stated.of_training,
+            least=stated.least,
+        )
+        for estimate in measured
+        for stated in statements
+        if stated.asks(estimate) and (predicted := stated.predicts(estimate, measured)) is not None
+    ]
+    return judged(every, experiment=experiment, error_rate=error_rate)
 
 
 @functools.cache

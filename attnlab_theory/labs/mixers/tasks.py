@@ -2,35 +2,30 @@
 
 import dataclasses
 import functools
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory import files
-from attnlab_theory.labs import folders
-from attnlab_theory.labs.judged_again import JudgeAgain
-from attnlab_theory.labs.mixers.presets import ASKED, PRESETS, ArmName, PresetName
-from attnlab_theory.labs.options import ParallelRun
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.mixers.arms import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.mixers.lab import Lab
-    from attnlab_theory.labs.mixers.results import Results
-
-QUESTION = "Do additive scores, shared projections or a mask of zeros change what a small model learns?"
+    from attnlab_theory.labs.engine.record import Results
+    from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLab(ParallelRun):
+class Run(RunLab):
     """Train a model with every mixer. Then compare losses, look for leaks, judge and draw.
 
     Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
     """
 
+    name = "mixers"
+    question = "Do additive scores, shared projections or a mask of zeros change what a small model learns?"
     texts: Texts = dataclasses.field(default_factory=lambda: Texts(mean="tokens"))
     preset: PresetName = "tiny"
     """Model size and recipe. tiny: trained in seconds. homework: one epoch at learning rate 5e-4, 100 tokens."""
@@ -47,30 +42,10 @@ class RunLab(ParallelRun):
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
-    def run(self) -> int:
-        """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
-        from attnlab_theory.labs.mixers import results
-        from attnlab_theory.labs.processes import all_trained, workers
-        from attnlab_theory.report import record
-
-        began = time.monotonic()
-        lab = self.lab()
-        processes = workers(self.processes, small=self.preset == "tiny", tell=_tell)
-        about = self._about()
-        folders.make_folder(self.out, "mixers")
-        with files.held(self.out):
-            if not self.resume:
-                lab.refuse_left_over()
-            if not all_trained(self, lab, processes):
-                return 130
-            about["seconds_per_step"] = results.seconds_per_step(lab)
-            found = results.results(lab, tell=_tell)
-            results.write(found, self.out)
-            about["seconds"] = round(time.monotonic() - began, 2)
-            about |= found.verdicts.as_json()
-            files.write_text(self.out / results.ABOUT, record.to_text(about))
-        self._report(found, about)
-        return 0 if found.as_expected else 1
+    @property
+    def small(self) -> bool:
+        """Models of the preset tiny are."""
+        return self.preset == "tiny"
 
     def lab(self) -> "Lab":
         """What is trained on what.
@@ -78,7 +53,7 @@ class RunLab(ParallelRun):
         Raises:
             ValueError: of bad input, before anything is written.
         """
-        from attnlab_theory.labs.mixers.lab import Lab
+        from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
         seeds = self.every_seed()
         first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
@@ -93,40 +68,29 @@ class RunLab(ParallelRun):
             asked=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
 
-    def _about(self) -> dict[str, Any]:
-        """What was run; asked for before anything is written, which may be a change to the checkout."""
-        from attnlab_theory.labs.mixers.findings import ERROR_RATE, MARGIN
-        from attnlab_theory.report import provenance
+    def results(self, lab: "Lab") -> "Results":
+        """Measure what is trained, and judge it."""
+        from attnlab_theory.labs.mixers.measure import results
 
-        told = {"question": QUESTION, "preset": self.preset, "seed": self.seed, "seeds": self.seeds}
-        told |= {"arms": list(self.arms), "margin": MARGIN}
-        return {**told, **provenance.of_this_process(), "error_rate": ERROR_RATE}
+        return results(lab, tell)
 
-    def _report(self, found: "Results", about: dict[str, Any]) -> None:
-        from attnlab_theory.labs.verdicts import report
-        from attnlab_theory.report.table import show
+    def about(self, lab: "Lab") -> dict[str, Any]:
+        """Preset, arms and the margin of equivalence."""
+        from attnlab_theory.labs.perplexity import MARGIN
 
-        if not self.json:
-            show(found.table())
-            for arm, (low, middle, high) in about["seconds_per_step"].items():
-                quartiles = f"(quartiles {1e3 * low:.1f}, {1e3 * high:.1f})"
-                show(f"{arm}: {1e3 * middle:.1f} ms per step of training {quartiles}")
-        report(found.verdicts, found.estimates, about, self.out, json=self.json)
+        return {"preset": self.preset, "arms": list(self.arms), "margin": MARGIN}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Judge(JudgeAgain):
-    """Judge a finished run again, from the numbers in its folder. Nothing is trained.
+class Judge(JudgeLab):
+    """Judge a run of this lab again."""
 
-    Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
-    that trained it, and names the one that judged it.
-    """
+    name = "mixers"
 
-    def run(self) -> int:
-        """Read, judge, write; 1 if a verdict is not the expected one."""
-        from attnlab_theory.labs.mixers.results import again
+    def again(self) -> "Results":
+        """What the folder holds, judged again."""
+        from attnlab_theory.labs.mixers.measure import again
 
-        return self.judge("mixers", again)
+        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -177,16 +141,8 @@ class Score:
 class Mixers:
     """Compare what lets tokens see each other, on the same sentences."""
 
-    task: (
-        Annotated[RunLab, subcommand("run")]
-        | Annotated[Judge, subcommand("judge")]
-        | Annotated[Score, subcommand("score")]
-    )
+    task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Score, subcommand("score")]
 
     def run(self) -> int:
         """Do the task."""
         return self.task.run()
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
