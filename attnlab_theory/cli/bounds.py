@@ -42,7 +42,6 @@ MOST: Mapping[str, float] = {
     "processes": 256,
     "rates": 1000,
     "rows": 10**6,
-    "rungs": 20,
     "save_every": 10**9,
     "scale": 10**30,
     "seed": 2**63 - 1,
