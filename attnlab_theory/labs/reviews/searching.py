@@ -4,7 +4,7 @@ No trial is stopped early: what a search is worth is asked of trials that all ha
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,8 @@ class Outcome:
         return {**dataclasses.asdict(self.trial), "epochs_trained": len(self.curve), **told}
 
 
-Train = Callable[[Sequence[Stage]], Sequence[Ended]]
-"""Trains every trial to its end, in any order or at once, and says how each ended."""
+Train = Callable[[Sequence[Stage]], Iterable[Ended]]
+"""Trains trials to their end, in order, and says how each ended; the last may be STOPPED."""
 
 
 def search(lab: Lab, trials: Sequence[Trial], seed: int, train: Train) -> tuple[Outcome, ...] | None:
@@ -62,7 +62,7 @@ def search(lab: Lab, trials: Sequence[Trial], seed: int, train: Train) -> tuple[
         ValueError: if every trial diverges.
     """
     stages = [trial_stage(lab, trial, seed) for trial in trials]
-    ended = train(stages)
+    ended = tuple(train(stages))
     if Ended.STOPPED in ended:
         return None
     if all(end is Ended.DIVERGED for end in ended):

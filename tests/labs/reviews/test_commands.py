@@ -1,9 +1,6 @@
 """attnlab reviews: from the command line to files, and one line for whatever is wrong."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +15,6 @@ from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
-from tests.devices import environment
-
-ROOT = Path(__file__).parents[3]
-PROGRAM = "import sys; from attnlab_theory.cli import main; raise SystemExit(main(sys.argv[1:]))"
 
 SMALL = ["--layers", "1", "--heads", "1", "--width", "8", "--block-size", "32"]
 LINES = "1 a good film\n0 a bad film\n1 good\n0 so bad\n1 what a good film this is\n0 not a good film\n" * 6
@@ -262,28 +255,6 @@ def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_agai
     _, again, err = run(capsys, "search", *options, "--resume")
     assert json.loads(again) == told
     assert "parameters" not in err
-
-
-def test_two_devices_train_a_trial_each_and_come_to_the_same_bytes(capsys, folder, tmp_path):
-    space = ("--epochs", 2, "--rates", 1e-3, 2e-3)
-    options = [str(part) for part in (*data(folder), "--trials", 3, *space, "--json", "--out")]
-    shared = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "reviews", "search", *options, str(tmp_path / "two")],
-        env=environment(2) | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert shared.returncode == 0, shared.stderr
-    assert shared.stderr.count("2 devices, each of which trains one trial at a time") == 1
-    code, out, err = run(capsys, "search", *options, tmp_path / "one")
-    assert (code, "devices" in err) == (0, False)
-    assert json.loads(shared.stdout) == json.loads(out)
-    models = [sorted((tmp_path / name / "models" / "search").iterdir()) for name in ("two", "one")]
-    assert [path.name for path in models[0]] == [path.name for path in models[1]]
-    assert all(two.read_bytes() == one.read_bytes() for two, one in zip(*models, strict=True))
-    assert {trial["epochs"] for trial in json.loads(out)["trials"]} == {2}
-    assert "reviews search" in json.loads((tmp_path / "two" / "search.run.json").read_text())["command"]
 
 
 def outcome(number, validation, test):

@@ -5,12 +5,11 @@ import functools
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
-from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.diverging import Ended, trained
@@ -70,8 +69,8 @@ class Search:
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()
-            trainer = Trainer(resume=self.resume, save_every=self.save_every)
-            found = search(lab, trials, self.seed, trainer)
+            train = functools.partial(train_every, resume=self.resume, save_every=self.save_every)
+            found = search(lab, trials, self.seed, train)
             if found is None:
                 return 130
             told = self._told(found, trials)
@@ -122,36 +121,16 @@ class Search:
         return told
 
 
-class Trainer:
-    """Trains the trials of a search.
+def train_every(stages: "Iterable[Stage]", *, resume: bool, save_every: float) -> Iterator[Ended]:
+    """Train trials to their end, one after the other, and say how each ended; none after Ctrl-C.
 
-    Several devices train one trial each at a time. A trial has the same bytes whatever their number is.
+    Several devices share the rows of every batch, as in all other trainings.
     """
-
-    def __init__(self, *, resume: bool, save_every: float) -> None:
-        self._resume, self._save_every = resume, save_every
-
-    def __call__(self, stages: "Sequence[Stage]") -> list[Ended]:
-        """Train every trial to its end; after Ctrl-C those that did not begin are stopped, too."""
-        import jax
-
-        from attnlab_theory.labs.side_by_side import on_each_device
-
-        devices = jax.local_devices()
-        if len(devices) > 1:
-            tell(f"{len(devices)} devices, each of which trains one trial at a time")
-            tasks = [functools.partial(self._train, stage) for stage in stages]
-            return [ended or Ended.STOPPED for ended in on_each_device(tasks, devices, tell)]
-        found: list[Ended] = []
-        for stage in stages:
-            stopped = Ended.STOPPED in found
-            found.append(Ended.STOPPED if stopped else self._train(stage))
-        return found
-
-    def _train(self, stage: "Stage", interrupts: Interrupts | None = None) -> Ended:
-        run, path = stage
-        kept = Checkpoints(writing_params_path=path, resume=self._resume, save_every=self._save_every)
-        return trained(run, kept, told=of_batch(run), interrupts=interrupts)
+    for run, path in stages:
+        kept = Checkpoints(writing_params_path=path, resume=resume, save_every=save_every)
+        yield (ended := trained(run, kept, told=of_batch(run)))
+        if ended is Ended.STOPPED:
+            return
 
 
 def of_batch(run: "Run") -> str:
