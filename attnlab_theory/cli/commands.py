@@ -89,6 +89,8 @@ COMMANDS = {
 }
 
 GONE: Mapping[str, str] = {
+    "captions generate --beam": "--greedy writes the likeliest token each time",
+    "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
     "reviews search --rungs": "every trial is trained to its end; fewer --trials or shorter --epochs cost less",
 }
 """Commands and options that older versions had, and what took their place."""
