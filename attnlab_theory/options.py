@@ -1,4 +1,9 @@
-"""The options of a run, apart from the loop that runs: the command line reads them before it imports jax."""
+"""The options of a run, apart from the loop that runs: the command line reads them before it imports jax.
+
+`parsed_in_one_line` reads the box that tyro draws around a mistake. Bad usage gets one line that names the value
+and the remedy, and only the box holds both. tyro's hook for errors, `tyro._errors`, is private: any release may
+drop it.
+"""
 
 import contextlib
 import dataclasses

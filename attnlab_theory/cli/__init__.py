@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnlab_theory import exits
 from attnlab_theory.cli import bounds
-from attnlab_theory.cli.commands import COMMANDS, Command
+from attnlab_theory.cli.commands import COMMANDS, Command, refuse_gone
 from attnlab_theory.cli.overview import Overview
 
 WITH_SMALL_MATRICES = {"run", "answers", "grade"}
@@ -72,6 +72,7 @@ def _parse(arguments: list[str]) -> Command:
     name, *rest = arguments[1:] if asked else arguments
     if name not in COMMANDS:
         raise _unknown(name)
+    refuse_gone([name, *rest])
     return _parsed_by_tyro(COMMANDS[name].options(), f"attnlab {name}", rest + ["--help"] * asked)
 
 

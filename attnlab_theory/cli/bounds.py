@@ -12,7 +12,6 @@ from typing import Any
 MOST: Mapping[str, float] = {
     "batch_size": 10**6,
     "batches": 10**6,
-    "beam": 1000,
     "block_size": 2**16,
     "count": 10**6,
     "dropout": 1,
@@ -30,7 +29,6 @@ MOST: Mapping[str, float] = {
     "layers": 256,
     "least": 10**9,
     "length": 2**14,
-    "length_penalty": 100,
     "lr": 1000,
     "max_length": 2**16,
     "min_p": 1,
@@ -42,7 +40,6 @@ MOST: Mapping[str, float] = {
     "processes": 256,
     "rates": 1000,
     "rows": 10**6,
-    "rungs": 20,
     "save_every": 10**9,
     "scale": 10**30,
     "seed": 2**63 - 1,

@@ -1,6 +1,7 @@
 """The table of commands: where the options of each lie, and its line of help. Nothing here imports the options."""
 
 import importlib
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 
@@ -86,3 +87,29 @@ COMMANDS = {
     ),
     "doctor": Entry("cli.machine", "Doctor", "Show versions, devices, precision, and how long a run takes here."),
 }
+
+GONE: Mapping[str, str] = {
+    "captions generate --beam": "--greedy writes the likeliest token each time",
+    "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
+    "knowledge score --figure": "experiments/labs/birthplaces_in_files.py draws what --json prints",
+    "knowledge score --published": "experiments/labs/birthplaces_in_files.py draws what --json prints",
+    "reviews search --rungs": "every trial is trained to its end; fewer --trials or shorter --epochs cost less",
+}
+"""Commands and options that older versions had, and what took their place."""
+
+
+def refuse_gone(arguments: Sequence[str]) -> None:
+    """Refuse a command or an option that older versions had.
+
+    Args:
+        arguments: the words after `attnlab`.
+
+    Raises:
+        ValueError: naming what took its place.
+    """
+    options = {word.partition("=")[0].replace("_", "-") for word in arguments if word.startswith("--")}
+    for words, successor in GONE.items():
+        command = [word for word in words.split() if not word.startswith("--")]
+        option = {word for word in words.split() if word.startswith("--")}
+        if list(arguments[: len(command)]) == command and option <= options:
+            raise ValueError(f"there is no {words} any more: {successor}")

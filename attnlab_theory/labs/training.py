@@ -71,21 +71,19 @@ def train(
     checkpoints: Checkpoints,
     *,
     told: str = "",
-    until: int | None = None,
     interrupts: Interrupts | None = None,
 ) -> float | None:
-    """Train to the end, or so far, showing on standard error how far it has come.
+    """Train to the end, showing on standard error how far it has come.
 
     Args:
         run: what is trained; its origin names a stage and a variant.
         checkpoints: the file for the model, and when a checkpoint is written.
         told: what the progress line adds to stage and variant.
-        until: the number of a step behind which the run is left with its checkpoint, for another call to resume.
         interrupts: of a caller who watches Ctrl-C for several trainings at once (`interrupts.patient`). None:
             this training watches itself, in the main thread.
 
     Returns:
-        Seconds that it took, 0 if it had come so far before; None if Ctrl-C has stopped it.
+        Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
 
     Raises:
         ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
@@ -100,9 +98,7 @@ def train(
     files.refuse_unwritable(path)
     with files.held(path):
         begin = standing(run, path, resume=checkpoints.resume)
-        end = run.steps if until is None else min(until, run.steps)
-        # Behind the last step of a run whose file is not whole the model is still to be written.
-        if begin is None or end <= begin.state.step < run.steps:
+        if begin is None:
             return 0.0
         before = time.monotonic()
         name = f"{run.origin['stage']} {run.origin['variant']}{told}"
@@ -113,7 +109,7 @@ def train(
                 progress.say(note)
             watched = patient(progress.say) if interrupts is None else contextlib.nullcontext(interrupts)
             with watched as pressed:
-                stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, end, pressed)
+                stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, pressed)
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
                 progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
@@ -126,10 +122,9 @@ def _steps(
     checkpoints: Checkpoints,
     begin: "Standing",
     progress: "Progress",
-    end: int,
     interrupts: Interrupts,
 ) -> int | None:
-    """Take all steps up to the end, or stop after the one in which Ctrl-C is pressed: its number, or None."""
+    """Take all steps, or stop after the one in which Ctrl-C is pressed: its number, or None."""
     from attnlab_theory.language.runs import checkpointed
 
     steps = checkpointed(run, checkpoints.writing_params_path, begin, save_every=checkpoints.save_every)
@@ -138,9 +133,7 @@ def _steps(
             progress.advance(metrics)
             if interrupts and metrics.step < run.steps:
                 return metrics.step
-            if metrics.step == end < run.steps:
-                return None
-    # Behind the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
+    # After the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
     return run.steps if interrupts else None
 
 

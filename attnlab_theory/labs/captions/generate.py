@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory import refuse
-from attnlab_theory.language.beam import beam
-from attnlab_theory.language.decode import Beam, Choosing, Sampling
+from attnlab_theory.language.decode import Choosing, Sampling
 from attnlab_theory.language.generate import MODELS_OWN, greedy, sample
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.prompts import Stop
@@ -26,7 +25,7 @@ def captions(
 ) -> list[Tokens]:
     """Captions from BOS to EOS or to the end of the block.
 
-    Captions that are drawn are independent. A beam gives the best that it has kept, greedy always the same.
+    Captions that are drawn are independent. Greedy decoding gives always the same one.
 
     Args:
         key: caption i sees the same random numbers however many there are.
@@ -36,19 +35,14 @@ def captions(
         choosing: how the next token is chosen; by default it is drawn from the model's own law.
 
     Raises:
-        ValueError: if count is no positive whole number, or larger than the width of a beam.
+        ValueError: if count is no positive whole number.
     """
     refuse.not_a_size(count=count)
     steps, stop = model.config.block, Stop(text.eos)
     if not isinstance(choosing, Sampling):
         begin = np.full((1, 1), text.bos, np.int32), np.ones(1, np.int32)
-        if isinstance(choosing, Beam):
-            (rows,) = beam(model, *begin, search=choosing, steps=steps, stop=stop).tokens
-            if count > len(rows):
-                raise ValueError(f"a beam of {choosing.width} has {choosing.width} captions, not {count}")
-        else:
-            rows = np.repeat(greedy(model, *begin, steps=steps, stop=stop).tokens, count, axis=0)
-        return [up_to_end(row.tolist(), text.eos) for row in rows[:count]]
+        (row,) = greedy(model, *begin, steps=steps, stop=stop).tokens
+        return [up_to_end(row.tolist(), text.eos)] * count
     rows = min(BATCH, count)
     prompts, lengths = np.full((rows, 1), text.bos, np.int32), np.ones(rows, np.int32)
     found: list[Tokens] = []

@@ -1,6 +1,5 @@
 """How often the answers are right: by variant, over seeds, beside the published; and what wrong ones look like."""
 
-import dataclasses
 from collections.abc import Collection
 
 import numpy as np
@@ -8,35 +7,8 @@ import numpy as np
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.comparisons import gained
 from attnlab_theory.labs.estimates import Estimates, share
-from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers, in_pairs, independent
+from attnlab_theory.labs.knowledge.answered import Answers, in_pairs, independent
 from attnlab_theory.stats import Interval
-
-
-@dataclasses.dataclass(frozen=True)
-class Published:
-    """Accuracies on the homework's development set that others reached."""
-
-    median: float
-    lowest: float
-    highest: float
-    models: int
-    told: bool = False
-    """Whether the highest stands in a README only, without its answers."""
-
-
-PUBLISHED = {
-    UNTRAINED: Published(0.014, 0.000, 0.028, 32),
-    "vanilla": Published(0.211, 0.124, 0.272, 28),
-    "rope": Published(0.293, 0.122, 0.404, 6, told=True),
-    "synthesizer": Published(0.102, 0.038, 0.262, 15),
-}
-"""What others reached on birth_dev.tsv, 500 questions, by variant.
-
-Source: the `.predictions` files of 75 public repositories of Stanford's CS224n (assignment 5 of 2021 to 2023,
-assignment 4 from 2024), counted anew on 2026-11-21, and one that is told; others that
-are only told are left out.
-"""
-
 
 OF_ONE = "draws are answers of one model"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Ended(enum.Enum):
     """How a call of `trained` ended."""
 
-    AS_FAR_AS_ASKED = enum.auto()
+    AT_ITS_END = enum.auto()
     STOPPED = enum.auto()
     """By Ctrl-C."""
     DIVERGED = enum.auto()
@@ -28,7 +28,6 @@ def trained(
     checkpoints: Checkpoints,
     *,
     told: str = "",
-    until: int | None = None,
     interrupts: Interrupts | None = None,
 ) -> Ended:
     """Train as `labs.training.train` does, and leave a note where there would be a model if training diverges.
@@ -36,7 +35,7 @@ def trained(
     With `resume` a run with such a note is not trained again.
 
     Args:
-        run, checkpoints, told, until, interrupts: as `train`.
+        run, checkpoints, told, interrupts: as `train`.
 
     Raises:
         ValueError: as `train`, but for a run that diverges.
@@ -49,7 +48,7 @@ def trained(
         return Ended.DIVERGED
     note_path(path).unlink(missing_ok=True)
     try:
-        seconds = train(run, checkpoints, told=told, until=until, interrupts=interrupts)
+        seconds = train(run, checkpoints, told=told, interrupts=interrupts)
     except Diverged as error:
         # What follows names the checkpoint, which goes: nobody continues from it.
         said = str(error).partition(";")[0]
@@ -57,7 +56,7 @@ def trained(
         partial_path(path).unlink(missing_ok=True)
         print(f"{path.name} diverged and is left out: {said}", file=sys.stderr)
         return Ended.DIVERGED
-    return Ended.STOPPED if seconds is None else Ended.AS_FAR_AS_ASKED
+    return Ended.STOPPED if seconds is None else Ended.AT_ITS_END
 
 
 def note_path(path: Path) -> Path:

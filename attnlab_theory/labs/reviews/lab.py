@@ -17,7 +17,7 @@ from attnlab_theory.labs.reviews.presets import Preset
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
 from attnlab_theory.labs.reviews.stages import training
 from attnlab_theory.labs.reviews.starts import Start
-from attnlab_theory.labs.reviews.trials import Trial, best
+from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.language.checkpoint import Saved, load_model
 from attnlab_theory.language.runs import Run, refuse_left_over
@@ -129,7 +129,7 @@ class Lab:
         if not candidates:
             raise ValueError(f"{optimizer} diverged at all of its {len(rates)} rates: sweep lower ones")
         scores = [self.curve(each, first)[-1]["validation accuracy"] for each in candidates]
-        return candidates[best(scores, 1)[0]]
+        return candidates[scores.index(max(scores))]
 
     def diverged(self) -> dict[Variant, str]:
         """The variants that diverged for at least one seed, and how: nothing is compared with them.

@@ -73,7 +73,7 @@ NO_NUMBER = ("x", "", "nan", "-inf", "inf", f"{10**20}", "9" * 5000, "1e400", "0
 
 NO_WHOLE_NUMBER = (*NO_NUMBER, "1.5", "1e3", "-5")
 
-NEGATIVE = ("length_penalty", "scale")
+NEGATIVE = ("scale",)
 """Numbers below zero that mean something, or that arithmetic refuses."""
 
 NO_NAME = ("", "x", "\x1b[2J\x07x", "a/b::c", "::", "é\udcff", "x" * 5000, "../..", "-", "$\\frac{$", "<b>", "{}")

@@ -80,23 +80,15 @@ class Evaluate:
         return 0
 
 
-COUNT = 10
-"""Captions that are written where nobody says how many."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Generate:
     """Let a model write captions."""
 
     model: Model
-    count: int | None = None
-    """How many captions. By default 10; of a narrower beam, all that it has."""
+    count: int = 10
+    """How many captions."""
     greedy: bool = False
     """Take the likeliest token each time. Then all captions are the same one."""
-    beam: int | None = None
-    """Keep so many unfinished captions side by side, and write the best of them."""
-    length_penalty: float = 0.0
-    """With --beam: captions are ordered by log-probability over length to the power of this."""
     temperature: float = 1.0
     """What the logits are divided by. Below 1, likely tokens become likelier."""
     top_k: int | None = None
@@ -122,9 +114,7 @@ class Generate:
             files.refuse_unwritable(self.outputs_path)
             files.refuse_input(self.outputs_path, self.model)
         saved = read_model(self.model)
-        usual = COUNT if self.beam is None else min(COUNT, self.beam)
-        count = usual if self.count is None else self.count
-        drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, count, choosing=choosing)
+        drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
         lines = as_lines(drawn, saved.text)
         if self.outputs_path is None:
             print("\n".join(lines))
@@ -134,15 +124,11 @@ class Generate:
         return 0
 
     def _choosing(self) -> "Choosing":
-        from attnlab_theory.language.decode import Beam, Greedy, Sampling
+        from attnlab_theory.language.decode import Greedy, Sampling
 
         if self.temperature == 0:
             raise ValueError("--temperature 0 is --greedy: the likeliest token each time")
         sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
-        if self.length_penalty and self.beam is None:
-            raise ValueError(f"--length-penalty {self.length_penalty} is for --beam: say how wide it is")
-        if not self.greedy and self.beam is None:
-            return sampling
-        if sampling != Sampling() or (self.greedy and self.beam is not None):
-            raise ValueError("--greedy and --beam draw nothing: name one of them, without temperature and cuts")
-        return Greedy() if self.beam is None else Beam(width=self.beam, length_penalty=self.length_penalty)
+        if self.greedy and sampling != Sampling():
+            raise ValueError("--greedy draws nothing: say it without temperature and cuts")
+        return Greedy() if self.greedy else sampling

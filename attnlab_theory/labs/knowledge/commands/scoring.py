@@ -1,9 +1,8 @@
 """attnlab knowledge score: files of predictions against the places, and against one another."""
 
 import dataclasses
-import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -28,17 +27,12 @@ class Score:
     predictions: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PREDICTIONS ...")] = ()
     """Files with one answer per line, as evaluate or the homework's own program wrote them."""
     labels: tuple[str, ...] = ()
-    """Names of the files, in their order. By default the names of the files on disk.
-    In a figure, labels of the form PANEL: NAME lie in one panel for each PANEL."""
-    figure: Path | None = None
-    """File for a figure of the accuracies and their intervals, .svg or .png."""
-    published: Literal["vanilla", "rope", "synthesizer"] | None = None
-    """Show in the figure what public repositories reach on birth_dev.tsv with this variant, pretrained."""
+    """Names of the files, in their order. By default the names of the files on disk."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
     def run(self) -> int:
-        """Read, count, compare, draw."""
+        """Read, count, compare."""
         from attnlab_theory.labs.knowledge import near_answers
         from attnlab_theory.labs.knowledge.corpora.birthplaces import read_predictions, read_questions
         from attnlab_theory.labs.knowledge.predicted import scored
@@ -46,18 +40,8 @@ class Score:
         from attnlab_theory.report.table import show
 
         labels = self._labels()
-        if self.published and self.figure is None:
-            raise ValueError(f"--published {self.published} is for a figure: say into which file with --figure")
-        if self.figure is not None:
-            from attnlab_theory import files
-            from attnlab_theory.report import style
-
-            style.refuse_path(self.figure)
-            files.refuse_input(self.figure, self.eval_corpus, *self.predictions)
         questions = read_questions(self.eval_corpus)
         found = scored(self.predictions, labels, questions, ERROR_RATE)
-        if self.figure is not None:
-            self._draw(found, self.figure)
         if self.json:
             print(record.to_text([estimate.as_json() for estimate in found]), end="")
             return 0
@@ -92,12 +76,6 @@ class Score:
         if twice:
             raise ValueError(f"two files of predictions are called {twice[0]!r}; tell them apart with --labels")
         return labels
-
-    def _draw(self, found: "Estimates", path: Path) -> None:
-        from attnlab_theory.labs.knowledge.figures_of_files import accuracy_of_files
-        from attnlab_theory.report import style
-
-        style.write(functools.partial(accuracy_of_files, found, self.published), path)
 
 
 def _table(found: "Estimates", labels: tuple[str, ...]) -> "Table":

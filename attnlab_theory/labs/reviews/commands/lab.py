@@ -12,12 +12,12 @@ from attnlab_theory.labs import folders
 from attnlab_theory.labs.judged_again import JudgeAgain
 from attnlab_theory.labs.options import ParallelRun
 from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.commands.searching import Trainer, budget, of_batch, tell
+from attnlab_theory.labs.reviews.commands.searching import declared, of_batch, tell, train_every
 from attnlab_theory.labs.reviews.commands.training import Sizes
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
 from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
-from attnlab_theory.labs.reviews.trials import Halving, Trial
+from attnlab_theory.labs.reviews.trials import Trial
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.processes import Workers
@@ -190,13 +190,13 @@ class RunLab(ParallelRun):
 
         if not trials:
             return ()
-        halving = Halving(rungs=1)
-        tell(budget(trials, halving))
+        tell(declared(trials))
         if pool is not None and not pool.finished(train_one, [(self, trial, self.seed) for trial in trials]):
             return None
         # What these processes trained is whole: the search looks at it, and does not train it again.
-        trainer = Trainer(resume=self.resume or pool is not None, save_every=self.save_every)
-        return search(lab, trials, self.seed, trainer, halving)
+        resume = self.resume or pool is not None
+        train = functools.partial(train_every, resume=resume, save_every=self.save_every)
+        return search(lab, trials, self.seed, train)
 
     def _about(self, trials: tuple[Trial, ...]) -> dict[str, Any]:
         """What was run; asked for before anything is written, which may be a change to the checkout."""

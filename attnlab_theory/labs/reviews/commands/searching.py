@@ -5,22 +5,21 @@ import functools
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
-from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.reviews.commands.data import Data
 from attnlab_theory.labs.reviews.diverging import Ended, trained
 from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
-from attnlab_theory.labs.reviews.trials import Halving, Space, Trial
+from attnlab_theory.labs.reviews.trials import Space, Trial, budget
 from attnlab_theory.labs.training import Checkpoints
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.reviews.lab import Lab
-    from attnlab_theory.labs.reviews.searching import Leg, Outcome
+    from attnlab_theory.labs.reviews.lab import Lab, Stage
+    from attnlab_theory.labs.reviews.searching import Outcome
     from attnlab_theory.language.runs import Run
 
 
@@ -45,8 +44,6 @@ class Search:
     """Highest learning rates that are searched."""
     epochs: tuple[int, ...] | None = None
     """Numbers of epochs that are searched."""
-    rungs: int = 1
-    """Successive halving with so many rungs. With 1, every trial is trained to its end."""
     seed: int = 0
     """Of the trials, of reviews that are drawn, of first weights and dropout."""
     out: Path = Path("lab/reviews.search")
@@ -64,20 +61,19 @@ class Search:
         from attnlab_theory.report import provenance, record
 
         began, about = time.monotonic(), provenance.of_this_process()
-        preset, halving = PRESETS[self.preset], Halving(rungs=self.rungs)
+        preset = PRESETS[self.preset]
         trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
-        halving.refuse_too_many_rungs(len(trials))
         lab = self._lab()
-        tell(budget(trials, halving))
+        tell(declared(trials))
         folders.make_folder(self.out, "reviews", "search")
         with files.held(self.out):
             if not self.resume:
                 lab.refuse_left_over()
-            trainer = Trainer(resume=self.resume, save_every=self.save_every)
-            found = search(lab, trials, self.seed, trainer, halving)
+            train = functools.partial(train_every, resume=self.resume, save_every=self.save_every)
+            found = search(lab, trials, self.seed, train)
             if found is None:
                 return 130
-            told = self._told(found, trials, halving)
+            told = self._told(found, trials)
             about = {"question": QUESTION, **about, "seconds": round(time.monotonic() - began, 2)}
             files.write_text(self.out / "search.run.json", record.to_text(about))
         print(json.dumps(told, indent=1) if self.json else _page(told))
@@ -100,7 +96,7 @@ class Search:
             preset=preset, seeds=(self.seed,), material=lambda _: first, start=start, folder=self.out / "models"
         )
 
-    def _told(self, found: "tuple[Outcome, ...]", trials: tuple[Trial, ...], halving: Halving) -> dict[str, Any]:
+    def _told(self, found: "tuple[Outcome, ...]", trials: tuple[Trial, ...]) -> dict[str, Any]:
         """What is printed; written to the folder too."""
         from attnlab_theory.labs.reviews import figures
         from attnlab_theory.labs.reviews.measured import ERROR_RATE
@@ -111,7 +107,8 @@ class Search:
         told = {
             "seed": self.seed,
             "space": dataclasses.asdict(self._space()),
-            "budget": {"trials": len(trials), "rungs": halving.rungs, "epochs": halving.epochs(trials)},
+            # One rung: every trial is trained to its end. The key stays as it is in runs that are committed.
+            "budget": {"trials": len(trials), "rungs": 1, "epochs": budget(trials)},
             "epochs_trained": epochs_trained(found),
             "winner": winner(found).as_json(),
             "trials": [outcome.as_json() for outcome in found],
@@ -124,40 +121,16 @@ class Search:
         return told
 
 
-class Trainer:
-    """Trains the trials of a search, each from where it was left.
+def train_every(stages: "Iterable[Stage]", *, resume: bool, save_every: float) -> Iterator[Ended]:
+    """Train trials to their end, one after the other, and say how each ended; none after Ctrl-C.
 
-    Several devices train one trial each at a time. A trial has the same bytes whatever their number is.
+    Several devices share the rows of every batch, as in all other trainings.
     """
-
-    def __init__(self, *, resume: bool, save_every: float) -> None:
-        self._resume, self._save_every = resume, save_every
-        self._begun: set[Path] = set()
-
-    def __call__(self, legs: "Sequence[Leg]") -> list[Ended]:
-        """Train every trial as far as is asked; after Ctrl-C those that did not begin are stopped, too."""
-        import jax
-
-        from attnlab_theory.labs.side_by_side import on_each_device
-
-        devices = jax.local_devices()
-        if len(devices) > 1:
-            tell(f"{len(devices)} devices, each of which trains one trial at a time")
-            tasks = [functools.partial(self._train, leg) for leg in legs]
-            return [ended or Ended.STOPPED for ended in on_each_device(tasks, devices, tell)]
-        found: list[Ended] = []
-        for leg in legs:
-            stopped = Ended.STOPPED in found
-            found.append(Ended.STOPPED if stopped else self._train(leg))
-        return found
-
-    def _train(self, leg: "Leg", interrupts: Interrupts | None = None) -> Ended:
-        run, path = leg.stage
-        # Without --resume a trial begins anew, but a later rung goes on with it.
-        resume = self._resume or path in self._begun
-        self._begun.add(path)
-        kept = Checkpoints(writing_params_path=path, resume=resume, save_every=self._save_every)
-        return trained(run, kept, told=of_batch(run), until=leg.until, interrupts=interrupts)
+    for run, path in stages:
+        kept = Checkpoints(writing_params_path=path, resume=resume, save_every=save_every)
+        yield (ended := trained(run, kept, told=of_batch(run)))
+        if ended is Ended.STOPPED:
+            return
 
 
 def of_batch(run: "Run") -> str:
@@ -170,10 +143,9 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def budget(trials: tuple[Trial, ...], halving: Halving) -> str:
+def declared(trials: tuple[Trial, ...]) -> str:
     """What a search will spend at most."""
-    rungs = "" if halving.rungs == 1 else f" in {halving.rungs} rungs"
-    return f"budget: {len(trials)} trials{rungs}, at most {halving.epochs(trials)} epochs"
+    return f"budget: {len(trials)} trials, at most {budget(trials)} epochs"
 
 
 def _page(told: dict[str, Any]) -> str:
