@@ -63,7 +63,7 @@ COMMANDS = {
         "Train a small GPT on a text about persons, and ask it where they were born.",
     ),
     "captions": Entry(
-        "labs.captions.commands",
+        "labs.captions.tasks",
         "Captions",
         "Train a small GPT on captions, let it write its own, and judge those.",
     ),

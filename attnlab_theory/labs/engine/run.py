@@ -6,6 +6,7 @@ one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the ex
 
 import abc
 import dataclasses
+import inspect
 import sys
 import time
 from collections.abc import Mapping
@@ -173,7 +174,7 @@ class JudgeLab(abc.ABC):
         return report(found, about, self.folder, json=self.json)
 
 
-JUDGE = subcommand("judge", description=JudgeLab.__doc__)
+JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))
 """How the command of a subclass is called."""
 
 
