@@ -11,16 +11,23 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlab_theory.cores import cores
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of, stage
 from attnlab_theory.grader.classroom.marks import Mark, Terms
 
+if TYPE_CHECKING:
+    from attnlab_theory.cluster.client import Cluster
+
 MOST = 10
 """Processes at most: each takes 400 MB, and what is judged in it more."""
+
+MOST_THERE = 256
+"""Submissions that wait for a worker of a cluster at the same time."""
 
 WAITING = 2
 """More processes than cores: what sleeps until its time is over keeps no core busy."""
@@ -101,6 +108,28 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
             deadline = time.monotonic() + ENDING
             for marker in left_over:
                 marker.end(max(deadline - time.monotonic(), 0))
+
+
+def marked_there(
+    work: Sequence[HandIn], cluster: "Cluster", terms: Terms
+) -> Iterator[tuple[HandIn, dict[str, Mark] | str]]:
+    """Mark submissions on the workers of a cluster, in the order in which they are done; as `marked`."""
+    from attnlab_theory.grader.classroom.marking import marks_of_files
+
+    def ask(hand_in: HandIn) -> tuple[HandIn, dict[str, Mark] | str]:
+        files = files_of(hand_in.path)
+        if content_of(files) != hand_in.content:
+            return hand_in, "its files have changed meanwhile; grade it again"
+        return hand_in, cluster.call(marks_of_files, files, terms)
+
+    with ThreadPoolExecutor(MOST_THERE) as threads:
+        try:
+            for future in as_completed([threads.submit(ask, hand_in) for hand_in in work]):
+                yield future.result()
+        except BaseException:
+            cluster.close()
+            threads.shutdown(cancel_futures=True)
+            raise
 
 
 def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
