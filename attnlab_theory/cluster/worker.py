@@ -19,7 +19,7 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 SAME = ("jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "hypothesis")
 """Packages whose versions must be those of whoever asks."""
@@ -206,8 +206,8 @@ def _called(request: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    words: list[Any] = sys.argv[1:]
+    one, two, three, kept_to = sys.argv[1:]
     # Under its own name, so that what is pickled here is known there.
     from attnlab_theory.cluster.worker import _serve as serve
 
-    serve(*map(int, words[:3]), words[3])
+    serve(int(one), int(two), int(three), kept_to)
