@@ -243,7 +243,7 @@ def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_agai
     assert told["epochs_trained"] == told["budget"]["epochs"] == spent
     assert all(trial["epochs_trained"] == trial["epochs"] for trial in told["trials"])
     assert None not in [trial["test"] for trial in told["trials"]]
-    assert "reviews search" in json.loads((tmp_path / "search.run.json").read_text())["command"]
+    assert json.loads((tmp_path / "search.run.json").read_text())["question"].startswith("Which batch size")
     _, again, err = run(capsys, "search", *options, "--resume")
     assert json.loads(again) == told
     assert "parameters" not in err
