@@ -182,7 +182,7 @@ def held(path: Path) -> Iterator[None]:
     """Hold a folder, or the name of a file, against other processes that would hold it too.
 
     It is free again when this process ends, however. Where the system has no such locks, or the disk none, nothing
-    is held.
+    is held. filelock leaves a file in the folder; where there are no locks, one that outlives a killed run.
 
     Raises:
         ValueError: if another process holds it.
