@@ -7,14 +7,11 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnlab_theory import files
 from attnlab_theory.cluster.client import Cluster
 from attnlab_theory.labs.engine.lab import Lab, Unit
-
-if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.run import RunLab
 
 MOST = 256
 """Units that wait for a worker at the same time."""
@@ -23,7 +20,7 @@ PASSING = (".lock",)
 """How files end that are nobody else's affair."""
 
 
-def trained(command: "RunLab", lab: Lab, cluster: Cluster, tell: Callable[[str], None]) -> None:
+def trained(command: Any, lab: Lab, cluster: Cluster, tell: Callable[[str], None]) -> None:
     """Train every arm for every seed. What a stopped run has left goes to the workers, so it is not done again.
 
     Args:
@@ -93,7 +90,7 @@ def _write(found: Mapping[str, bytes], folder: Path) -> None:
                 written.write_bytes(content)
 
 
-def _carried(command: "RunLab") -> tuple["RunLab", dict[Path, bytes]]:
+def _carried(command: Any) -> tuple[Any, dict[Path, bytes]]:
     """A command for another machine, and the files among its options."""
     found: dict[Path, bytes] = {}
 
@@ -125,7 +122,7 @@ def _elsewhere(value: Any, places: Mapping[Path, Path]) -> Any:
 
 
 @functools.lru_cache(maxsize=1)
-def _lab_of(carried: bytes) -> tuple["RunLab", Any]:
+def _lab_of(carried: bytes) -> tuple[Any, Any]:
     command, given = pickle.loads(carried)
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         places = {path: Path(folder) / str(number) / path.name for number, path in enumerate(given)}
