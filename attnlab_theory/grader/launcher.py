@@ -63,6 +63,11 @@ def main(plan: dict[str, Any]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     with contextlib.suppress(OSError):
         os.chdir(plan["scratch"])
+    for needed in plan["needed"]:
+        try:
+            os.close(os.open(needed, os.O_RDONLY))
+        except OSError as error:
+            return print(json.dumps({"unreadable": f"{needed}: {error.strerror}"}))
     return child.main(in_force)
 
 

@@ -191,6 +191,16 @@ ATTACKS: dict[str, tuple[str, str]] = {
         won("root")
 """,
     ),
+    "opens files by their number on the disk": (
+        "wrong",
+        """
+    libc, number, mount = ctypes.CDLL(None), (ctypes.c_uint * 34)(128), ctypes.c_int()
+    with open(__file__) as file:
+        libc.name_to_handle_at(-100, __file__.encode(), number, ctypes.byref(mount), 0)
+        if libc.open_by_handle_at(file.fileno(), number, os.O_RDONLY) >= 0:
+            won("a file out of sight")
+""",
+    ),
     "opens connections": (
         "wrong",
         """

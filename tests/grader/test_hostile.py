@@ -127,6 +127,13 @@ def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack,
     assert [fence.name for fence in judgement.missing] == ["files", "network"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read everything")
+def test_without_a_user_namespace_no_file_is_opened_past_the_view(attack):
+    body = ATTACKS["opens files by their number on the disk"][1]
+    judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - {"user"}, **LIMITS)
+    assert (judgement.reason, judgement.missing) == (Reason.WRONG, ()), judgement.said
+
+
 @pytest.mark.parametrize("name", ["fills the memory", "fills the memory by its children"])
 def test_without_a_control_group_the_memory_is_looked_at(attack, name):
     reason, body = ATTACKS[name]

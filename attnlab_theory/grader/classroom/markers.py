@@ -73,6 +73,8 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
     idle: list[_Marker] = []
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         scratch = Path(os.path.realpath(folder))
+        # Each submission lies in a folder below, which its user reads; nobody else knows its name.
+        scratch.chmod(0o711)
         try:
             while left or running:
                 while left and len(running) < count:
@@ -118,6 +120,7 @@ def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
         while True:
             path, content = connection.recv()
             folder = Path(tempfile.mkdtemp())
+            folder.chmod(0o755)
             try:
                 files = files_of(path)
                 if content_of(files) != content:
