@@ -5,7 +5,6 @@ import dataclasses
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from attnlab_theory import files
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.control_group import ControlGroup
 from attnlab_theory.grader.exchange import Ended, Exchange, Flooded, Late, Pipes
@@ -99,7 +99,7 @@ class Enclosure:
         """Start the launcher, and hear from it which means are in force; nothing where it fails."""
         with contextlib.ExitStack() as block:
             scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
-            block.callback(shutil.rmtree, scratch, ignore_errors=True)
+            block.callback(files.remove_folder, scratch)
             self._group = None
             if "group" in self._terms.means:
                 self._group = ControlGroup(self._terms.memory, fences.most_processes())

@@ -98,6 +98,8 @@ def unshared(wanted: set[str]) -> list[str]:
     if "user" in chosen and _unshared_user(sum(flags.values()) | NAMESPACES["ipc"] | NAMESPACES["uts"]):
         return chosen
     found: list[str] = []
+    # What processes share in memory outlives them, but not their namespace.
+    flags |= {"pid": NAMESPACES["pid"] | NAMESPACES["ipc"]} if "pid" in flags else {}
     for name, flag in flags.items():
         if name != "user" and LIBC.unshare(flag) == 0:
             found.append(name)
