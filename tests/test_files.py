@@ -220,7 +220,7 @@ def test_a_folder_is_removed_however_deep_closed_or_linked_it_is(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     here = os.open(folder, os.O_RDONLY)
-    for _ in range(2000):
+    for _ in range(1100):
         os.mkdir("deep", dir_fd=here)
         below = os.open("deep", os.O_RDONLY, dir_fd=here)
         os.close(here)

@@ -164,7 +164,7 @@ GREEDY: dict[str, tuple[str, str]] = {
         "wrong",
         """
     if not os.path.exists("deep"):
-        for _ in range(3000):
+        for _ in range(1100):
             os.mkdir("deep")
             os.chdir("deep")
         os.chdir(os.environ["HOME"])
