@@ -57,8 +57,7 @@ class RunLab(ParallelRun):
         lab = self.lab()
         processes = workers(self.processes, small=self.preset == "tiny", tell=_tell)
         about = self._about()
-        folders.make_folder(self.out, "mixers")
-        with files.held(self.out):
+        with folders.begun(self.out, "mixers"):
             if not self.resume:
                 lab.refuse_left_over()
             if not all_trained(self, lab, processes):

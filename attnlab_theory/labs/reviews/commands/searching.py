@@ -69,8 +69,7 @@ class Search:
         halving.refuse_too_many_rungs(len(trials))
         lab = self._lab()
         tell(budget(trials, halving))
-        folders.make_folder(self.out, "reviews", "search")
-        with files.held(self.out):
+        with folders.begun(self.out, "reviews", "search"):
             if not self.resume:
                 lab.refuse_left_over()
             trainer = Trainer(resume=self.resume, save_every=self.save_every)
