@@ -186,6 +186,10 @@ def test_a_submission_that_forks_answers_every_call_once(file, source):
         b"noise\n",
         b"\xff\n",
         b"[" * 9999 + b"\n",
+        *(
+            b'{"number": 1, "seconds": 0, "broken": "so", "reason": "%s"}\n' % reason.encode()
+            for reason in ("", "right", "wrong", "not finite", "timed out", "inconclusive")
+        ),
     ],
 )
 def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):

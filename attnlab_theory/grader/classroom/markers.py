@@ -3,7 +3,6 @@
 import contextlib
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab_theory import files
 from attnlab_theory.cores import cores
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of, stage
 from attnlab_theory.grader.classroom.marks import Mark, Terms
@@ -78,8 +78,11 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
     left = deque((hand_in, 1) for hand_in in work)
     running: dict[Any, tuple[_Marker, HandIn, int]] = {}
     idle: list[_Marker] = []
-    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-        scratch = Path(os.path.realpath(folder))
+    with contextlib.ExitStack() as block:
+        scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
+        block.callback(files.remove_folder, scratch)
+        # Each submission lies in a folder below, which its user reads; nobody else knows its name.
+        scratch.chmod(0o711)
         try:
             while left or running:
                 while left and len(running) < count:
@@ -147,15 +150,16 @@ def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
         while True:
             path, content = connection.recv()
             folder = Path(tempfile.mkdtemp())
+            folder.chmod(0o755)
             try:
-                files = files_of(path)
-                if content_of(files) != content:
+                handed_in = files_of(path)
+                if content_of(handed_in) != content:
                     raise ValueError("its files have changed meanwhile; grade it again")
-                stage(files, folder)
-                found: Any = marks_of(folder, list(files), terms)
+                stage(handed_in, folder)
+                found: Any = marks_of(folder, list(handed_in), terms)
             except ValueError as error:
                 found = str(error)
             except Exception:
                 found = f"the lab failed: {traceback.format_exc(limit=-1)}"
-            shutil.rmtree(folder, ignore_errors=True)
+            files.remove_folder(folder)
             connection.send(found)

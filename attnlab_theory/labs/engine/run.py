@@ -93,8 +93,7 @@ class RunLab(WholeRun, abc.ABC):
         # Asked for before anything is written, which may be a change to the checkout.
         about = {"question": self.question, "seed": self.seed, "seeds": self.seeds, **self.about(lab)}
         about |= {**provenance.of_this_process(), "error_rate": ERROR_RATE}
-        folders.make_folder(self.out, self.name, *self.shares)
-        with files.held(self.out):
+        with folders.begun(self.out, self.name, *self.shares):
             if not self.resume:
                 lab.refuse_left_over()
             if self.cluster:
