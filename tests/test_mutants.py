@@ -14,7 +14,16 @@ from tests.mutants import record as records
 from tests.mutants.changes import changes_of, files_of
 from tests.mutants.in_place import changed, changed_codes, is_imported, written
 from tests.mutants.reach import saying_what_is_reached
-from tests.mutants.rooms import ABOUT_ONE_MODULE, READ_BY_OTHERS, Room, Tree, importing, named_in_or_beside, sampled
+from tests.mutants.rooms import (
+    ABOUT_ONE_MODULE,
+    READ_BY_OTHERS,
+    SECONDS_IN_PLACE,
+    Room,
+    Tree,
+    importing,
+    named_in_or_beside,
+    sampled,
+)
 
 
 def changes(tmp_path: Path, body: str) -> set[tuple[str, str]]:
@@ -291,9 +300,16 @@ class Placed:
         self.states, self.closed = list(states), 0
 
     def ask(
-        self, file: str, before: bytes, after: bytes, parameters: list[str] | None, on_disk: bool
+        self,
+        file: str,
+        before: bytes,
+        after: bytes,
+        parameters: list[str] | None,
+        on_disk: bool,
+        seconds: float,
     ) -> dict[str, Any]:
         assert before != after
+        assert seconds == SECONDS_IN_PLACE / 2
         assert on_disk == file.startswith(READ_BY_OTHERS)
         return {"state": self.states.pop(0), "killer": "one", "asked": 2, "cpu": 0.5, "wall": 1.0}
 

@@ -27,8 +27,6 @@ import pytest
 
 from tests.mutants.reach import processor_time, without_shrinking
 
-SECONDS_OF_TESTS = 20.0
-"""So much processor time of a file's tests is asked about a change, those first that have killed most."""
 LIMIT = 60.0
 """Processor time after which a change ends its process: a loop that compiled code never leaves."""
 LONGEST = 120
@@ -52,12 +50,22 @@ class InPlace:
         """How many tests the file has; 0 where it cannot be collected."""
 
     def ask(
-        self, file: str, before: bytes, after: bytes, parameters: list[str] | None, on_disk: bool = False
+        self,
+        file: str,
+        before: bytes,
+        after: bytes,
+        parameters: list[str] | None,
+        on_disk: bool,
+        seconds: float,
     ) -> dict[str, Any]:
-        """Whether a test falls when this file's source is another; if parameters are named, one of those tests.
+        """Whether a test falls when this file's source is another, those first that have killed most.
 
-        On disk the source is another too if this is said, for processes that the tests start. A process that ends
-        by the clock leaves it there.
+        Args:
+            file, before, after: what is changed.
+            parameters: of the tests that are asked; None asks all.
+            on_disk: whether the source is another there too, for processes that the tests start. A process that
+                ends by the clock leaves it there.
+            seconds: of processor time, after which no further test is asked.
 
         Returns:
             `state`, `killer`, `asked`, `cpu` and `wall`. States are those of a nursery; `unfound`, if the functions
@@ -66,7 +74,9 @@ class InPlace:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         begun, spent = time.monotonic(), self._spent()
-        self.process.stdin.write(json.dumps([file, before.decode(), after.decode(), parameters, on_disk]) + "\n")
+        self.process.stdin.write(
+            json.dumps([file, before.decode(), after.decode(), parameters, on_disk, seconds]) + "\n"
+        )
         self.process.stdin.flush()
         state = "crash"
         while not select.select([self.process.stdout], [], [], 0.5)[0]:
@@ -235,6 +245,7 @@ class Asking:
         after: str,
         parameters: list[str] | None,
         on_disk: bool,
+        seconds: float,
     ) -> dict[str, Any]:
         begun, state, killer, asked = processor_time(), "passed", "", 0
         path = os.path.join(os.getcwd(), file)
@@ -252,7 +263,7 @@ class Asking:
                 if self._falls(item):
                     state, killer = "failed", item.nodeid
                     break
-                if processor_time() - begun > SECONDS_OF_TESTS:
+                if processor_time() - begun > seconds:
                     break
         forget()
         if killer and self._falls(next(item for item in items if item.nodeid == killer)):

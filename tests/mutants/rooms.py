@@ -32,6 +32,8 @@ READ_BY_OTHERS = "attnlab_theory/grader/"
 """Files below are read by processes that the tests start; a change has to be on disk, too."""
 SECONDS_OF_TESTS = 60
 """So much processor time of tests without a change is asked of each change, the nearest and quickest first."""
+SECONDS_IN_PLACE, LEAST_IN_PLACE = 24.0, 3.0
+"""The same in place: for all files of tests together, which get equal shares, and for one at the least."""
 
 
 def commit_of(name: str) -> str:
@@ -196,11 +198,12 @@ class Room:
     def _quickly(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str]) -> None:
         """Ask files in place until one has a test that falls."""
         before = (tree.folder / change.file).read_bytes()
+        seconds = max(SECONDS_IN_PLACE / len(files), LEAST_IN_PLACE) if files else 0.0
         for file in files:
             names = sorted(named_in_or_beside(change.file, tree.folder)) if about(file, change) else None
             on_disk = change.file.startswith(READ_BY_OTHERS)
             one, found = self._asked_in_place(
-                tree, file, change.file, before, change.source(before), names, on_disk
+                tree, file, change.file, before, change.source(before), names, on_disk, seconds
             )
             if on_disk:
                 tree.write(change.file, before)
@@ -302,7 +305,8 @@ def judge(
 ) -> None:
     """Ask the tests about every change that has no fate yet, and write it down."""
     left: queue.SimpleQueue[Change] = queue.SimpleQueue()
-    for change in changes:
+    # Those of a file one after the other, for which the same processes lie ready.
+    for change in sorted(changes, key=lambda change: change.file) if quick else changes:
         if records.key(change) not in record.fates:
             left.put(change)
     if left.empty():
