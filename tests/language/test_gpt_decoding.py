@@ -1,5 +1,6 @@
 """Decoding token by token over a cache, against the whole pass."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +35,19 @@ def test_steps_go_on_after_a_prompt_that_is_filled_up(positions):
     for position in range(3, 8):
         row, cache = step(model, TOKENS[position], jnp.int32(position), cache)
         assert gap(row, whole[position]) <= atol
+
+
+@pytest.mark.parametrize(
+    ("mixer", "positions"), [(Softmax(), Rotary()), (DenseSynthesizer(), Alibi())], ids=name_of
+)
+def test_an_empty_cache_has_the_shape_of_one_that_holds_a_prompt(mixer, positions):
+    model = stirred(config(mixer, positions, layers=2))
+    _, filled = eqx.filter_eval_shape(lambda m: m.prefill(TOKENS[:3], capacity=7), model)
+    empty = model.empty_cache(7)
+    assert [(x.shape, x.dtype) for x in jax.tree.leaves(empty)] == [
+        (x.shape, x.dtype) for x in jax.tree.leaves(filled)
+    ]
+    assert not any(np.any(x) for x in jax.tree.leaves(empty))
 
 
 def test_steps_are_mapped_over_prompts_of_different_lengths():
