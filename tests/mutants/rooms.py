@@ -32,7 +32,7 @@ READ_BY_OTHERS = "attnlab_theory/grader/"
 """Files below are read by processes that the tests start; a change has to be on disk, too."""
 SECONDS_OF_TESTS = 60
 """So much processor time of tests without a change is asked of each change, the nearest and quickest first."""
-SECONDS_IN_PLACE, LEAST_IN_PLACE = 24.0, 3.0
+SECONDS_IN_PLACE, LEAST_IN_PLACE = 12.0, 3.0
 """The same in place: for all files of tests together, which get equal shares, and for one at the least."""
 
 
