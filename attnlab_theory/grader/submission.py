@@ -55,7 +55,7 @@ def split(where: str) -> tuple[Path, str]:
         raise BrokenAnswer(f"{name} is a folder; name the Python file in it: {name}/FILE.py::{function}")
     if not path.is_file():
         raise BrokenAnswer(f"there is no file {name}")
-    if path.suffix not in (".py", ".ipynb"):
+    if path.suffix.lower() not in (".py", ".ipynb"):
         raise BrokenAnswer(f"{name} is not a Python file: its name must end in .py, or in .ipynb for a notebook")
     if not os.access(path, os.R_OK):
         raise BrokenAnswer(f"{name} cannot be read; check its permissions")

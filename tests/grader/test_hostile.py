@@ -211,6 +211,7 @@ def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
     ("off", "missing"),
     [
         ((), ()),
+        (("user",), ()),
         (("network",), ("network",)),
         (("mount",), ("files",)),
         (("pid", "uid"), ("processes",)),
