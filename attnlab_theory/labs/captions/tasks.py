@@ -81,14 +81,16 @@ class Run(RunLab):
         refuse.not_a_size(**{"--count": self.count, "--generations": self.generations})
         seeds = self.every_seed()
         first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
+        drawn = self.texts.train is None
+        other = functools.cache(functools.partial(self._other, first))
         preset, changes = PRESETS[self.preset], self.training
         recipe = dataclasses.replace(preset.recipe, epochs=changes.epochs or preset.recipe.epochs)
         lab = Lab(
             preset=dataclasses.replace(preset, **changes.given, recipe=recipe),
             arms=self.arms,
             seeds=seeds,
-            material=functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first),
-            other=functools.cache(functools.partial(self._other, first)),
+            material=functools.cache(self.texts.material) if drawn else (lambda _: first),
+            other=other if drawn else (lambda _: other(self.seed)),
             folder=self.out / "models",
             longer=self.texts.longer,
             mean=self.texts.mean,

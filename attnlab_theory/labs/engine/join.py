@@ -61,8 +61,7 @@ class JoinLab(abc.ABC):
         found = self.results()
         about = {key: runs[0].get(key) for key in ("question", *self.shared, "error_rate")}
         about |= {**provenance.of_this_process(), "runs": runs, **found.verdicts.as_json()}
-        folders.make_folder(self.out, self.name)
-        with files.held(self.out):
+        with folders.begun(self.out, self.name):
             found.write(self.name, self.out)
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
         return report(found, about, self.out, json=self.json)
