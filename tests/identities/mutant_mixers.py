@@ -6,17 +6,18 @@ import jax
 import jax.numpy as jnp
 
 from attnlab_theory.attention import attention, causal_mask, linked_mask, positive_features
-from attnlab_theory.attention.mixers import Mixer
+from attnlab_theory.attention.mixers import HeadMixer
 from attnlab_theory.identities import dense, mixers, zoo
+from attnlab_theory.identities.subject import Subject
 
 
 def subject(name, mix, causal=False):
     """Mixing with `mix(case)`."""
 
     def build(case):
-        return Mixer(name=name, mix=lambda x, mask: mix(dataclasses.replace(case, x=x)), causal=causal)
+        return HeadMixer(name=name, mix=lambda x, mask: mix(dataclasses.replace(case, x=x)), causal=causal)
 
-    return zoo.Subject(name=name, build=build)
+    return Subject(name=name, build=build)
 
 
 def of_softmax(case, mask=None):

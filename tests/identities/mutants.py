@@ -26,6 +26,7 @@ from attnlab_theory.identities import (
     through_time,
 )
 from attnlab_theory.identities.operators import SOFTMAX, Operator, full_pass, heads_pass, queries_keys_values
+from tests.identities.mutant_layers import LAYERS
 from tests.identities.mutant_mixers import MIXERS
 from tests.identities.mutant_positions import ROTATION
 
@@ -304,4 +305,5 @@ MUTANTS = (
     *ROTATION,
     *SHARED,
     *MIXERS,
+    *LAYERS,
 )
