@@ -1,6 +1,6 @@
 """Committed runs have the verdicts that judging again gives, and the pages say how many, and at which rate."""
 
-import importlib
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -36,7 +36,8 @@ def test_every_run_is_found():
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
 def test_the_findings_are_those_of_judging_again(lab, folder):
-    again = importlib.import_module(f"attnlab_theory.labs.{lab}.results").again(folder)
+    moved = importlib.util.find_spec(f"attnlab_theory.labs.{lab}.measure") is not None
+    again = importlib.import_module(f"attnlab_theory.labs.{lab}.{'measure' if moved else 'results'}").again(folder)
     assert json.loads((folder / f"{lab}.json").read_text("utf-8")) == json.loads(
         record.to_text([record.as_json(finding) for finding in again.verdicts.findings])
     )

@@ -101,7 +101,7 @@ class RunLab(WholeRun, abc.ABC):
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
         return report(found, about, self.out, json=self.json)
 
-    def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | None]") -> bool:
+    def trained(self, lab: Any, processes: "AbstractContextManager[Workers | None]") -> bool:
         """Train every arm for every seed; False if Ctrl-C stopped that.
 
         Raises:
