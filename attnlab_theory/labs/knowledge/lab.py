@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.engine.run import tell
 from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.arms import UNTRAINED, Preset
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset
@@ -66,6 +67,7 @@ class Knowledge(Lab):
             for questions in material.asked.values():
                 prompts(questions, material.corpus.characters, self.preset.block)
             NameDataset(material.finetuning, self.preset.block, characters=material.corpus.characters)
+        _say_what_is_asked_twice(self.material(self.seeds[0]))
         yield from super().waves()
 
     def pretrained(self, arm: str, seed: int) -> Path:
@@ -105,4 +107,15 @@ class Knowledge(Lab):
             for answer in predictions(
                 load_model(self.finetuned(arm, seed)).model, material.questions, material.corpus.characters
             ).of(material.groups, arm=arm, seed=seed)
+        )
+
+
+def _say_what_is_asked_twice(material: Material) -> None:
+    """Persons of the evaluation who are asked for in finetuning too are not held out."""
+    held_out, learned = material.asked["held-out"].asked, set(material.finetuning.asked)
+    twice = [question for question in held_out if question in learned]
+    if twice:
+        tell(
+            f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for finetuning "
+            f"too, {twice[0]!r} first: who is learned is not held out"
         )

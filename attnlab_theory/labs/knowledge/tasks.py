@@ -3,14 +3,13 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
 from attnlab_theory.labs.knowledge.arms import PRESETS, PRETRAINING, Preset, PresetName
 from attnlab_theory.labs.knowledge.data import Data
 from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
     from attnlab_theory.labs.knowledge.material import Material
-    from attnlab_theory.labs.processes import Workers
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,17 +116,6 @@ class Run(RunLab):
             material=(lambda _: first) if self.pretrain_corpus else functools.cache(self._material),
             folder=self.out / "models",
         )
-
-    def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | None]") -> bool:
-        """Train every arm for every seed; first say whom both files ask about, who is therefore not held out."""
-        material = lab.material(self.seed)
-        held_out, learned = material.asked["held-out"].asked, set(material.finetuning.asked)
-        if twice := [question for question in held_out if question in learned]:
-            tell(
-                f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for "
-                f"finetuning too, {twice[0]!r} first: who is learned is not held out"
-            )
-        return super().trained(lab, processes)
 
     def results(self, lab: "Lab") -> "Results":
         """Ask what is trained, and judge the answers."""

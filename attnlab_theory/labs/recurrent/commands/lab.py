@@ -61,8 +61,7 @@ class RunLab(ParallelRun):
         processes = workers(self.processes, small=True, tell=_tell)
         results.refuse_unmeasurable(lab)
         about = self._about(lab, windows)
-        folders.make_folder(self.out, "recurrent")
-        with files.held(self.out):
+        with folders.begun(self.out, "recurrent"):
             if not self.resume:
                 lab.refuse_left_over()
             if not all_trained(self, lab, processes):
