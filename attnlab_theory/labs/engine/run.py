@@ -6,6 +6,7 @@ one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the ex
 
 import abc
 import dataclasses
+import inspect
 import sys
 import time
 from collections.abc import Mapping
@@ -173,7 +174,7 @@ class JudgeLab(abc.ABC):
         return report(found, about, self.folder, json=self.json)
 
 
-JUDGE = subcommand("judge", description=JudgeLab.__doc__)
+JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))
 """How the command of a subclass is called."""
 
 
@@ -197,13 +198,13 @@ def report(found: "Results", about: Mapping[str, Any], folder: Path, *, json: bo
         rows = {"findings": [record.as_json(each) for each in findings]}
         rows["estimates"] = [each.as_json() for each in found.estimates]
         print(record.to_text({**rows, "run": about}), end="")
-        return 0 if found.verdicts.as_expected else 1
+        return 0 if found.as_expected else 1
     for each in (*found.shown, *([verdict_table(findings)] if findings else [])):
         show(each)
     seconds = f"{about['seconds']:.0f} s. " if "seconds" in about else ""
     for line in ("", *found.verdicts.sentences(), f"{seconds}Figures and data: {folder}/"):
         show(line)
-    return 0 if found.verdicts.as_expected else 1
+    return 0 if found.as_expected else 1
 
 
 def tell(text: str) -> None:
