@@ -87,6 +87,7 @@ class RunLab(WholeRun, abc.ABC):
         began = time.monotonic()
         lab = self.lab()
         processes = workers(self.processes, small=self.small, tell=tell)
+        lab.refuse_unmeasurable()
         # Asked for before anything is written, which may be a change to the checkout.
         about = {"question": self.question, "seed": self.seed, "seeds": self.seeds, **self.about(lab)}
         about |= {**provenance.of_this_process(), "error_rate": ERROR_RATE}
