@@ -71,7 +71,7 @@ COMMANDS = {
         "labs.mixers.tasks", "Mixers", "Compare what lets tokens see each other, on the same sentences."
     ),
     "recurrent": Entry(
-        "labs.recurrent.commands",
+        "labs.recurrent.tasks",
         "Recurrent",
         "Compare recurrent networks with attention on the same sentences.",
     ),
