@@ -76,7 +76,7 @@ def results(
         table=_table(estimates),
         sentences=counted(findings, TOLD),
         figures={
-            "ablations": functools.partial(figures.ablations, estimates, findings),
+            "ablations": functools.partial(figures.ablations, estimates, findings, spared_at=SPARED),
             "pairs": functools.partial(figures.pairs, estimates, findings),
         },
     )

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.layers import Linear, at_least_single, keys_of
 from attnlab_theory.language.models.positions import NoPositions
+from attnlab_theory.language.models.tape import Offer, Walk, tape
 from attnlab_theory.language.models.weighing import Place, weighted_means
 
 
@@ -83,6 +84,13 @@ class MixingLayer(eqx.Module):
     ) -> tuple[Float[Array, "b t c"], Kept | None]:
         """The mixed tokens of whole rows, and what a cache would keep of them."""
 
+    def walk(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> Walk[tuple[Float[Array, "b t c"], Kept | None]]:
+        """The same, for a tape; a layer without scores has no places within."""
+        yield from ()
+        return self.whole(x, place, key)
+
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
         """The mixed token of every row, and the cache with it."""
         raise NotImplementedError(f"{type(self).__name__} keeps no keys and values")
@@ -122,8 +130,21 @@ class ScoredLayer(MixingLayer):
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, "b t c"], Kept]:
         """The mixed tokens of whole rows, and their keys and values."""
-        parts = self.parts(x, place.at)
-        return self.merged(self.mixed(parts, place, key)), Kept(parts.k, parts.v)
+        return tape(self.walk(x, place, key)).end
+
+    def walk(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> Walk[tuple[Float[Array, "b t c"], Kept]]:
+        """The same, for a tape. Weights that are replaced are not dropped."""
+        q, k, v = self.parts(x, place.at)
+        q = yield Offer("q", q)
+        k = yield Offer("k", k)
+        v = yield Offer("v", v)
+        parts = Parts(q, k, v)
+        weights = yield Offer("weights", lambda: self.weights(parts, place), aside=True)
+        means = self.mixed(parts, place, key) if weights is None else jnp.matmul(weights.astype(v.dtype), v)
+        means = yield Offer("means", means)
+        return self.merged(means), Kept(k, v)
 
     def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
         """The means of the values, head by head."""
@@ -137,10 +158,9 @@ class ScoredLayer(MixingLayer):
             means.append(weighted_means(scores, parts.v[:, :, :end], seen, rate=self.shape.dropout, key=noise))
         return jnp.concatenate(means, axis=2)
 
-    def weights(self, x: Float[Array, "b t c"], place: Place) -> Float[Array, "rows h t t"]:
+    def weights(self, parts: Parts, place: Place) -> Float[Array, "rows h t t"]:
         """How much of each token's value every token takes: rows sum to one."""
-        parts = self.parts(x, place.at)
-        scores = self._scores_of(parts, place, 0, x.shape[1])
+        scores = self._scores_of(parts, place, 0, parts.v.shape[2])
         return jax.nn.softmax(jnp.where(place.mask[:, None], at_least_single(scores), -jnp.inf), axis=3)
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:

@@ -73,8 +73,7 @@ class RunLab(WholeRun):
         began = time.monotonic()
         lab = self._lab()
         about = self._about()
-        folders.make_folder(self.out, "captions")
-        with files.held(self.out):
+        with folders.begun(self.out, "captions"):
             if not self.resume:
                 lab.refuse_left_over()
             for stage in lab.stages():

@@ -6,7 +6,6 @@ from typing import Annotated
 from tyro.conf import subcommand
 
 from attnlab_theory.labs.reviews.commands.asking import Evaluate, Predict
-from attnlab_theory.labs.reviews.commands.batching import ShowBatch
 from attnlab_theory.labs.reviews.commands.explaining import Explain
 from attnlab_theory.labs.reviews.commands.lab import Judge, RunLab
 from attnlab_theory.labs.reviews.commands.searching import Search
@@ -18,8 +17,7 @@ class Reviews:
     """Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned."""
 
     task: (
-        Annotated[ShowBatch, subcommand("batch")]
-        | Annotated[Train, subcommand("train")]
+        Annotated[Train, subcommand("train")]
         | Annotated[Evaluate, subcommand("evaluate")]
         | Annotated[Predict, subcommand("predict")]
         | Annotated[Explain, subcommand("explain")]

@@ -105,8 +105,7 @@ class RunLab(ParallelRun):
         trials, lab = self.drawn_trials(), self.lab()
         processes = workers(self.processes, small=PRESETS[self.preset].model is not None, tell=tell)
         about = self._about(trials)
-        folders.make_folder(self.out, "reviews", "search")
-        with files.held(self.out):
+        with folders.begun(self.out, "reviews", "search"):
             if not self.resume:
                 lab.refuse_left_over()
             with processes as pool:

@@ -65,8 +65,7 @@ class Search:
         trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
         lab = self._lab()
         tell(declared(trials))
-        folders.make_folder(self.out, "reviews", "search")
-        with files.held(self.out):
+        with folders.begun(self.out, "reviews", "search"):
             if not self.resume:
                 lab.refuse_left_over()
             train = functools.partial(train_every, resume=self.resume, save_every=self.save_every)
