@@ -5,8 +5,8 @@ import json
 import time
 from typing import Any
 
-from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
+from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
+from attnlab_theory.labs.reviews.data import Data
 
 SHOWN = 24
 """Numbers of a row that are printed."""
@@ -36,10 +36,9 @@ class ShowBatch:
             ValueError: if the model has fewer places than a row, or of bad input.
         """
         from attnlab_theory.labs.reviews import batches
-        from attnlab_theory.labs.reviews.commands.starting import beginning
         from attnlab_theory.labs.reviews.material import encoded
 
-        reviews, start = beginning(PRESETS[self.preset], self.data)
+        reviews, start = self.data.beginning(PRESETS[self.preset])
         material = reviews(self.seed)
         most = start(material).config.encoder.block
         block = most if self.max_length is None else self.max_length
