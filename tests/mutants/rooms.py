@@ -24,7 +24,7 @@ from tests.mutants.nursery import Nursery
 from tests.mutants.reach import saying_what_is_reached
 
 ROOT = Path(__file__).parents[2]
-KEPT_IN_PLACE = 8
+KEPT_IN_PLACE = 12
 """So many files of tests are held by processes at a time."""
 ABOUT_ONE_MODULE = ("tests/claims/test_claims.py", "tests/claims/test_every_claim_has_a_rival.py")
 """Long files of tests whose parameter is a name in a module: of a change those are asked that its module names."""
