@@ -12,9 +12,9 @@ import numpy as np
 import tyro
 
 from attnlab_theory import exits, refuse
+from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.material import Encoded, encoded
-from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
 from attnlab_theory.language.corpora.buckets import in_buckets, lengths_of
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences

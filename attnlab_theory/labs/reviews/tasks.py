@@ -57,6 +57,7 @@ class Run(RunLab):
     """
 
     name = "reviews"
+    arms_option = "--optimizers or --orders"
     question = "What decides how often an encoder labels reviews right, and what does it look at?"
     shares = ("search",)
     data: Data = dataclasses.field(default_factory=Data)
