@@ -58,12 +58,12 @@ COMMANDS = {
     ),
     "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs, and which identities and claims catch them."),
     "knowledge": Entry(
-        "labs.knowledge.commands",
+        "labs.knowledge.tasks",
         "Knowledge",
         "Train a small GPT on a text about persons, and ask it where they were born.",
     ),
     "captions": Entry(
-        "labs.captions.commands",
+        "labs.captions.tasks",
         "Captions",
         "Train a small GPT on captions, let it write its own, and judge those.",
     ),

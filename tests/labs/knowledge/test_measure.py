@@ -6,8 +6,8 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate
-from attnlab_theory.labs.knowledge.answered import Answers
-from attnlab_theory.labs.knowledge.findings import measure, verdicts
+from attnlab_theory.labs.knowledge.answers import Answers
+from attnlab_theory.labs.knowledge.measure import measure, verdicts
 from attnlab_theory.report import record
 from tests.labs.knowledge.models import PLACES, answered, models, row
 
@@ -29,7 +29,7 @@ def by_claim(findings):
 
 
 def test_models_that_learn_in_pretraining_come_out_as_expected(answers, measured):
-    found = verdicts(answers, measured).findings
+    found = verdicts(measured).findings
     assert {f.claim: f.verdict for f in found} == dict.fromkeys(
         (
             "untrained-is-ignorant",
@@ -60,7 +60,7 @@ def test_every_claim_falls_where_the_models_do_otherwise():
             *row("r" * (39 - seed), group="never-seen", log_probability=-30.0, **rope(seed)),
         )
     )
-    found = by_claim(verdicts(confused, measure(confused, PLACES, shuffles=SHUFFLES)).findings)
+    found = by_claim(verdicts(measure(confused, PLACES, shuffles=SHUFFLES)).findings)
     recalled = ("pretraining-is-recalled", "four-of-five-are-recalled")
     for claim in ("untrained-is-ignorant", "pretraining-raises-accuracy", *recalled):
         assert found[claim].verdict == Verdict.REFUTED
@@ -73,13 +73,13 @@ def test_a_model_that_is_surest_of_what_is_wrong_is_found_out():
         for seed in range(5)
         for a in row("rw" * 30, variant="rope", seed=seed)
     )
-    found = by_claim(verdicts(wrong, measure(wrong, PLACES, shuffles=SHUFFLES)).findings)
+    found = by_claim(verdicts(measure(wrong, PLACES, shuffles=SHUFFLES)).findings)
     assert found["confidence-tells-right-from-wrong"].verdict == Verdict.REFUTED
 
 
 def test_two_models_that_answer_alike_are_not_told_apart():
     alike = Answers(a for n in range(4) for v in ("none", "rope") for a in row("rrww", variant=v, seed=n))
-    found = by_claim(verdicts(alike, measure(alike, PLACES, shuffles=SHUFFLES)).findings)
+    found = by_claim(verdicts(measure(alike, PLACES, shuffles=SHUFFLES)).findings)
     assert found["pretraining-raises-accuracy"].verdict == Verdict.INCONCLUSIVE
 
 
@@ -92,7 +92,7 @@ def test_knowing_the_never_seen_would_be_refuted():
         for number, a in enumerate(row("r" * 20, group="never-seen", seed=seed))
     ]
     leaked = Answers(known)
-    found = by_claim(verdicts(leaked, measure(leaked, PLACES, shuffles=SHUFFLES)).findings)
+    found = by_claim(verdicts(measure(leaked, PLACES, shuffles=SHUFFLES)).findings)
     found = found["nobody-knows-the-never-seen"]
     assert found.verdict == Verdict.REFUTED
     assert found.predicted.high == 0.25
@@ -117,7 +117,7 @@ def test_an_interval_that_reaches_beyond_the_homeworks_mark_supports_nothing(rig
         for n, gold in enumerate(golds)
     )
     measured = measure(asked, PLACES, shuffles=SHUFFLES)
-    found = by_claim(verdicts(asked, measured).findings)["nobody-knows-the-never-seen"]
+    found = by_claim(verdicts(measured).findings)["nobody-knows-the-never-seen"]
     assert (found.predicted.high, found.draws, found.verdict) == (0.1, 3, verdict)
 
 
@@ -126,7 +126,7 @@ def test_a_pooled_interval_is_no_judge():
     apart = Answers(a for seed, n in enumerate((58, 60, 50)) for a in row("r" * n + "w" * (60 - n), seed=seed))
     measured = measure(apart, PLACES, shuffles=SHUFFLES)
     (pooled,) = measured.of("pooled accuracy")
-    found = by_claim(verdicts(apart, measured).findings)["four-of-five-are-recalled"]
+    found = by_claim(verdicts(measured).findings)["four-of-five-are-recalled"]
     assert pooled.interval.low > found.predicted.low
     assert found.verdict == Verdict.INCONCLUSIVE
     assert "3 models, which alone are meant" in pooled.bound
@@ -135,7 +135,7 @@ def test_a_pooled_interval_is_no_judge():
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_one_or_two_models_are_no_verdict(seeds):
     few = models({"none": 0.0, "rope": 1.0}, seeds=seeds, persons=40, apart=0.025)
-    found = verdicts(few, measure(few, PLACES, shuffles=SHUFFLES))
+    found = verdicts(measure(few, PLACES, shuffles=SHUFFLES))
     assert (len(found.findings), found.family, found.as_expected) == (0, 0, True)
     assert {each.claim for each in found.unjudged} >= {"pretraining-is-recalled", "untrained-is-ignorant"}
     assert {(each.runs, each.needs) for each in found.unjudged} == {(seeds, 3)}
@@ -143,7 +143,7 @@ def test_one_or_two_models_are_no_verdict(seeds):
 
 def test_models_that_pass_the_mark_need_not_reach_four_of_five():
     apart = Answers(a for n in range(5) for a in row("r" * (40 + 5 * n) + "w" * (20 - 5 * n), seed=n))
-    found = verdicts(apart, measure(apart, PLACES, shuffles=SHUFFLES))
+    found = verdicts(measure(apart, PLACES, shuffles=SHUFFLES))
     passed, reached = (f for f in found.findings if f.claim.endswith("recalled"))
     assert (passed.claim, passed.verdict) == ("pretraining-is-recalled", Verdict.SUPPORTED)
     assert (reached.claim, reached.verdict) == ("four-of-five-are-recalled", Verdict.INCONCLUSIVE)
@@ -152,7 +152,7 @@ def test_models_that_pass_the_mark_need_not_reach_four_of_five():
 
 
 def test_findings_and_estimates_survive_json(answers, measured):
-    for finding in verdicts(answers, measured).findings:
+    for finding in verdicts(measured).findings:
         assert record.from_json(json.loads(record.to_text(record.as_json(finding)))) == finding
     for estimate in measured:
         assert Estimate.from_json(json.loads(record.to_text(estimate.as_json()))) == estimate

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from attnlab_theory.labs.knowledge.answered import Answered, Answers, in_pairs
+from attnlab_theory.labs.knowledge.answers import Answered, Answers, in_pairs
 from tests.labs.knowledge.models import answered, row
 
 
@@ -51,19 +51,19 @@ def test_answers_are_chosen_by_group_and_field():
         answers.of("finetuned")
 
 
-def test_the_variant_without_pretraining_comes_first():
+def test_the_arm_without_pretraining_comes_first():
     answers = Answers((*row("r", variant="rope"), *row("r", variant="none"), *row("r", variant="alibi")))
-    assert answers.variants == ("none", "rope", "alibi")
+    assert answers.arms == ("none", "rope", "alibi")
 
 
-def test_variants_are_paired_question_by_question():
+def test_arms_are_paired_question_by_question():
     answers = Answers((*row("rw", variant="none"), *row("wr", variant="rope")))
     first, second = in_pairs(answers, "none", "rope", "held-out")
     assert [a.is_right for a in first] == [True, False]
     assert [a.is_right for a in second] == [False, True]
 
 
-def test_variants_that_were_asked_other_questions_are_no_pairs():
+def test_arms_that_were_asked_other_questions_are_no_pairs():
     for other in (
         row("rww", variant="rope"),
         row("rw", variant="rope", gold="Essen"),

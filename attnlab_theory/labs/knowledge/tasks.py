@@ -1,27 +1,26 @@
-"""attnlab knowledge run: every variant through all stages, then everything that their answers tell."""
+"""attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
 
 import dataclasses
 import functools
-import sys
-import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
+from tyro.conf import subcommand
 
-from attnlab_theory import files
-from attnlab_theory.labs import folders
-from attnlab_theory.labs.options import ModelSizes, WholeRun, given
-from attnlab_theory.labs.training import train
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
+from attnlab_theory.labs.knowledge.arms import PRESETS, PRETRAINING, Preset, PresetName
+from attnlab_theory.labs.knowledge.data import Data
+from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
+from attnlab_theory.labs.knowledge.training import Finetune, Pretrain, Store
+from attnlab_theory.labs.options import ModelSizes, given
 from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.knowledge.lab import Lab
+    from attnlab_theory.labs.engine.record import Results
+    from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
     from attnlab_theory.labs.knowledge.material import Material
-    from attnlab_theory.labs.knowledge.presets import Preset
-    from attnlab_theory.labs.knowledge.results import Results
-
-QUESTION = "Is what a model recalls of a person learned in pretraining, and does it know what it knows?"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,23 +70,25 @@ class Adjustments(ModelSizes):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLab(WholeRun):
-    """Pretrain, finetune and ask every variant. Then measure, judge and draw what each of them knows.
+class Run(RunLab):
+    """Pretrain, finetune and ask every arm. Then measure, judge and draw what each of them knows.
 
     Without a corpus, persons are generated. The text speaks of some of them. Finetuning asks about half of those.
     The evaluation asks about all persons: the finetuned ones, the held-out other half, and persons who are not in
     the text.
     """
 
+    name = "knowledge"
+    question = "Is what a model recalls of a person learned in pretraining, and does it know what it knows?"
     pretrain_corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PRETRAIN_CORPUS]")] = None
     """The text of pretraining, one document per line. By default it is about generated persons."""
     finetune_corpus_path: Path | None = None
     """With a corpus: file of questions to learn, lines of question, tab and place."""
     eval_corpus_path: Path | None = None
     """With a corpus: file of questions about other persons, in the same form."""
-    preset: Literal["tiny", "homework"] = "tiny"
+    preset: PresetName = "tiny"
     """Model size and recipes. tiny: trained in minutes on two cores. homework: the homework's."""
-    variants: tuple[str, ...] = ("none", "vanilla", "rope")
+    arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
     """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
     """How many seeds to run. Persons, first weights and dropout follow from the seed.
@@ -98,47 +99,35 @@ class RunLab(WholeRun):
     persons: World = dataclasses.field(default_factory=World)
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
-    def run(self) -> int:
-        """Train, ask, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
-        from attnlab_theory.labs.knowledge import results
-        from attnlab_theory.report import record
+    def lab(self) -> "Lab":
+        """What is trained on what.
 
-        began = time.monotonic()
-        lab = self._lab()
-        about = self._about()
-        with folders.begun(self.out, "knowledge"):
-            if not self.resume:
-                lab.refuse_left_over()
-            for stage in lab.stages():
-                told = f", seed {stage.run.training.seed}"
-                if train(stage.run, self.checkpoints(stage.path), told=told) is None:
-                    return 130
-            found = results.results(lab)
-            results.write(found, self.out)
-            about["seconds"] = round(time.monotonic() - began, 2)
-            about |= found.verdicts.as_json()
-            files.write_text(self.out / results.ABOUT, record.to_text(about))
-        self._report(found, about)
-        return 0 if found.as_expected else 1
-
-    def _lab(self) -> "Lab":
-        from attnlab_theory.labs.knowledge.lab import Lab
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
+        from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
 
         seeds = self.every_seed()
         first = self._material(self.seed)  # Complains of bad input before anything is written.
-        material = (lambda _: first) if self.pretrain_corpus else functools.cache(self._material)
         return Lab(
             preset=self._preset(),
-            variants=self.variants,
+            arms=self.arms,
             seeds=seeds,
-            material=material,
+            material=(lambda _: first) if self.pretrain_corpus else functools.cache(self._material),
             folder=self.out / "models",
         )
 
-    def _preset(self) -> "Preset":
-        from attnlab_theory.labs.knowledge.presets import PRESETS
-        from attnlab_theory.labs.knowledge.recipes import PRETRAINING
+    def results(self, lab: "Lab") -> "Results":
+        """Ask what is trained, and judge the answers."""
+        from attnlab_theory.labs.knowledge.measure import results
 
+        return results(lab)
+
+    def about(self, lab: "Lab") -> dict[str, Any]:
+        """Preset and arms."""
+        return {"preset": self.preset, "variants": list(self.arms)}
+
+    def _preset(self) -> Preset:
         preset, changes = PRESETS[self.preset], self.training
         if changes.epochs is not None and changes.epochs < 1:
             raise ValueError(f"--epochs must be at least 1, not {changes.epochs}")
@@ -173,42 +162,61 @@ class RunLab(WholeRun):
             raise ValueError(
                 f"--{min(told).replace('_', '-')} is for generated persons; leave it or the files away"
             )
-        material = read(*(path for path in files.values() if path is not None))
-        _say_what_is_asked_twice(material)
-        return material
-
-    def _about(self) -> dict[str, Any]:
-        """What was run; asked for before anything is written, which may be a change to the checkout."""
-        from attnlab_theory.labs.verdicts import ERROR_RATE
-        from attnlab_theory.report import provenance
-
-        return {
-            "question": QUESTION,
-            "preset": self.preset,
-            "seed": self.seed,
-            "seeds": self.seeds,
-            "variants": list(self.variants),
-            **provenance.of_this_process(),
-            "error_rate": ERROR_RATE,
-        }
-
-    def _report(self, found: "Results", about: dict[str, Any]) -> None:
-        from attnlab_theory.labs.verdicts import report
-        from attnlab_theory.report.table import show
-
-        if not self.json:
-            show(found.table())
-        report(found.verdicts, found.estimates, about, self.out, json=self.json)
+        return read(*(path for path in files.values() if path is not None))
 
 
-def _say_what_is_asked_twice(material: "Material") -> None:
-    """Persons of the evaluation who are asked for in finetuning too are not held out."""
-    held_out = material.asked["held-out"].asked
-    learned = set(material.finetuning.asked)
-    twice = [question for question in held_out if question in learned]
-    if twice:
-        print(
-            f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for finetuning "
-            f"too, {twice[0]!r} first: who is learned is not held out",
-            file=sys.stderr,
-        )
+class Judge(JudgeLab):
+    """Judge a run of this lab again."""
+
+    name = "knowledge"
+
+    def again(self) -> "Results":
+        """What the folder holds, judged again on its answers."""
+        from attnlab_theory.labs.knowledge.measure import again
+
+        return again(self.folder)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Draw the figures of an earlier run again, from its JSON files. Nothing is trained."""
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    """Folder that `knowledge run` or `knowledge evaluate --out` wrote."""
+
+    def run(self) -> int:
+        """Read and draw."""
+        from attnlab_theory.labs.knowledge.measure import redraw
+
+        print(f"{redraw(self.folder)} figures are drawn in {self.folder}")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Knowledge:
+    """Train a small GPT on a text about persons, and ask it where they were born."""
+
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "--bottleneck_dim": "belongs to the perceiver of the homework of 2022 and 2023, which is not here",
+        "--tb_expt_name": "names a log of TensorBoard, and none is written here: leave it out",
+        "--finetune_lr": "is the learning rate of finetune; in pretrain it is --lr",
+        "--pretrain_lr": "is the learning rate of pretrain; in finetune it is --lr",
+    }
+    """Options of other years' homework that no command here has, or another one."""
+
+    task: (
+        Annotated[Pretrain, subcommand("pretrain")]
+        | Annotated[Finetune, subcommand("finetune")]
+        | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Score, subcommand("score")]
+        | Annotated[Store, subcommand("store")]
+        | Annotated[Baseline, subcommand("baseline")]
+        | Annotated[Run, subcommand("run")]
+        | Annotated[Judge, JUDGE]
+        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Data, subcommand("data")]
+    )
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()

@@ -7,10 +7,8 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from attnlab_theory.labs.knowledge.arms import UNTRAINED
 from attnlab_theory.labs.knowledge.corpora.biographies import Group
-
-UNTRAINED = "none"
-"""The variant without pretraining; all others are pretrained."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +30,7 @@ class Answered:
     group: Group
     """What the model has seen of this person."""
     variant: str
-    """"none" is the model without pretraining, any other the mixer of a pretrained one."""
+    """The arm, by the name that files have for it: "none", or how a pretrained model is called."""
     seed: int
     """The seed of the training run."""
 
@@ -91,10 +89,10 @@ class Answers(tuple[Answered, ...]):
         return chosen
 
     @property
-    def variants(self) -> tuple[str, ...]:
-        """The variants, in order of first appearance. The one without pretraining comes first."""
-        variants = dict.fromkeys(answer.variant for answer in self)
-        return tuple(sorted(variants, key=lambda variant: variant != UNTRAINED))
+    def arms(self) -> tuple[str, ...]:
+        """The arms, in order of first appearance. The one without pretraining comes first."""
+        arms = dict.fromkeys(answer.variant for answer in self)
+        return tuple(sorted(arms, key=lambda arm: arm != UNTRAINED))
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -130,7 +128,7 @@ def independent(answers: Answers) -> Answers:
 
 
 def in_pairs(answers: Answers, first: str, second: str, *groups: str) -> tuple[Answers, Answers]:
-    """What two variants answered to the same questions, seed by seed.
+    """What two arms answered to the same questions, seed by seed.
 
     Raises:
         ValueError: if one has no answers, or they were not asked the same questions in the same order.

@@ -1,4 +1,4 @@
-"""attnlab captions evaluate and generate: how well a model knows captions, and what it writes."""
+"""attnlab captions train, evaluate and generate: one model."""
 
 import dataclasses
 from pathlib import Path
@@ -7,14 +7,83 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from attnlab_theory import files
-from attnlab_theory.labs.options import Longer
+from attnlab_theory.labs.captions.arms import PRESETS, PresetName
+from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges
+from attnlab_theory.labs.texts import Texts
+from attnlab_theory.labs.training import Checkpoints, train_and_report
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.captions.lab import Start
+    from attnlab_theory.labs.sentences import Material
     from attnlab_theory.language.decode import Choosing
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that captions train wrote.")
 ]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes(ModelSizes):
+    """The size of a new model. What is left out is the preset's."""
+
+    dropout: float | None = None
+    """Dropout rate."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Changes(RecipeChanges):
+    """How the model is trained. What is left out is the preset's."""
+
+    shuffled: bool = False
+    """Read the sentences in another order in every epoch. The homework keeps the order of the file."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a model to continue captions. Training ends when the validation loss no longer falls.
+
+    The model of the best epoch is written.
+    """
+
+    checkpoint: Checkpoints
+    preset: PresetName = "tiny"
+    """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
+    texts: Texts = dataclasses.field(default_factory=Texts)
+    reading_params_path: Path | None = None
+    """File of a model of this lab to start from. Its size is kept."""
+    gpt2: Path | None = None
+    """File of GPT-2's weights, .safetensors, to start from. For --unit bpe. Its first --layers layers are taken."""
+    recipe: Changes = dataclasses.field(default_factory=Changes)
+    model: Sizes = dataclasses.field(default_factory=Sizes)
+
+    def run(self) -> int:
+        """Train and write."""
+        from attnlab_theory.labs.captions.lab import training
+
+        read = (*self.texts.paths, self.reading_params_path, self.gpt2)
+        files.refuse_input(self.checkpoint.writing_params_path, *read)
+        material = self.texts.material(self.recipe.seed)
+        recipe = dataclasses.replace(self.recipe.of(PRESETS[self.preset].recipe), shuffled=self.recipe.shuffled)
+        start = self._start(material)
+        arm = "scratch" if self.reading_params_path is None and self.gpt2 is None else "pretrained"
+        run = training(material, start, recipe, arm=arm, longer=self.texts.longer, mean=self.texts.mean)
+        return train_and_report(run, self.checkpoint)
+
+    def _start(self, material: "Material") -> "Start":
+        from attnlab_theory.labs.captions.starts import cut_gpt2, read_model
+        from attnlab_theory.language.models.config import GPTConfig
+
+        if self.reading_params_path is not None and self.gpt2 is not None:
+            raise ValueError("a model starts from one file: name --reading-params-path or --gpt2, not both")
+        sizes = self.model.given
+        if self.reading_params_path is not None:
+            return read_model(self.reading_params_path, **sizes)
+        preset = PRESETS[self.preset]
+        rate = {} if self.model.dropout is None else {"dropout": self.model.dropout}
+        chosen = dataclasses.replace(preset, **sizes, **rate)
+        if self.gpt2 is not None:
+            return cut_gpt2(self.gpt2, layers=chosen.layers, block=chosen.block, dropout=chosen.dropout)
+        return GPTConfig(vocabulary=len(material.text), **chosen.model)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,8 +173,7 @@ class Generate:
 
     def run(self) -> int:
         """Generate and write."""
-        from attnlab_theory.labs.captions.generate import captions
-        from attnlab_theory.labs.captions.results import as_lines
+        from attnlab_theory.labs.captions.generate import as_lines, captions
         from attnlab_theory.labs.captions.starts import read_model
         from attnlab_theory.seeds import key_for
 

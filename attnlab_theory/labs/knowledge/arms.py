@@ -1,13 +1,43 @@
-"""What a run of the knowledge lab is made of: sizes, corruption, the recipes of all stages."""
+"""Arms, sizes and recipes, as data. Nothing here imports jax, for the command line reads it first.
+
+Source: Stanford CS224n, assignment 5 of 2021 to 2023 and assignment 4 from 2024, `run.py` and `trainer.py`.
+"""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 
-from attnlab_theory.labs.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
-from attnlab_theory.labs.knowledge.variants import configured
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.corpora.corruption import Corruption
-from attnlab_theory.language.models.config import GPTConfig
+
+UNTRAINED = "none"
+"""The arm without pretraining. Its model is vanilla's."""
+
+PRETRAINED: tuple[str, ...] = (
+    *("vanilla", "rope", "sinusoidal", "nope", "alibi", "synthesizer", "random-synthesizer", "additive", "shared"),
+    "features",
+)
+"""The arms that are pretrained, each called as its model is: `variants.VARIANTS` has them."""
+
+RuleName = Literal["capitalised", "known"]
+"""How the place is read off a line of the corpus: by its capital letters, or by the training file's places."""
+
+PRETRAINING = {
+    2021: Recipe(epochs=650, batch=128, rate=6e-3, fall=200),
+    2024: Recipe(epochs=650, batch=128, rate=6e-3, fall=650),
+}
+"""The recipe of pretraining, by year.
+
+Until 2023 the learning rate falls, rises and falls again, by accident. From 2024 it falls once.
+"""
+
+FINETUNING = Recipe(epochs=10, batch=256, rate=6e-4, fall=200)
+"""The recipe of finetuning after pretraining."""
+
+FINETUNING_FROM_SCRATCH = Recipe(epochs=75, batch=256, rate=6e-4, fall=200)
+"""The recipe of finetuning without pretraining."""
+
+STORING = Recipe(epochs=30, batch=48, rate=1e-3, fall=None, shuffled=True)
+"""One question about everybody in the corpus. The homework has no such stage."""
 
 PresetName = Literal["tiny", "homework"]
 
@@ -27,15 +57,6 @@ class Preset:
     """The recipe of finetuning after pretraining."""
     from_scratch: Recipe
     """The recipe of finetuning without pretraining."""
-
-    def config(self, variant: str, vocabulary: int) -> GPTConfig:
-        """The model of a variant.
-
-        Raises:
-            ValueError: if there is no such variant, or as `GPTConfig`.
-        """
-        sizes: dict[str, Any] = {name: getattr(self, name) for name in ("layers", "heads", "width", "block")}
-        return configured(variant, dropout=self.dropout, vocabulary=vocabulary, **sizes)
 
 
 PRESETS: dict[PresetName, Preset] = {

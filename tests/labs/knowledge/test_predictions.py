@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab_theory.labs.knowledge import evaluate
+from attnlab_theory.labs.knowledge import predictions as module
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, name_in, parse_questions, vocabulary
-from attnlab_theory.labs.knowledge.evaluate import Answers, answers
+from attnlab_theory.labs.knowledge.predictions import Predictions, predictions
 from attnlab_theory.language.generate import greedy, greedy_uncached
 from attnlab_theory.language.models.gpt import GPTConfig
 from attnlab_theory.language.text.characters import MASK
@@ -36,13 +36,13 @@ def texts(questions, model=MODEL, characters=CHARACTERS, steps=STEPS):
 
 
 @pytest.fixture(scope="module")
-def answered() -> Answers:
-    return answers(MODEL, QUESTIONS, CHARACTERS)
+def answered() -> Predictions:
+    return predictions(MODEL, QUESTIONS, CHARACTERS)
 
 
 @pytest.fixture(scope="module")
-def unfinished() -> Answers:
-    return answers(MODEL, QUESTIONS, CHARACTERS, steps=FEW)
+def unfinished() -> Predictions:
+    return predictions(MODEL, QUESTIONS, CHARACTERS, steps=FEW)
 
 
 def test_predictions_are_the_homeworks(answered, unfinished):
@@ -60,9 +60,9 @@ def test_all_devices_share_the_questions(monkeypatch):
         meshes.append(mesh)
         return greedy(*arguments, mesh=mesh, **named)
 
-    monkeypatch.setattr(evaluate.meshes, "of_this_process", lambda: mesh)
-    monkeypatch.setattr(evaluate, "greedy", noted)
-    assert answers(MODEL, QUESTIONS, CHARACTERS).predictions
+    monkeypatch.setattr(module.meshes, "of_this_process", lambda: mesh)
+    monkeypatch.setattr(module, "greedy", noted)
+    assert predictions(MODEL, QUESTIONS, CHARACTERS).predictions
     assert meshes == [mesh]
 
 
@@ -102,8 +102,8 @@ def test_without_places_there_are_predictions_but_no_accuracy(answered):
 
 
 def test_many_questions_are_asked_in_parts(answered, monkeypatch):
-    monkeypatch.setattr(evaluate, "ROWS", 5)
-    assert answers(MODEL, QUESTIONS, CHARACTERS).predictions == answered.predictions
+    monkeypatch.setattr(module, "ROWS", 5)
+    assert predictions(MODEL, QUESTIONS, CHARACTERS).predictions == answered.predictions
 
 
 def test_file_has_a_line_for_every_question(answered, tmp_path):
@@ -149,12 +149,12 @@ def test_who_names_nobody_is_found_by_the_line():
 def test_bad_requests_are_refused_in_one_line(second, options, message, unchecked_shapes):
     questions = parse_questions(f"Where was Ada born?\n{second}", source="dev.tsv")
     with pytest.raises(ValueError, match=message) as raised:
-        answers(MODEL, questions, CHARACTERS, **options)
+        predictions(MODEL, questions, CHARACTERS, **options)
     assert "\n" not in str(raised.value)
 
 
 def test_other_vocabularies_and_no_questions_are_refused():
     with pytest.raises(ValueError, match=r"the model has .* tokens and the vocabulary .* characters: take the"):
-        answers(MODEL, QUESTIONS, vocabulary("".join(NAMES) + "Z"))
+        predictions(MODEL, QUESTIONS, vocabulary("".join(NAMES) + "Z"))
     with pytest.raises(ValueError, match=r"^dev.tsv: there are no questions"):
-        answers(MODEL, Questions((), None, "dev.tsv"), CHARACTERS)
+        predictions(MODEL, Questions((), None, "dev.tsv"), CHARACTERS)

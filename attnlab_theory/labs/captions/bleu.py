@@ -8,13 +8,11 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.captions.rules import HOMEWORK, DecodingName
-from attnlab_theory.labs.judged_again import JudgeAgain
+from attnlab_theory.labs.captions.arms import HOMEWORK, DecodingName
+from attnlab_theory.labs.engine.run import tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from attnlab_theory.labs.captions.sweep import Named
 
 
 ScoreUnit = Literal["words", "bpe", "characters"]
@@ -59,12 +57,12 @@ class Score:
             for path, read in ((self.hypotheses, lines), (self.references, real)):
                 told = spaces.remark(list(filter(None, read)), str(path), "--unit characters compares characters")
                 if told:
-                    _tell(told)
+                    tell(told)
         if self.references is None:
             return self._told(self._of_themselves(lines))
         if tuple(filter(None, lines)) == real:
             same = f"{self.hypotheses} and {self.references} hold the same lines"
-            _tell(f"{same}; --self compares each with the others")
+            tell(f"{same}; --self compares each with the others")
         return self._told(self._both_ways(lines, real))
 
     def _told(self, told: "Mapping[str, tuple[str, float]]") -> int:
@@ -166,9 +164,11 @@ class Sweep:
 
     def run(self) -> int:
         """Generate, compare, draw."""
-        from attnlab_theory.labs.captions import drawing, findings, results
+        from attnlab_theory.labs.captions.lab import Model
+        from attnlab_theory.labs.captions.measure import figures_of
         from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
-        from attnlab_theory.labs.captions.sweep import Named, sweep
+        from attnlab_theory.labs.captions.sweep import about_real, compare, sweep, table
+        from attnlab_theory.labs.engine.record import draw
         from attnlab_theory.labs.estimates import Estimates
         from attnlab_theory.labs.sentences import Sizes, generated, read_sentences
         from attnlab_theory.report import record
@@ -176,18 +176,12 @@ class Sweep:
 
         if not self.models:
             raise ValueError("MODEL ... is missing: name at least one file that captions train wrote")
-        names = [
-            str(path.stem)
-            if len({p.stem for p in self.models}) == len(self.models)
-            else str(path).replace("/", "_")
-            for path in self.models
-        ]
         for path in self.models:
             if self.models.count(path) > 1:
                 raise ValueError(f"{path} is named twice; once is enough: --generations repeats it")
-        models = [
-            Named(arm=name, seed=0, saved=read_model(path)) for name, path in zip(names, self.models, strict=True)
-        ]
+        clear = len({path.stem for path in self.models}) == len(self.models)
+        names = [path.stem if clear else str(path).replace("/", "_") for path in self.models]
+        models = [Model(name, 0, read_model(path)) for name, path in zip(names, self.models, strict=True)]
         if self.test is None:
             drawn = generated(0, Sizes())
             for path, model in zip(self.models, models, strict=True):
@@ -200,64 +194,20 @@ class Sweep:
         with files.held(self.out):
             for each in sweep(models, real, self.decodings, count=self.count, generations=self.generations):
                 rows.append(each.row)
-                _tell(f"{each.row.arm}: {each.row.decoding}, generation {each.row.generation + 1}")
+                tell(f"{each.row.arm}: {each.row.decoding}, generation {each.row.generation + 1}")
                 if each.row.generation == 0:
-                    text = _of(models, each.row.arm).saved.text
-                    name = f"{each.row.arm}.{each.row.decoding}"
-                    lines = results.as_lines(each.captions, text)
-                    files.write_text(self.out / f"{name}.txt", "".join(f"{line}\n" for line in lines))
-                    samples.append(results.side(name, each.captions[: results.SHOWN], text))
-            text = models[0].saved.text
-            tokens = [tuple(text.encode_text(sentence).tolist()) for sentence in real]
-            estimates = Estimates((*findings.compare(rows), *findings.about_real(tokens)))
+                    files.write_text(self.out / f"{each.name}.txt", each.lines)
+                    samples.append(each.sample)
+            tokens = [tuple(models[0].saved.text.encode_text(sentence).tolist()) for sentence in real]
+            estimates = Estimates((*compare(rows), *about_real(tokens)))
+            scored = record.to_text([row.as_json() for row in rows])
             files.write_text(self.out / "samples.txt", "\n".join(samples))
             files.write_text(self.out / "estimates.json", record.to_text([e.as_json() for e in estimates]))
-            files.write_text(self.out / "sweep.json", record.to_text([row.as_json() for row in rows]))
-            drawing.draw(estimates, (), self.out)
+            files.write_text(self.out / "sweep.json", scored)
+            draw(figures_of(estimates, []), self.out)
         if self.json:
-            print(record.to_text([row.as_json() for row in rows]), end="")
+            print(scored, end="")
         else:
-            show(results.table(estimates))
+            show(table(estimates))
             show(f"\nCaptions, data and figures: {self.out}/")
-        return 0
-
-
-def _of(models: "list[Named]", arm: str) -> "Named":
-    return next(model for model in models if model.arm == arm)
-
-
-def _tell(text: str) -> None:
-    import sys
-
-    print(text, file=sys.stderr)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Judge(JudgeAgain):
-    """Judge a finished run again, from the numbers in its folder. Nothing is trained or generated.
-
-    Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
-    that trained it, and names the one that judged it.
-    """
-
-    def run(self) -> int:
-        """Read, judge, write; 1 if a verdict is not the expected one."""
-        from attnlab_theory.labs.captions.results import again
-
-        return self.judge("captions", again)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Draw:
-    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
-
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that `captions run` or `captions sweep` wrote."""
-
-    def run(self) -> int:
-        """Read and draw."""
-        from attnlab_theory.labs.captions import drawing
-
-        drawing.redraw(self.folder)
-        print(f"figures are in {self.folder}/")
         return 0

@@ -1,16 +1,19 @@
-"""Asking a model where persons were born: its answers, their probabilities, and how many are right.
+"""Where a model says that persons were born: its predictions, how probable they are, and how many are right.
 
 Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `run.py evaluate`.
 """
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float64
 
 from attnlab_theory import files
+from attnlab_theory.labs.knowledge.answers import Answered, Answers
+from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, Score, score
 from attnlab_theory.language import meshes
 from attnlab_theory.language.generate import greedy
@@ -23,8 +26,8 @@ ROWS = 512
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
-    """One for each question."""
+class Predictions:
+    """What one model says, once for each question."""
 
     questions: Questions
     predictions: tuple[str, ...]
@@ -40,6 +43,31 @@ class Answers:
         """
         return score(self.predictions, self.questions)
 
+    def of(self, groups: Sequence[Group], *, arm: str, seed: int) -> Answers:
+        """The predictions as the analyses want them.
+
+        Args:
+            groups: of the person of each question.
+            arm, seed: of the model.
+
+        Raises:
+            ValueError: if the questions have no places, or one is no "Where was X born?".
+        """
+        asked = self.questions
+        rows = zip(asked.names, asked.answers, self.predictions, self.log_probability, groups, strict=True)
+        return Answers(
+            Answered(
+                name=name,
+                gold=gold,
+                predicted=predicted,
+                log_probability=float(log_probability),
+                group=group,
+                variant=arm,
+                seed=seed,
+            )
+            for name, gold, predicted, log_probability, group in rows
+        )
+
     def write(self, path: Path) -> None:
         """One prediction per line, in the order of the questions; the file is whole or absent.
 
@@ -51,7 +79,7 @@ class Answers:
         files.write_text(path, "".join(f"{_on_one_line(place)}\n" for place in self.predictions))
 
 
-def answers(model: GPT, questions: Questions, characters: Characters, *, steps: int = 32) -> Answers:
+def predictions(model: GPT, questions: Questions, characters: Characters, *, steps: int = 32) -> Predictions:
     """What the model goes on with after each prompt and a mark, greedily, up to the next mark.
 
     The predictions are those of the homework, which takes all steps whatever comes. As there, and unlike in
@@ -78,11 +106,17 @@ def answers(model: GPT, questions: Questions, characters: Characters, *, steps: 
     padded = np.zeros((len(rows), lengths.max()), np.int32)
     for number, row in enumerate(rows):
         padded[number, : len(row)] = row
-    return _answered(model, questions, characters, padded, lengths, steps)
+    said, sums, mesh = [], [], meshes.of_this_process()
+    for first in range(0, len(rows), ROWS):
+        part = slice(first, first + ROWS)
+        found = greedy(model, padded[part], lengths[part], steps=steps, stop=Stop(MASK_ID), mesh=mesh)
+        said += [characters.decode(row).split(MASK)[0] for row in found.tokens]
+        sums.append(found.log_probability.sum(axis=1, dtype=np.float64))
+    return Predictions(questions, tuple(said), np.concatenate(sums))
 
 
 def prompts(questions: Questions, characters: Characters, block: int) -> list[np.ndarray]:
-    """What a model with such a block is given, question by question; args, raises as `answers`."""
+    """What a model with such a block is given, question by question; args, raises as `predictions`."""
     if not len(questions):
         raise ValueError(f"{questions.source}: there are no questions")
     asked = []
@@ -100,18 +134,6 @@ def prompts(questions: Questions, characters: Characters, block: int) -> list[np
                 f"block of the model, {block}; take a model with a longer block"
             )
     return rows
-
-
-def _answered(
-    model: GPT, questions: Questions, characters: Characters, prompts: np.ndarray, lengths: np.ndarray, steps: int
-) -> Answers:
-    predictions, sums, mesh = [], [], meshes.of_this_process()
-    for first in range(0, len(prompts), ROWS):
-        part = slice(first, first + ROWS)
-        found = greedy(model, prompts[part], lengths[part], steps=steps, stop=Stop(MASK_ID), mesh=mesh)
-        predictions += [characters.decode(row).split(MASK)[0] for row in found.tokens]
-        sums.append(found.log_probability.sum(axis=1, dtype=np.float64))
-    return Answers(questions, tuple(predictions), np.concatenate(sums))
 
 
 def _on_one_line(text: str) -> str:

@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 
 from attnlab_theory.attention import attention, bigbird_attention
-from attnlab_theory.attention.mixers import Mixer, softmax_mixer
+from attnlab_theory.attention.mixers import HeadMixer, softmax_mixer
 from attnlab_theory.identities import causality, dense, mixers
 from attnlab_theory.identities.operators import queries_keys_values
 from attnlab_theory.identities.zoo import SUBJECTS, projections
@@ -52,7 +52,7 @@ def _after_a_short_input(case):
     sparse = SUBJECT["BigBird"].build(case)
     model = NeverSwitchesBack(softmax_mixer(projections(case), scale=case.scale), sparse)
     model(case.x[:2])
-    return Mixer(name=sparse.name, mix=lambda x, mask: model(x), causal=False)
+    return HeadMixer(name=sparse.name, mix=lambda x, mask: model(x), causal=False)
 
 
 STICKY = Bug(
