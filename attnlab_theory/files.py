@@ -168,6 +168,18 @@ def remove_folder(folder: Path) -> None:
         folder.rmdir()
 
 
+def remove_abandoned_folder(folder: Path) -> None:
+    """Remove a folder of this user that nobody holds, and no link. Where there are no locks, nothing is removed."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # In a folder for everybody, somebody else may have given this name.
+            if os.fstat(handle).st_uid == os.geteuid() and _locked(handle):
+                remove_folder(folder)
+        finally:
+            os.close(handle)
+
+
 def _entries(folder: "Path | os.DirEntry[str]") -> "list[os.DirEntry[str]]":
     os.chmod(folder, 0o700)
     with os.scandir(folder) as entries:

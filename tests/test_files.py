@@ -236,3 +236,14 @@ def test_a_folder_is_removed_however_deep_closed_or_linked_it_is(tmp_path):
     files.remove_folder(tmp_path / "absent")
     assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
     assert (elsewhere / "kept").read_text() == "kept"
+
+
+def test_a_folder_that_nobody_holds_is_removed_and_no_other(tmp_path):
+    for name in ("left", "held", "target"):
+        (tmp_path / name / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with files.held(tmp_path / "held"):
+        for name in ("left", "held", "link", "absent"):
+            files.remove_abandoned_folder(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "link", "target"]
+    assert (tmp_path / "target" / "inner").exists()

@@ -28,7 +28,8 @@ DOORS: dict[str, set[str]] = {
     # counting walks anybody's program: it knows of jax's primitives and of no operator.
     **{room: set() for room in ("attention", "sampling", "theory", "stats", "counting", *HALLWAY)},
     "construct": {"attention", "theory"},
-    "identities": {"attention", "construct", "sampling"},
+    # identities opens language: what is true of operators is tried on the layers that the labs train.
+    "identities": {"attention", "construct", "language", "sampling"},
     # claims opens counting to measure what theory/cost predicts.
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},

@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs, and which identities and claims catch them."),
     "knowledge": Entry(
-        "labs.knowledge.commands",
+        "labs.knowledge.tasks",
         "Knowledge",
         "Train a small GPT on a text about persons, and ask it where they were born.",
     ),
@@ -71,7 +71,7 @@ COMMANDS = {
         "labs.mixers.tasks", "Mixers", "Compare what lets tokens see each other, on the same sentences."
     ),
     "recurrent": Entry(
-        "labs.recurrent.commands",
+        "labs.recurrent.tasks",
         "Recurrent",
         "Compare recurrent networks with attention on the same sentences.",
     ),
@@ -81,7 +81,7 @@ COMMANDS = {
         "Measure the heads of a trained model: what they do, how their keys vary, what they can do without.",
     ),
     "reviews": Entry(
-        "labs.reviews.commands",
+        "labs.reviews.tasks",
         "Reviews",
         "Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned.",
     ),

@@ -229,7 +229,7 @@ def complete(
             losses.append(metrics.loss)
             if run.measured and run.ends_epoch(metrics.step):
                 measure(state.model, metrics)
-            stopping = bool(after(metrics)) and metrics.step < run.steps
+            stopping = bool(after(metrics))
             if stopping or time.monotonic() - saved_at >= save_every:
                 due = _copied(state)
             if _worse(validated) and not stopping:

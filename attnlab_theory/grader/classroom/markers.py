@@ -32,6 +32,9 @@ MOST_THERE = 256
 WAITING = 2
 """More processes than cores: what sleeps until its time is over keeps no core busy."""
 
+SCRATCH = "attnlab-class-"
+"""How the name of a run's own folder begins. A run that was killed leaves it to the next one to be removed."""
+
 ENDING = 5.0
 """Seconds in which a process must end that has been told to."""
 
@@ -79,8 +82,12 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
     running: dict[Any, tuple[_Marker, HandIn, int]] = {}
     idle: list[_Marker] = []
     with contextlib.ExitStack() as block:
-        scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
+        if sys.platform == "linux":
+            for left_over in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+                files.remove_abandoned_folder(left_over)
+        scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix=SCRATCH)))
         block.callback(files.remove_folder, scratch)
+        block.enter_context(files.held(scratch))
         # Each submission lies in a folder below, which its user reads; nobody else knows its name.
         scratch.chmod(0o711)
         try:

@@ -40,6 +40,13 @@ class Results:
     """What the record of the run says besides."""
     shown: "Sequence[RenderableType]" = ()
     """What is printed before the verdicts."""
+    further: Mapping[str, Verdicts] = dataclasses.field(default_factory=dict)
+    """Verdicts on other numbers, apart from these, by the names of their JSON files."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(each.as_expected for each in (self.verdicts, *self.further.values()))
 
     def write(self, lab: str, folder: Path) -> None:
         """Write all of it, each file whole or not at all.
@@ -51,8 +58,9 @@ class Results:
         Raises:
             OSError: if the folder cannot be written.
         """
+        findings = {lab: self.verdicts, **self.further}
         tables = {
-            lab: [record.as_json(finding) for finding in self.verdicts.findings],
+            **{name: [record.as_json(each) for each in found.findings] for name, found in findings.items()},
             "estimates": [estimate.as_json() for estimate in self.estimates],
             **self.tables,
         }

@@ -37,6 +37,8 @@ class RunLab(WholeRun, abc.ABC):
     """The lab's command, and the name of its findings."""
     question: ClassVar[str]
     """What the lab asks."""
+    arms_option: ClassVar[str] = "--arms"
+    """The option that says which arms are trained."""
     shares: ClassVar[tuple[str, ...]] = ()
     """Names of other runs that may lie in the same folder."""
     processes: int | None = None
@@ -91,6 +93,7 @@ class RunLab(WholeRun, abc.ABC):
         if self.cluster and self.processes:
             raise ValueError("--processes is for this machine, --cluster for others: name one of them")
         processes = workers(self.processes, small=self.small and not self.cluster, tell=tell)
+        lab.refuse_unmeasurable()
         # Asked for before anything is written, which may be a change to the checkout.
         about = {"question": self.question, "seed": self.seed, "seeds": self.seeds, **self.about(lab)}
         about |= {**provenance.of_this_process(), "error_rate": ERROR_RATE}
@@ -211,13 +214,13 @@ def report(found: "Results", about: Mapping[str, Any], folder: Path, *, json: bo
         rows = {"findings": [record.as_json(each) for each in findings]}
         rows["estimates"] = [each.as_json() for each in found.estimates]
         print(record.to_text({**rows, "run": about}), end="")
-        return 0 if found.verdicts.as_expected else 1
+        return 0 if found.as_expected else 1
     for each in (*found.shown, *([verdict_table(findings)] if findings else [])):
         show(each)
     seconds = f"{about['seconds']:.0f} s. " if "seconds" in about else ""
     for line in ("", *found.verdicts.sentences(), f"{seconds}Figures and data: {folder}/"):
         show(line)
-    return 0 if found.verdicts.as_expected else 1
+    return 0 if found.as_expected else 1
 
 
 def tell(text: str) -> None:

@@ -33,6 +33,11 @@ from attnlab_theory.language.models.weighing import Place, weighted_means
 class BidirectionalLayer(SoftmaxLayer):
     """Softmax attention in which every token sees all tokens of its row."""
 
+    @property
+    def causal(self) -> bool:
+        """Tokens see those after them too."""
+        return False
+
     def __init__(self, key: PRNGKeyArray, shape: Shape):
         super().__init__(key, shape, stacks=3)
 

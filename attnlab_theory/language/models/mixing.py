@@ -11,6 +11,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from attnlab_theory import refuse
+from attnlab_theory.attention import causal_mask
+from attnlab_theory.attention.mixers import Mask, refuse_mask
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.layers import Linear, at_least_single, keys_of
 from attnlab_theory.language.models.positions import NoPositions
@@ -72,11 +75,47 @@ class Pairs(NamedTuple):
 
 
 class MixingLayer(eqx.Module):
-    """Tokens in, tokens out: each output from the tokens that its position may see."""
+    """Tokens in, tokens out: each output from the tokens that its position may see.
+
+    Called with one row, it is a `Mixer`, which identities and leaks are tried on.
+    """
 
     inputs: eqx.AbstractVar[Linear]
     out: eqx.AbstractVar[Linear]
     shape: eqx.AbstractVar[Shape]
+
+    @property
+    def name(self) -> str:
+        """What a complaint calls it."""
+        return type(self).__name__
+
+    @property
+    def causal(self) -> bool:
+        """Whether it claims that no output depends on a later token."""
+        return True
+
+    @property
+    def masked(self) -> bool:
+        """Whether it can honour a mask."""
+        return False
+
+    def __call__(self, x: Float[Array, "t c"], mask: Mask = None) -> Float[Array, "t c"]:
+        """Mix the tokens of one row, as in evaluation.
+
+        Args:
+            x: tokens at positions 0, 1, 2, ….
+            mask: who sees whom, every token one at least; a causal layer lays its own over it.
+
+        Raises:
+            ValueError: if a mask is given to a layer that cannot honour it.
+        """
+        refuse.wrong_rank(2, x=x)
+        refuse_mask(self, mask)
+        t = x.shape[0]
+        seen = causal_mask(t) if self.causal else jnp.ones((t, t), bool)
+        seen = seen if mask is None else seen & mask
+        place = Place(jnp.arange(t)[None], seen[None], counted=True, packed=False)
+        return self.whole(x[None], place, None)[0][0]
 
     @abc.abstractmethod
     def whole(
@@ -115,6 +154,11 @@ HALVED = 64
 
 class ScoredLayer(MixingLayer):
     """A layer whose weights are a softmax of scores."""
+
+    @property
+    def masked(self) -> bool:
+        """Scores can be masked."""
+        return True
 
     @abc.abstractmethod
     def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:

@@ -223,11 +223,6 @@ def test_mcnemars_test_stands_beside_every_head():
     assert first.setting["only_without"] == 0
 
 
-def test_answers_that_are_no_numbers_are_never_right():
-    hits = answers.right(np.array([np.nan, np.inf, 2.0, -1.0]), np.array([1, 1, 1, 0]))
-    assert hits.tolist() == [False, False, True, True]
-
-
 def test_too_few_sentences_are_refused_before_any_is_read():
     reading, _ = before_reviews(classifier(heads=8))
     few, said = dataclasses.replace(reading, tokens=reading.tokens[:18]), []
