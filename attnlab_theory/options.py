@@ -63,6 +63,8 @@ class RunOptions:
     """The folder for results and figures. It is made if it does not exist."""
     json: bool = False
     """Print one JSON value on standard output and nothing else."""
+    cluster: str | None = None
+    """Judge on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
 
 def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | None = None) -> T:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import children
+from benchmarks.caption_recipe import CHANNELS, DROPOUT, HEADS, LAYERS, RATE, VOCABULARY, WIDTH
 from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Race, Row, Target, memory_row, raced
 
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.models.gpt import GPT
     from attnlab_theory.language.train import Split
 
-ROWS, WIDTH, VOCABULARY = 32, 35, 50257
-LAYERS, HEADS, CHANNELS = 3, 12, 768
-RATE = 1e-4
-DROPOUT = 0.1
+ROWS = 32
 DRAWN = 256
 """Captions that are drawn at once."""
 PEERS = ("torch", "torch, fused")

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.captions import CHANNELS, DROPOUT, HEADS, LAYERS, RATE, VOCABULARY, WIDTH
+from benchmarks.caption_recipe import CHANNELS, DROPOUT, HEADS, LAYERS, RATE, VOCABULARY, WIDTH
 from benchmarks.machine import cores
 
 

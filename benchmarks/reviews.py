@@ -75,6 +75,13 @@ def steps(batches: Iterable["LabelledBatch"], split: "Split | None" = None) -> C
     return lambda: next(taken)[1].loss
 
 
+def peer(name: str, batches: "Sequence[LabelledBatch]") -> Callable[[], float]:
+    """The same by torch, from the same first weights."""
+    from benchmarks import reviews_peers
+
+    return reviews_peers.steps(name, model(), batches, rate=RATE, decay=DECAY, clip=CLIP)
+
+
 def bucketed(batch: "LabelledBatch") -> list["LabelledBatch"]:
     """A batch as the lab cuts it."""
     from attnlab_theory.language.corpora.buckets import micro_batches
@@ -90,9 +97,7 @@ def memory_case(who: str) -> Callable[[], float]:
     elif who == "ours, in buckets":
         step = steps(batches, bucketed)
     else:
-        from benchmarks import reviews_peers
-
-        step = reviews_peers.steps(who, model(), batches)
+        step = peer(who, batches)
     step()
     return step
 
@@ -119,12 +124,11 @@ def training(quick: bool) -> list[Row]:
 
 def trained(ours: Callable[[], float], theirs: "list[LabelledBatch]", names: Sequence[str], rounds: int) -> Race:
     """As many of our steps as they have batches, against those of the named peers."""
-    from benchmarks import reviews_peers
 
     def epoch(step: Callable[[], float]) -> Callable[[], object]:
         return lambda: [step() for _ in theirs]
 
-    peers = {name: epoch(reviews_peers.steps(name, model(), theirs)) for name in names}
+    peers = {name: epoch(peer(name, theirs)) for name in names}
     return raced(ours=epoch(ours), peers=peers, rounds=rounds, least=0 if len(theirs) > 1 else 0.1)
 
 

@@ -17,7 +17,6 @@ from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.pretrained import minilm_folder
 from benchmarks.machine import cores
-from benchmarks.reviews import CLIP, DECAY, RATE
 
 
 class Model(nn.Module):
@@ -40,16 +39,27 @@ class Model(nn.Module):
         return self.out(self.drop((hidden * seen).sum(1) / seen.sum(1)))
 
 
-def steps(name: str, ours: Classifier, batches: Sequence[LabelledBatch]) -> Callable[[], float]:
-    """A callable that makes one step with the next of the batches; `name` says which AdamW of torch's."""
+def steps(
+    name: str, ours: Classifier, batches: Sequence[LabelledBatch], *, rate: float, decay: float, clip: float
+) -> Callable[[], float]:
+    """A callable that makes one step with the next of the batches.
+
+    Args:
+        name: which of torch's AdamW.
+        ours: whose weights the head begins with.
+        batches: taken in turn, without end.
+        rate: of learning.
+        decay: of weights with two axes.
+        clip: the largest norm of a gradient.
+    """
     fused = {"transformers": False, "transformers, fused AdamW": True}[name]
     torch.set_num_threads(cores())
     torch.manual_seed(0)
     model = Model(ours).train()
     decayed = [p for p in model.parameters() if p.ndim > 1]
     others = [p for p in model.parameters() if p.ndim <= 1]
-    groups = [{"params": decayed, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=RATE, fused=fused)
+    groups = [{"params": decayed, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=rate, fused=fused)
     labels = [torch.from_numpy(np.array(batch.labels)).long() for batch in batches]
     read = itertools.cycle([(*_inputs(batch), each) for batch, each in zip(batches, labels, strict=True)])
 
@@ -57,7 +67,7 @@ def steps(name: str, ours: Classifier, batches: Sequence[LabelledBatch]) -> Call
         tokens, mask, labels = next(read)
         loss = functional.cross_entropy(model(tokens, mask), labels)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
         # Here, not first: gradients are no memory that is kept from step to step.
         optimizer.zero_grad(set_to_none=True)

@@ -1,6 +1,9 @@
 """Rooms are joined by the doors of ARCHITECTURE.md and by no others."""
 
 import ast
+import graphlib
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab_theory"
 
-HALLWAY = {"axes", "seeds", "refuse", "options", "files", "inputs", "interrupts", "exits", "cores"}
+HALLWAY = {"axes", "seeds", "refuse", "options", "files", "inputs", "interrupts", "exits", "cores", "cluster"}
 CLOSED_TO_HALLWAY = {"theory", "stats"}
 BELOW_EXPERIMENT = {
     "attention",
@@ -25,7 +28,8 @@ DOORS: dict[str, set[str]] = {
     # counting walks anybody's program: it knows of jax's primitives and of no operator.
     **{room: set() for room in ("attention", "sampling", "theory", "stats", "counting", *HALLWAY)},
     "construct": {"attention", "theory"},
-    "identities": {"attention", "construct", "sampling"},
+    # identities opens language: what is true of operators is tried on the layers that the labs train.
+    "identities": {"attention", "construct", "language", "sampling"},
     # claims opens counting to measure what theory/cost predicts.
     "claims": {"attention", "construct", "counting", "sampling", "theory", "stats", "identities"},
     "report": {"claims", "stats", "identities"},
@@ -60,6 +64,25 @@ DOORS: dict[str, set[str]] = {
 ANYTHING = {"cli", "__main__", "benchmarks"}
 
 
+def doors_of_the_table() -> dict[str, set[str]]:
+    """The last column of ARCHITECTURE.md's table of rooms, by room."""
+    section = (ROOT / "ARCHITECTURE.md").read_text().split("## Rooms")[1].split("\n## ")[0]
+    rows = (line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `"))
+    doors = {first.strip(" `/").removesuffix(".py"): last.strip() for first, _, last in rows}
+    return {room: set() if last == "–" else set(last.split(", ")) for room, last in doors.items()}
+
+
+def test_the_table_of_architecture_has_the_same_doors():
+    anything = {room: {"anything"} for room in ANYTHING - {"__main__"}}
+    rooms = {room: doors for room, doors in DOORS.items() if room not in HALLWAY}
+    assert doors_of_the_table() == rooms | anything
+
+
+def test_architecture_names_the_hallway():
+    before, _, _ = (ROOT / "ARCHITECTURE.md").read_text().partition(" are the hallway.")
+    assert set(re.findall(r"`(\w+)`", before.split("\n\n")[-1])) == HALLWAY
+
+
 def room_of(path: Path) -> str:
     relative = path.relative_to(ROOT)
     if relative.parts[0] != "attnlab_theory":
@@ -84,6 +107,52 @@ def rooms_entered(path: Path) -> set[str]:
             elif parts[0] in {"experiments", "tests", "benchmarks"}:
                 entered.add(parts[0])
     return entered
+
+
+def modules_of(*roots: str) -> dict[str, Path]:
+    """Every module below some folders of the repository, by its full name."""
+    found = {}
+    for path in (path for root in roots for path in (ROOT / root).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def modules_imported(source: str, modules: Iterable[str]) -> set[str]:
+    """Those of `modules` that a file imports, wherever in it.
+
+    Imports under TYPE_CHECKING count too: two files that name each other's types are read together.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}": node.module or "" for alias in node.names}
+            found |= {name if name in modules else module for name, module in names.items()}
+    return found & set(modules)
+
+
+def circle_in(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules each of which imports the next, from one back to the same; none if there is no such circle."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1][::-1]
+    return []
+
+
+@pytest.mark.parametrize("importing", ["import a.c", "def late():\n    from a import c", "from a.c import name"])
+def test_a_circle_of_imports_is_seen(importing):
+    modules = ("a", "a.b", "a.c")
+    graph = {"a.b": modules_imported(importing, modules), "a.c": modules_imported("from a.b import x", modules)}
+    assert set(circle_in(graph)) == {"a.b", "a.c"}
+
+
+def test_no_file_imports_in_a_circle():
+    modules = modules_of("attnlab_theory", "experiments", "benchmarks")
+    graph = {name: modules_imported(path.read_text(), modules) - {name} for name, path in modules.items()}
+    assert circle_in(graph) == []
 
 
 SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "experiments").rglob("*.py")])

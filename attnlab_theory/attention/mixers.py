@@ -1,13 +1,14 @@
-"""Whole mixers, tokens in and tokens out, under one signature: what identities, leaks and costs are tried on.
+"""Whole mixers, a sequence to a sequence: what identities, leaks and costs are tried on.
 
-`mixer(x [t d]) -> [t v]`: one head of self-attention or of what stands in its place, with its weights inside. A
-mixer says whether it claims to be causal and whether it can honour a mask; one that cannot refuses it.
+`mixer(x [t d]) -> [t v]` has its weights inside. It says whether it claims to be causal and whether it can honour a
+mask; one that cannot refuses it. `Mixer` is the protocol. `HeadMixer` is one head of self-attention, or of what
+stands in its place; a `MixingLayer` of a language model is a mixer of several heads.
 """
 
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -57,17 +58,49 @@ class TwoLayers(NamedTuple):
     b_2: Float[Array, " n"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Mixer:
+@runtime_checkable
+class Mixer(Protocol):
     """A function of tokens [t d] to tokens [t v], and what it promises."""
+
+    @property
+    def name(self) -> str:
+        """What a complaint calls it."""
+        ...
+
+    @property
+    def causal(self) -> bool:
+        """Whether it claims that no output depends on a later token."""
+        ...
+
+    @property
+    def masked(self) -> bool:
+        """Whether it can honour a mask."""
+        ...
+
+    def __call__(self, x: Float[Array, "t d"], mask: Mask = None) -> Float[Array, "t v"]:
+        """Mix the tokens; raises as `refuse_mask`."""
+        ...
+
+
+def refuse_mask(mixer: Mixer, mask: Mask) -> None:
+    """Refuse a mask that the mixer would ignore.
+
+    Raises:
+        ValueError: if there is a mask, and the mixer cannot honour one.
+    """
+    if mask is not None and not mixer.masked:
+        raise ValueError(f"{mixer.name} cannot honour a mask: leave it out, or choose a mixer that is `masked`")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class HeadMixer:
+    """A `Mixer` of one head."""
 
     name: str
     mix: Mix
     """Of the tokens and a mask, which is None unless `masked`."""
     causal: bool
-    """Whether it claims that no output depends on a later token."""
     masked: bool = False
-    """Whether it can honour a mask."""
 
     def __call__(self, x: Float[Array, "t d"], mask: Mask = None) -> Float[Array, "t v"]:
         """Mix the tokens.
@@ -76,8 +109,7 @@ class Mixer:
             ValueError: if a mask is given to a mixer that cannot honour it, or as the mixer's own function.
         """
         refuse.wrong_rank(2, x=x)
-        if mask is not None and not self.masked:
-            raise ValueError(f"{self.name} cannot honour a mask: leave it out, or choose a mixer that is `masked`")
+        refuse_mask(self, mask)
         return self.mix(x, mask)
 
 
@@ -241,7 +273,7 @@ def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:
 def _masked(name: str, mix: Mix, causal: bool) -> Mixer:
     """A mixer that takes a mask, with the causal one laid over it if asked for."""
     under = functools.partial(_of_the_past, mix) if causal else mix
-    return Mixer(name=_named(name, causal), mix=under, causal=causal, masked=True)
+    return HeadMixer(name=_named(name, causal), mix=under, causal=causal, masked=True)
 
 
 def _of_the_past(mix: Mix, x: Array, mask: Array | None) -> Array:
@@ -250,7 +282,7 @@ def _of_the_past(mix: Mix, x: Array, mask: Array | None) -> Array:
 
 
 def _unmasked(name: str, mix: Callable[[Array], Array], causal: bool) -> Mixer:
-    return Mixer(name=_named(name, causal), mix=lambda x, mask: mix(x), causal=causal)
+    return HeadMixer(name=_named(name, causal), mix=lambda x, mask: mix(x), causal=causal)
 
 
 def _named(name: str, causal: bool) -> str:

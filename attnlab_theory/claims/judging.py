@@ -14,7 +14,7 @@ from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, RivalFi
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import draws as streams
 from attnlab_theory.stats.assumed_variance import VarianceState, variance_check
-from attnlab_theory.stats.bounds import Bound
+from attnlab_theory.stats.bounds import Bound, refuse_error_rate
 from attnlab_theory.stats.interval import Interval
 from attnlab_theory.stats.rounds import Round, rounds
 
@@ -126,8 +126,7 @@ def check_rivals(
     Args, raises: otherwise as `check`.
     """
     settings = claim.settings if settings is None else tuple(_checked(claim, setting) for setting in settings)
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    refuse_error_rate(error_rate)
     cases = [_case(claim, setting, rivals, experiment) for setting in settings]
     for indices in _groups(settings):
         group = [cases[i] for i in indices]

@@ -14,6 +14,7 @@ from attnlab_theory.axes import Scalar
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Bound, Interval, student
 from attnlab_theory.stats import draws as streams
+from attnlab_theory.stats.bounds import refuse_error_rate
 from attnlab_theory.stats.rounds import rounds
 
 LARGE_SAMPLE = student("no bound was given, so the mean of the draws is taken as normal")
@@ -78,8 +79,7 @@ def measure(
             or does not depend on its key.
     """
     refuse.not_positive(width=width)
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    refuse_error_rate(error_rate)
     if bound.is_exact:
         raise ValueError("an exact number is no mean of draws: call the function, or use exact_claim")
     block = _sampler(draw, chunk)

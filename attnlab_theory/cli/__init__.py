@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else arguments
     configure_jax()
+    # Processes that the lab starts look for no modules in the folder where the caller is: it may hold submissions.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     if given and given[0] in WITH_SMALL_MATRICES:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if given and given[0] in WITH_LARGE_MODELS:

@@ -30,7 +30,6 @@ MOST: Mapping[str, float] = {
     "least": 10**9,
     "length": 2**14,
     "lr": 1000,
-    "max_length": 2**16,
     "min_p": 1,
     "most_features": 2**20,
     "never_seen": 10**5,

@@ -58,12 +58,12 @@ COMMANDS = {
     ),
     "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs, and which identities and claims catch them."),
     "knowledge": Entry(
-        "labs.knowledge.commands",
+        "labs.knowledge.tasks",
         "Knowledge",
         "Train a small GPT on a text about persons, and ask it where they were born.",
     ),
     "captions": Entry(
-        "labs.captions.commands",
+        "labs.captions.tasks",
         "Captions",
         "Train a small GPT on captions, let it write its own, and judge those.",
     ),
@@ -71,7 +71,7 @@ COMMANDS = {
         "labs.mixers.tasks", "Mixers", "Compare what lets tokens see each other, on the same sentences."
     ),
     "recurrent": Entry(
-        "labs.recurrent.commands",
+        "labs.recurrent.tasks",
         "Recurrent",
         "Compare recurrent networks with attention on the same sentences.",
     ),
@@ -93,6 +93,7 @@ GONE: Mapping[str, str] = {
     "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
     "knowledge score --figure": "experiments/labs/birthplaces_in_files.py draws what --json prints",
     "knowledge score --published": "experiments/labs/birthplaces_in_files.py draws what --json prints",
+    "reviews batch": "experiments/labs/review_batches.py shows batches and their padding",
     "reviews search --rungs": "every trial is trained to its end; fewer --trials or shorter --epochs cost less",
 }
 """Commands and options that older versions had, and what took their place."""

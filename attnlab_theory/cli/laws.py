@@ -1,6 +1,7 @@
 """Commands about laws: list, run, answers."""
 
 import dataclasses
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,13 +75,18 @@ class Run(RunOptions):
             from attnlab_theory.cli import own_claims
 
             # Processes judge the lab's own experiments, if there are several; a person's file runs once, here.
-            shared = len(self.names) != 1 and not any(map(own_claims.is_file, self.names))
-            if shared:
+            own = [Path(name) for name in self.names if own_claims.is_file(name)]
+            shared = len(self.names) != 1 and not own
+            if shared and not self.cluster:
                 judges.get_ready("attnlab_theory.cli.loaded")
             from attnlab_theory import experiment
             from attnlab_theory.cli import library
 
-            return experiment.run(library.chosen(self.names), self, pressed, library.by_name if shared else None)
+            chosen = library.chosen(self.names)
+            load = library.by_name if shared else None
+            if self.cluster:
+                load = functools.partial(library.with_sources, {path.name: path.read_text("utf-8") for path in own})
+            return experiment.run(chosen, self, pressed, load)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,9 @@
 import difflib
 import importlib.util
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,25 @@ def experiments() -> list["Experiment"]:
 def by_name() -> "dict[str, Experiment]":
     """Every experiment by its name."""
     return {experiment.name: experiment for experiment in experiments()}
+
+
+def with_sources(sources: Mapping[str, str]) -> "dict[str, Experiment]":
+    """Every experiment by its name, and those of somebody's own files: for a machine that does not have the files.
+
+    Args:
+        sources: of these files, by their names.
+
+    Raises:
+        ValueError: as `own_claims.experiment_of`.
+    """
+    known = by_name()
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        for name, source in sources.items():
+            path = Path(folder) / name
+            path.write_text(source, "utf-8")
+            own = own_claims.experiment_of(path, set(known))
+            known[own.name] = own
+    return known
 
 
 def chosen(names: Sequence[str]) -> list["Experiment"]:

@@ -5,6 +5,7 @@ from attnlab_theory.identities import (
     causality,
     dense,
     derivatives,
+    layers,
     mixers,
     rotation,
     rows,
@@ -27,6 +28,7 @@ IDENTITIES: tuple[Identity, ...] = (
     *shared_projection.IDENTITIES,
     *mixers.IDENTITIES,
     *dense.IDENTITIES,
+    *layers.IDENTITIES,
 )
 """Every identity of the lab, in the order of the book. Explicit: no discovery."""
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-Mixer = Callable[[Any], Any]
+Function = Callable[[Any], Any]
 """A function of [length width] to [length v], of numpy, jax or torch arrays."""
 
 HostMixer = Callable[[np.ndarray], np.ndarray]
@@ -20,7 +20,7 @@ DTYPES = {"numpy": ("numpy",), "jax": ("jax",), "torch": ("torch.float32", "torc
 """In what a function of each library's arrays is tried."""
 
 
-def adapted(mixer: Mixer, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
+def adapted(mixer: Function, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
     """The mixer as a function of numpy arrays, and its output for x, in the first library that it works with."""
     failures: list[Exception] = []
     for library in _attempts(mixer):
@@ -38,7 +38,7 @@ def adapted(mixer: Mixer, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
     raise ValueError(f"the function fails on tokens of shape {x.shape}: {type(first).__name__}: {said}") from first
 
 
-def in_double(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> tuple[HostMixer, np.ndarray] | None:
+def in_double(mixer: Function, x: Float[np.ndarray, "t d"]) -> tuple[HostMixer, np.ndarray] | None:
     """The mixer as a function of float64 arrays, and its output; None if it fails on them or gives another type."""
     for library in ("torch.float64", "numpy") if "torch" in _attempts(mixer)[0] else ("numpy",):
         call = functools.partial(_called, mixer, library)
@@ -52,7 +52,7 @@ def in_double(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> tuple[HostMixer, np.
     return None
 
 
-def _called(mixer: Mixer, library: str, tokens: np.ndarray) -> np.ndarray:
+def _called(mixer: Function, library: str, tokens: np.ndarray) -> np.ndarray:
     # A copy: a function that writes into its argument must not write into ours. Quiet: replacements of large
     # norm make a plain exp overflow, which is no news.
     with np.errstate(all="ignore"):
@@ -91,7 +91,7 @@ def _refuse_unheld(output: np.ndarray) -> None:
         )
 
 
-def _attempts(mixer: Mixer) -> list[str]:
+def _attempts(mixer: Function) -> list[str]:
     """numpy, jax and torch, in the order in which they are worth trying.
 
     First what the function's own module has imported: whoever imports torch or jax beside numpy writes

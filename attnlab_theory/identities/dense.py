@@ -12,7 +12,8 @@ from attnlab_theory.identities import cases, zoo
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.rounding import gap
-from attnlab_theory.identities.zoo import SUBJECTS, Subject
+from attnlab_theory.identities.subject import Subject
+from attnlab_theory.identities.zoo import SUBJECTS
 
 Definition = Callable[[Tokens, bool], Array]
 """Of a case's outputs, causal or not, one row per token."""

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnlab_theory.identities.calling import HostMixer, Mixer, adapted, in_double
+from attnlab_theory.identities.calling import Function, HostMixer, adapted, in_double
 
 Inputs = Float[np.ndarray, "t d"] | Int[np.ndarray, " t"]
 """Tokens, or their numbers."""
@@ -71,7 +71,7 @@ class Leaks:
         return int(np.argmax(future)), float(np.max(future))
 
 
-def leaks(mixer: Mixer, x: Inputs, replacing: Replacing | None = None) -> Leaks:
+def leaks(mixer: Function, x: Inputs, replacing: Replacing | None = None) -> Leaks:
     """Find out which outputs of a mixer move with which inputs, by replacing inputs.
 
     Every input is replaced by itself, and for every position all later inputs together: by zeros, by
@@ -132,7 +132,7 @@ def _swept(call: HostMixer, before: np.ndarray, x: Inputs, replacing: Replacing)
     return Leaks(largest=largest, together=together, within=within, relative=relative, rounding=rounding)
 
 
-def _clean_in_double(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> bool:
+def _clean_in_double(mixer: Function, x: Float[np.ndarray, "t d"]) -> bool:
     """Whether the mixer is clean of float64 tokens; so it is where it does not give float64 for them."""
     finer = in_double(mixer, x)
     return finer is None or _swept(*finer, x, replacements).clean
@@ -259,7 +259,7 @@ def exit_code(found: Leaks) -> int:
     return 0 if found.clean else 1
 
 
-def jacobian_reach(mixer: Mixer, x: Float[np.ndarray, "t d"]) -> Float[np.ndarray, "t s"]:
+def jacobian_reach(mixer: Function, x: Float[np.ndarray, "t d"]) -> Float[np.ndarray, "t s"]:
     """Largest entry in size of the derivative of output t by input s, of a jax mixer: the picture of a leak."""
     jacobian = jax.jacobian(mixer)(jax.numpy.asarray(x))
     return np.abs(np.asarray(jacobian)).max(axis=(1, 3))

@@ -14,8 +14,9 @@ from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.causality import causal
 from attnlab_theory.identities.identity import Identity
 from attnlab_theory.identities.rounding import epsilon, host, peak
+from attnlab_theory.identities.subject import Subject
 from attnlab_theory.identities.symmetry import permuted_tokens
-from attnlab_theory.identities.zoo import SUBJECTS, Subject
+from attnlab_theory.identities.zoo import SUBJECTS
 
 SLANTED = np.array([[1, 1, 1, 1], [1, -2, 1, 0], [-1, 0, 2, 1], [2, -1, -1, 1.0]])
 DIRECTIONS = np.concatenate((np.eye(4), -np.eye(4), SLANTED))

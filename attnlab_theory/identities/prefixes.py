@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnlab_theory.identities.calling import Mixer, adapted
+from attnlab_theory.identities.calling import Function, adapted
 from attnlab_theory.identities.leaks import Inputs, rounding_of
 
 
@@ -41,7 +41,7 @@ class Prefixes:
         return at + 1, float(self.moved[at])
 
 
-def prefixes(mixer: Mixer, x: Inputs) -> Prefixes:
+def prefixes(mixer: Function, x: Inputs) -> Prefixes:
     """Give a mixer every prefix of its inputs.
 
     Args:

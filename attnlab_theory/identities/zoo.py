@@ -1,15 +1,15 @@
 """Every mixer of the lab, built from the tokens and weights of a case: the columns of the identities' table.
 
+The layers of models are among them (`layers.py`).
+
 One table of learned numbers (`Tokens.table`) stands in for whatever else a mixer has learned or drawn: projections
 of features, sketches, synthesizers' logits.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -17,38 +17,13 @@ from jaxtyping import Array
 from attnlab_theory.attention import mixers, positive_features, trigonometric_features
 from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
 from attnlab_theory.identities.cases import Tokens
-from attnlab_theory.identities.operators import self_attention_rounding
+from attnlab_theory.identities.layers import LAYERS
 from attnlab_theory.identities.rounding import epsilon, host, peak, weight_rounding
+from attnlab_theory.identities.subject import Subject
 
 LAYOUT = {"block": 1, "window": 1, "global_blocks": 1}
 LINKS = np.array([[-1], [3], [-1], [1]], np.int32)
 """One block per token, the first of them global; the second and the last see each other, the third has no link."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Subject:
-    """A mixer for every case, and which identities it keeps: True if it must, False if it is shown for failing.
-
-    None is neither: the identity makes no sense there, or another mixer shows it as well.
-    """
-
-    name: str
-    build: Callable[[Tokens], Mixer]
-    sums_to_one: bool | None = True
-    """Whether equal values come out as they went in; None where a normaliser near zero magnifies rounding."""
-    in_hull: bool | None = True
-    """Whether outputs lie among the values that the query may see."""
-    permutes: bool | None = None
-    """Whether permuting the tokens permutes the outputs."""
-    causal: bool | None = None
-    """Whether no output depends on a later token."""
-    rounding: Callable[[Tokens], float] = self_attention_rounding
-    """Absolute error of a coordinate of its output; needed where it permutes."""
-
-    @functools.cached_property
-    def mix(self) -> Callable[[Tokens], Array]:
-        """The mixer of a case on its tokens, compiled once for all identities."""
-        return jax.jit(lambda case: self.build(case)(case.x))
 
 
 def projections(case: Tokens) -> Projections:
@@ -201,5 +176,6 @@ SUBJECTS: tuple[Subject, ...] = (
     _free("Linformer", _linformer, permutes=False, **UNBOUND),
     _causal("Linformer, used causally", _linformer, causal=False, **UNBOUND),
     _causal("zero-after-softmax mixer", _zero_after, causal=False, **UNBOUND),
+    *(layer.subject for layer in LAYERS),
 )
 """Every mixer, and what it keeps. Explicit: no discovery."""

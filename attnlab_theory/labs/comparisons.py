@@ -1,9 +1,9 @@
-"""Two models on the same questions: what the second gains over the first, and whether that is luck."""
+"""Which answers are right; what one model gains over another on the same questions, and whether that is luck."""
 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 
 from attnlab_theory.labs.estimates import Estimate, Estimates, mean
 from attnlab_theory.stats import Interval, paired
@@ -25,20 +25,11 @@ def gained(
         error_rate: of each interval.
         setting: of the estimates.
     """
-    p = mcnemar(one, other)
-    only_first, only_second = int(np.sum(one & ~other)), int(np.sum(other & ~one))
     found = [
         mean("accuracy gained", other.astype(float) - one, paired(), error_rate, **setting),
-        Estimate(
-            quantity="mcnemar p",
-            setting={**setting, "only_first": only_first, "only_second": only_second},
-            value=p,
-            interval=Interval.point(p),
-            draws=1,
-            bound="exact: the p-value is computed, by the binomial law of the discordant pairs (McNemar)",
-            error_rate=0.0,
-        ),
+        mcnemar_p(one, other, **setting),
     ]
+    only_first, only_second = _discordant(one, other)
     if only_first:
         found.append(
             Estimate(
@@ -52,3 +43,46 @@ def gained(
             )
         )
     return Estimates(found)
+
+
+def mcnemar_p(
+    one: Bool[np.ndarray, "questions"],
+    other: Bool[np.ndarray, "questions"],
+    *,
+    names: tuple[str, str] = ("only_first", "only_second"),
+    **setting: Any,
+) -> Estimate:
+    """`mcnemar p`: whether both are right equally often, as an exact number.
+
+    Args:
+        one, other: which answers of the first and of the second are right.
+        names: of what only the first gets right, and only the second, in the setting.
+        setting: of the estimate.
+    """
+    p = mcnemar(one, other)
+    return Estimate(
+        quantity="mcnemar p",
+        setting={**setting, **dict(zip(names, _discordant(one, other), strict=True))},
+        value=p,
+        interval=Interval.point(p),
+        draws=1,
+        bound="exact: the p-value is computed, by the binomial law of the discordant pairs (McNemar)",
+        error_rate=0.0,
+    )
+
+
+def right(
+    scores: Float[np.ndarray, "*r n"], labels: Int[np.ndarray, " n"], *, even: float
+) -> Bool[np.ndarray, "*r n"]:
+    """Which answers to questions of two labels are right.
+
+    Args:
+        scores: of label 1. An answer is 1 above `even`, else 0; what is no finite number is never right.
+        labels: 0 or 1.
+        even: the score of a draw: 0 of log-odds, a half of probabilities.
+    """
+    return ((scores > even) == labels.astype(bool)) & np.isfinite(scores)
+
+
+def _discordant(one: Bool[np.ndarray, "questions"], other: Bool[np.ndarray, "questions"]) -> tuple[int, int]:
+    return int(np.sum(one & ~other)), int(np.sum(other & ~one))

@@ -127,6 +127,27 @@ def mean(quantity: str, draws: np.ndarray, bound: Bound, error_rate: float, **se
     )
 
 
+def counted(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
+    """A number without chance.
+
+    Args:
+        quantity: what was counted.
+        value: the number.
+        draws: of how many.
+        told: of what, and why no more is meant.
+        setting: of the estimate.
+    """
+    return Estimate(
+        quantity=quantity,
+        setting=setting,
+        value=value,
+        interval=Interval.point(value),
+        draws=draws,
+        bound=f"counted: {told}",
+        error_rate=0.0,
+    )
+
+
 def share(quantity: str, draws: np.ndarray, error_rate: float, of: str = "", **setting: Any) -> Estimate:
     """The share of draws that are true, with Clopper and Pearson's interval.
 

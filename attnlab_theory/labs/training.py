@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,9 +12,9 @@ from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts, patient
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.progress import Progress
     from attnlab_theory.language.checkpoint import Saved
     from attnlab_theory.language.runs import Run, Standing
+    from attnlab_theory.language.train import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,11 +85,11 @@ def train(
         Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
 
     Raises:
-        ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
+        ValueError: as `language.runs.standing` and `language.runs.complete`, if `save_every` is no time, or if
             another process is writing the file.
     """
     from attnlab_theory.labs.progress import Progress
-    from attnlab_theory.language.runs import partial_path, standing
+    from attnlab_theory.language.runs import complete, partial_path, standing
 
     if not checkpoints.save_every >= 0:
         raise ValueError(f"--save-every is a number of seconds, at least 0, not {checkpoints.save_every}")
@@ -109,57 +108,21 @@ def train(
                 progress.say(note)
             watched = patient(progress.say) if interrupts is None else contextlib.nullcontext(interrupts)
             with watched as pressed:
-                stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, pressed)
+
+                def after(metrics: "Metrics") -> bool:
+                    progress.advance(metrics)
+                    return bool(pressed)
+
+                every = checkpoints.save_every
+                stopped = complete(run, path, begin, save_every=every, after=after, tell=progress.say)
+                # After the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
+                if stopped is None and pressed:
+                    stopped = run.steps
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
                 progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
                 return None
         return time.monotonic() - before
-
-
-def _steps(
-    run: "Run",
-    checkpoints: Checkpoints,
-    begin: "Standing",
-    progress: "Progress",
-    interrupts: Interrupts,
-) -> int | None:
-    """Take all steps, or stop after the one in which Ctrl-C is pressed: its number, or None."""
-    from attnlab_theory.language.runs import checkpointed
-
-    steps = checkpointed(run, checkpoints.writing_params_path, begin, save_every=checkpoints.save_every)
-    with contextlib.closing(steps):
-        for metrics in steps:
-            progress.advance(metrics)
-            if interrupts and metrics.step < run.steps:
-                return metrics.step
-    # After the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
-    return run.steps if interrupts else None
-
-
-def _telling(run: "Run", begin: "Standing", progress: "Progress") -> "Run":
-    """The run, which shows what is measured after every epoch."""
-    validation, watched = run.validation, run.watched
-    if watched is not None:
-        past = itertools.count(len(begin.watched) + 1)
-
-        def shown(model: Any) -> Mapping[str, float]:
-            numbers = watched(model)
-            said = ", ".join(f"{name} {number:.4f}" for name, number in numbers.items())
-            progress.say(f"epoch {next(past)} of {run.training.epochs}: {said}")
-            return numbers
-
-        run = dataclasses.replace(run, watched=shown)
-    if validation is not None:
-        epochs = itertools.count(len(begin.validated) + 1)
-
-        def told(model: Any) -> float:
-            loss = validation(model)
-            progress.say(f"epoch {next(epochs)} of at most {run.training.epochs}: validation loss {loss:.4f}")
-            return loss
-
-        run = dataclasses.replace(run, validation=told)
-    return run
 
 
 def _beginning(run: "Run", begin: "Standing") -> str:

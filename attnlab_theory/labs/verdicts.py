@@ -27,6 +27,7 @@ from attnlab_theory.claims.statement import FINE, LEAST
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.stats import Interval
+from attnlab_theory.stats.bounds import refuse_error_rate
 
 ERROR_RATE = 0.05
 """The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
@@ -235,8 +236,7 @@ def runs_needed(error_rate: float) -> int:
     Raises:
         ValueError: if the error rate does not lie between 0 and 1.
     """
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    refuse_error_rate(error_rate)
     runs = LEAST
     while _quantile(runs, error_rate) > REACH * math.sqrt(runs):
         runs += 1

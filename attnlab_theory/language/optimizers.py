@@ -33,7 +33,7 @@ class AdamW:
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
         _refuse_not_below_one("betas", self.betas)
-        _refuse_negative(decay=self.decay)
+        refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
         """From gradients to steps."""
@@ -60,7 +60,7 @@ class SGD:
     def __post_init__(self) -> None:
         refuse.not_positive(clip=self.clip)
         _refuse_not_below_one("momentum", [self.momentum])
-        _refuse_negative(decay=self.decay)
+        refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
         """From gradients to steps."""
@@ -89,7 +89,7 @@ class RMSprop:
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
         _refuse_not_below_one("smoothing", [self.smoothing])
-        _refuse_negative(decay=self.decay)
+        refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
         """From gradients to steps."""
@@ -126,9 +126,3 @@ def _refuse_not_below_one(name: str, numbers: Sequence[float]) -> None:
         if not 0 <= number < 1:
             said = numbers[0] if len(numbers) == 1 else numbers
             raise ValueError(f"{name} must be at least 0 and less than 1, not {said}")
-
-
-def _refuse_negative(**given: float) -> None:
-    for name, number in given.items():
-        if not number >= 0:
-            raise ValueError(f"{name} must not be negative, but is {number}")

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from jaxtyping import Array
 
-from attnlab_theory.attention.mixers import Mixer
+from attnlab_theory.attention.mixers import HeadMixer, Mixer
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.operators import Operator, full_pass
-from attnlab_theory.identities.zoo import Subject
+from attnlab_theory.identities.subject import Subject
 
 Wrap = Callable[[Callable[..., Array]], Callable[..., Array]]
 """Right code to wrong code."""
@@ -30,7 +30,7 @@ def planted_in_mixer(bug: Wrap, subject: Subject) -> Subject:
 
     def build(case: Tokens) -> Mixer:
         mixer = subject.build(case)
-        return dataclasses.replace(mixer, mix=bug(mixer.mix))
+        return HeadMixer(name=mixer.name, mix=bug(mixer), causal=mixer.causal, masked=mixer.masked)
 
     return dataclasses.replace(subject, build=build)
 

@@ -23,6 +23,16 @@ ROUNDINGS = 4
 rounded constant, such as n * 0.1, misses n / 10 by up to two."""
 
 
+def refuse_error_rate(error_rate: float) -> None:
+    """Refuse what is no probability of being wrong.
+
+    Raises:
+        ValueError: if it does not lie between 0 and 1.
+    """
+    if not 0 < error_rate < 1:
+        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Bound:
     """A way to turn draws into an interval for their expectation."""
@@ -58,8 +68,8 @@ class Bound:
         if row.ndim != 1 or not row.size:
             raise ValueError(f"draws must be a row of at least one number, not an array of shape {row.shape}")
         _require(bool(np.all(np.isfinite(row))), "a draw is not finite")
-        if not (0 < error_rate < 1 or (self.is_exact and error_rate == 0)):
-            raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+        if not (self.is_exact and error_rate == 0):
+            refuse_error_rate(error_rate)
         return self.from_row(np.asarray(draws) if self.keeps_type else row, error_rate)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
-from attnlab_theory.stats.bounds import proportion, real_numbers
+from attnlab_theory.stats.bounds import proportion, real_numbers, refuse_error_rate
 from attnlab_theory.stats.interval import Interval
 
 
@@ -38,7 +38,7 @@ def discordant_odds(first: np.ndarray, second: np.ndarray, error_rate: float) ->
 
     Source: Breslow and Day 1980, section 5.2: given their number, discordant pairs are coins; Clopper-Pearson.
     """
-    _refuse_rate(error_rate)
+    refuse_error_rate(error_rate)
     only_first, only_second = _discordant(first, second)
     if not only_first + only_second:
         return Interval(0.0, math.inf)
@@ -77,7 +77,7 @@ def auroc_interval(higher: np.ndarray, lower: np.ndarray, error_rate: float) -> 
 
     Source: Hoeffding 1963, theorem 1 and section 5b.
     """
-    _refuse_rate(error_rate)
+    refuse_error_rate(error_rate)
     measured, pairs = auroc(higher, lower), min(len(higher), len(lower))
     allowed = math.log(2 / error_rate) / pairs
     return Interval(_least_mean(measured, allowed), 1 - _least_mean(1 - measured, allowed))
@@ -111,6 +111,9 @@ def permutation_test(
 ) -> Shuffled:
     """Whether a statistic of labels is higher than when they are shuffled.
 
+    The orders are those of `scipy.stats.permutation_test`. That one is not called, because it counts an order whose
+    statistic is NaN as a low one, and lists all orders of few labels, which are no independent draws.
+
     Args:
         statistic: of labels [... n], one number [...] for each row.
         labels: one row.
@@ -135,11 +138,6 @@ def permutation_test(
     # Sums taken in another order differ in their last digits; such a tie must count.
     slack = 1e-12 * max(1.0, abs(observed))
     return Shuffled(observed, float(np.mean(values)), int(np.sum(values >= observed - slack)), shuffles)
-
-
-def _refuse_rate(error_rate: float) -> None:
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
 
 
 def _discordant(first: np.ndarray, second: np.ndarray) -> tuple[int, int]:

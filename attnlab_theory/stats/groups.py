@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from attnlab_theory.stats.bounds import EVERYTHING
+from attnlab_theory.stats.bounds import EVERYTHING, refuse_error_rate
 from attnlab_theory.stats.interval import Interval
 
 LEAST = 10
@@ -84,8 +84,7 @@ def bands(
 
     Source: Efron and Stein 1981; Romano and Wolf 2005.
     """
-    if not 0 < error_rate < 1:
-        raise ValueError(f"error_rate must lie between 0 and 1, not {error_rate}")
+    refuse_error_rate(error_rate)
     groups = len(replicates) - 1
     refuse_too_few(groups)
     replicates = np.where(np.isfinite(replicates), replicates, np.nan)

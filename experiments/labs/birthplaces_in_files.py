@@ -82,7 +82,7 @@ def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Fi
     ways stands side by side, not in one row.
 
     Args:
-        estimates: as `labs.knowledge.predicted.scored` gives.
+        estimates: as `labs.knowledge.scores.scored` gives.
         published: the variant whose published range on the same questions is drawn behind.
     """
     from matplotlib.ticker import PercentFormatter

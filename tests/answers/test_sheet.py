@@ -18,7 +18,7 @@ from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.cli import library, main
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.identities import IDENTITIES
-from attnlab_theory.labs.knowledge.findings import measure, verdicts
+from attnlab_theory.labs.knowledge.measure import measure, verdicts
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
 from tests.labs.knowledge.models import PLACES, models
@@ -51,7 +51,7 @@ def trained(*variants: str) -> Findings:
     """Findings as a training run would make them, of made-up answers; of all three variants by default."""
     recalled = {"none": 0.0, "vanilla": 0.9, "rope": 1.0}
     answers = models({name: recalled[name] for name in variants or recalled}, seeds=8, persons=40, apart=0.025)
-    return verdicts(answers, measure(answers, PLACES, shuffles=49)).findings
+    return verdicts(measure(answers, PLACES, shuffles=49)).findings
 
 
 def text_of(answers) -> str:

@@ -2,21 +2,21 @@
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention, causal_mask, linked_mask, positive_features
-from attnlab_theory.attention.mixers import Mixer
+from attnlab_theory.attention import attention, linked_mask, positive_features
+from attnlab_theory.attention.mixers import HeadMixer
 from attnlab_theory.identities import dense, mixers, zoo
+from attnlab_theory.identities.subject import Subject
 
 
 def subject(name, mix, causal=False):
     """Mixing with `mix(case)`."""
 
     def build(case):
-        return Mixer(name=name, mix=lambda x, mask: mix(dataclasses.replace(case, x=x)), causal=causal)
+        return HeadMixer(name=name, mix=lambda x, mask: mix(dataclasses.replace(case, x=x)), causal=causal)
 
-    return zoo.Subject(name=name, build=build)
+    return Subject(name=name, build=build)
 
 
 def of_softmax(case, mask=None):
@@ -52,12 +52,6 @@ def first_output_is_the_last(case):
     return jnp.roll(of_softmax(case), 1, axis=0)
 
 
-def masked_by_a_thousand(case):
-    q, k, v = zoo.projections(case).of(case.x)
-    scores = case.scale * q @ k.T - jnp.where(causal_mask(4), 0.0, 1e3)
-    return jax.nn.softmax(scores, axis=1) @ v
-
-
 MIXERS = (
     mixers.rows_sum_to_one(subject("eps in the normaliser", eps_in_the_normaliser)),
     mixers.outputs_in_hull(subject("residual added", residual_is_added)),
@@ -65,7 +59,6 @@ MIXERS = (
     mixers.permuted_rows(subject("outputs rolled", first_output_is_the_last)),
     mixers.permuted_rows(subject("a window", window_that_wraps)),
     mixers.past_only(subject("BigBird's first rows see all", global_rows_see_the_future)),
-    mixers.past_only(subject("masked by a thousand", masked_by_a_thousand)),
     dense.equals_definition(subject("a window that wraps", window_that_wraps), dense.sliding, False),
     dense.equals_definition(subject("links forgotten", links_are_forgotten), dense.bigbird, False),
 )

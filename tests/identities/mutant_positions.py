@@ -4,20 +4,17 @@ import jax.numpy as jnp
 
 from attnlab_theory.attention import rotary, sinusoidal
 from attnlab_theory.identities import rotation
+from attnlab_theory.museum.bugs import rotations
 
 
-def turned(x, positions, base, *, sign=1, exponent=-2):
+def turned(x, positions, base, *, exponent=-2):
     """Rotary, interleaved, with something to get wrong."""
     width = x.shape[1]
     frequencies = base ** (exponent * jnp.arange(width // 2, dtype=x.dtype) / width)
     angles = positions[:, None].astype(x.dtype) * frequencies[None, :]
     cos, sin = jnp.cos(angles), jnp.sin(angles)
     even, odd = x[:, 0::2], x[:, 1::2]
-    return jnp.stack((even * cos - sign * odd * sin, even * sin + odd * cos), axis=2).reshape(x.shape)
-
-
-def sign_is_wrong(x, positions, *, base):
-    return turned(x, positions, base, sign=-1)
+    return jnp.stack((even * cos - odd * sin, even * sin + odd * cos), axis=2).reshape(x.shape)
 
 
 def angles_are_halved(x, positions, *, base):
@@ -51,8 +48,8 @@ def waves_of_another_base(x, positions, *, base):
 
 
 ROTATION = (
-    rotation.kept_lengths("sign of one sine", sign_is_wrong),
-    rotation.relative("sign of one sine", sign_is_wrong),
+    rotation.kept_lengths("sign of one sine", rotations.sine_without_its_sign),
+    rotation.relative("sign of one sine", rotations.sine_without_its_sign),
     rotation.relative("positions squared", positions_are_squared),
     rotation.relative("key turned the other way", rotary, turned_the_other_way),
     rotation.matrix_form("frequencies of another power", angles_are_halved),

@@ -1,6 +1,11 @@
-"""Operators broken in one place each: what the identities are for."""
+"""Operators broken in one place each: what the identities are for.
+
+Bugs that happened to somebody stand in the museum, with their source, and are taken from there. What stands here
+happened to nobody that we know of: near misses, which say how small an error an identity sees.
+"""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +15,6 @@ from attnlab_theory.attention import (
     attention_scores,
     attention_weights,
     averaged_heads,
-    causal_mask,
-    merge_heads,
-    multi_head_attention,
 )
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.identities import (
@@ -26,6 +28,8 @@ from attnlab_theory.identities import (
     through_time,
 )
 from attnlab_theory.identities.operators import SOFTMAX, Operator, full_pass, heads_pass, queries_keys_values
+from attnlab_theory.museum.bugs import caches, masks, sharing, split_heads, weights
+from tests.identities.mutant_layers import LAYERS
 from tests.identities.mutant_mixers import MIXERS
 from tests.identities.mutant_positions import ROTATION
 
@@ -35,7 +39,8 @@ def operator(name, mix=attention, weights=attention_weights):
 
 
 def weights_of_columns(q, k, mask=None, *, scale):
-    return attention_weights(k, q, scale=scale).T
+    """Without the mask, which may hide every query from a key."""
+    return weights.softmax_over_queries(attention_weights)(q, k, scale=scale)
 
 
 def values_are_keys_turned_round(q, k, v, mask=None, *, scale):
@@ -59,27 +64,12 @@ ROWS = (
 )
 
 
-def sees_one_ahead(case):
-    n = case.x.shape[0]
-    q, k, v = queries_keys_values(case, "none", range(n))
-    return attention(q, k, v, jnp.tril(jnp.ones((n, n), bool), 1), scale=case.scale)
-
-
-def hides_with_a_finite_number(case):
-    n = case.x.shape[0]
-    q, k, v = queries_keys_values(case, "none", range(n))
-    scores = jnp.where(causal_mask(n), case.scale * q @ k.T, case.scale * q @ k.T - 100.0)
-    return jax.nn.softmax(scores, axis=1) @ v
-
-
-def centres_over_all_positions(case):
-    return full_pass(dataclasses.replace(case, x=case.x - case.x.mean(0, keepdims=True)), "none", causal=True)
-
+causal_pass = functools.partial(full_pass, scheme="none", causal=True)
 
 CAUSALITY = (
-    causality.causal("mask off by one", sees_one_ahead),
-    causality.causal("mask by a finite number", hides_with_a_finite_number),
-    causality.causal("normalised over positions", centres_over_all_positions),
+    causality.causal("mask off by one", functools.partial(masks.sees_one_ahead, scheme="none")),
+    causality.causal("mask by a finite number", masks.hides_the_future_with_a_number),
+    causality.causal("normalised over positions", masks.centred_over_time(causal_pass)),
 )
 
 
@@ -106,10 +96,6 @@ SYMMETRY = (
     symmetry.permuted_memory(operator("columns numbered", scores_know_the_column)),
     symmetry.permuted_tokens("rows numbered", outputs_know_the_row),
 )
-
-
-def weights_without_scale(q, k, mask=None, *, scale):
-    return attention_weights(q, k, mask, scale=1.0)
 
 
 def weights_of_a_sigmoid(q, k, mask=None, *, scale):
@@ -146,9 +132,11 @@ def half_the_heads_have_no_gradient(q, k, v, mask=None, *, scale):
 
 DERIVATIVES = (
     derivatives.softmax_jacobian(operator("a sigmoid", weights=weights_of_a_sigmoid)),
-    derivatives.log_partition_slope(operator("scale missing", weights=weights_without_scale)),
+    derivatives.log_partition_slope(
+        operator("scale missing", weights=weights.scale_is_forgotten(attention_weights))
+    ),
     derivatives.log_partition_slope(operator("scale twice"), scale_comes_twice),
-    derivatives.entropy_slope(operator("scale missing", weights=weights_without_scale)),
+    derivatives.entropy_slope(operator("scale missing", weights=weights.scale_is_forgotten(attention_weights))),
     derivatives.hidden_score_slope(operator("masked before the softmax")),
     derivatives.gradients(operator("no gradient by keys", keys_without_gradient)),
     derivatives.gradients(operator("half the heads", half_the_heads_have_no_gradient)),
@@ -158,27 +146,15 @@ DERIVATIVES = (
 )
 
 
-def decoded_with(query_late=0, value_late=0):
-    """Decoding that counts one position too far for queries, or pairs a key with the value before it."""
-
-    def decode(case, scheme):
-        n, width = case.x.shape
-        shifted = dataclasses.replace(case, x=jnp.roll(case.x, query_late, axis=0))
-        cache, outputs = empty_cache(n, width, width, dtype=case.x.dtype), []
-        for position in range(n):
-            q = queries_keys_values(shifted, scheme, [(position + query_late) % n])[0]
-            k = queries_keys_values(case, scheme, [position])[1]
-            v = queries_keys_values(case, scheme, [max(position - value_late, 0)])[2]
-            output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
-            outputs.append(output)
-        return jnp.stack(outputs)
-
-    return decode
-
-
-def cached_but_blind_to_itself(q, k, v, *, scale):
-    mask = jnp.tril(jnp.ones((len(q), len(k)), bool), -1).at[0, 0].set(True)
-    return attention(q, k, v, mask, scale=scale)
+def decoded_with_the_value_before(case, scheme):
+    n, width = case.x.shape
+    cache, outputs = empty_cache(n, width, width, dtype=case.x.dtype), []
+    for position in range(n):
+        q, k, _ = queries_keys_values(case, scheme, [position])
+        v = queries_keys_values(case, scheme, [max(position - 1, 0)])[2]
+        output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
+        outputs.append(output)
+    return jnp.stack(outputs)
 
 
 def mask_that_looks_one_ahead(queries, keys):
@@ -196,41 +172,20 @@ def compiled_in_half_precision(f):
     return jax.jit(rounded)
 
 
-def forgets_to_rescale(q, k, v, mask=None, *, scale):
-    """Tiles of two keys, each with a maximum of its own, added up as if they had one."""
-    parts = []
-    for tile in (slice(at, at + 2) for at in range(0, len(k), 2)):
-        scores = scale * q @ k[tile].T
-        weights = jnp.exp(scores - scores.max(axis=1, keepdims=True))
-        parts.append((weights.sum(axis=1, keepdims=True), weights @ v[tile]))
-    return (parts[0][1] + parts[1][1]) / (parts[0][0] + parts[1][0])
-
-
 AGREEMENT = (
-    agreement.blocked(Operator(name="rescaling forgotten", mix=forgets_to_rescale, masked=False), attention),
-    *(agreement.decoding(scheme, decoded_with(query_late=1)) for scheme in ("learned", "sinusoidal", "rotary")),
-    agreement.decoding("none", decoded_with(value_late=1)),
-    agreement.cached(cached_but_blind_to_itself),
+    agreement.blocked(Operator(name="rescaling forgotten", mix=caches.forgets_to_rescale, masked=False), attention),
+    *(agreement.decoding(scheme, caches.counts_one_too_far) for scheme in ("learned", "sinusoidal", "rotary")),
+    agreement.decoding("none", decoded_with_the_value_before),
+    agreement.cached(caches.loses_its_newest_key),
     agreement.chunked(mask_that_looks_one_ahead),
     agreement.vectorised(SOFTMAX, vectorised_over_the_first_queries),
     agreement.compiled(operator("in half precision"), compiled_in_half_precision),
 )
 
 
-def heads_are_rows_of_the_reshape(case, *, heads, causal):
-    """The width cut without the axes exchanged, so that heads mix positions."""
-    n = case.x.shape[0]
-    q, k, v = (x.reshape(heads, n, -1) for x in queries_keys_values(case, "none", range(n)))
-    return merge_heads(multi_head_attention(q, k, v, causal_mask(n) if causal else None, scale=case.scale))
-
-
 def heads_are_numbered(case, *, heads, causal):
     outputs = heads_pass(case, heads=heads, causal=causal)
     return outputs * (1 + jnp.arange(outputs.shape[1], dtype=outputs.dtype)[None, :] / 100)
-
-
-def heads_are_summed(q, k, v, *, scale):
-    return len(q) * averaged_heads(q, k, v, scale=scale)
 
 
 def queries_are_averaged(q, k, v, *, scale):
@@ -241,19 +196,14 @@ def last_head_counts_twice(q, k, v, *, scale):
     return averaged_heads(jnp.concatenate([q, q[-1:]]), k, v, scale=scale)
 
 
-def first_head_is_blind_to_the_mask(q, k, v, mask, *, scale):
-    outputs = multi_head_attention(q, k, v, mask, scale=scale)
-    return outputs.at[0].set(attention(q[0], k[0], v[0], scale=scale))
-
-
 HEADS = (
-    several_heads.side_by_side(2, heads_are_rows_of_the_reshape),
+    several_heads.side_by_side(2, split_heads.cuts_heads_with_a_reshape),
     several_heads.side_by_side(4, heads_are_numbered),
     several_heads.mean_of_heads(queries_are_averaged),
-    several_heads.identical(first_head_is_blind_to_the_mask),
-    several_heads.identical_on_average(heads_are_summed),
+    several_heads.identical(split_heads.masks_all_heads_but_one),
+    several_heads.identical_on_average(split_heads.heads_are_summed),
     several_heads.permuted(heads_are_numbered),
-    several_heads.permuted(heads_are_rows_of_the_reshape),
+    several_heads.permuted(split_heads.cuts_heads_with_a_reshape),
     several_heads.permuted_on_average(last_head_counts_twice),
 )
 
@@ -267,10 +217,6 @@ def half_shared(q, k, *, scale):
     return attention_scores(q, k.at[:, 0].multiply(-1), scale=scale)
 
 
-def rotated_keys(q, k, *, scale):
-    return attention_scores(q, jnp.roll(k, 1, axis=1), scale=scale)
-
-
 def undefined_in_one_place(q, k, *, scale):
     """NaN that no comparison meets first."""
     return attention_scores(q, k, scale=scale).at[0, 1].set(jnp.nan)
@@ -281,7 +227,7 @@ SHARED = (
     shared_projection.no_three_cycle("one NaN", undefined_in_one_place),
     shared_projection.possible_chain("one NaN", undefined_in_one_place),
     shared_projection.positive_semidefinite("one sign", half_shared),
-    shared_projection.no_three_cycle("keys rolled", rotated_keys),
+    shared_projection.no_three_cycle("keys rolled", sharing.columns_in_another_order),
     shared_projection.possible_chain("distances", distances),
 )
 
@@ -304,4 +250,5 @@ MUTANTS = (
     *ROTATION,
     *SHARED,
     *MIXERS,
+    *LAYERS,
 )

@@ -9,13 +9,13 @@ import jax
 import pytest
 from hypothesis import strategies as st
 
-from attnlab_theory.identities import IDENTITIES, check_identity, dense, mixers, table
+from attnlab_theory.identities import IDENTITIES, check_identity, dense, layers, mixers, table
 from attnlab_theory.seeds import key_for
 from tests.identities.mutants import MUTANTS
 from tests.strategies import STRATEGIES
 
 TRUE = [identity for identity in IDENTITIES if not identity.broken]
-ABOUT_MIXERS = (*mixers.IDENTITIES, *dense.IDENTITIES)
+ABOUT_MIXERS = (*mixers.IDENTITIES, *dense.IDENTITIES, *layers.IDENTITIES)
 ALONE = [identity for identity in TRUE if identity not in ABOUT_MIXERS]
 KEPT_BY_MIXER = collections.defaultdict(list)
 for identity in ABOUT_MIXERS:

@@ -1,6 +1,6 @@
 """Committed runs have the verdicts that judging again gives, and the pages say how many, and at which rate."""
 
-import importlib
+import importlib.util
 import json
 import re
 from pathlib import Path

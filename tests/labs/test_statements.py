@@ -1,62 +1,63 @@
-"""A statement of a lab falls when its number moves: shown of every committed finding that supports one."""
+"""What a lab states falls when a number moves, and some committed run judges each statement."""
 
 import dataclasses
 import importlib
-import math
 from pathlib import Path
 
 import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import ANYTHING, Estimates
-from attnlab_theory.labs.verdicts import verdicts_on
+from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
 
 FIGURES = Path(__file__).parents[2] / "figures"
-LABS = ("mixers", "reviews")
-RUNS = [(lab, each.parent) for lab in LABS for each in sorted((FIGURES / lab).rglob(f"{lab}.run.json"))]
+LABS = ("mixers", "recurrent", "reviews")
+RUNS = sorted((lab, path.parent) for lab in LABS for path in (FIGURES / lab).rglob(f"{lab}.run.json"))
 
 
-def shifted(estimate, by):
-    low, high = estimate.interval.low + by, estimate.interval.high + by
+def part_of(lab, name):
+    return importlib.import_module(f"attnlab_theory.labs.{lab}.{name}")
+
+
+def moved(estimate, predicted, measured):
+    """As many numbers, as far apart, shifted until the measured interval just lies beyond the predicted one."""
+    room = 1e-9 + measured.width / 100
+    by = min(predicted.high - measured.low + room, predicted.low - measured.high - room, key=abs)
     return dataclasses.replace(
         estimate,
         value=estimate.value + by,
-        interval=Interval(low, high),
+        interval=Interval(estimate.interval.low + by, estimate.interval.high + by),
         values=tuple(value + by for value in estimate.values),
         within=ANYTHING,
     )
 
 
-def beyond(finding):
-    """How far the number of a finding must move until all of its interval lies outside of the prediction."""
-    predicted, measured = finding.predicted, finding.measured
-    further = max(measured.width, finding.resolution)
-    if math.isfinite(predicted.high):
-        return predicted.high - measured.low + further
-    return predicted.low - measured.high - further
-
-
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(folder.relative_to(FIGURES)) for _, folder in RUNS])
-def test_a_finding_that_supports_falls_when_its_number_moves(lab, folder):
-    statements = importlib.import_module(f"attnlab_theory.labs.{lab}.claims").STATEMENTS
-    again = importlib.import_module(f"attnlab_theory.labs.{lab}.measure").again(folder)
-    supported = [finding for finding in again.verdicts.findings if finding.verdict == Verdict.SUPPORTED]
+def test_what_a_committed_run_supports_falls_when_its_number_moves(lab, folder):
+    statements, measure = part_of(lab, "claims").STATEMENTS, part_of(lab, "measure")
+    numbers = list(measure.again(folder).estimates)
+    supported = [f for f in measure.verdicts(Estimates(numbers)).findings if f.verdict == Verdict.SUPPORTED]
     assert supported
-    for finding in supported:
-        place = next(
-            place
-            for place, each in enumerate(again.estimates)
-            for stated in statements
-            if (stated.name, each.setting) == (finding.claim, finding.setting)
-            and stated.asks(each)
-            and stated.predicts(each, again.estimates) is not None
-        )
-        every = list(again.estimates)
-        every[place] = shifted(every[place], beyond(finding))
-        (found,) = [
-            each
-            for each in verdicts_on(statements, Estimates(every), experiment=lab).findings
-            if (each.claim, each.setting) == (finding.claim, finding.setting)
-        ]
-        assert found.verdict == Verdict.REFUTED, (finding.claim, finding.setting)
+    for claim in dict.fromkeys(f.claim for f in supported):
+        asking, stands = [s for s in statements if s.name == claim], [f for f in supported if f.claim == claim]
+        others = list(numbers)
+        for finding in stands:
+            alike = [n for n, each in enumerate(numbers) if each.setting == finding.setting]
+            (place,) = {n for n in alike for s in asking if s.asks(numbers[n]) and s.predicts(numbers[n], numbers)}
+            others[place] = moved(numbers[place], finding.predicted, finding.measured)
+        again = {(f.claim, str(f.setting)): f.verdict for f in measure.verdicts(Estimates(others)).findings}
+        assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
+
+
+ELSEWHERE = {
+    "alike-lengths-stay-within-the-margin": "tests/labs/reviews/test_claims.py: no committed run has that order",
+    "tuned-models-reach-87": "figures/reviews/tested.json, and tests/labs/reviews/test_claims.py moves its number",
+}
+"""Statements that no committed run of a lab judges, and where they are judged."""
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_some_committed_run_judges_every_statement(lab):
+    judged = {f.claim for one, folder in RUNS if one == lab for f in record.read_findings(folder / f"{lab}.json")}
+    assert judged == {stated.name for stated in part_of(lab, "claims").STATEMENTS} - ELSEWHERE.keys()

@@ -13,7 +13,7 @@ from attnlab_theory.language.models.mixers import (
     Additive,
     DenseSynthesizer,
     Features,
-    Mixer,
+    LayerChoice,
     RandomSynthesizer,
     Softmax,
 )
@@ -29,7 +29,7 @@ PAIRS = (*((Softmax(), scheme) for scheme in SCHEMES), *((mixer, Learned()) for 
 """Softmax attention with every scheme, and the other mixers that have scores. One layer: what one can get wrong."""
 
 
-def config(mixer: Mixer, positions: NoPositions, **others) -> GPTConfig:
+def config(mixer: LayerChoice, positions: NoPositions, **others) -> GPTConfig:
     others = {"attention_dropout": 0.1 if mixer.scored else 0.0} | others
     sizes = {"vocabulary": VOCABULARY, "block": BLOCK, "layers": 1, "heads": 2, "width": 8}
     return GPTConfig(mixer=mixer, positions=positions, **(sizes | others))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig, Layout
+from attnlab_theory.language.models.tape import tape
 from tests.language.models import compiled, gap, rounding, stirred
 from tests.tolerances import difference_atol, host_sum_atol
 
@@ -96,22 +97,24 @@ def test_rows_of_nothing_but_padding_are_finite_and_so_is_their_gradient(layout)
 
 
 @pytest.mark.parametrize("layout", Layout)
-def test_traces_are_what_was_computed(layout):
+def test_a_tape_keeps_what_was_computed(layout):
     model, mask = MODELS[layout], np.array([[True] * T, [True] * 2 + [False] * 3])
     tokens, mask = laid(np.arange(2 * T).reshape(2, T), mask)
-    traces = compiled(lambda m: m.traced(tokens, mask))(model)
-    assert len(traces) == 2
+    places = [f"layers.*.{name}" for name in ("q", "k", "v", "weights", "out")]
+    found = compiled(lambda m: tape(m.walk(tokens, mask), keep=places).kept)(model)
+    assert len(found) == 2 * len(places)
     atol = rounding(lambda m: hidden(m, tokens, mask), model)
-    assert gap(traces[-1].hidden, hidden(model, tokens, mask)) <= atol
-    for trace in traces:
-        assert trace.q.shape == trace.k.shape == trace.v.shape == (2, 2, T, 4)
-        assert not np.any(trace.weights[1, :, :, 2:])
-        scores = np.einsum("bhtd,bhsd->bhts", *(np.float64(x) for x in trace[:2])) / 2
+    assert gap(found["layers.1.out"], hidden(model, tokens, mask)) <= atol
+    for layer in range(2):
+        q, k, v, weights = (found[f"layers.{layer}.{name}"] for name in ("q", "k", "v", "weights"))
+        assert q.shape == k.shape == v.shape == (2, 2, T, 4)
+        assert not np.any(weights[1, :, :, 2:])
+        scores = np.einsum("bhtd,bhsd->bhts", np.float64(q), np.float64(k)) / 2
         powers = np.exp(np.where(mask[:, None, None], scores, -np.inf))
         expected = powers / powers.sum(axis=3, keepdims=True)
         # Scores of 4 products, each rounded 4 + 2 times, and a softmax over T of them.
         peak = float(np.abs(scores).max())
-        assert gap(trace.weights, expected) <= (6 * peak + 2 * T + 8) * np.finfo(np.float32).eps
+        assert gap(weights, expected) <= (6 * peak + 2 * T + 8) * np.finfo(np.float32).eps
 
 
 @pytest.mark.parametrize("layout", Layout)
@@ -188,6 +191,14 @@ def test_impossible_configurations_are_refused(fields, message):
         EncoderConfig(**(SIZES | fields))
     with pytest.raises(ValueError, match=message):
         EncoderConfig.from_json(EncoderConfig(**SIZES).as_json() | fields)
+
+
+def test_the_feed_forward_network_is_four_times_as_wide_as_the_tokens_unless_it_is_said():
+    assert EncoderConfig(**SIZES).hidden_width == SIZES["hidden"]
+    config = EncoderConfig(**(SIZES | {"hidden": None}))
+    assert config.hidden_width == 4 * SIZES["width"]
+    model = eqx.filter_eval_shape(lambda key: Encoder(config, key=key), jax.random.key(0))
+    assert {(32, 8), (8, 32)} <= {leaf.shape for leaf in jax.tree.leaves(model)}
 
 
 @pytest.mark.parametrize("layout", Layout)

@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from attnlab_theory.language import pretrained
+from attnlab_theory.language.models.tape import tape
 from attnlab_theory.language.text.bpe import RobertaBPE
 from attnlab_theory.language.text.vocabulary import VOCABULARIES, vocabulary_from_json
 from attnlab_theory.language.text.wordpiece import WordPiece
@@ -35,7 +36,10 @@ def minilm():
 def test_minilm_computes_what_transformers_does(minilm):
     expected = load_file(REFERENCE / "minilm.safetensors")
     model, rows = minilm[0], (jnp.asarray(expected["tokens"]), jnp.asarray(expected["mask"]))
-    states = compiled(lambda m: [m.embedded(*rows), *(trace.hidden for trace in m.traced(*rows))])
+
+    @compiled
+    def states(model):
+        return [model.embedded(*rows), *tape(model.walk(*rows), keep=["layers.*.out"]).layers("out")]
 
     def compared(model):
         found = states(model)

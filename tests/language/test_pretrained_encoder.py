@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 from attnlab_theory.language.models.encoder_config import Layout
 from attnlab_theory.language.models.pretrained_encoder import leaves_of, load_encoder
+from attnlab_theory.language.models.tape import tape
 from tests.language.models import compiled, gap, rounding
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -30,8 +31,8 @@ def reference(name):
 
 @compiled
 def states_and_weights(model, rows):
-    traces = model.traced(*rows)
-    return [model.embedded(*rows), *(trace.hidden for trace in traces)], [trace.weights for trace in traces]
+    found = tape(model.walk(*rows), keep=["layers.*.out", "layers.*.weights"])
+    return [model.embedded(*rows), *found.layers("out")], found.layers("weights")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,12 +1,13 @@
-"""Captions of a model's own."""
+"""Captions of a model's own, as tokens and as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory import refuse
+from attnlab_theory.labs.captions.scores import repeated
 from attnlab_theory.language.decode import Choosing, Sampling
 from attnlab_theory.language.generate import MODELS_OWN, greedy, sample
 from attnlab_theory.language.models.gpt import GPT
@@ -56,3 +57,19 @@ def captions(
 def up_to_end(row: Sequence[int], eos: int) -> Tokens:
     """The tokens before the first EOS."""
     return tuple(row[: row.index(eos)] if eos in row else row)
+
+
+def as_lines(captions: Iterable[Tokens], text: OfSentences) -> tuple[str, ...]:
+    """Captions as text, one a line."""
+    return tuple(" ".join(text.decode_text(caption).split()) for caption in captions)
+
+
+def side(name: str, captions: Sequence[Tokens], text: OfSentences) -> str:
+    """Captions under a heading; tokens of n-grams that come twice stand in brackets."""
+    lines = [name]
+    for caption in captions:
+        twice = repeated(caption)
+        words = [text.decode_text([token]).strip() for token in caption]
+        marked = [f"[{word}]" if place in twice else word for place, word in enumerate(words)]
+        lines.append("    " + (" ".join(marked) if twice else " ".join(text.decode_text(caption).split())))
+    return "\n".join(lines) + "\n"

@@ -74,6 +74,14 @@ class Lab(abc.ABC):
         """
         return load_model(self.path(arm, seed), kinds=self.kinds)
 
+    def refuse_unmeasurable(self) -> None:
+        """Refuse, before anything is trained, what could not be measured afterwards: by default nothing.
+
+        Raises:
+            ValueError: naming it.
+        """
+        return
+
     def refuse_left_over(self) -> None:
         """Refuse to start anew where a stopped run has left a checkpoint.
 

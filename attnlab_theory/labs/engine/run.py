@@ -43,6 +43,8 @@ class RunLab(WholeRun, abc.ABC):
     """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
     most 8, for small models on a processor, and 1 for every other.
     Results have the same bytes for any number from 2 on. With 1, all cores train one model: last digits differ."""
+    cluster: str | None = None
+    """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
     @abc.abstractmethod
     def lab(self) -> "Lab":
@@ -86,21 +88,33 @@ class RunLab(WholeRun, abc.ABC):
 
         began = time.monotonic()
         lab = self.lab()
-        processes = workers(self.processes, small=self.small, tell=tell)
+        if self.cluster and self.processes:
+            raise ValueError("--processes is for this machine, --cluster for others: name one of them")
+        processes = workers(self.processes, small=self.small and not self.cluster, tell=tell)
+        lab.refuse_unmeasurable()
         # Asked for before anything is written, which may be a change to the checkout.
         about = {"question": self.question, "seed": self.seed, "seeds": self.seeds, **self.about(lab)}
         about |= {**provenance.of_this_process(), "error_rate": ERROR_RATE}
-        folders.make_folder(self.out, self.name, *self.shares)
-        with files.held(self.out):
+        with folders.begun(self.out, self.name, *self.shares):
             if not self.resume:
                 lab.refuse_left_over()
-            if not self.trained(lab, processes):
+            if self.cluster:
+                self._trained_on(self.cluster, lab)
+            elif not self.trained(lab, processes):
                 return 130
             found = self.results(lab)
             found.write(self.name, self.out)
             about |= {**found.about, "seconds": round(time.monotonic() - began, 2), **found.verdicts.as_json()}
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
         return report(found, about, self.out, json=self.json)
+
+    def _trained_on(self, address: str, lab: "Lab") -> None:
+        from attnlab_theory.cluster.client import Cluster
+        from attnlab_theory.labs.engine import remote
+        from attnlab_theory.labs.processes import ONE_CORE
+
+        with Cluster(address, tell=tell, one_core=True, xla_flags=ONE_CORE) as cluster:
+            remote.trained(self, lab, cluster, tell)
 
     def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | None]") -> bool:
         """Train every arm for every seed; False if Ctrl-C stopped that.

@@ -5,6 +5,7 @@ data. The layers before it are run once for all of them.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -13,15 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.labs.heads.answers import Rows, in_rows, odds_of
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.results import Tell
-from attnlab_theory.language.models.approximations import with_layers
 from attnlab_theory.language.models.classifier import Classifier
-from attnlab_theory.language.models.encoder import BidirectionalLayer, Encoder, seen_by_all
-from attnlab_theory.language.models.mixing import Parts
-from attnlab_theory.language.models.weighing import Place
+from attnlab_theory.language.models.encoder import Encoder
+from attnlab_theory.language.models.tape import Replacement, tape
 from attnlab_theory.stats.groups import refuse_too_few
 
 Head = tuple[int, int]
@@ -29,23 +27,6 @@ Head = tuple[int, int]
 
 REDUNDANT = 6
 """Heads whose pairs are left out together."""
-
-
-class WithoutHeads(BidirectionalLayer):
-    """A layer in which some heads hand on the same to every token."""
-
-    kept: Bool[Array, " h"]
-    instead: Float[Array, "h d"]
-    """What a head that is left out hands on."""
-
-    def __init__(self, layer: BidirectionalLayer, kept: Bool[Array, " h"], instead: Float[Array, "h d"]):
-        self.inputs, self.out, self.shape = layer.inputs, layer.out, layer.shape
-        self.kept, self.instead = kept, instead
-
-    def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
-        """The means of the values, and `instead` where a head is left out."""
-        means = super().mixed(parts, place, key)
-        return jnp.where(self.kept[None, :, None, None], means, self.instead[None, :, None, :].astype(means.dtype))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -131,45 +112,41 @@ def _without(
         for head in heads:
             kept[head] = False
         first = min((layer for layer, _ in heads), default=0)
-        odds = _odds_from(reading.classifier, first, states[first], rows.mask, jnp.asarray(kept), constants)
+        odds = _odds_from(
+            reading.classifier, first, states[first], rows.tokens, rows.mask, jnp.asarray(kept), constants
+        )
         found.append(np.asarray(odds)[: len(rows.numbers)])
     return np.stack(found)
 
 
 @eqx.filter_jit
-def _states(model: Encoder, tokens: Array, mask: Array) -> tuple[Array, ...]:
+def _states(model: Encoder, tokens: Array, mask: Array) -> list[Array]:
     """What every layer reads."""
-    x, where, found = model.embedded(tokens, mask), seen_by_all(mask), []
-    for block in model.blocks:
-        found.append(x)
-        x = block.whole(x, where, None)
-    return tuple(found)
+    return tape(model.walk(tokens, mask), keep=["layers.*.reads"]).layers("reads")
 
 
 @eqx.filter_jit
 def _summed_outputs(model: Encoder, tokens: Array, mask: Array, counted: Array) -> Float[Array, "layers h d"]:
-    x, where, sums = model.embedded(tokens, mask), seen_by_all(mask), []
-    for block in model.blocks:
-        means = block.mixing.mixed(block.mixing.parts(x, where.at), where, None)
-        sums.append(jnp.sum(jnp.where(counted[:, None, :, None], means, 0), axis=(0, 2)))
-        x = block.whole(x, where, None)
-    return jnp.stack(sums)
+    means = tape(model.walk(tokens, mask), keep=["layers.*.means"]).layers("means")
+    return jnp.stack([jnp.sum(jnp.where(counted[:, None, :, None], each, 0), axis=(0, 2)) for each in means])
 
 
 @eqx.filter_jit
 def _odds_from(
-    model: Classifier, first: int, x: Float[Array, "b t c"], mask: Array, kept: Array, instead: Array
+    model: Classifier, first: int, x: Float[Array, "b t c"], tokens: Array, mask: Array, kept: Array, instead: Array
 ) -> Float[Array, " b"]:
     """From what layer `first` reads, with heads of this and later layers left out."""
-    encoder, where = without_heads(model.encoder, kept, instead), seen_by_all(mask)
-    for block in encoder.blocks[first:]:
-        x = block.whole(x, where, None)
-    return odds_of(model, x, mask)
+    # The compiler drops the layers before: nothing reads what they give.
+    replace = {f"layers.{first}.reads": lambda _: x, **without_heads(kept, instead)}
+    return odds_of(model, tape(model.encoder.walk(tokens, mask), replace=replace).end, mask)
 
 
-def without_heads(encoder: Encoder, kept: Bool[Array, "layers h"], instead: Float[Array, "layers h d"]) -> Encoder:
-    """The encoder with `instead` in the place of the heads that are not kept."""
-    layers = [
-        WithoutHeads(block.mixing, kept[number], instead[number]) for number, block in enumerate(encoder.blocks)
-    ]
-    return with_layers(encoder, layers)
+def without_heads(kept: Bool[Array, "layers h"], instead: Float[Array, "layers h d"]) -> dict[str, Replacement]:
+    """For a tape: `instead` is handed on by the heads that are not kept."""
+
+    def without(layer: int, means: Float[Array, "b h t d"]) -> Float[Array, "b h t d"]:
+        return jnp.where(
+            kept[layer][None, :, None, None], means, instead[layer][None, :, None, :].astype(means.dtype)
+        )
+
+    return {f"layers.{layer}.means": functools.partial(without, layer) for layer in range(len(kept))}

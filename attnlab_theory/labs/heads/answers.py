@@ -1,4 +1,8 @@
-"""Which labels a classifier gets right, with its heads as they are or with others in their place."""
+"""What a classifier answers, with its heads as they are or with others in their place.
+
+`reviews/answers.py` asks for log-odds as well, but of any model that gives logits, with dropout if wanted. Here
+each batch may have a classifier of its own, and the ablations go on from states in the middle of the model.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -48,11 +52,6 @@ def log_odds(
         odds = _odds(changed(reading.classifier, number), rows.tokens, rows.mask)
         found[rows.numbers] = np.asarray(odds)[: len(rows.numbers)]
     return found
-
-
-def right(odds: Float[np.ndarray, "*r n"], labels: Int[np.ndarray, " n"]) -> Bool[np.ndarray, "*r n"]:
-    """Which answers are right: even odds are an answer 0, and what is no number is never right."""
-    return ((odds > 0) == labels.astype(bool)) & np.isfinite(odds)
 
 
 @eqx.filter_jit

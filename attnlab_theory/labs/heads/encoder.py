@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab_theory.labs.heads.rows import Parts, followed, in_double, traced
+from attnlab_theory.labs.heads.rows import Parts, followed, in_double, parts_of_layers, states_by_depth, traced
 from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace, encoded
 from attnlab_theory.language.models.classifier import Classifier
-from attnlab_theory.language.models.encoder import Encoder, seen_by_all
+from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.text.subwords import Subwords
 from attnlab_theory.language.text.vocabulary import OfSentences
 
@@ -90,21 +90,9 @@ def _between_marks(text: OfSentences | Subwords, inner: Int[np.ndarray, " t"]) -
 
 @eqx.filter_jit
 def _parts(model: Encoder, rows: Int[Array, "b t"], mask: Bool[Array, "b t"]) -> Parts:
-    layers = model.traced(rows, mask)
-    q, k, v = (jnp.stack([getattr(layer, name) for layer in layers]) for name in ("q", "k", "v"))
-    return q, k, v
+    return parts_of_layers(model.walk(rows, mask))
 
 
 @eqx.filter_jit
 def _states(model: Encoder, rows: Int[Array, "b t"], mask: Bool[Array, "b t"], kept: Kept) -> Array:
-    x, where = model.embedded(rows, mask), seen_by_all(mask)
-    found = [x]
-    for block in model.blocks:
-        mixed, _ = block.mixing.whole(x, where, None)
-        x = block.ln_1(x + mixed if kept.skips else mixed)
-        if kept.mlps:
-            more = block.transformed(x)
-            x = x + more if kept.skips else more
-        x = block.ln_2(x)
-        found.append(x)
-    return jnp.stack(found)
+    return states_by_depth(model.walk(rows, mask), kept)

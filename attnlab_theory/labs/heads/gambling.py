@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from attnlab_theory.labs.heads.splits import Rows
+from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.stats.groups import with_each_left_out
 
 STEADY = 1e-9
@@ -88,7 +88,7 @@ def _spreads(
     return Spreads(variance, largest, np.sum(n, axis=1))
 
 
-def of_head(rows: Rows, groups: int) -> Float[np.ndarray, " r"]:
+def of_head(rows: NearTies, groups: int) -> Float[np.ndarray, " r"]:
     """The index of a head's own near-tied pairs."""
     return gamble(rows.split[:, 0], rows.group, rows.sentence, rows.pair, groups)
 
@@ -104,7 +104,7 @@ class Conditioned(NamedTuple):
     """The share of the head's splits whose neighbours recur."""
 
 
-def given_neighbours(rows: Rows, groups: int) -> Conditioned:
+def given_neighbours(rows: NearTies, groups: int) -> Conditioned:
     """The gamble of a head where the text shows the same pair between the same neighbours again.
 
     Neighbours are told apart as far as they are frequent types; all others are alike.
@@ -127,7 +127,7 @@ def given_neighbours(rows: Rows, groups: int) -> Conditioned:
     return Conditioned(gamble(*told, place[held], groups), explained, float(np.mean(held)))
 
 
-def of_layer(rows: Rows, groups: int) -> LayerReplicates:
+def of_layer(rows: NearTies, groups: int) -> LayerReplicates:
     """What a layer's heads do together."""
     split, takes_part = np.nan_to_num(rows.split), np.isfinite(rows.split)
     taking = takes_part.sum(axis=1)
@@ -149,7 +149,7 @@ def of_layer(rows: Rows, groups: int) -> LayerReplicates:
 
 
 def _correlation(
-    split: Float[np.ndarray, "n heads"], takes_part: np.ndarray, rows: Rows, groups: int
+    split: Float[np.ndarray, "n heads"], takes_part: np.ndarray, rows: NearTies, groups: int
 ) -> Float[np.ndarray, " r"]:
     """The mean correlation of two heads' splits around their means within each pair of types."""
     kinds, kind = np.unique(rows.pair, return_inverse=True)

@@ -10,12 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from attnlab_theory.labs.heads.rows import followed, in_double, traced
+from attnlab_theory.labs.heads.rows import Parts, followed, in_double, parts_of_layers, states_by_depth, traced
 from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace, encoded
 from attnlab_theory.language.models.gpt import GPT
-from attnlab_theory.language.models.mixers import Softmax, SoftmaxLayer
-from attnlab_theory.language.models.mixing import Parts
-from attnlab_theory.language.models.weighing import place
+from attnlab_theory.language.models.mixers import Softmax
 from attnlab_theory.language.text.characters import Characters
 
 
@@ -92,27 +90,9 @@ def reading(model: GPT, text: Any, sentences: Sequence[str]) -> GPTReading:
 
 @eqx.filter_jit
 def _parts(model: GPT, tokens: Int[Array, "b t"]) -> Parts:
-    """Queries, keys and values of all layers, [layers b h t d] each."""
-    where = place(tokens.shape[0], tokens.shape[1], None, None)
-    x = model.embedded(tokens, where.at)
-    found = []
-    for block in model.blocks:
-        assert isinstance(block.mixing, SoftmaxLayer)
-        found.append(block.mixing.parts(block.ln_1(x), where.at))
-        x, _ = block.whole(x, where, None)
-    return jax.tree.map(lambda *layers: jnp.stack(layers), *found)
+    return parts_of_layers(model.walk(tokens))
 
 
 @eqx.filter_jit
 def _states(model: GPT, tokens: Int[Array, "b t"], kept: Kept) -> Array:
-    where = place(tokens.shape[0], tokens.shape[1], None, None)
-    x = model.embedded(tokens, where.at)
-    found = [x]
-    for block in model.blocks:
-        mixed, _ = block.mixing.whole(block.ln_1(x), where, None)
-        x = x + mixed if kept.skips else mixed
-        if kept.mlps:
-            more = block.transformed(x)
-            x = x + more if kept.skips else more
-        found.append(x)
-    return jnp.stack(found)
+    return states_by_depth(model.walk(tokens), kept)

@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs.comparisons import mcnemar_p, right
 from attnlab_theory.labs.estimates import Estimate, Estimates, share
 from attnlab_theory.labs.heads.ablating import Ablated, Head, ablated
-from attnlab_theory.labs.heads.answers import right
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import (
     ANY,
@@ -27,7 +27,6 @@ from attnlab_theory.labs.heads.families import (
 )
 from attnlab_theory.labs.heads.results import Results, Tell, counted
 from attnlab_theory.stats import Interval, paired
-from attnlab_theory.stats.comparisons import mcnemar
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
 
 SPARED = 0.01
@@ -76,7 +75,7 @@ def results(
         table=_table(estimates),
         sentences=counted(findings, TOLD),
         figures={
-            "ablations": functools.partial(figures.ablations, estimates, findings),
+            "ablations": functools.partial(figures.ablations, estimates, findings, spared_at=SPARED),
             "pairs": functools.partial(figures.pairs, estimates, findings),
         },
     )
@@ -89,11 +88,12 @@ def estimated(found: Ablated, labels: Int[np.ndarray, " n"], *, seed: int = 0) -
         ValueError: if there are too few sentences for an interval.
     """
     layers, h, _ = found.single.shape
-    whole, single = right(found.whole, labels), right(found.single, labels)
+    whole, single = (right(odds, labels, even=0.0) for odds in (found.whole, found.single))
     estimates = [share("accuracy", whole.astype(float), ERROR_RATE)]
     estimates += _lost("accuracy lost", whole, single, layer_and_head, seed)
     for layer, head in np.ndindex(layers, h):
-        estimates.append(_mcnemar(whole, single[layer, head], layer_and_head((layer, head))))
+        names, setting = ("only_with", "only_without"), layer_and_head((layer, head))
+        estimates.append(mcnemar_p(whole, single[layer, head], names=names, **setting))
     moved = _by_group(np.abs(found.single - found.whole), seed)
     estimates += family("log-odds moved", moved, len(labels), POSITIVE)
     return Estimates([*estimates, *_pairs(found, labels, seed)])
@@ -110,9 +110,8 @@ def _pairs(found: Ablated, labels: Int[np.ndarray, " n"], seed: int) -> Iterator
 
     both = np.stack([found.pairs[pair][judge] for pair in pairs])
     whole = found.whole[judge]
-    yield from _lost(
-        "accuracy lost without both", right(whole, labels[judge]), right(both, labels[judge]), named, seed
-    )
+    hits, without = (right(odds, labels[judge], even=0.0) for odds in (whole, both))
+    yield from _lost("accuracy lost without both", hits, without, named, seed)
     alone = [sum(whole - found.single[head][judge] for head in pair) for pair in pairs]
     beyond = sides * (whole - both - np.stack(alone))
     yield from family("log-odds lost beyond the sum", _by_group(beyond, seed), int(judge.sum()), ANY, names=named)
@@ -143,20 +142,6 @@ def _lost(
         yield from estimates_of(
             quantity, Bands(np.where(chosen, values, np.nan), low, high), lost.shape[-1], bound, names
         )
-
-
-def _mcnemar(whole: Bool[np.ndarray, " n"], without: Bool[np.ndarray, " n"], setting: dict[str, Any]) -> Estimate:
-    p = mcnemar(whole, without)
-    counts = {"only_with": int(np.sum(whole & ~without)), "only_without": int(np.sum(without & ~whole))}
-    return Estimate(
-        quantity="mcnemar p",
-        setting={**setting, **counts},
-        value=p,
-        interval=Interval.point(p),
-        draws=1,
-        bound="exact: the p-value is computed, by the binomial law of the discordant pairs (McNemar)",
-        error_rate=0.0,
-    )
 
 
 def _by_group(values: Float[np.ndarray, "*m n"], seed: int) -> Float[np.ndarray, "r *m"]:

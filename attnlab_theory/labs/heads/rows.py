@@ -1,14 +1,15 @@
 """Sentences through a model, some at a time, and the traces of each."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from attnlab_theory.labs.heads.traces import Tokens, Trace
+from attnlab_theory.labs.heads.traces import Kept, Tokens, Trace
+from attnlab_theory.language.models.tape import Walk, tape
 
 Model = TypeVar("Model")
 
@@ -79,6 +80,21 @@ def followed(
         states = np.asarray(states_of(rows, lengths))
         for at, each in enumerate(chosen):
             yield states[:, at, : len(each.ids)]
+
+
+def parts_of_layers(walk: Walk[Any]) -> Parts:
+    """Queries, keys and values of all layers on a model's walk."""
+    found = tape(walk, keep=[f"layers.*.{part}" for part in "qkv"])
+    q, k, v = (jnp.stack(found.layers(part)) for part in "qkv")
+    return q, k, v
+
+
+def states_by_depth(walk: Walk[Any], kept: Kept) -> Float[Array, "depths b t c"]:
+    """The tokens before the first layer and after each, without the parts of layers that are not kept."""
+    silent = {"skip_1": not kept.skips, "skip_2": kept is Kept.NO_SKIPS, "transformed": not kept.mlps}
+    replace = {f"layers.*.{place}": jnp.zeros_like for place, chosen in silent.items() if chosen}
+    found = tape(walk, keep=["layers.0.reads", "layers.*.out"], replace=replace)
+    return jnp.stack([*found.layers("reads"), *found.layers("out")])
 
 
 def in_double(model: Model) -> Model:

@@ -23,7 +23,7 @@ from attnlab_theory.labs.heads.plan import Plan
 from attnlab_theory.labs.heads.traces import Trace
 
 
-class Rows(NamedTuple):
+class NearTies(NamedTuple):
     """Near-tied pairs of one head, or of one layer."""
 
     group: Int[np.ndarray, " n"]
@@ -80,18 +80,20 @@ class Splits:
         self._heads.append(self._of_heads(found))
         self._layers.append(self._of_layers(found))
 
-    def of_head(self, layer: int, head: int) -> Rows:
+    def of_head(self, layer: int, head: int) -> NearTies:
         """The pairs of one head's own."""
         at, group, sentence, pair, neighbours, split = _joined(self._heads)
         own = at == layer * self.shape[1] + head
-        return Rows(group[own], sentence[own], pair[own], neighbours[own], split[own].astype(np.float64)[:, None])
+        return NearTies(
+            group[own], sentence[own], pair[own], neighbours[own], split[own].astype(np.float64)[:, None]
+        )
 
-    def of_layer(self, layer: int) -> Rows:
+    def of_layer(self, layer: int) -> NearTies:
         """The pairs of a layer, with all heads that take part."""
         at, group, sentence, pair, neighbours, split = _joined(self._layers)
         own = at == layer
         split = split.reshape(-1, self.shape[1])
-        return Rows(group[own], sentence[own], pair[own], neighbours[own], split[own].astype(np.float64))
+        return NearTies(group[own], sentence[own], pair[own], neighbours[own], split[own].astype(np.float64))
 
     def _variances(
         self, q: Float[np.ndarray, "layers h r d"], kinds: Int[np.ndarray, " m"]

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
-from attnlab_theory.labs.comparisons import gained
+from attnlab_theory.labs.comparisons import gained, right
 from attnlab_theory.labs.estimates import Estimate, Estimates, share
 from attnlab_theory.labs.heads import answers, approximating
 from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS, setting_of
@@ -112,12 +112,12 @@ def accuracies_of(
         encoder = approximated(model.encoder, approximation, written, jax.random.fold_in(key, batch), rows=ROWS)
         return eqx.tree_at(lambda whole: whole.encoder, model, encoder)
 
-    own = answers.right(answers.log_odds(reading), labels)
+    own = right(answers.log_odds(reading), labels, even=0.0)
     rate = ERROR_RATE / max(len(tried), 1)
     found = [share("accuracy", own.astype(float), ERROR_RATE)]
     for each in tried:
         tell(f"accuracy with {each.name}, {each.budget}")
-        hits = answers.right(answers.log_odds(reading, functools.partial(changed, each)), labels)
+        hits = right(answers.log_odds(reading, functools.partial(changed, each)), labels, even=0.0)
         found.append(share("accuracy with all heads replaced", hits.astype(float), rate, **setting_of(each)))
         found.extend(gained(own, hits, rate, **setting_of(each)))
     return Estimates(found)

@@ -8,7 +8,7 @@ from attnlab_theory.language.models.mixers import (
     Additive,
     DenseSynthesizer,
     Features,
-    Mixer,
+    LayerChoice,
     RandomSynthesizer,
     Softmax,
 )
@@ -18,7 +18,7 @@ from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions
 class Variant(NamedTuple):
     """What tokens see of each other, and how they know where they are."""
 
-    mixer: Mixer
+    mixer: LayerChoice
     positions: NoPositions
 
 

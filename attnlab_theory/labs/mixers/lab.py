@@ -10,11 +10,11 @@ from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
-from attnlab_theory.language.models.mixers import Additive, Mixer, Softmax
+from attnlab_theory.language.models.mixers import Additive, LayerChoice, Softmax
 from attnlab_theory.language.models.model import untrained
 from attnlab_theory.seeds import key_for
 
-MIXERS: Mapping[ArmName, Mixer] = {
+MIXERS: Mapping[ArmName, LayerChoice] = {
     "separate": Softmax(),
     "additive": Additive(),
     "shared-qk": Softmax(shared=True),

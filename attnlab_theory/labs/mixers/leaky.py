@@ -16,7 +16,7 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.config import GPTConfig, config_from_json
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.layers import Linear
-from attnlab_theory.language.models.mixers import MIXERS, Mixer, SoftmaxLayer
+from attnlab_theory.language.models.mixers import MIXERS, LayerChoice, SoftmaxLayer
 from attnlab_theory.language.models.mixing import Kept, MixingLayer, Parts, Shape
 from attnlab_theory.language.models.model import Kind
 from attnlab_theory.language.models.weighing import Place
@@ -26,7 +26,7 @@ When = Literal["after", "before"]
 
 
 @dataclasses.dataclass(frozen=True)
-class OneProjection(Mixer):
+class OneProjection(LayerChoice):
     """Softmax attention whose queries, keys and values are the same vectors."""
 
     name: ClassVar[str] = "softmax attention with one projection"
@@ -51,7 +51,7 @@ class OneProjectionLayer(SoftmaxLayer):
 
 
 @dataclasses.dataclass(frozen=True)
-class ZeroMask(Mixer):
+class ZeroMask(LayerChoice):
     """Softmax attention that puts zeros where minus infinity belongs. What comes later has a say.
 
     Raises:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from rich.table import Table
 
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, renewed, stored
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, counted, mean, over_seeds
 from attnlab_theory.labs.mixers.arms import CAUSAL, HONEST_SEEDS, LEAKING
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, NEAREST, STATEMENTS
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
@@ -168,7 +168,9 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
         least = [routed(seed, shared=shared, heads=heads).least for seed in range(5)]
         found.append(over_seeds("least wanted weight", least, ERROR_RATE, within=Interval(-1.0, 2.0), head=name))
         if name == ONE_SHARED:
-            found.append(_greatest(least))
+            # The head that comes nearest to a bound, where no single head may pass it.
+            told = "the greatest of these very heads"
+            found.append(counted(NEAREST, max(least), len(least), told, head=ONE_SHARED))
     return Estimates((*found, *leaks_over_seeds(found)))
 
 
@@ -181,19 +183,6 @@ def leaks_over_seeds(found: Iterable[Estimate]) -> Estimates:
     return Estimates(
         over_seeds("mean honest less teacher-forced loss", values, ERROR_RATE, within=ANYTHING, arm=arm)
         for arm, values in gaps.items()
-    )
-
-
-def _greatest(least: list[float]) -> Estimate:
-    """The head that comes nearest to a bound, where no single head may pass it."""
-    return Estimate(
-        quantity=NEAREST,
-        setting={"head": ONE_SHARED},
-        value=max(least),
-        interval=Interval.point(max(least)),
-        draws=len(least),
-        bound="counted: the greatest of these very heads",
-        error_rate=0.0,
     )
 
 

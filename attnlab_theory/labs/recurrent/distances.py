@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.recurrent import Recurrent
+from attnlab_theory.language.models.tape import tape
 from attnlab_theory.language.models.weighing import place
 
 
@@ -45,8 +46,6 @@ def _norms(model: GPT | Recurrent, tokens: Int[Array, "n t"]) -> Float[Array, "n
 def _last_logits(model: GPT | Recurrent, vectors: Float[Array, "n s c"]) -> Float[Array, "n v"]:
     if isinstance(model, Recurrent):
         return model.hidden(vectors)[:, -1] @ model.q + model.s3[None]
-    where, x = place(vectors.shape[0], vectors.shape[1], None, None), vectors
-    for block in model.blocks:
-        x, _ = block.whole(x, where, None)
-    final = model.ln_f(x)[:, -1]
+    last, _ = tape(model.walk_from(vectors, place(vectors.shape[0], vectors.shape[1], None, None))).end
+    final = model.ln_f(last)[:, -1]
     return final @ (model.tokens.T if model.head is None else model.head.weight)

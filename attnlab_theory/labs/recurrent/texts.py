@@ -1,4 +1,7 @@
-"""Options that say which sentences the lab reads; nothing here imports jax, for the command line reads it first."""
+"""Options that say which sentences the lab reads; nothing here imports jax, for the command line reads it first.
+
+They are not those of `labs/texts.py`: nothing stops early here, so no file is for that. A token may be a character.
+"""
 
 import dataclasses
 from pathlib import Path

@@ -9,6 +9,7 @@ import scipy.special
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.labs import comparisons
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled import LabelledBatch
@@ -59,7 +60,7 @@ def labels(found: Probabilities) -> str:
 
 def right(found: Probabilities, labels: Int[np.ndarray, " reviews"]) -> Bool[np.ndarray, " reviews"]:
     """Which answers are right; a probability of exactly a half is an answer 0."""
-    return (found > 0.5) == labels.astype(bool)
+    return comparisons.right(found, labels, even=0.5)
 
 
 def accuracy(model: Any, asked: Encoded) -> float:

@@ -18,6 +18,7 @@ from attnlab_theory.labs.reviews.material import Encoded, batch_of
 from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
+from attnlab_theory.language.models.tape import tape
 
 Ask = Callable[[LabelledBatch], LogOdds]
 """The log-odds of label 1 for every row; all that leave-one-out needs to know of a model."""
@@ -118,6 +119,5 @@ def _gradients(model: Classifier, batch: LabelledBatch) -> Float[Array, "b t"]:
 
 @eqx.filter_jit
 def _weights(model: Classifier, batch: LabelledBatch) -> tuple[Array, ...]:
-    return tuple(
-        trace.weights for trace in model.encoder.traced(jnp.asarray(batch.tokens), jnp.asarray(batch.mask))
-    )
+    walk = model.encoder.walk(jnp.asarray(batch.tokens), jnp.asarray(batch.mask))
+    return tuple(tape(walk, keep=["layers.*.weights"]).layers("weights"))

@@ -60,8 +60,7 @@ class Search:
         began, about = time.monotonic(), provenance.of_this_process()
         lab = self._lab()
         tell(declared(lab.trials))
-        folders.make_folder(self.out, "reviews", "search")
-        with files.held(self.out):
+        with folders.begun(self.out, "reviews", "search"):
             if not self.resume:
                 lab.refuse_left_over()
             for unit in lab.search():

@@ -12,7 +12,6 @@ from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs.engine.run import JudgeLab, RunLab, tell
 from attnlab_theory.labs.options import given
 from attnlab_theory.labs.reviews.arms import PRESETS, OptimizerName, OrderName, Preset, PresetName
-from attnlab_theory.labs.reviews.commands.batching import ShowBatch
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.questions import Evaluate, Explain, Predict
@@ -161,8 +160,7 @@ class Reviews:
     """Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned."""
 
     task: (
-        Annotated[ShowBatch, subcommand("batch")]
-        | Annotated[Train, subcommand("train")]
+        Annotated[Train, subcommand("train")]
         | Annotated[Evaluate, subcommand("evaluate")]
         | Annotated[Predict, subcommand("predict")]
         | Annotated[Explain, subcommand("explain")]

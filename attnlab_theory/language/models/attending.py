@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, Int
 
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixing import ScoredLayer
-from attnlab_theory.language.models.weighing import place
+from attnlab_theory.language.models.tape import tape
 
 
 @eqx.filter_jit
@@ -16,15 +16,8 @@ def attending(model: GPT, tokens: Int[Array, "b t"]) -> Float[Array, "b layers h
     Raises:
         ValueError: if the mixer has no weights to look at, or as `GPT.rows`.
     """
-    model.refuse_unfit(tokens)
-    b, t = tokens.shape
-    where = place(b, t, None, None)
-    x = model.embedded(tokens, where.at)
-    found = []
-    for block in model.blocks:
-        if not isinstance(block.mixing, ScoredLayer):
-            raise ValueError(f"{model.config.mixer.name} has no weights to look at")
-        weights = block.mixing.weights(block.ln_1(x), where)
-        found.append(jnp.broadcast_to(weights, (b, *weights.shape[1:])))
-        x, _ = block.whole(x, where, None)
-    return jnp.stack(found, axis=1)
+    walk = model.walk(tokens)
+    if not all(isinstance(block.mixing, ScoredLayer) for block in model.blocks):
+        raise ValueError(f"{model.config.mixer.name} has no weights to look at")
+    found = tape(walk, keep=["layers.*.weights"]).layers("weights")
+    return jnp.stack([jnp.broadcast_to(each, (len(tokens), *each.shape[1:])) for each in found], axis=1)

@@ -8,6 +8,7 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.config import Gelu, GPTConfig
 from attnlab_theory.language.models.layers import LayerNorm, Linear, dropout, keys_of
 from attnlab_theory.language.models.mixing import Kept, MixingLayer, Slot
+from attnlab_theory.language.models.tape import Offer, Walk
 from attnlab_theory.language.models.weighing import Place
 
 
@@ -31,14 +32,20 @@ class Block(eqx.Module):
         self.back = Linear(back, config.hidden_width, config.width)
         self.rate, self.gelu = config.residual_dropout, config.gelu
 
-    def whole(
+    def walk(
         self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, "b t c"], Kept | None]:
-        """The next layer's tokens, and what a cache would keep."""
+    ) -> Walk[tuple[Float[Array, "b t c"], Kept | None]]:
+        """The next layer's tokens, and what a cache would keep; the places are those of `tape`."""
         weights, mixed, transformed = keys_of(key, 3)
-        more, kept = self.mixing.whole(self.ln_1(x), where, weights)
-        x = x + dropout(mixed, more, self.rate)
-        return x + dropout(transformed, self.transformed(x), self.rate), kept
+        x = yield Offer("reads", x)
+        more, kept = yield from self.mixing.walk(self.ln_1(x), where, weights)
+        more = yield Offer("mixed", more)
+        skip = yield Offer("skip_1", x)
+        x = yield Offer("between", skip + dropout(mixed, more, self.rate))
+        more = yield Offer("transformed", self.transformed(x))
+        skip = yield Offer("skip_2", x)
+        x = yield Offer("out", skip + dropout(transformed, more, self.rate))
+        return x, kept
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
         """The next layer's token of every row, and the longer cache."""

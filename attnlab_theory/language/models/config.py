@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from attnlab_theory import refuse
-from attnlab_theory.language.models.mixers import MIXERS, Mixer, Softmax
+from attnlab_theory.language.models.mixers import MIXERS, LayerChoice, Softmax
 from attnlab_theory.language.models.mixing import Shape
 from attnlab_theory.language.models.positions import SCHEMES, Learned, NoPositions
 
@@ -39,7 +39,7 @@ class GPTConfig:
     embedding_dropout: float = 0.1
     residual_dropout: float = 0.1
     attention_dropout: float = 0.1
-    mixer: Mixer = dataclasses.field(default_factory=Softmax)
+    mixer: LayerChoice = dataclasses.field(default_factory=Softmax)
     positions: NoPositions = dataclasses.field(default_factory=Learned)
     tied: bool = False
     """Whether the output head is the token embedding, transposed."""
@@ -121,7 +121,7 @@ def refuse_epsilon(epsilon: float) -> None:
         raise ValueError(f"epsilon must be at most {LARGEST_EPSILON:g}, not {epsilon}")
 
 
-def config_from_json(record: Mapping[str, Any], *, mixers: tuple[type[Mixer], ...] = MIXERS) -> GPTConfig:
+def config_from_json(record: Mapping[str, Any], *, mixers: tuple[type[LayerChoice], ...] = MIXERS) -> GPTConfig:
     """The configuration that `GPTConfig.as_json` wrote.
 
     Args:

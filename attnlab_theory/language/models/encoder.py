@@ -4,7 +4,7 @@ A row is filled up with padding, which a mask tells from tokens (True: a token).
 much of it there is, changes nothing.
 """
 
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import equinox as eqx
 import jax
@@ -26,24 +26,17 @@ from attnlab_theory.language.models.layers import (
 )
 from attnlab_theory.language.models.mixers import SoftmaxLayer
 from attnlab_theory.language.models.mixing import Parts, Shape
+from attnlab_theory.language.models.tape import Offer, Walk, tape, within
 from attnlab_theory.language.models.weighing import Place, weighted_means
-
-
-class LayerTrace(NamedTuple):
-    """What one layer makes of the rows of a batch; where padding stands, numbers without meaning."""
-
-    q: Float[Array, "b h t d"]
-    """Scores are q . k / sqrt(d)."""
-    k: Float[Array, "b h t d"]
-    v: Float[Array, "b h t d"]
-    weights: Float[Array, "b h t t"]
-    """How much of each token's value every token takes: rows sum to one, padding gets nothing."""
-    hidden: Float[Array, "b t c"]
-    """The layer's output."""
 
 
 class BidirectionalLayer(SoftmaxLayer):
     """Softmax attention in which every token sees all tokens of its row."""
+
+    @property
+    def causal(self) -> bool:
+        """Tokens see those after them too."""
+        return False
 
     def __init__(self, key: PRNGKeyArray, shape: Shape):
         super().__init__(key, shape, stacks=3)
@@ -74,21 +67,17 @@ class EncoderLayer(eqx.Module):
         self.ln_2 = LayerNorm(config.width, epsilon=config.epsilon)
         self.rate, self.gelu = config.dropout, config.gelu
 
-    def whole(self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None) -> Float[Array, "b t c"]:
-        """The next layer's tokens."""
+    def walk(self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None) -> Walk[Float[Array, "b t c"]]:
+        """The next layer's tokens; the places are those of `tape`."""
         weights, mixed, transformed = keys_of(key, 3)
-        more, _ = self.mixing.whole(x, where, weights)
-        return self._after(x, more, mixed, transformed)
-
-    def traced(self, x: Float[Array, "b t c"], where: Place) -> LayerTrace:
-        """The next layer's tokens, and what they come from."""
-        parts = self.mixing.parts(x, where.at)
-        more = self.mixing.merged(self.mixing.mixed(parts, where, None))
-        return LayerTrace(*parts, self.mixing.weights(x, where), self._after(x, more, None, None))
-
-    def _after(self, x: Array, more: Array, mixed: PRNGKeyArray | None, transformed: PRNGKeyArray | None) -> Array:
-        x = self.ln_1(x + dropout(mixed, more, self.rate))
-        return self.ln_2(x + dropout(transformed, self.transformed(x), self.rate))
+        x = yield Offer("reads", x)
+        more, _ = yield from self.mixing.walk(x, where, weights)
+        more = yield Offer("mixed", more)
+        skip = yield Offer("skip_1", x)
+        x = yield Offer("between", self.ln_1(skip + dropout(mixed, more, self.rate)))
+        more = yield Offer("transformed", self.transformed(x))
+        skip = yield Offer("skip_2", x)
+        return (yield Offer("out", self.ln_2(skip + dropout(transformed, more, self.rate))))
 
     def transformed(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
         """What the second half of the layer adds to each token."""
@@ -155,25 +144,26 @@ class Encoder(eqx.Module):
         self, x: Float[Array, "b t c"], mask: Bool[Array, "b t"], key: PRNGKeyArray | None = None
     ) -> Float[Array, "b t c"]:
         """The last layer's tokens, from what the first one reads; with a key, after dropout of it."""
+        return tape(self.walk_from(x, mask, key)).end
+
+    def walk(
+        self, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"], types: Int[Array, "b t"] | None = None
+    ) -> Walk[Float[Array, "b t c"]]:
+        """The last layer's tokens as in evaluation, for a `tape`; args, raises as `hidden`.
+
+        Where padding stands, a tape keeps numbers without meaning; `weights` give padding nothing.
+        """
+        return self.walk_from(self.embedded(tokens, mask, types), mask)
+
+    def walk_from(
+        self, x: Float[Array, "b t c"], mask: Bool[Array, "b t"], key: PRNGKeyArray | None = None
+    ) -> Walk[Float[Array, "b t c"]]:
+        """The same from what the first layer reads; with a key, after dropout of it."""
         embedding, *layers = keys_of(key, 1 + len(self.blocks))
         x, where = dropout(embedding, x, self.config.dropout), seen_by_all(mask)
-        for block, layer in zip(self.blocks, layers, strict=True):
-            x = block.whole(x, where, layer)
+        for number, (block, layer) in enumerate(zip(self.blocks, layers, strict=True)):
+            x = yield from within(f"layers.{number}", block.walk(x, where, layer))
         return x
-
-    def traced(
-        self, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"], types: Int[Array, "b t"] | None = None
-    ) -> tuple[LayerTrace, ...]:
-        """What every layer makes of the rows, without dropout; args, raises as `hidden`.
-
-        The last layer's `hidden` is that of `hidden`. Under `jit` what the caller does not use is not computed.
-        """
-        x, where = self.embedded(tokens, mask, types), seen_by_all(mask)
-        traces = []
-        for block in self.blocks:
-            traces.append(block.traced(x, where))
-            x = traces[-1].hidden
-        return tuple(traces)
 
     def _at(self, mask: Array) -> Int[Array, "rows t"]:
         """Positions, as the layout numbers them. transformers counts RoBERTa's where a token is not `pad`."""

@@ -31,6 +31,7 @@ from attnlab_theory.language.models.layers import (
     rows_of,
 )
 from attnlab_theory.language.models.mixing import Kept, Slot
+from attnlab_theory.language.models.tape import Walk, tape, within
 from attnlab_theory.language.models.weighing import Place, place
 from attnlab_theory.language.text.characters import PAD_ID
 
@@ -181,12 +182,27 @@ class GPT(eqx.Module):
             _refuse_outside("position", positions, longest, "the block")
 
     def _through(self, tokens: Array, where: Place, key: PRNGKeyArray | None) -> tuple[Array, tuple[Any, ...]]:
-        """The last layer's tokens, and what each layer would keep. Layers are unrolled: faster than a scan."""
+        """The last layer's tokens, and what each layer would keep."""
+        return tape(self.walk_from(self.embedded(tokens, where.at), where, key)).end
+
+    def walk(self, tokens: Int[Array, "b t"]) -> Walk[tuple[Float[Array, "b t c"], tuple[Kept | None, ...]]]:
+        """The last layer's tokens and what each layer would keep, as in evaluation; for a `tape`.
+
+        Raises:
+            ValueError: as `rows`.
+        """
+        self.refuse_unfit(tokens)
+        where = place(tokens.shape[0], tokens.shape[1], None, None)
+        return self.walk_from(self.embedded(tokens, where.at), where)
+
+    def walk_from(
+        self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None = None
+    ) -> Walk[tuple[Float[Array, "b t c"], tuple[Kept | None, ...]]]:
+        """The same from what the first layer reads; with a key, after dropout. Unrolled: faster than a scan."""
         embedding, *layers = keys_of(key, 1 + len(self.blocks))
-        x = dropout(embedding, self.embedded(tokens, where.at), self.config.embedding_dropout)
-        cache = []
-        for block, layer in zip(self.blocks, layers, strict=True):
-            x, kept = block.whole(x, where, layer)
+        x, cache = dropout(embedding, x, self.config.embedding_dropout), []
+        for number, (block, layer) in enumerate(zip(self.blocks, layers, strict=True)):
+            x, kept = yield from within(f"layers.{number}", block.walk(x, where, layer))
             cache.append(kept)
         return x, tuple(cache)
 

@@ -21,7 +21,7 @@ from attnlab_theory.sampling import orthogonal_projection
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixer(abc.ABC):
+class LayerChoice(abc.ABC):
     """A choice of mixing layer, and what it can be combined with."""
 
     name: ClassVar[str]
@@ -38,7 +38,7 @@ class Mixer(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
-class Softmax(Mixer):
+class Softmax(LayerChoice):
     """Softmax attention; `shared` uses one projection for queries and keys, so that scores are symmetric."""
 
     shared: bool = False
@@ -74,7 +74,7 @@ class SoftmaxLayer(ScoredLayer):
 
 
 @dataclasses.dataclass(frozen=True)
-class DroppedHeads(Mixer):
+class DroppedHeads(LayerChoice):
     """Softmax attention that drops whole heads while it is trained, each with chance `rate`.
 
     Raises:
@@ -114,7 +114,7 @@ class DroppedHeadsLayer(SoftmaxLayer):
 
 
 @dataclasses.dataclass(frozen=True)
-class Additive(Mixer):
+class Additive(LayerChoice):
     """Bahdanau's attention: a network with `hidden` units per head scores every pair."""
 
     hidden: int = 16
@@ -157,7 +157,7 @@ class AdditiveLayer(ScoredLayer):
 
 
 @dataclasses.dataclass(frozen=True)
-class RandomSynthesizer(Mixer):
+class RandomSynthesizer(LayerChoice):
     """Scores from a learned table per head, whatever the tokens are."""
 
     name: ClassVar[str] = "the random synthesizer"
@@ -202,7 +202,7 @@ class RandomLayer(ScoredLayer):
 
 
 @dataclasses.dataclass(frozen=True)
-class DenseSynthesizer(Mixer):
+class DenseSynthesizer(LayerChoice):
     """Scores from each token by itself: relu(x A + b_1) B + b_2, with one B and b_2 for all heads.
 
     The homework's of 2021, whose B and b_2 have one column less than the block; here they have all of them.
@@ -249,7 +249,7 @@ class DenseLayer(ScoredLayer):
 
 
 @dataclasses.dataclass(frozen=True)
-class Features(Mixer):
+class Features(LayerChoice):
     """Causal attention in linear time, from `features` random features per head that are drawn once and kept."""
 
     features: int = 64
@@ -295,7 +295,14 @@ class FeatureLayer(MixingLayer):
         return self.merged(jax.vmap(jax.vmap(of_head))(q, k, v)), None
 
 
-MIXERS: tuple[type[Mixer], ...] = (Softmax, DroppedHeads, Additive, RandomSynthesizer, DenseSynthesizer, Features)
+MIXERS: tuple[type[LayerChoice], ...] = (
+    Softmax,
+    DroppedHeads,
+    Additive,
+    RandomSynthesizer,
+    DenseSynthesizer,
+    Features,
+)
 
 
 def _projections(key: PRNGKeyArray, shape: Shape, stacks: int) -> tuple[Linear, Linear]:

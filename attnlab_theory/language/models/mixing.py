@@ -11,9 +11,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from attnlab_theory import refuse
+from attnlab_theory.attention import causal_mask
+from attnlab_theory.attention.mixers import Mask, refuse_mask
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.layers import Linear, at_least_single, keys_of
 from attnlab_theory.language.models.positions import NoPositions
+from attnlab_theory.language.models.tape import Offer, Walk, tape
 from attnlab_theory.language.models.weighing import Place, weighted_means
 
 
@@ -71,17 +75,60 @@ class Pairs(NamedTuple):
 
 
 class MixingLayer(eqx.Module):
-    """Tokens in, tokens out: each output from the tokens that its position may see."""
+    """Tokens in, tokens out: each output from the tokens that its position may see.
+
+    Called with one row, it is a `Mixer`, which identities and leaks are tried on.
+    """
 
     inputs: eqx.AbstractVar[Linear]
     out: eqx.AbstractVar[Linear]
     shape: eqx.AbstractVar[Shape]
+
+    @property
+    def name(self) -> str:
+        """What a complaint calls it."""
+        return type(self).__name__
+
+    @property
+    def causal(self) -> bool:
+        """Whether it claims that no output depends on a later token."""
+        return True
+
+    @property
+    def masked(self) -> bool:
+        """Whether it can honour a mask."""
+        return False
+
+    def __call__(self, x: Float[Array, "t c"], mask: Mask = None) -> Float[Array, "t c"]:
+        """Mix the tokens of one row, as in evaluation.
+
+        Args:
+            x: tokens at positions 0, 1, 2, ….
+            mask: who sees whom, every token one at least; a causal layer lays its own over it.
+
+        Raises:
+            ValueError: if a mask is given to a layer that cannot honour it.
+        """
+        refuse.wrong_rank(2, x=x)
+        refuse_mask(self, mask)
+        t = x.shape[0]
+        seen = causal_mask(t) if self.causal else jnp.ones((t, t), bool)
+        seen = seen if mask is None else seen & mask
+        place = Place(jnp.arange(t)[None], seen[None], counted=True, packed=False)
+        return self.whole(x[None], place, None)[0][0]
 
     @abc.abstractmethod
     def whole(
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, "b t c"], Kept | None]:
         """The mixed tokens of whole rows, and what a cache would keep of them."""
+
+    def walk(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> Walk[tuple[Float[Array, "b t c"], Kept | None]]:
+        """The same, for a tape; a layer without scores has no places within."""
+        yield from ()
+        return self.whole(x, place, key)
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
         """The mixed token of every row, and the cache with it."""
@@ -108,6 +155,11 @@ HALVED = 64
 class ScoredLayer(MixingLayer):
     """A layer whose weights are a softmax of scores."""
 
+    @property
+    def masked(self) -> bool:
+        """Scores can be masked."""
+        return True
+
     @abc.abstractmethod
     def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:
         """Queries, keys and values of tokens at their positions."""
@@ -122,8 +174,21 @@ class ScoredLayer(MixingLayer):
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, "b t c"], Kept]:
         """The mixed tokens of whole rows, and their keys and values."""
-        parts = self.parts(x, place.at)
-        return self.merged(self.mixed(parts, place, key)), Kept(parts.k, parts.v)
+        return tape(self.walk(x, place, key)).end
+
+    def walk(
+        self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
+    ) -> Walk[tuple[Float[Array, "b t c"], Kept]]:
+        """The same, for a tape. Weights that are replaced are not dropped."""
+        q, k, v = self.parts(x, place.at)
+        q = yield Offer("q", q)
+        k = yield Offer("k", k)
+        v = yield Offer("v", v)
+        parts = Parts(q, k, v)
+        weights = yield Offer("weights", lambda: self.weights(parts, place), aside=True)
+        means = self.mixed(parts, place, key) if weights is None else jnp.matmul(weights.astype(v.dtype), v)
+        means = yield Offer("means", means)
+        return self.merged(means), Kept(k, v)
 
     def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
         """The means of the values, head by head."""
@@ -137,10 +202,9 @@ class ScoredLayer(MixingLayer):
             means.append(weighted_means(scores, parts.v[:, :, :end], seen, rate=self.shape.dropout, key=noise))
         return jnp.concatenate(means, axis=2)
 
-    def weights(self, x: Float[Array, "b t c"], place: Place) -> Float[Array, "rows h t t"]:
+    def weights(self, parts: Parts, place: Place) -> Float[Array, "rows h t t"]:
         """How much of each token's value every token takes: rows sum to one."""
-        parts = self.parts(x, place.at)
-        scores = self._scores_of(parts, place, 0, x.shape[1])
+        scores = self._scores_of(parts, place, 0, parts.v.shape[2])
         return jax.nn.softmax(jnp.where(place.mask[:, None], at_least_single(scores), -jnp.inf), axis=3)
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:

@@ -2,9 +2,9 @@
 
 from attnlab_theory.museum.bug import Bug
 from attnlab_theory.museum.bugs import (
+    approximations,
     caches,
     masks,
-    mixers,
     rotations,
     samples,
     sharing,
@@ -20,7 +20,7 @@ BUGS: tuple[Bug, ...] = (
     *split_heads.BUGS,
     *rotations.BUGS,
     *sharing.BUGS,
-    *mixers.BUGS,
+    *approximations.BUGS,
     *through_time.BUGS,
     *samples.BUGS,
 )

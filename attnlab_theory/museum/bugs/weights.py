@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from attnlab_theory.attention import attention, attention_weights
-from attnlab_theory.identities import agreement, dense, derivatives, mixers, rows, symmetry
+from attnlab_theory.identities import agreement, dense, derivatives, layers, mixers, rows, symmetry
+from attnlab_theory.identities.layers import LAYERS
 from attnlab_theory.identities.operators import BLOCKED, OPERATORS, ROTARY, SOFTMAX, TILED, ZERO_AFTER_SOFTMAX
 from attnlab_theory.identities.zoo import SUBJECTS
 from attnlab_theory.museum import exhibit
@@ -81,6 +82,7 @@ DROPOUT = Bug(
             for name, definition in dense.DEFINITIONS.items()
             if s.name in (name, f"{name}, causal")
         ),
+        *(layers.computes_its_heads(each, planted_in_mixer(drops_outputs, each.subject)) for each in LAYERS),
     ),
     exhibit=lambda: exhibit.weights(attention, drops_out(attention)),
 )

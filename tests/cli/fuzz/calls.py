@@ -56,7 +56,6 @@ GOOD: dict[tuple[str, ...], str] = {
     ("recurrent", "judge"): "{at}/run",
     ("recurrent", "tune"): "{at}/text.txt --out {at}/new",
     ("heads",): "{at}/model {at}/text.txt --out {at}/new",
-    ("reviews", "batch"): "",
     ("reviews", "train"): "--writing-params-path {at}/new",
     ("reviews", "evaluate"): "{at}/model",
     ("reviews", "predict"): "{at}/model {at}/text.txt",

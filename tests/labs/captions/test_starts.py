@@ -11,6 +11,7 @@ from attnlab_theory.labs.captions import starts
 from attnlab_theory.labs.captions.starts import cut_gpt2, read_model
 from attnlab_theory.language.checkpoint import save_model
 from attnlab_theory.language.models.gpt import GPT, load_gpt2
+from attnlab_theory.language.models.tape import tape
 from attnlab_theory.language.text import bpe
 from attnlab_theory.language.text.bpe import SIZE
 from attnlab_theory.language.text.characters import Characters
@@ -50,7 +51,7 @@ def test_a_cut_gpt2_is_its_first_layers_with_a_head_of_its_own(tmp_path):
     x = whole.tokens[tokens] + whole.positions[:5]
     from attnlab_theory.language.models.weighing import place
 
-    x, _ = whole.blocks[0].whole(x[None], place(1, 5, None, None), None)
+    x, _ = tape(whole.blocks[0].walk(x[None], place(1, 5, None, None), None)).end
     np.testing.assert_allclose(model(tokens), (whole.ln_f(x) @ whole.tokens.T)[0], rtol=1e-4, atol=1e-4)
     assert saved.about["origin"] == {"gpt2": "gpt2.safetensors", "layers": 1}
 

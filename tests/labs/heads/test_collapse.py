@@ -14,6 +14,7 @@ from attnlab_theory.labs.heads.traces import Kept, Layered, Tokens
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
+from attnlab_theory.language.models.tape import tape
 from attnlab_theory.language.text.words import Words
 from tests.language.models import gap, rounding
 
@@ -55,7 +56,8 @@ def test_with_all_kept_the_states_are_the_models_own(of_encoder):
     ids = jnp.asarray(of_encoder.tokens[2].ids, jnp.int32)[None]
 
     def own(model):
-        return jnp.stack([layer.hidden[0] for layer in model.traced(ids, jnp.ones(ids.shape, bool))])
+        found = tape(model.walk(ids, jnp.ones(ids.shape, bool)), keep=["layers.*.out"])
+        return jnp.stack([each[0] for each in found.layers("out")])
 
     model = of_encoder.model
     assert gap(states(of_encoder, Kept.ALL)[1:], own(model)) <= rounding(own, model)

@@ -9,6 +9,7 @@ from attnlab_theory.labs.heads.opening import opened
 from attnlab_theory.labs.heads.traces import softmax
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig, Layout
+from attnlab_theory.language.models.tape import tape
 from attnlab_theory.language.text.wordpiece import WordPiece
 from tests.language.models import gap, rounding
 
@@ -33,8 +34,8 @@ def test_softmax_of_the_scores_is_what_the_model_weighs_by(read):
         ids = jnp.asarray(read.tokens[number].ids, jnp.int32)[None]
 
         def weights_and_values(model, ids=ids):
-            layers = model.traced(ids, jnp.ones(ids.shape, bool))
-            return jnp.stack([layer.weights[0] for layer in layers]), jnp.stack([layer.v[0] for layer in layers])
+            found = tape(model.walk(ids, jnp.ones(ids.shape, bool)), keep=["layers.*.weights", "layers.*.v"])
+            return tuple(jnp.stack([each[0] for each in found.layers(name)]) for name in ("weights", "v"))
 
         found = softmax(trace.scores()), trace.v
         assert gap(found, weights_and_values(read.model)) <= rounding(weights_and_values, read.model)

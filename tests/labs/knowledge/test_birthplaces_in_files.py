@@ -6,7 +6,7 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.labs.knowledge.corpora.birthplaces import parse_questions
-from attnlab_theory.labs.knowledge.predicted import scored
+from attnlab_theory.labs.knowledge.scores import scored
 from experiments.labs.birthplaces_in_files import PUBLISHED, Draw, accuracy_of_files
 
 PLACES = ("London", "Bonn", "Rome", "Lima")

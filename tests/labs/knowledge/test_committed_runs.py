@@ -11,7 +11,7 @@ import pytest
 from attnlab_theory.answers import sheet
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.knowledge import results
+from attnlab_theory.labs.knowledge import measure
 from attnlab_theory.report import record
 
 ROOT = Path(__file__).parents[3]
@@ -114,7 +114,7 @@ def test_the_page_and_the_sheet_quote_what_the_sound_of_a_name_does():
 
 
 def test_the_page_says_what_is_open_and_how_many_seeds_would_decide():
-    again = results.again(FOLDER).verdicts
+    again = measure.again(FOLDER).verdicts
     decide = {(each.claim, each.setting["variant"]): each.decide for each in again.undecided}
     claim = "four-of-five-are-recalled"
     assert decide == {(claim, "vanilla"): 6, (claim, "rope"): 6}

@@ -9,8 +9,7 @@ import scipy.stats
 
 from attnlab_theory.cli import main
 from attnlab_theory.labs.knowledge.corpora.birthplaces import parse_questions, read_questions
-from attnlab_theory.labs.knowledge.near_answers import holding
-from attnlab_theory.labs.knowledge.predicted import scored
+from attnlab_theory.labs.knowledge.scores import holding, scored
 from tests.shared_data import shared_data
 
 FOLDER = Path(__file__).parents[3] / "figures" / "birthplaces"

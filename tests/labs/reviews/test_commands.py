@@ -152,14 +152,6 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_pat
     assert (code, "variant" in err) == (2, True)
 
 
-def test_batch_shows_shapes_and_what_padding_takes(capsys, folder):
-    code, out, _ = run(capsys, "batch", *data(folder), "--batch-size", 4, "--max-length", 6, "--json")
-    told = json.loads(out)
-    assert (code, told["arrays"]["input_ids"]) == (0, {"shape": [4, 5], "dtype": "int32"})
-    assert (told["sizes"]["train"], told["cut_of_all"]) == (36, 6)
-    assert run(capsys, "batch", *data(folder))[1].count("\n") > 10
-
-
 def test_a_head_on_frozen_features_keeps_the_encoder_and_is_no_worse_than_none(folder):
     model = read_model(folder / "model").model
     text = read_model(folder / "model").text
@@ -290,12 +282,9 @@ def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
         (["evaluate"], "name at least one model"),
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
         (["explain", "{}/model", "{}/empty"], "empty is empty"),
-        (["batch", "--max-length", "2"], "no room for a token"),
-        (["batch", "--max-length", "49"], "--max-length 49 is more than the 48 places that the model tiny has"),
-        (["batch", "--seed", "-1"], "seed must be between 0 and"),
-        (["batch", "--least", "-1"], "at least 0, not -1"),
+        (["batch", "--preset", "minilm"], "no reviews batch any more: experiments/labs/review_batches.py shows"),
+        (["train", "--writing-params-path", "{}/x", "--least", "-1"], "at least 0, not -1"),
         (["explain", "{}/model", "{}/test", "--seed", "-5"], "seed must be between 0 and"),
-        (["batch", "--batch-size", "0"], "batch_size must be"),
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "missing: --validation, --test"),
         (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "--lr is at most 1,000, not inf"),
         (["train", "--writing-params-path", "{}/x", "--rows", "0"], "rows must be"),

@@ -1,5 +1,6 @@
 """BLEU equals nltk's for sentences and sacrebleu's for a corpus; where the two differ is shown."""
 
+import statistics
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ from nltk.translate.bleu_score import SmoothingFunction
 from nltk.translate.bleu_score import sentence_bleu as sentence_bleu_of_nltk
 
 from attnlab_theory.language.text.bleu import (
+    ForwardBackward,
     References,
     corpus_bleu,
     forward_backward,
@@ -100,6 +102,12 @@ def test_copies_of_one_sentence_go_forward_and_not_backward():
     assert found.backward < 0.5
     assert min(found.forward, found.backward) < found.harmonic < max(found.forward, found.backward)
     assert forward_backward([[-1]], real).harmonic == 0.0
+
+
+@given(st.floats(1e-6, 1), st.floats(1e-6, 1))
+def test_the_harmonic_mean_is_that_of_the_standard_library(forward, backward):
+    found = ForwardBackward(forward=forward, backward=backward)
+    assert found.harmonic == pytest.approx(statistics.harmonic_mean([forward, backward]), rel=1e-12)
 
 
 @pytest.mark.parametrize(
