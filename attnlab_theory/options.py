@@ -1,4 +1,9 @@
-"""The options of a run, apart from the loop that runs: the command line reads them before it imports jax."""
+"""The options of a run, apart from the loop that runs: the command line reads them before it imports jax.
+
+`parsed_in_one_line` reads the box that tyro draws around a mistake. Bad usage gets one line that names the value
+and the remedy, and only the box holds both. tyro's hook for errors, `tyro._errors`, is private: any release may
+drop it.
+"""
 
 import contextlib
 import dataclasses
@@ -58,6 +63,8 @@ class RunOptions:
     """The folder for results and figures. It is made if it does not exist."""
     json: bool = False
     """Print one JSON value on standard output and nothing else."""
+    cluster: str | None = None
+    """Judge on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
 
 def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | None = None) -> T:

@@ -9,14 +9,13 @@ def main() -> None:
     configure_jax()
     keep_freed_memory()
     from attnlab_theory.labs import sentences
-    from attnlab_theory.labs.captions import stages
-    from attnlab_theory.labs.captions.presets import PRESETS
-    from attnlab_theory.language.models.gpt import GPTConfig
+    from attnlab_theory.labs.captions.arms import BASE, PRESETS
+    from attnlab_theory.labs.captions.lab import config, training
     from attnlab_theory.language.train import started, train
 
     material, preset = sentences.generated(0, sentences.Sizes()), PRESETS["tiny"]
-    config = GPTConfig(vocabulary=len(material.text), **preset.model)
-    run = stages.training(material, config, preset.recipe, variant="scratch")
+    plain = config(BASE, preset, vocabulary=len(material.text))
+    run = training(material, plain, preset.recipe, arm=BASE)
     next(train(started(run.first(), run.training), run.epochs, run.training))
     print("stepped", flush=True)
 

@@ -211,3 +211,39 @@ def test_a_name_is_held_by_one_and_leaves_nothing(tmp_path):
     with files.held(one):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_removed_however_deep_closed_or_linked_it_is(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("kept")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.symlink(elsewhere, "link", dir_fd=here)
+    os.close(here)
+    (folder / "link").symlink_to(elsewhere)
+    (folder / "file").write_text("")
+    os.mkfifo(folder / "pipe")
+    (folder / "closed" / "inner").mkdir(parents=True)
+    (folder / "closed").chmod(0)
+    files.remove_folder(folder)
+    files.remove_folder(tmp_path / "absent")
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
+    assert (elsewhere / "kept").read_text() == "kept"
+
+
+def test_a_folder_that_nobody_holds_is_removed_and_no_other(tmp_path):
+    for name in ("left", "held", "target"):
+        (tmp_path / name / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with files.held(tmp_path / "held"):
+        for name in ("left", "held", "link", "absent"):
+            files.remove_abandoned_folder(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held", "link", "target"]
+    assert (tmp_path / "target" / "inner").exists()

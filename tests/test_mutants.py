@@ -3,6 +3,8 @@
 import ast
 import builtins
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,18 @@ import pytest
 
 from tests.mutants import record as records
 from tests.mutants.changes import changes_of, files_of
-from tests.mutants.in_place import changed, changed_codes
+from tests.mutants.in_place import changed, changed_codes, is_imported, written
 from tests.mutants.reach import saying_what_is_reached
-from tests.mutants.rooms import ABOUT_ONE_MODULE, Room, Tree, importing, named_in_or_beside, sampled
+from tests.mutants.rooms import (
+    ABOUT_ONE_MODULE,
+    READ_BY_OTHERS,
+    SECONDS_IN_PLACE,
+    Room,
+    Tree,
+    importing,
+    named_in_or_beside,
+    sampled,
+)
 
 
 def changes(tmp_path: Path, body: str) -> set[tuple[str, str]]:
@@ -114,6 +125,23 @@ def test_a_function_is_changed_where_it_lies_and_is_itself_again(tmp_path, befor
         assert names[name](1) == told[1]
         assert names["FIRST"](1)
     assert names[name](1) == told[0]
+
+
+def test_processes_read_the_change_on_disk_and_no_bytecode_of_another(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("print(1)\n")
+    read = [sys.executable, "-c", "import module"]
+
+    def told() -> str:
+        return subprocess.run(read, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert told() == "1\n"
+    for other in "23":  # as long as the old source, so that only its time tells them apart
+        with written(str(path), "print(1)\n", f"print({other})\n"):
+            assert told() == f"{other}\n"
+        assert told() == "1\n"
+    assert is_imported(__file__)
+    assert not is_imported(str(path))
 
 
 def test_nothing_is_changed_in_place_where_a_function_inside_is_gone():
@@ -271,8 +299,18 @@ class Placed:
     def __init__(self, *states: str) -> None:
         self.states, self.closed = list(states), 0
 
-    def ask(self, file: str, before: bytes, after: bytes, parameters: list[str] | None) -> dict[str, Any]:
+    def ask(
+        self,
+        file: str,
+        before: bytes,
+        after: bytes,
+        parameters: list[str] | None,
+        on_disk: bool,
+        seconds: float,
+    ) -> dict[str, Any]:
         assert before != after
+        assert seconds == SECONDS_IN_PLACE / 2
+        assert on_disk == file.startswith(READ_BY_OTHERS)
         return {"state": self.states.pop(0), "killer": "one", "asked": 2, "cpu": 0.5, "wall": 1.0}
 
     def close(self) -> None:

@@ -159,8 +159,6 @@ def _causal_product(q: Array, k: Array, v: Array, growth: Array | None) -> Array
     """Row t is sum_{s <= t} (q_t . k_s) exp(growth_s - growth_t) v_s; growth never falls, None is constant."""
     t = q.shape[0]
     size = min(CHUNK, t)
-    if not size:
-        return jnp.zeros((0, v.shape[1]), v.dtype)
     chunks = jax.tree.map(lambda x: _in_chunks(x, size), (q, k, v, growth))
     start = (jnp.zeros((v.shape[1], q.shape[1]), v.dtype), None if growth is None else growth[0])
     _, rows = lax.scan(_chunk_of_product, start, chunks)

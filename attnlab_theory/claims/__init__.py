@@ -5,6 +5,7 @@ from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, Verdict
 from attnlab_theory.claims.judging import check, check_rivals, judge
 from attnlab_theory.claims.measuring import Measurement, measure
 from attnlab_theory.claims.setting import Setting, Traced
+from attnlab_theory.claims.statement import Statement
 
 CLAIMS: tuple[Claim, ...] = (
     *selecting.CLAIMS,
@@ -26,6 +27,7 @@ __all__ = [
     "Measurement",
     "Rival",
     "Setting",
+    "Statement",
     "Traced",
     "Verdict",
     "check",

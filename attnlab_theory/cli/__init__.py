@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnlab_theory import exits
 from attnlab_theory.cli import bounds
-from attnlab_theory.cli.commands import COMMANDS, Command
+from attnlab_theory.cli.commands import COMMANDS, Command, refuse_gone
 from attnlab_theory.cli.overview import Overview
 
 WITH_SMALL_MATRICES = {"run", "answers", "grade"}
@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else arguments
     configure_jax()
+    # Processes that the lab starts look for no modules in the folder where the caller is: it may hold submissions.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     if given and given[0] in WITH_SMALL_MATRICES:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if given and given[0] in WITH_LARGE_MODELS:
@@ -72,6 +74,7 @@ def _parse(arguments: list[str]) -> Command:
     name, *rest = arguments[1:] if asked else arguments
     if name not in COMMANDS:
         raise _unknown(name)
+    refuse_gone([name, *rest])
     return _parsed_by_tyro(COMMANDS[name].options(), f"attnlab {name}", rest + ["--help"] * asked)
 
 

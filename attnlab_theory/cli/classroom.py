@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from attnlab_theory.grader.classroom.hand_ins import HandIn
     from attnlab_theory.grader.classroom.journal import Journal
-    from attnlab_theory.grader.classroom.marks import Row
+    from attnlab_theory.grader.classroom.marks import Row, Terms
 
 SPEAK_EVERY = 30.0
 """Seconds between two lines of progress, where nobody sees a bar."""
@@ -51,6 +51,8 @@ class Grade:
     """Believe verdicts on a system that cannot keep a submission from rewriting them."""
     json: bool = False
     """Print one JSON value and nothing else."""
+    cluster: str | None = None
+    """Judge on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
     def run(self) -> int:
         """Grade the class, or print the template."""
@@ -91,6 +93,8 @@ class Grade:
         if self.folder is None:
             raise ValueError("attnlab grade needs a FOLDER with the submissions")
         refuse_time_limit(self.time_limit)
+        if self.cluster and self.processes:
+            raise ValueError("--processes is for this machine, --cluster for others: name one of them")
         if self.processes < 0:
             raise ValueError(f"--processes is at least 0, not {self.processes}")
         chosen = rubric_of(self.rubric)
@@ -109,33 +113,47 @@ class Grade:
         terms = Terms(rubric=chosen, time_limit=self.time_limit, unfenced=self.unfenced)
         with Journal(path, terms).open() as journal:
             fences.become_undumpable()
-            unjudged = _judge(found, journal, self.processes)
+            unjudged = self._judge(found, journal)
         return _rows(found, journal, unjudged)
 
-
-def _judge(found: "list[HandIn]", journal: "Journal", processes: int) -> dict[str, str]:
-    """Judge what the journal does not know yet; why the lab has no marks, by content."""
-    from attnlab_theory.grader.classroom.markers import marked, most_at_once
-
-    new = {
-        hand_in.content: hand_in for hand_in in found if hand_in.content and hand_in.content not in journal.marks
-    }
-    known = sum(1 for hand_in in found if hand_in.content in journal.marks)
-    if known:
-        print(f"{known} of {len(found)} submissions are known from {journal.path}", file=sys.stderr)
-    unjudged: dict[str, str] = {}
-    if not new:
+    def _judge(self, found: "list[HandIn]", journal: "Journal") -> dict[str, str]:
+        """Judge what the journal does not know yet; why the lab has no marks, by content."""
+        new = {
+            hand_in.content: hand_in
+            for hand_in in found
+            if hand_in.content and hand_in.content not in journal.marks
+        }
+        known = sum(1 for hand_in in found if hand_in.content in journal.marks)
+        if known:
+            print(f"{known} of {len(found)} submissions are known from {journal.path}", file=sys.stderr)
+        unjudged: dict[str, str] = {}
+        if not new:
+            return unjudged
+        with self._marked(list(new.values()), journal.terms) as marked, _progress(len(new)) as told:
+            for done, (hand_in, marks) in enumerate(marked, 1):
+                if isinstance(marks, str):
+                    unjudged[hand_in.content] = marks
+                else:
+                    journal.add(hand_in.content, marks)
+                told(done)
         return unjudged
-    with _progress(len(new)) as told:
-        for done, (hand_in, marks) in enumerate(
-            marked(list(new.values()), processes or most_at_once(), journal.terms)
-        ):
-            if isinstance(marks, str):
-                unjudged[hand_in.content] = marks
-            else:
-                journal.add(hand_in.content, marks)
-            told(done + 1)
-    return unjudged
+
+    @contextlib.contextmanager
+    def _marked(self, work: "list[HandIn]", terms: "Terms") -> "Iterator[Iterator[tuple[HandIn, Any]]]":
+        """The marks of submissions, as they come: from processes here, or from a cluster."""
+        from attnlab_theory.grader.classroom import markers
+
+        if self.cluster is None:
+            yield markers.marked(work, self.processes or markers.most_at_once(), terms)
+            return
+        from attnlab_theory.cluster.client import Cluster
+        from attnlab_theory.grader.classroom.marking import unprotected
+
+        def tell(text: str) -> None:
+            print(text, file=sys.stderr)
+
+        with Cluster(self.cluster, tell=tell, able=None if self.unfenced else unprotected) as there:
+            yield markers.marked_there(work, there, terms)
 
 
 def _rows(found: "list[HandIn]", journal: "Journal", unjudged: dict[str, str]) -> "list[Row]":

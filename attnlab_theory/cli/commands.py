@@ -1,6 +1,7 @@
 """The table of commands: where the options of each lie, and its line of help. Nothing here imports the options."""
 
 import importlib
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 
@@ -57,20 +58,20 @@ COMMANDS = {
     ),
     "museum": Entry("cli.exhibits", "Museum", "Show well-known bugs, and which identities and claims catch them."),
     "knowledge": Entry(
-        "labs.knowledge.commands",
+        "labs.knowledge.tasks",
         "Knowledge",
         "Train a small GPT on a text about persons, and ask it where they were born.",
     ),
     "captions": Entry(
-        "labs.captions.commands",
+        "labs.captions.tasks",
         "Captions",
         "Train a small GPT on captions, let it write its own, and judge those.",
     ),
     "mixers": Entry(
-        "labs.mixers.commands", "Mixers", "Compare what lets tokens see each other, on the same sentences."
+        "labs.mixers.tasks", "Mixers", "Compare what lets tokens see each other, on the same sentences."
     ),
     "recurrent": Entry(
-        "labs.recurrent.commands",
+        "labs.recurrent.tasks",
         "Recurrent",
         "Compare recurrent networks with attention on the same sentences.",
     ),
@@ -80,9 +81,36 @@ COMMANDS = {
         "Measure the heads of a trained model: what they do, how their keys vary, what they can do without.",
     ),
     "reviews": Entry(
-        "labs.reviews.commands",
+        "labs.reviews.tasks",
         "Reviews",
         "Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned.",
     ),
     "doctor": Entry("cli.machine", "Doctor", "Show versions, devices, precision, and how long a run takes here."),
 }
+
+GONE: Mapping[str, str] = {
+    "captions generate --beam": "--greedy writes the likeliest token each time",
+    "captions generate --length-penalty": "it was for --beam; --greedy writes the likeliest token each time",
+    "knowledge score --figure": "experiments/labs/birthplaces_in_files.py draws what --json prints",
+    "knowledge score --published": "experiments/labs/birthplaces_in_files.py draws what --json prints",
+    "reviews batch": "experiments/labs/review_batches.py shows batches and their padding",
+    "reviews search --rungs": "every trial is trained to its end; fewer --trials or shorter --epochs cost less",
+}
+"""Commands and options that older versions had, and what took their place."""
+
+
+def refuse_gone(arguments: Sequence[str]) -> None:
+    """Refuse a command or an option that older versions had.
+
+    Args:
+        arguments: the words after `attnlab`.
+
+    Raises:
+        ValueError: naming what took its place.
+    """
+    options = {word.partition("=")[0].replace("_", "-") for word in arguments if word.startswith("--")}
+    for words, successor in GONE.items():
+        command = [word for word in words.split() if not word.startswith("--")]
+        option = {word for word in words.split() if word.startswith("--")}
+        if list(arguments[: len(command)]) == command and option <= options:
+            raise ValueError(f"there is no {words} any more: {successor}")

@@ -3,8 +3,9 @@
 import difflib
 import importlib.util
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import attnlab_theory
 from attnlab_theory.cli import own_claims
 
 if TYPE_CHECKING:
+    from attnlab_theory.answers.questions import Declared
     from attnlab_theory.claims import Claim
     from attnlab_theory.experiment import Experiment
 
@@ -49,9 +51,47 @@ def experiments() -> list["Experiment"]:
     return sorted(loaded, key=lambda e: min(place[claim.name] for claim in e.claims))
 
 
+def labs() -> "dict[str, Declared]":
+    """What each lab that trains models declares, by its name. Explicit: no discovery."""
+    from attnlab_theory.answers.questions import Declared
+    from attnlab_theory.labs.captions import claims as captions
+    from attnlab_theory.labs.captions.tasks import Run as Captions
+    from attnlab_theory.labs.knowledge import claims as knowledge
+    from attnlab_theory.labs.knowledge.tasks import Run as Knowledge
+    from attnlab_theory.labs.mixers import claims as mixers
+    from attnlab_theory.labs.mixers.tasks import Run as Mixers
+    from attnlab_theory.labs.recurrent import claims as recurrent
+    from attnlab_theory.labs.recurrent.tasks import Run as Recurrent
+    from attnlab_theory.labs.reviews import claims as reviews
+    from attnlab_theory.labs.reviews.tasks import Run as Reviews
+
+    pairs = ((Captions, captions), (Mixers, mixers), (Recurrent, recurrent), (Reviews, reviews))
+    every = ((Knowledge, knowledge), *pairs)
+    return {run.name: Declared(claims.STATEMENTS, run.question, run.arms_option) for run, claims in every}
+
+
 def by_name() -> "dict[str, Experiment]":
     """Every experiment by its name."""
     return {experiment.name: experiment for experiment in experiments()}
+
+
+def with_sources(sources: Mapping[str, str]) -> "dict[str, Experiment]":
+    """Every experiment by its name, and those of somebody's own files: for a machine that does not have the files.
+
+    Args:
+        sources: of these files, by their names.
+
+    Raises:
+        ValueError: as `own_claims.experiment_of`.
+    """
+    known = by_name()
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        for name, source in sources.items():
+            path = Path(folder) / name
+            path.write_text(source, "utf-8")
+            own = own_claims.experiment_of(path, set(known))
+            known[own.name] = own
+    return known
 
 
 def chosen(names: Sequence[str]) -> list["Experiment"]:

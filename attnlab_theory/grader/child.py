@@ -9,6 +9,7 @@ import ast
 import base64
 import contextlib
 import difflib
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -82,9 +83,10 @@ def _load(path: str, names: list[str]) -> tuple[str, Callable[..., Any]]:
     """The function that has the first of these names that the file defines, and that name."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
-        module = ModuleType("submission") if path.endswith(".ipynb") else _module(path)
+        is_notebook = path.lower().endswith(".ipynb")
+        module = ModuleType("submission") if is_notebook else _module(path)
         sys.modules["submission"] = module
-        if path.endswith(".ipynb"):
+        if is_notebook:
             _run_notebook(path, names, module)
     for function in names:
         found = getattr(module, function, None)
@@ -96,7 +98,9 @@ def _load(path: str, names: list[str]) -> tuple[str, Callable[..., Any]]:
 
 
 def _module(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("submission", path)
+    # Told what it is: a name that ends in .PY does not say so to Python.
+    loader = importlib.machinery.SourceFileLoader("submission", path)
+    spec = importlib.util.spec_from_file_location("submission", path, loader=loader)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -81,8 +81,19 @@ class ControlGroup:
         self._events = self._folders[0] / "memory.events"
 
     def _add(self, folder: Path, limits: dict[str, int], optional: tuple[str, ...]) -> None:
+        _remove_abandoned(folder.parent)
         folder.mkdir()
         self._folders.append(folder)
         for limit, number in limits.items():
             with contextlib.suppress(*([OSError] if limit in optional else [])):
                 (folder / limit).write_text(str(number))
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove groups that judges have left who were killed. The kernel keeps those in which a process runs."""
+    for left in folder.glob("attnlab-*-*"):
+        with contextlib.suppress(OSError, ValueError):
+            try:
+                os.kill(int(left.name.split("-")[1]), 0)
+            except ProcessLookupError:
+                left.rmdir()

@@ -1,21 +1,38 @@
 """The processes below this one: what they hold, and how they are ended. For the supervisor of a submission."""
 
 import contextlib
+import ctypes
 import os
 import signal
+import stat
 import time
 from pathlib import Path
 
 
 def holdings() -> tuple[int, int]:
-    """How many processes there are below this one, and how many bytes they hold that no file holds."""
-    pages = 0
+    """How many processes there are below this one, and how many bytes they hold that no file on a disk holds.
+
+    Memory that several of them share counts for each, so that none can hide there.
+    """
     found = _descendants()
+    unlinked: dict[tuple[int, int], int] = {}
     for process in found:
-        with contextlib.suppress(OSError, ValueError):
-            resident, shared = Path(f"/proc/{process}/statm").read_text().split()[1:3]
-            pages += int(resident) - int(shared)
-    return len(found), pages * os.sysconf("SC_PAGE_SIZE")
+        # Files in memory that have no name, written to and never looked at.
+        for descriptor in Path(f"/proc/{process}/fd").glob("*"):
+            with contextlib.suppress(OSError):
+                held = descriptor.stat()
+                if stat.S_ISREG(held.st_mode) and not held.st_nlink:
+                    unlinked[held.st_dev, held.st_ino] = 512 * held.st_blocks
+    return len(found), sum(map(_resident, found)) + sum(unlinked.values())
+
+
+def _resident(process: int) -> int:
+    kilobytes = 0
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith(("RssAnon:", "RssShmem:")):
+                kilobytes += int(line.split()[1])
+    return 1024 * kilobytes
 
 
 def end(uid: int | None) -> None:
@@ -40,6 +57,25 @@ def end(uid: int | None) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         time.sleep(0.002)
+    if uid is not None:
+        if not (remover := os.fork()):
+            os.setresuid(uid, uid, uid)
+            _remove_shared(uid)
+            os._exit(0)
+        os.waitpid(remover, 0)
+
+
+def _remove_shared(uid: int) -> None:
+    """Remove memory, semaphores and queues of System V that this user has: they outlive processes."""
+    libc = ctypes.CDLL(None)
+    for kind, remove in {"shm": libc.shmctl, "sem": libc.semctl, "msg": libc.msgctl}.items():
+        with contextlib.suppress(OSError, ValueError, LookupError):
+            heading, *lines = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()
+            for line in lines:
+                row = dict(zip(heading.split(), map(int, line.split()), strict=False))
+                if row["uid"] == uid:
+                    # Semaphores take one more argument before the command; it and the command are 0.
+                    remove(row["msqid" if kind == "msg" else f"{kind}id"], 0, None)
 
 
 def _group_of(process: int) -> int:

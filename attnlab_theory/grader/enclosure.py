@@ -5,7 +5,6 @@ import dataclasses
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from attnlab_theory import files
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.control_group import ControlGroup
 from attnlab_theory.grader.exchange import Ended, Exchange, Flooded, Late, Pipes
@@ -46,6 +46,7 @@ class Enclosure:
     """A child that waits for a file to load, behind as many fences as the system allows. For a `with` block.
 
     Raises:
+        ValueError: from entering the block, if the user behind the fences cannot read the file, or Python's own.
         RuntimeError: from entering the block, if the launcher itself fails.
     """
 
@@ -59,7 +60,14 @@ class Enclosure:
         hello = self._started(bubblewrap=True) or self._started(bubblewrap=False)
         if not hello:
             raise RuntimeError(f"the launcher of submissions failed: {self.exchange.printed}")
-        in_force = set(hello)
+        if "unreadable" in hello:
+            # Nobody's fault but the system's, so that it is no word on the submission.
+            self._block.close()
+            raise ValueError(
+                f"the submission runs as another user, who cannot read {hello['unreadable']}; put it, and Python, "
+                "where everybody may read, or judge as a user who is not root"
+            )
+        in_force = set(hello["in_force"])
         if not fences.JUDGE.stands(in_force) and "undumpable" in self._terms.means and fences.become_undumpable():
             in_force.add("undumpable")
         self.missing = fences.missing(in_force)
@@ -87,11 +95,11 @@ class Enclosure:
         line = self._status.readline()
         return json.loads(line) if line else {}
 
-    def _started(self, *, bubblewrap: bool) -> list[str]:
+    def _started(self, *, bubblewrap: bool) -> dict[str, Any]:
         """Start the launcher, and hear from it which means are in force; nothing where it fails."""
         with contextlib.ExitStack() as block:
             scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
-            block.callback(shutil.rmtree, scratch, ignore_errors=True)
+            block.callback(files.remove_folder, scratch)
             self._group = None
             if "group" in self._terms.means:
                 self._group = ControlGroup(self._terms.memory, fences.most_processes())
@@ -120,10 +128,10 @@ class Enclosure:
             with contextlib.suppress(Late, Flooded, Ended, ValueError):
                 hello = json.loads(self.exchange.ask(b"", START))
                 self._block = block.pop_all()
-                return hello["in_force"]
+                return hello
             # What is installed may be forbidden; what the launcher says of it stays readable.
             self.exchange.drain(0.2)
-        return []
+        return {}
 
 
 def _launched(command: list[str], plan: dict[str, Any], scratch: Path, status: int) -> "subprocess.Popen[bytes]":

@@ -6,6 +6,7 @@ submission from something, and stands if any of its means is in force. `launcher
 
 import dataclasses
 import functools
+import importlib.util
 import os
 import shutil
 import site
@@ -127,6 +128,7 @@ def plan(
         "status": status,
         "scratch": str(scratch),
         "readable": readable,
+        "needed": [str(path.absolute()), *_needed()],
         "hidden": hidden,
         "seconds": seconds,
         "memory": memory,
@@ -134,6 +136,13 @@ def plan(
         "processes": most_processes(),
         "groups": groups,
     }
+
+
+@functools.cache
+def _needed() -> list[str]:
+    """What every submission reads: another user may not, if Python lies in somebody's home."""
+    found = (importlib.util.find_spec(name) for name in ("contextlib", "numpy"))
+    return [spec.origin for spec in found if spec is not None and spec.origin is not None]
 
 
 SYSTEM = (

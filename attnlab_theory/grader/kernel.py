@@ -2,15 +2,17 @@
 
 Python 3.11 has no `os.unshare`, and no Python mounts: these are calls of the C library. Every function that puts up
 a fence says what it has achieved, and nothing where the system refuses. Source: the manual pages namespaces(7),
-mount_setattr(2), capabilities(7) and prctl(2).
+mount_setattr(2), capabilities(7), prctl(2) and seccomp(2).
 """
 
 import contextlib
 import ctypes
+import errno
 import os
 import pwd
 import resource
 import signal
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,22 @@ READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
 BIND, MOVE, RECURSIVE, PRIVATE = 0x1000, 0x2000, 0x4000, 0x40000
 READ_EVERYTHING = 2
 """The capability CAP_DAC_READ_SEARCH: another user still reads the files that the caller can read."""
+
+PROCESSORS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""What seccomp(2) calls them."""
+
+CALLS = {
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "perf_event_open": (298, 241),
+    "open_by_handle_at": (304, 265),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+}
+"""Calls that no answer needs and that reach around fences, to keys, or to files out of sight; a number for each of
+`PROCESSORS`."""
 
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
@@ -80,6 +98,8 @@ def unshared(wanted: set[str]) -> list[str]:
     if "user" in chosen and _unshared_user(sum(flags.values()) | NAMESPACES["ipc"] | NAMESPACES["uts"]):
         return chosen
     found: list[str] = []
+    # What processes share in memory outlives them, but not their namespace.
+    flags |= {"pid": NAMESPACES["pid"] | NAMESPACES["ipc"]} if "pid" in flags else {}
     for name, flag in flags.items():
         if name != "user" and LIBC.unshare(flag) == 0:
             found.append(name)
@@ -210,9 +230,11 @@ def unprivileged(uid: int | None, plan: dict[str, Any], in_force: list[str]) -> 
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
             found.append("uid")
-    _keep_capabilities({READ_EVERYTHING} if found else set())
     with contextlib.suppress(OSError):
         _prctl(38, 1)
+    # Who may read everything may open files by number, whatever is in view; in a user namespace nobody may.
+    reads_what_it_sees = _forbid_calls() or "user" in in_force
+    _keep_capabilities({READ_EVERYTHING} if found and reads_what_it_sees else set())
     # A new user makes a process undumpable, and one that forked from the supervisor is.
     set_dumpable(True)
     if "pid" not in in_force:
@@ -242,11 +264,34 @@ def _counts_by_namespace(in_force: list[str]) -> bool:
     return "user" in in_force and (int(release[0]), int(release[1].split("-")[0])) >= (5, 14)
 
 
+def _forbid_calls() -> bool:
+    """Have the kernel refuse `CALLS`, from here on and in everything started from here; whether it does."""
+    machine = os.uname().machine
+    if machine not in PROCESSORS or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    numbers = [call[list(PROCESSORS).index(machine)] for call in CALLS.values()]
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    # Beyond 2^30 are the same calls once more, for programs with short pointers.
+    tests = [(equal, number) for number in numbers] + [(at_least, 2**30)]
+    program = [(load, 0, 0, 4), (equal, 0, len(tests) + 2, PROCESSORS[machine]), (load, 0, 0, 0)]
+    program += [(test, len(tests) - i, 0, number) for i, (test, number) in enumerate(tests)]
+    program += [(answer, 0, 0, 0x7FFF0000), (answer, 0, 0, 0x00050000 | errno.EPERM)]
+    packed = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+    filtering = struct.pack("HxxxxxxP", len(program), ctypes.addressof(packed))
+    return LIBC.prctl(22, ctypes.c_ulong(2), filtering, None, None) == 0
+
+
 def _keep_capabilities(kept: set[int]) -> None:
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    mask = sum(1 << capability for capability in kept)
-    with contextlib.suppress(OSError):
-        _call(LIBC.capset, header, (ctypes.c_uint32 * 6)(mask, mask, mask, 0, 0, 0))
-        for capability in kept:
-            # What the submission starts keeps it, too: its Python may lie where only the caller can read.
-            _prctl(47, 2, capability)
+    """Give up all other capabilities.
+
+    Raises:
+        OSError: if the kernel refuses, for what is left could be taken up again.
+    """
+    header, now = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    _call(LIBC.capget, header, now)
+    # No more than this process has: in a container root may not read everything.
+    mask = sum(1 << capability for capability in kept) & now[1]
+    _call(LIBC.capset, header, (ctypes.c_uint32 * 6)(mask, mask, mask, 0, 0, 0))
+    if mask:
+        # What the submission starts keeps it, too: its Python may lie where only the caller can read.
+        _prctl(47, 2, READ_EVERYTHING)

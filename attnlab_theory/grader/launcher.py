@@ -63,6 +63,11 @@ def main(plan: dict[str, Any]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     with contextlib.suppress(OSError):
         os.chdir(plan["scratch"])
+    for needed in plan["needed"]:
+        try:
+            os.close(os.open(needed, os.O_RDONLY))
+        except OSError as error:
+            return print(json.dumps({"unreadable": f"{needed}: {error.strerror}"}))
     return child.main(in_force)
 
 
@@ -96,6 +101,8 @@ def _limited(plan: dict[str, Any]) -> list[str]:
         (resource.RLIMIT_CPU, plan["seconds"], plan["seconds"] + 1),
         (resource.RLIMIT_FSIZE, plan["file_size"], plan["file_size"]),
         (resource.RLIMIT_CORE, 0, 0),
+        # Queues of messages outlive processes, too.
+        *([(resource.RLIMIT_MSGQUEUE, 0, 0)] if sys.platform == "linux" else []),
     ):
         ceiling = resource.getrlimit(kind)[1]
         hard = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)

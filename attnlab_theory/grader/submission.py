@@ -23,6 +23,9 @@ from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 TIME_LIMIT = 60.0
 """Seconds of processor time for everything a submission does: its imports, and every call together."""
 
+ITS_OWN = (None, Reason.RAISED, Reason.WRONG_SHAPE, Reason.TOO_MUCH_MEMORY, Reason.ENDED)
+"""What the process of a submission may say of it. The other words are the judge's, `right` before all."""
+
 
 def patience(time_limit: float) -> float:
     """Seconds that the lab waits at most for so much processor time: others may use the machine, too."""
@@ -52,7 +55,7 @@ def split(where: str) -> tuple[Path, str]:
         raise BrokenAnswer(f"{name} is a folder; name the Python file in it: {name}/FILE.py::{function}")
     if not path.is_file():
         raise BrokenAnswer(f"there is no file {name}")
-    if path.suffix not in (".py", ".ipynb"):
+    if path.suffix.lower() not in (".py", ".ipynb"):
         raise BrokenAnswer(f"{name} is not a Python file: its name must end in .py, or in .ipynb for a notebook")
     if not os.access(path, os.R_OK):
         raise BrokenAnswer(f"{name} cannot be read; check its permissions")
@@ -201,6 +204,8 @@ class Submission:
             mine = mine and ("broken" in message or len(arrays) == parts)
             used = float(message["seconds"])
             reason = Reason(message["reason"]) if message.get("reason") else None
+            # No reason is one, too, while it is loaded: there is no such function.
+            mine = mine and ("broken" not in message or reason in ITS_OWN[self._is_loaded :])
             named = message.get("function", self.function)
             mine = mine and named in self._names
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):

@@ -127,6 +127,27 @@ def mean(quantity: str, draws: np.ndarray, bound: Bound, error_rate: float, **se
     )
 
 
+def counted(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
+    """A number without chance.
+
+    Args:
+        quantity: what was counted.
+        value: the number.
+        draws: of how many.
+        told: of what, and why no more is meant.
+        setting: of the estimate.
+    """
+    return Estimate(
+        quantity=quantity,
+        setting=setting,
+        value=value,
+        interval=Interval.point(value),
+        draws=draws,
+        bound=f"counted: {told}",
+        error_rate=0.0,
+    )
+
+
 def share(quantity: str, draws: np.ndarray, error_rate: float, of: str = "", **setting: Any) -> Estimate:
     """The share of draws that are true, with Clopper and Pearson's interval.
 
@@ -207,7 +228,7 @@ def judged(
     source: str,
     predicted: Interval,
     resolution: float,
-    conjecture: bool = False,
+    expect: Verdict | None = Verdict.SUPPORTED,
 ) -> Finding:
     """An estimate judged as the lab's other claims are.
 
@@ -217,7 +238,7 @@ def judged(
         claim, statement, source: as of `claims.Claim`.
         predicted: where the number should lie.
         resolution: the widest measured interval that may count as support without lying inside.
-        conjecture: whether nobody knows what to expect of it.
+        expect: the verdict that is expected; None: nobody knows.
     """
     verdict = judge(predicted, estimate.interval, resolution)
     return Finding(
@@ -233,5 +254,5 @@ def judged(
         resolution=resolution,
         bound=estimate.bound,
         verdict=verdict,
-        expect=None if conjecture else Verdict.SUPPORTED,
+        expect=expect,
     )

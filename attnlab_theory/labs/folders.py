@@ -1,12 +1,42 @@
 """The folder of a run: of one lab alone, for the files of several labs have the same names."""
 
-from collections.abc import Collection
+import contextlib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from attnlab_theory import files
 
 RUN = ".run.json"
 """How the name of the file ends that says what was run."""
+
+
+BEGUN = ".begun"
+"""How the name of the file ends that says so until then: a run that is killed has no record."""
+
+
+@contextlib.contextmanager
+def begun(folder: Path, *own: str) -> Iterator[None]:
+    """Make the folder of a run and hold it; until the record is written, a file says whose run it is.
+
+    Args:
+        folder: where the results go.
+        own: names of the runs that belong together, this one first.
+
+    Raises:
+        ValueError: as `make_folder`, or if another process holds the folder.
+    """
+    make_folder(folder, *own)
+    with files.held(folder):
+        # Somebody may have begun here since.
+        refuse_others(folder, own)
+        mark = folder / f"{own[0]}{BEGUN}"
+        files.write_text(mark, f"attnlab {own[0]} has begun a run here, which is not finished.\n")
+        try:
+            yield
+        finally:
+            finished = any((folder / f"{name}{RUN}").exists() for name in own)
+            if finished or set(folder.iterdir()) == {mark}:
+                mark.unlink(missing_ok=True)
 
 
 def make_folder(folder: Path, *own: str) -> None:
@@ -27,10 +57,10 @@ def refuse_others(folder: Path, own: Collection[str]) -> None:
     """Refuse a folder with somebody else's run.
 
     Raises:
-        ValueError: naming its record.
+        ValueError: naming its record, or what says that it has begun.
     """
-    for about in sorted(folder.glob(f"*{RUN}")):
-        if about.name.removesuffix(RUN) not in own:
+    for about in sorted([*folder.glob(f"*{RUN}"), *folder.glob(f"*{BEGUN}")]):
+        if about.name.removesuffix(RUN).removesuffix(BEGUN) not in own:
             raise ValueError(
                 f"{folder} holds another run, which wrote {about.name}: its files would be written over; choose "
                 "another folder with --out"

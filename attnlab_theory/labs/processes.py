@@ -15,12 +15,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from attnlab_theory.cores import cores
 from attnlab_theory.interrupts import Interrupts, patient
-from attnlab_theory.labs.training import Checkpoints, train
 
 LOOKING = 0.1
 """Seconds after which a process looks how the others are."""
@@ -117,48 +115,20 @@ def workers(
     return contextlib.nullcontext() if count == 1 else Workers(count, tell)
 
 
-@runtime_checkable
-class Staged(Protocol):
-    """A command that trains stages, none of which needs another. It is pickled, and compared by its values."""
-
-    def lab(self) -> Any:
-        """What has `stages()`, always the same in the same order."""
-        ...
-
-    def checkpoints(self, path: Path) -> Checkpoints:
-        """How the stage is kept whose model is written to the path."""
-        ...
-
-
-def all_trained(command: Staged, lab: Any, processes: "AbstractContextManager[Workers | None]") -> bool:
-    """Train every stage of a lab; False if Ctrl-C stopped that.
+def unit_trained(command: Any, unit: Any, interrupts: Interrupts) -> bool:
+    """Train the stages of a unit in a process of its own; False if that was stopped.
 
     Args:
-        command: makes the same lab again in every process.
-        lab: what `command.lab()` gave.
-        processes: as of `workers`.
-
-    Raises:
-        ValueError: as `train` and `Workers.finished`.
+        command: an `engine.run.RunLab`. It is pickled, and compared by its values: its lab is made once.
+        unit: an arm and a seed of its lab.
+        interrupts: as of `Workers.finished`.
     """
-    with processes as pool:
-        if pool is None:
-            return all(_trained(command, stage) for stage in lab.stages())
-        return pool.finished(_stage_trained, [(command, number) for number, _ in enumerate(lab.stages())])
-
-
-def _stage_trained(command: Staged, number: int, interrupts: Interrupts) -> bool:
-    return _trained(command, _stages_of(command)[number], interrupts)
-
-
-def _trained(command: Staged, stage: Any, interrupts: Interrupts | None = None) -> bool:
-    told = f", seed {stage.run.training.seed}"
-    return train(stage.run, command.checkpoints(stage.path), told=told, interrupts=interrupts) is not None
+    return all(command.train(stage, interrupts) for stage in _lab_of(command).stages(*unit))
 
 
 @functools.lru_cache(maxsize=1)
-def _stages_of(command: Staged) -> tuple[Any, ...]:
-    return tuple(command.lab().stages())
+def _lab_of(command: Any) -> Any:
+    return command.lab()
 
 
 def _cores(count: int) -> list[int | None]:

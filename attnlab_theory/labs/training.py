@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,9 +12,9 @@ from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts, patient
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.progress import Progress
     from attnlab_theory.language.checkpoint import Saved
     from attnlab_theory.language.runs import Run, Standing
+    from attnlab_theory.language.train import Metrics
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,28 +70,26 @@ def train(
     checkpoints: Checkpoints,
     *,
     told: str = "",
-    until: int | None = None,
     interrupts: Interrupts | None = None,
 ) -> float | None:
-    """Train to the end, or so far, showing on standard error how far it has come.
+    """Train to the end, showing on standard error how far it has come.
 
     Args:
         run: what is trained; its origin names a stage and a variant.
         checkpoints: the file for the model, and when a checkpoint is written.
         told: what the progress line adds to stage and variant.
-        until: the number of a step behind which the run is left with its checkpoint, for another call to resume.
         interrupts: of a caller who watches Ctrl-C for several trainings at once (`interrupts.patient`). None:
             this training watches itself, in the main thread.
 
     Returns:
-        Seconds that it took, 0 if it had come so far before; None if Ctrl-C has stopped it.
+        Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
 
     Raises:
-        ValueError: as `language.runs.standing` and `language.runs.checkpointed`, if `save_every` is no time, or if
+        ValueError: as `language.runs.standing` and `language.runs.complete`, if `save_every` is no time, or if
             another process is writing the file.
     """
     from attnlab_theory.labs.progress import Progress
-    from attnlab_theory.language.runs import partial_path, standing
+    from attnlab_theory.language.runs import complete, partial_path, standing
 
     if not checkpoints.save_every >= 0:
         raise ValueError(f"--save-every is a number of seconds, at least 0, not {checkpoints.save_every}")
@@ -100,9 +97,7 @@ def train(
     files.refuse_unwritable(path)
     with files.held(path):
         begin = standing(run, path, resume=checkpoints.resume)
-        end = run.steps if until is None else min(until, run.steps)
-        # Behind the last step of a run whose file is not whole the model is still to be written.
-        if begin is None or end <= begin.state.step < run.steps:
+        if begin is None:
             return 0.0
         before = time.monotonic()
         name = f"{run.origin['stage']} {run.origin['variant']}{told}"
@@ -113,60 +108,21 @@ def train(
                 progress.say(note)
             watched = patient(progress.say) if interrupts is None else contextlib.nullcontext(interrupts)
             with watched as pressed:
-                stopped = _steps(_telling(run, begin, progress), checkpoints, begin, progress, end, pressed)
+
+                def after(metrics: "Metrics") -> bool:
+                    progress.advance(metrics)
+                    return bool(pressed)
+
+                every = checkpoints.save_every
+                stopped = complete(run, path, begin, save_every=every, after=after, tell=progress.say)
+                # After the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
+                if stopped is None and pressed:
+                    stopped = run.steps
             if stopped is not None:
                 kept = partial_path(path) if stopped < run.steps else path
                 progress.say(f"stopped after step {stopped} of {run.steps}: {kept} keeps it, --resume goes on")
                 return None
         return time.monotonic() - before
-
-
-def _steps(
-    run: "Run",
-    checkpoints: Checkpoints,
-    begin: "Standing",
-    progress: "Progress",
-    end: int,
-    interrupts: Interrupts,
-) -> int | None:
-    """Take all steps up to the end, or stop after the one in which Ctrl-C is pressed: its number, or None."""
-    from attnlab_theory.language.runs import checkpointed
-
-    steps = checkpointed(run, checkpoints.writing_params_path, begin, save_every=checkpoints.save_every)
-    with contextlib.closing(steps):
-        for metrics in steps:
-            progress.advance(metrics)
-            if interrupts and metrics.step < run.steps:
-                return metrics.step
-            if metrics.step == end < run.steps:
-                return None
-    # Behind the last step there is a whole model, but whoever pressed Ctrl-C wants no further stage.
-    return run.steps if interrupts else None
-
-
-def _telling(run: "Run", begin: "Standing", progress: "Progress") -> "Run":
-    """The run, which shows what is measured after every epoch."""
-    validation, watched = run.validation, run.watched
-    if watched is not None:
-        past = itertools.count(len(begin.watched) + 1)
-
-        def shown(model: Any) -> Mapping[str, float]:
-            numbers = watched(model)
-            said = ", ".join(f"{name} {number:.4f}" for name, number in numbers.items())
-            progress.say(f"epoch {next(past)} of {run.training.epochs}: {said}")
-            return numbers
-
-        run = dataclasses.replace(run, watched=shown)
-    if validation is not None:
-        epochs = itertools.count(len(begin.validated) + 1)
-
-        def told(model: Any) -> float:
-            loss = validation(model)
-            progress.say(f"epoch {next(epochs)} of at most {run.training.epochs}: validation loss {loss:.4f}")
-            return loss
-
-        run = dataclasses.replace(run, validation=told)
-    return run
 
 
 def _beginning(run: "Run", begin: "Standing") -> str:

@@ -84,32 +84,7 @@ class Greedy:
     """The likeliest token; of equally likely ones that of the lowest number."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Beam:
-    """Several continuations side by side, of which the best are kept after every token.
-
-    A continuation's score is the sum of its log-probabilities over its length to the power of the penalty. The end
-    mark counts in the length. Finished continuations stay among the others until better ones push them out.
-
-    Raises:
-        ValueError: one line, if a number is out of range.
-
-    Source: Wu et al. 2016, section 7, with the plain length in the place of their (5 + length) / 6.
-    """
-
-    width: int
-    """How many continuations are kept, at least 1 and at most as many as there are tokens."""
-    length_penalty: float = 0.0
-    """0: the most probable continuation wins. 1: the one with the highest mean log-probability."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.width, bool) or self.width != int(self.width) or self.width < 1:
-            raise ValueError(f"the width of a beam must be a whole number of at least 1, not {self.width}")
-        if not math.isfinite(self.length_penalty):
-            raise ValueError(f"the length penalty must be finite, not {self.length_penalty}")
-
-
-Choosing = Sampling | Greedy | Beam
+Choosing = Sampling | Greedy
 """What a caller says."""
 
 

@@ -2,12 +2,15 @@
 
 While NAME is being trained, NAME.partial holds all that the run needs to go on; when NAME is whole, it is gone.
 A run with a validation loss keeps its best model in NAME.best, stops early, and ends with that model.
+
+Every batch takes one road. `train` makes a step of it. `complete` notes the step's loss, measures after an epoch,
+keeps checkpoints, and tells whoever looks on.
 """
 
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,11 +58,16 @@ class Run:
     """Numbers of a model that are measured after every epoch and kept; nothing follows from them."""
 
     def __post_init__(self) -> None:
-        if (self.validation or self.watched) and self.steps % self.training.epochs:
+        if self.measured and self.steps % self.training.epochs:
             raise ValueError(
                 f"{self.steps} steps are not equally many in each of {self.training.epochs} epochs: train without "
                 "validation"
             )
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything is measured after an epoch."""
+        return self.validation is not None or self.watched is not None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -164,21 +172,29 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
     return Standing(started(run.first(), run.training))
 
 
-def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 60.0) -> Generator[Metrics]:
+def complete(
+    run: Run,
+    path: Path,
+    begin: Standing,
+    *,
+    save_every: float = 60.0,
+    after: Callable[[Metrics], object] = lambda _: False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> int | None:
     """Train to the end and write the model, on `meshes.of_this_process`; on the way keep a checkpoint.
-
-    Closing the generator (`contextlib.closing`) between two steps writes a checkpoint of the last one, once a
-    further step, which is thrown away, has shown that its parameters are good.
 
     Args:
         run: what is wanted.
         path: the file for the model, with the run's origin and the loss of every step in it.
         begin: from `standing`.
-        save_every: seconds between checkpoints; 0 writes one after every step. Each is written behind the next
-            step, whose loss shows that its parameters are good.
+        save_every: seconds between checkpoints; 0 writes one after every step. A checkpoint is written after the
+            next step, whose loss shows that its parameters are good.
+        after: is given what each step did. What is true stops the run, unless it is at its end: a further step,
+            which is thrown away, shows that the parameters are good, and a checkpoint keeps them.
+        tell: is given a line about what is measured after an epoch.
 
-    Yields:
-        What each step did.
+    Returns:
+        The number of the step after which the run was stopped; None where the model is written.
 
     Raises:
         Diverged: as `train`; the last checkpoint whose parameters gave a loss is kept, and named.
@@ -187,36 +203,37 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
     partial, losses = partial_path(path), list(begin.losses)
     validated, watched = list(begin.validated), list(begin.watched)
     saved_step, saved_at = begin.state.step, time.monotonic()
-    state, steps = begin.state, train(begin.state, run.epochs, run.training, mesh=meshes.of_this_process())
     due: State | None = None
+    stopping = False
 
-    def save(state: State) -> None:
-        save_state(partial, state, run.text, run.about(losses, validated, watched), kinds=run.kinds)
+    def measure(model: Model, metrics: Metrics) -> None:
+        if run.watched is not None:
+            watched.append(numbers := run.watched(model))
+            said = ", ".join(f"{name} {number:.4f}" for name, number in numbers.items())
+            tell(f"epoch {len(watched)} of {run.training.epochs}: {said}")
+        if run.validation is not None:
+            validated.append(loss := _validated(run.validation, model, metrics))
+            tell(f"epoch {len(validated)} of at most {run.training.epochs}: validation loss {loss:.4f}")
+            if not _worse(validated):
+                save_model(best_path(path), model, run.text, run.about(losses, validated, watched), kinds=run.kinds)
 
+    state = begin.state
+    steps = () if _worse(validated) else train(state, run.epochs, run.training, mesh=meshes.of_this_process())
     try:
-        try:
-            for state, metrics in () if _worse(validated) else steps:
-                if due is not None:
-                    save(due)
-                    saved_step, saved_at, due = due.step, time.monotonic(), None
-                losses.append(metrics.loss)
-                if run.watched is not None and run.ends_epoch(metrics.step):
-                    watched.append(run.watched(state.model))
-                if run.validation is not None and run.ends_epoch(metrics.step):
-                    validated.append(_validated(run.validation, state.model, metrics))
-                    if not _worse(validated):
-                        about = run.about(losses, validated, watched)
-                        save_model(best_path(path), state.model, run.text, about, kinds=run.kinds)
-                if time.monotonic() - saved_at >= save_every:
-                    due = _copied(state)
-                yield metrics
-                if _worse(validated):
-                    break
-        except GeneratorExit:
-            last = _copied(state)
-            next(steps, None)
-            save(last)
-            raise
+        for state, metrics in steps:
+            if due is not None:
+                save_state(partial, due, run.text, run.about(losses, validated, watched), kinds=run.kinds)
+                if stopping:
+                    return due.step
+                saved_step, saved_at, due = due.step, time.monotonic(), None
+            losses.append(metrics.loss)
+            if run.measured and run.ends_epoch(metrics.step):
+                measure(state.model, metrics)
+            stopping = bool(after(metrics))
+            if stopping or time.monotonic() - saved_at >= save_every:
+                due = _copied(state)
+            if _worse(validated) and not stopping:
+                break
     except Diverged as error:
         kept = f"{partial} keeps the parameters after step {saved_step}, for --reading_params_path"
         raise Diverged(f"{error}; {kept if partial.exists() else 'no checkpoint was written before it'}") from None
@@ -224,6 +241,7 @@ def checkpointed(run: Run, path: Path, begin: Standing, *, save_every: float = 6
     save_model(path, model, run.text, run.about(losses, validated, watched), kinds=run.kinds)
     for spare in (partial, best_path(path)):
         spare.unlink(missing_ok=True)
+    return None
 
 
 def _worse(validated: Sequence[float]) -> bool:

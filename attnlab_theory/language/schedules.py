@@ -1,4 +1,8 @@
-"""Learning rates as functions of how far training has come; plain numbers, on the host."""
+"""Learning rates as functions of how far training has come; plain numbers, on the host.
+
+optax has schedules too. They count steps alone, where the homework's counts places read. Its cosine bends towards
+its floor. The cosine here is cut off at it, as in the committed runs.
+"""
 
 import dataclasses
 import math

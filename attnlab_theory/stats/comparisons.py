@@ -111,6 +111,9 @@ def permutation_test(
 ) -> Shuffled:
     """Whether a statistic of labels is higher than when they are shuffled.
 
+    The orders are those of `scipy.stats.permutation_test`. That one is not called, because it counts an order whose
+    statistic is NaN as a low one, and lists all orders of few labels, which are no independent draws.
+
     Args:
         statistic: of labels [... n], one number [...] for each row.
         labels: one row.

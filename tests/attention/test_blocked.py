@@ -250,7 +250,7 @@ def test_jit_and_nested_vmap_are_the_loop(whole_rows, causal):
 
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("t", "block"), [(2048, 128), (8192, 128), (8192, 1024)])
+@pytest.mark.parametrize(("t", "block"), [(2048, 128), (8192, 16), (8192, 128), (8192, 1024)])
 def test_memory_is_that_of_a_few_blocks_of_rows(t, block, causal, backward):
     """Plain attention's weights take t * t numbers; here at most four blocks of rows exist at a time."""
     width = 4

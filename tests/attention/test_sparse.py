@@ -101,8 +101,9 @@ def mask_by_the_definition(links, n, *, block, window, global_blocks, causal):
 
 
 @BOTH
-def test_mask_is_window_global_and_random(causal):
-    key, everything = key_for(0, "mask"), LAYOUT | {"causal": causal}
+@pytest.mark.parametrize("window", [1, 3, 5])
+def test_mask_is_window_global_and_random(window, causal):
+    key, everything = key_for(0, "mask"), LAYOUT | {"window": window, "causal": causal}
     links = np.asarray(bigbird_links(key, N, random_blocks=2, **everything))
     mask = bigbird_mask(key, N, random_blocks=2, **everything)
     assert np.array_equal(mask, mask_by_the_definition(links, N, **everything))

@@ -32,7 +32,7 @@ def refused(capsys, *arguments):
         ["captions", "train", "--writing-params-path", "x", "--width"],
         ["captions", "train", "--writing-params-path", "x", "--layers"],
         ["knowledge", "run", "--statements", "4"],
-        ["reviews", "search", "--rungs"],
+        ["reviews", "search", "--trials"],
         ["heads", "minilm", "--sentences"],
         ["leaks", "x.py::f", "--length"],
         ["estimators", "--queries", "q.npy", "--keys", "k.npy", "--features"],

@@ -2,13 +2,16 @@
 
 import inspect
 import io
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.cli.commands import COMMANDS
+from attnlab_theory.cli.commands import COMMANDS, GONE
+from tests.cli.every_option import EVERY
 
 EVERY_HELP = """
 import contextlib, io, re, sys
@@ -55,6 +58,17 @@ def test_a_line_of_help_is_the_first_of_the_docstring(name):
     first, *_ = inspect.getdoc(options).split("\n\n")
     assert COMMANDS[name].about == " ".join(first.split())
     assert callable(options.run)
+
+
+@pytest.mark.parametrize("words", GONE)
+def test_what_is_gone_is_named_with_what_took_its_place(capsys, words):
+    assert main([*words.split(), "3"]) == 2
+    assert capsys.readouterr().err == f"attnlab: there is no {words} any more: {GONE[words]}\n"
+    *command, last = words.split()
+    options = {(*option.words, f"--{option.name.replace('_', '-')}") for option in EVERY}
+    assert (*command, last) not in options | {option.words for option in EVERY}
+    for file in re.findall(r"\S+\.py", GONE[words]):
+        assert (Path(__file__).parents[2] / file).is_file()
 
 
 def test_the_overview_imports_neither_tyro_nor_jax_nor_any_options():

@@ -116,7 +116,9 @@ def test_what_else_the_answers_show_is_written_where_it_is_wanted(capsys, folder
 
 
 def test_a_question_of_another_kind_is_refused_before_anybody_is_asked(capsys, folder, monkeypatch):
-    monkeypatch.setattr("attnlab_theory.labs.knowledge.evaluate.answers", lambda *asked: pytest.fail("has begun"))
+    monkeypatch.setattr(
+        "attnlab_theory.labs.knowledge.predictions.predictions", lambda *asked: pytest.fail("has begun")
+    )
     (folder / "odd.tsv").write_text("Where was Ada born?\tBonn\nWho was Bob?\tRome\n")
     code, out, err = run(capsys, *with_(EVALUATE, "--eval_corpus_path", "odd.tsv"), "--out", "shown")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -125,7 +127,9 @@ def test_a_question_of_another_kind_is_refused_before_anybody_is_asked(capsys, f
 
 
 def test_a_folder_that_is_a_file_is_refused_before_anybody_is_asked(capsys, folder, monkeypatch):
-    monkeypatch.setattr("attnlab_theory.labs.knowledge.evaluate.answers", lambda *asked: pytest.fail("has begun"))
+    monkeypatch.setattr(
+        "attnlab_theory.labs.knowledge.predictions.predictions", lambda *asked: pytest.fail("has begun")
+    )
     code, out, err = run(capsys, *EVALUATE, "--out", "dev.tsv")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "cannot write into dev.tsv: File exists; choose another folder with --out" in err

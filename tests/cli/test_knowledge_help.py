@@ -3,8 +3,7 @@
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.labs.knowledge import recipes
-from attnlab_theory.labs.knowledge.variants import VARIANTS
+from attnlab_theory.labs.knowledge import arms
 
 
 def shown_help(capsys, command):
@@ -14,14 +13,14 @@ def shown_help(capsys, command):
 
 
 def test_help_names_every_variant(capsys):
-    assert ", ".join(VARIANTS) in shown_help(capsys, "pretrain")
+    assert ", ".join(arms.PRETRAINED) in shown_help(capsys, "pretrain")
 
 
 @pytest.mark.parametrize("command", ["pretrain", "finetune", "store"])
 def test_help_gives_the_numbers_of_the_recipes(capsys, command):
     shown = shown_help(capsys, command)
-    new = recipes.FINETUNING_FROM_SCRATCH
-    each = pretrain, finetune, store = recipes.PRETRAINING[2024], recipes.FINETUNING, recipes.STORING
+    new = arms.FINETUNING_FROM_SCRATCH
+    each = pretrain, finetune, store = arms.PRETRAINING[2024], arms.FINETUNING, arms.STORING
     epochs = f"{finetune.epochs} in finetune after pretraining, {new.epochs} in finetune from scratch"
     assert f"{pretrain.epochs} in pretrain, {store.epochs} in store, {epochs}" in shown
     assert f"{pretrain.batch} in pretrain, {finetune.batch} in finetune, {store.batch} in store" in shown

@@ -6,6 +6,9 @@ secret file, by whose name everything that is left behind is found. An attack on
 where few are: should a fence fall, nobody's machine falls with it.
 """
 
+from tests.grader.deceitful import DECEITFUL
+from tests.grader.greedy import GREEDY
+
 PREAMBLE = """
 import atexit, base64, contextlib, ctypes, json, os, signal, socket, subprocess, sys, threading, time
 import numpy as np
@@ -31,7 +34,7 @@ def f(keys):
 
 WRONG = "    return keys[1]\n"
 
-ATTACKS: dict[str, tuple[str, str]] = {
+PRYING: dict[str, tuple[str, str]] = {
     "rewrites the memory of the judge": (
         "wrong",
         """
@@ -83,78 +86,6 @@ ATTACKS: dict[str, tuple[str, str]] = {
             os.kill(-1, number)
 """,
     ),
-    "leaves sleepers in sessions of their own": (
-        "wrong",
-        """
-    for _ in range(3):
-        subprocess.Popen(SLEEP, start_new_session=True)
-    if not os.fork():
-        os.setsid()
-        if not os.fork():
-            os.execvp("sh", SLEEP)
-        os._exit(0)
-""",
-    ),
-    "ends and leaves a child that keeps the pipe": (
-        "ended",
-        """
-    if os.fork():
-        os._exit(0)
-    os.setsid()
-    os.execvp("sh", SLEEP)
-""",
-    ),
-    "fills the pipe of replies": (
-        "ended",
-        """
-    for descriptor in pipes():
-        with tried:
-            while True:
-                os.write(descriptor, b"[" * 2**20)
-""",
-    ),
-    "claims to be right": (
-        "ended",
-        """
-    for descriptor in pipes():
-        with tried:
-            os.write(descriptor, b'{"right": true, "reason": "right"}\\n')
-""",
-    ),
-    "answers in the name of the child": (
-        "ended",
-        """
-    right = {"shape": [3], "kind": "float64", "data": base64.b64encode(np.zeros(3).tobytes()).decode()}
-    for descriptor in pipes():
-        for number in range(9):
-            with tried:
-                forged = {"number": number, "seconds": 0, "arrays": [right]}
-                os.write(descriptor, json.dumps(forged).encode() + b"\\n")
-""",
-    ),
-    "rewrites json and numpy": (
-        "ended",
-        """
-    json.dumps = lambda *_, **__: '{"number": 1, "right": true, "verdict": "RIGHT"}'
-    np.asarray = lambda *_, **__: np.zeros(3)
-    np.ascontiguousarray = lambda *_, **__: np.zeros(3)
-""",
-    ),
-    "rewrites numpy alone": (
-        "wrong",
-        """
-    kept = np.asarray([0.0, 0.0, 0.0])
-    np.asarray = lambda *_, **__: kept
-""",
-    ),
-    "changes its answers": (
-        "wrong",
-        """
-    f.calls = getattr(f, "calls", 0) + 1
-    if f.calls == 1:
-        return 1e5 * keys[0]
-""",
-    ),
     "reads secrets": (
         "wrong",
         """
@@ -191,6 +122,16 @@ ATTACKS: dict[str, tuple[str, str]] = {
         won("root")
 """,
     ),
+    "opens files by their number on the disk": (
+        "wrong",
+        """
+    libc, number, mount = ctypes.CDLL(None), (ctypes.c_uint * 34)(128), ctypes.c_int()
+    with open(__file__) as file:
+        libc.name_to_handle_at(-100, __file__.encode(), number, ctypes.byref(mount), 0)
+        if libc.open_by_handle_at(file.fileno(), number, os.O_RDONLY) >= 0:
+            won("a file out of sight")
+""",
+    ),
     "opens connections": (
         "wrong",
         """
@@ -201,113 +142,83 @@ ATTACKS: dict[str, tuple[str, str]] = {
         socket.create_connection(("192.0.2.1", 80), 1)
 """,
     ),
-    "forks without end": (
-        "raised",
+    "looks into the first process, and at what it has inherited": (
+        "wrong",
         """
-    while True:
-        os.fork()
-""",
-    ),
-    "forks without end and says nothing": (
-        "timed out",
-        """
-    while True:
+    for name in ("mem", "environ", "maps", "root/etc", "cwd/x", "fd/3"):
         with tried:
-            os.fork()
+            os.close(os.open(f"/proc/1/{name}", os.O_RDONLY))
+            won(name)
+    import stat
+    for descriptor in range(3, 1000):
+        with tried:
+            if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                won("an open file")
 """,
     ),
-    "fills the memory": (
-        "too much memory",
-        """
-    held = []
-    while True:
-        held.append(np.ones(2**21))
-""",
-    ),
-    "fills the memory by its children": (
-        "too much memory",
-        """
-    for _ in range(8):
-        if not os.fork():
-            held = np.ones(2**22)
-            time.sleep(600)
-    time.sleep(600)
-""",
-    ),
-    "burns the processor": (
-        "timed out",
-        """
-    while True:
-        pass
-""",
-    ),
-    "burns the processor and will not hear of it": (
-        "timed out",
-        """
-    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
-    while True:
-        pass
-""",
-    ),
-    "sleeps": (
-        "timed out",
-        """
-    time.sleep(600)
-""",
-    ),
-    "stops itself": (
-        "timed out",
-        """
-    os.kill(os.getpid(), signal.SIGSTOP)
-""",
-    ),
-    "writes a giant file": (
-        "raised",
-        """
-    with open("giant", "wb") as file:
-        while True:
-            file.write(bytes(2**18))
-""",
-    ),
-    "exits": ("ended", "    sys.exit(0)\n"),
-    "exits at once": ("ended", "    os._exit(0)\n"),
-    "kills itself": ("ended", "    os.kill(os.getpid(), signal.SIGKILL)\n"),
-    "crashes": ("ended", "    ctypes.string_at(0)\n"),
-    "closes everything": ("ended", "    os.closerange(0, 64); time.sleep(600)\n"),
-    "has more to do when it ends": (
+    "raises its limits": (
         "wrong",
         """
-    def forge():
-        for descriptor in pipes():
-            with tried:
-                os.write(descriptor, b'{"right": true}\\n')
-        time.sleep(600)
-    atexit.register(forge)
-    signal.signal(signal.SIGTERM, lambda *_: forge())
+    import resource
+    for kind in (resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_MSGQUEUE):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            won("a limit")
+    with tried:
+        os.nice(-5)
+        won("priority")
+    with tried:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        won("priority")
 """,
     ),
-    "goes on in threads": (
+    "takes rights, and asks for the keys of the kernel": (
         "wrong",
         """
-    def go_on():
-        while True:
-            time.sleep(0.001)
-    for _ in range(8):
-        threading.Thread(target=go_on).start()
+    with open("/proc/self/status") as status:
+        told = dict(line.split(":", 1) for line in status)
+    if int(told["CapPrm"], 16) & ~4 or int(told["CapBnd"], 16) & ~4 or int(told["NoNewPrivs"]) != 1:
+        won("rights")
+    number = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
+    if number and ctypes.CDLL(None).syscall(number, 0, -3, 1) >= 0:
+        won("keys")
 """,
     ),
-    "prints without end": (
-        "timed out",
+    "speaks to a socket that has no file, and to terminals": (
+        "wrong",
         """
-    while True:
-        print("RIGHT" * 2**14)
+    with socket.socket(socket.AF_UNIX) as near, tried:
+        near.connect(f"\\0attnlab-{JUDGE}")
+        won("a socket")
+    import fcntl, termios
+    for name in ("/dev/tty", "/dev/console", "/dev/pts/0", "/dev/stdout"):
+        with tried, open(name, "w") as terminal:
+            terminal.write("RIGHT")
+            fcntl.ioctl(terminal, termios.TIOCSTI, b"x")
+            won("a terminal")
 """,
     ),
-    "speaks to the terminal": (
-        "raised",
+    "changes its own file, and what lies beside it": (
+        "wrong",
         """
-    print("\\x1b[2J\\x1b]0;RIGHT\\x07 \\x9b2J")
-    raise ValueError("\\x1b[2J RIGHT \\x9b")
+    here = os.path.dirname(__file__)
+    for change in (
+        lambda: open(__file__, "a"),
+        lambda: os.truncate(__file__, 0),
+        lambda: os.chmod(__file__, 0o777),
+        lambda: os.utime(__file__),
+        lambda: os.unlink(__file__),
+        lambda: os.rename(__file__, here + "/other.py"),
+        lambda: os.link(__file__, "linked.py"),
+        lambda: os.mkdir(here + "/__pycache__"),
+        lambda: open(here + "/sitecustomize.py", "w"),
+    ):
+        with tried:
+            change()
+            won("its own file")
 """,
     ),
 }
+"""Those that reach for what lies outside."""
+
+ATTACKS = PRYING | GREEDY | DECEITFUL

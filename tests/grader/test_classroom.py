@@ -5,6 +5,7 @@ import dataclasses
 import html.parser
 import io
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +21,7 @@ from attnlab_theory.cli import main
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.classroom import markers
 from attnlab_theory.grader.classroom.gradebook import FORMULA
-from attnlab_theory.grader.classroom.hand_ins import files_of, stage
+from attnlab_theory.grader.classroom.hand_ins import HandIn, files_of, stage
 from attnlab_theory.grader.classroom.marking import marks_of
 from attnlab_theory.grader.classroom.marks import Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
@@ -234,7 +236,7 @@ class TestAClass:
     def test_a_folder_is_searched_by_the_names_of_its_files(self, tmp_path, handed_in, rubric, few_cases, capsys):
         folder = handed_in(
             {
-                "eve/2b.py": "from helper import S\ndef query(keys, a, b): return S * (keys[a] + keys[b])\n",
+                "eve/2B.PY": "from helper import S\ndef query(keys, a, b): return S * (keys[a] + keys[b])\n",
                 "eve/helper.py": "S = 12\n",
                 "eve/others.py": RIGHT.replace("q2c_1", "Q2c_i").replace("20 *", "0 *"),
             }
@@ -244,7 +246,7 @@ class TestAClass:
         assert {part: mark["reason"] for part, mark in eve["questions"].items()} == dict.fromkeys(
             ("2b", "2c.1", "2e.2"), "right"
         )
-        assert eve["questions"]["2b"]["judgement"]["answer"] == "2b.py::query"
+        assert eve["questions"]["2b"]["judgement"]["answer"] == "2B.PY::query"
         assert eve["questions"]["2c.1"]["judgement"]["answer"] == "others.py::Q2c_i"
 
     def test_nothing_is_right_without_the_fences_that_protect_it(self, tmp_path, rubric, few_cases):
@@ -270,6 +272,38 @@ class TestAClass:
             ("timed out", True),
             ("not judged", True),
         ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_no_more_processes_mark_than_are_asked_for_and_each_has_time_to_end(count, monkeypatch):
+    alive: list[object] = []
+    most, given = 0, []
+
+    class Marker:
+        """In the place of a process that marks: its answers lie ready."""
+
+        def __init__(self, terms, scratch):
+            nonlocal most
+            self.connection, self.theirs = multiprocessing.Pipe()
+            for _ in range(3):
+                self.theirs.send({"2b": "a mark"})
+            alive.append(self)
+            most = max(most, len(alive))
+
+        def tell(self):
+            self.theirs.close()
+
+        def end(self, seconds=0.0):
+            given.append(seconds)
+            alive.remove(self)
+            self.connection.close()
+
+    monkeypatch.setattr(markers, "_Marker", Marker)
+    work = [HandIn(path=Path(f"{i}.py"), content=str(i)) for i in range(3)]
+    found = list(markers.marked(work, count, Terms(rubric=rubric_of("uw"), time_limit=1)))
+    assert sorted(hand_in.name for hand_in, _ in found) == ["0.py", "1.py", "2.py"]
+    assert (most, len(given), alive) == (min(count, 3), min(count, 3), [])
+    assert all(markers.ENDING / 2 < seconds <= markers.ENDING for seconds in given)
 
 
 def test_cases_that_are_drawn_once_are_those_that_a_right_answer_is_asked(tmp_path, few_cases):

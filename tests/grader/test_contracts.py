@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.grader.contracts.frames import REFLECTIONS, Frame, numbers
+from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.grader.contracts.frames import REFLECTIONS, WIDEST, Frame, numbers
+from attnlab_theory.grader.contracts.key_query_value import ThreeTokens
+from attnlab_theory.grader.contracts.subspaces import TwoSubspaces
 from attnlab_theory.grader.contracts.worst_values import worst_error
 from tests.tolerances import softmax_rtol
 
@@ -89,3 +92,114 @@ def test_long_arrays_are_shown_by_their_ends():
     assert numbers(np.array(1.5)) == "1.5"
     assert numbers(np.arange(12.0)) == "(0, 1, 2, 3, 4, 5, …, 10, 11)"
     assert numbers(np.arange(8.0).reshape(8, 1)) == "(0) (1) (2) (3) … (7)"
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        (10, "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)"),
+        (11, "(0, 1, 2, 3, 4, 5, …, 9, 10)"),
+    ],
+)
+def test_ten_numbers_are_shown_and_of_eleven_the_ends(length, text):
+    assert numbers(np.arange(float(length))) == text
+
+
+def test_a_frame_of_twenty_numbers_is_shown_in_numbers():
+    assert Frame(4, 5, ((1, 2),)).shown() == numbers(Frame(4, 5, ((1, 2),)).rows)
+    assert Frame(3, 7, ((1, 2),)).shown().startswith("the first 3 axes of R^7, reflected in (1, 2)")
+
+
+def pair(question: str, n: int, d: int, a: int, b: int, noise: int | None):
+    """A pair of such a question; of other fields it has those that are promised."""
+    fields = {"frame": Frame(n, d), "a": a, "b": b, "noise": noise}
+    if question != "practical4/2d.2":
+        fields["heads"] = 2 if question == "practical4/2d.1" else 1
+    return CONTRACTS[question].case(**fields)
+
+
+LARGEST = 2**32 - 1
+"""Of a seed of 32 bits."""
+AT_THE_EDGE = {
+    "few keys": lambda: pair("practical4/2b", 2, 2, 0, 1, None),
+    "many keys": lambda: pair("practical4/2b", 64, 72, 63, 0, None),
+    "the first seed": lambda: pair("practical4/2c.1", 2, 2, 0, 1, 0),
+    "the last seed": lambda: pair("practical4/2d.1", 2, 2, 0, 1, LARGEST),
+    "few stretched keys": lambda: pair("practical4/2d.2", 8, 12, 0, 7, LARGEST),
+    "many stretched keys": lambda: pair("practical4/2d.2", 16, 20, 15, 0, 0),
+    "a weak token": lambda: ThreeTokens(Frame(4, 4), 10),
+    "a strong token": lambda: ThreeTokens(Frame(4, 8), 100),
+    "small subspaces": lambda: TwoSubspaces(Frame(2, 2), 1),
+    "large subspaces": lambda: TwoSubspaces(Frame(12, 16), 6),
+    "the widest frame": lambda: Frame(WIDEST, WIDEST, ((1000, -1000),)),
+}
+BEYOND = {
+    "one key": (lambda: pair("practical4/2b", 1, 2, 0, 1, None), "2 <= n"),
+    "65 keys": (lambda: pair("practical4/2b", 65, 65, 0, 1, None), "n <= 64"),
+    "nine more": (lambda: pair("practical4/2b", 2, 11, 0, 1, None), r"d <= n \+ 8"),
+    "twice the same": (lambda: pair("practical4/2b", 2, 2, 1, 1, None), "two of the keys"),
+    "none of the keys": (lambda: pair("practical4/2b", 2, 2, 0, 2, None), "two of the keys"),
+    "before the first": (lambda: pair("practical4/2b", 2, 2, -1, 1, None), "two of the keys"),
+    "a seed of 33 bits": (lambda: pair("practical4/2c.1", 2, 2, 0, 1, LARGEST + 1), "seed of 32 bits"),
+    "a seed below 0": (lambda: pair("practical4/2c.1", 2, 2, 0, 1, -1), "seed of 32 bits"),
+    "noise where none is": (lambda: pair("practical4/2b", 2, 2, 0, 1, 3), "noise is asked for"),
+    "seven stretched keys": (lambda: pair("practical4/2d.2", 7, 7, 0, 1, 0), "8 <= n"),
+    "17 stretched keys": (lambda: pair("practical4/2d.2", 17, 17, 0, 1, 0), "n <= 16"),
+    "five more": (lambda: pair("practical4/2d.2", 8, 13, 0, 1, 0), r"d <= n \+ 4"),
+    "no stretched key": (lambda: pair("practical4/2d.2", 8, 8, 8, 1, 0), "two of the keys"),
+    "a stretched key twice": (lambda: pair("practical4/2d.2", 8, 8, 1, 1, 0), "two of the keys"),
+    "its seed of 33 bits": (lambda: pair("practical4/2d.2", 8, 8, 0, 1, LARGEST + 1), "seed of 32 bits"),
+    "beta of 9": (lambda: ThreeTokens(Frame(4, 4), 9), "10 <= beta <= 100"),
+    "beta of 101": (lambda: ThreeTokens(Frame(4, 4), 101), "10 <= beta <= 100"),
+    "five tokens": (lambda: ThreeTokens(Frame(5, 8), 10), "four vectors"),
+    "nine dimensions": (lambda: ThreeTokens(Frame(4, 9), 10), "four vectors"),
+    "no subspace": (lambda: TwoSubspaces(Frame(2, 2), 0), "1 to 6 dimensions"),
+    "no other subspace": (lambda: TwoSubspaces(Frame(2, 2), 2), "1 to 6 dimensions"),
+    "seven dimensions": (lambda: TwoSubspaces(Frame(8, 8), 7), "1 to 6 dimensions"),
+    "seven others": (lambda: TwoSubspaces(Frame(8, 8), 1), "1 to 6 dimensions"),
+    "17 dimensions": (lambda: TwoSubspaces(Frame(2, 17), 1), "at most 16"),
+    "no axis": (lambda: Frame(0, 1), "1 <= n"),
+    "more axes than dimensions": (lambda: Frame(3, 2), "n <= d"),
+    "129 dimensions": (lambda: Frame(1, WIDEST + 1), "d <= 128"),
+    "a large reflection": (lambda: Frame(2, 2, ((1001,),)), "small whole numbers"),
+    "a very negative one": (lambda: Frame(2, 2, ((-1001,),)), "small whole numbers"),
+    "one of halves": (lambda: Frame(2, 2, ((0.5,),)), "small whole numbers"),
+    "a long one": (lambda: Frame(2, 2, ((1,) * (WIDEST + 1),)), "small whole numbers"),
+}
+
+
+@pytest.mark.parametrize("make", AT_THE_EDGE.values(), ids=AT_THE_EDGE)
+def test_what_is_promised_includes_its_edge(make):
+    make()
+
+
+@pytest.mark.usefixtures("unchecked_shapes")
+@pytest.mark.parametrize(("make", "promise"), BEYOND.values(), ids=BEYOND)
+def test_what_is_not_promised_is_no_case(make, promise):
+    with pytest.raises(ValueError, match=f"the contract promises that .*{promise}"):
+        make()
+
+
+@pytest.mark.parametrize("question", ["practical4/2c.1", "practical4/2d.1", "practical4/2d.2"])
+def test_every_size_has_noise_of_its_own(question):
+    besides = CONTRACTS[question].besides
+    assert len({case.noise for case in besides}) == len(besides)
+
+
+def test_a_right_routing_is_shown_beside_what_was_wanted():
+    with jax.enable_x64(True):
+        seen = ThreeTokens(Frame(4, 4), 10).measure((np.eye(4),) * 3).seen
+    # The axes are u_a, u_b, u_c and u_d, and c_1 is to be u_b - u_c: the first token is the worse of the two.
+    assert (next(iter(seen)), seen["wanted"]) == ("weights of c_1", "(0, 1, -1, 0)")
+
+
+def test_a_query_has_a_number_where_there_are_several():
+    with jax.enable_x64(True):
+        alone = worst_error(np.eye(1, 3), np.eye(3), np.eye(1, 3), present=3).seen
+        second = worst_error(np.diag([99.0, 1, 99]), np.eye(3), np.eye(3), present=3).seen
+    assert (next(iter(alone)), next(iter(second))) == ("weights", "weights of query 1")
+
+
+def test_a_signature_names_one_array_or_a_tuple_of_several():
+    assert CONTRACTS["uw/1.2.1"].signature == "query(keys: np.ndarray) -> np.ndarray"
+    assert CONTRACTS["practical4/2d.1"].signature.endswith(" -> tuple[np.ndarray, np.ndarray]")

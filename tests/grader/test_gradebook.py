@@ -4,14 +4,14 @@ import os
 
 import pytest
 
-from attnlab_theory.answers.sheet import HOMEWORKS
+from attnlab_theory.answers.questions import HOMEWORKS
 from attnlab_theory.cli import main
 from attnlab_theory.grader import fences
-from attnlab_theory.grader.classroom import pages
+from attnlab_theory.grader.classroom import journal, pages
 from attnlab_theory.grader.classroom.gradebook import FORMULA, safe
-from attnlab_theory.grader.classroom.hand_ins import content_of, hand_ins
+from attnlab_theory.grader.classroom.hand_ins import content_of, files_of, hand_ins, shown
 from attnlab_theory.grader.classroom.marking import is_protected
-from attnlab_theory.grader.classroom.rubric import REFUSED, RUBRICS, names_of, rubric_of, template
+from attnlab_theory.grader.classroom.rubric import REFUSED, RUBRICS, names_of, rubric_of, stems_of, template
 from attnlab_theory.grader.contracts import CONTRACTS
 
 
@@ -34,6 +34,10 @@ def test_names_are_read_as_people_write_them():
     assert {"q2c_1", "q2c1", "q2_c_1", "q2c_i", "Q2c_1", "question_2c_1"} <= set(names_of("2c.1"))
     assert {"q1b_ii", "q1b_2", "q1bii"} <= set(names_of("1b.ii"))
     assert {"q1_2_1", "q121"} <= set(names_of("1.2.1"))
+    assert names_of("1.i")[0] == "q1_i"
+    assert names_of("3") == ("q3", "Q3", "question3", "question_3")
+    assert {"2c.1", "2c_1", "2ci", "q2c_i", "question_2c_1", "practical4_2c1"} <= stems_of("2c.1", "practical4")
+    assert all(stem == stem.lower() for stem in stems_of("2c.1", "practical4"))
 
 
 def test_homeworks_without_a_rubric_are_refused_with_the_reason(capsys):
@@ -91,6 +95,51 @@ def test_what_is_no_ordinary_file_is_neither_followed_nor_waited_for(tmp_path):
     assert found["a.py"].content == found["b.py"].content != ""
     assert found["a.py"].page != found["b.py"].page
     assert content_of({"a": b"bc"}) != content_of({"ab": b"c"})
+
+
+def test_names_in_capitals_are_names(tmp_path):
+    (tmp_path / "ANSWERS.PY").write_text("x = 1")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "2B.PY").write_text("x = 2")
+    assert files_of(tmp_path / "ANSWERS.PY") == {"submission.py": b"x = 1"}
+    assert files_of(tmp_path / "folder") == {"2B.PY": b"x = 2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("ä 1.py", "ä 1.py"),
+        ("\x1b[2J", r"\x1b[2J"),
+        ("\udcff\udc80", r"\xff\x80"),
+        ("\udc7f\udd00", r"\udc7f\udd00"),
+        ("\u200b", r"\u200b"),
+        ("\U000e0001", r"\U000e0001"),
+    ],
+)
+def test_of_a_name_what_a_terminal_cannot_show_is_written_out(name, written):
+    assert shown(name) == written
+
+
+def test_a_journal_knows_the_state_of_the_graders_code(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "GRADER", tmp_path)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "deep" / "b.py").write_text("2")
+    states = [journal._code()]
+    for change in (
+        lambda: (tmp_path / "a.py").write_text("3"),
+        lambda: (tmp_path / "a.py").rename(tmp_path / "c.py"),
+        lambda: (tmp_path / "deep" / "b.py").unlink(),
+    ):
+        change()
+        states.append(journal._code())
+    assert len(set(states)) == 4
+    (tmp_path / "z.py").write_text("4")
+    both = sorted(tmp_path.rglob("*.py"))
+    monkeypatch.setattr(type(tmp_path), "rglob", lambda *_: iter(both))
+    forwards = journal._code()
+    monkeypatch.setattr(type(tmp_path), "rglob", lambda *_: reversed(both))
+    assert journal._code() == forwards
 
 
 @pytest.mark.parametrize("beginning", [*FORMULA, " ="])

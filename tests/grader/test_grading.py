@@ -17,6 +17,7 @@ from attnlab_theory.grader.contracts.hedging import best_single_query
 from attnlab_theory.grader.grading import check_answer, template_of
 from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from attnlab_theory.grader.submission import Submission
 from attnlab_theory.theory.noisy_keys.one_head import one_head_error
 
 
@@ -295,6 +296,12 @@ def test_a_slow_answer_is_inconclusive(judged):
     assert 1 <= judgement.cases < CONTRACTS["practical4/2b"].examples
     assert "Half of its time was over" in text_of(judgement)
     assert "50 s of processor time, 3 s in all" in " ".join(text_of(judgement).split())
+
+
+@pytest.mark.parametrize(("share", "reason"), [(0.5, Reason.RIGHT), (0.49, Reason.INCONCLUSIVE)])
+def test_an_answer_is_asked_on_as_long_as_half_of_its_time_is_left(judged, monkeypatch, share, reason):
+    monkeypatch.setattr(Submission, "left", property(lambda self: share))
+    assert judged("uw/1.2.1", "return 1e5 * keys[0]").reason == reason
 
 
 def test_processor_time_is_counted_apart_from_what_others_use(judged):

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +29,10 @@ pytestmark = [
 
 NAMESPACES = {"bubblewrap", "user", "mount", "pid", "network"}
 LIMITS = {"time_limit": 1.0, "wall_limit": 60.0, "memory": 96 * 2**20}
-WAITING = ("sleeps", "stops itself", "prints without end", "forks without end and says nothing")
+WAITING = (
+    *("sleeps", "stops itself", "prints without end", "forks without end and says nothing"),
+    "lets its children burn the processor",
+)
 QUICKLY = {name: {"wall_limit": 1.0} for name in WAITING}
 
 
@@ -45,7 +49,10 @@ def attack(tmp_path, monkeypatch):
     monkeypatch.setattr(fences, "FILE_SIZE", 2**20)
     monkeypatch.setattr(fences, "most_processes", lambda: 40)
     monkeypatch.setenv("ATTNLAB_SECRET", "secret")
-    port = socket.create_server(("127.0.0.1", 0))
+    port, near = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
+    near.bind(f"\0attnlab-{os.getpid()}")
+    near.listen()
+    shared = shared_by_name()
 
     def write(body: str) -> str:
         path = folder / "mine.py"
@@ -53,7 +60,7 @@ def attack(tmp_path, monkeypatch):
         path.write_text(preamble + body.replace("{port}", str(port.getsockname()[1])) + WRONG)
         return f"{path}::f"
 
-    with port, subprocess.Popen(["sleep", "600"]) as bystander:
+    with port, near, subprocess.Popen(["sleep", "600"]) as bystander:
         yield write
         assert bystander.poll() is None
         assert status_of(bystander.pid) == "S"
@@ -64,9 +71,17 @@ def attack(tmp_path, monkeypatch):
     )
     assert secret.read_text() == "secret"
     assert running(str(secret)) == []
+    assert shared_by_name() == shared
     assert glob.glob(f"/sys/fs/cgroup/**/attnlab-{os.getpid()}-*", recursive=True) == []
     # Nobody has pressed Ctrl-C here, and nobody has stopped us.
     assert signal.sigpending() == set()
+
+
+def shared_by_name() -> list[str]:
+    """What outlives processes in memory, in lines: by its number of System V, and by name."""
+    lines = [Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "sem", "msg")]
+    rows = [" ".join(line.split()[:2]) for text in lines for line in text.splitlines()]
+    return rows + [name for name in os.listdir("/dev/shm") if name.startswith("attnlab")]
 
 
 def running(marker: str) -> list[int]:
@@ -113,6 +128,10 @@ SILENT = (
     "rewrites the memory of the judge",
     "signals the judge and its parent",
     "leaves sleepers in sessions of their own",
+    "leaves shared memory, semaphores and queues behind",
+    "takes rights, and asks for the keys of the kernel",
+    "plants modules, links and pipes",
+    "digs a thousand folders deep",
 )
 
 
@@ -127,7 +146,17 @@ def test_without_namespaces_another_user_is_fence_enough_for_the_verdict(attack,
     assert [fence.name for fence in judgement.missing] == ["files", "network"]
 
 
-@pytest.mark.parametrize("name", ["fills the memory", "fills the memory by its children"])
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read everything")
+def test_without_a_user_namespace_no_file_is_opened_past_the_view(attack):
+    body = ATTACKS["opens files by their number on the disk"][1]
+    judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - {"user"}, **LIMITS)
+    assert (judgement.reason, judgement.missing) == (Reason.WRONG, ()), judgement.said
+
+
+FILLING = [name for name, (reason, _) in ATTACKS.items() if reason == "too much memory"]
+
+
+@pytest.mark.parametrize("name", FILLING)
 def test_without_a_control_group_the_memory_is_looked_at(attack, name):
     reason, body = ATTACKS[name]
     judgement = check_answer(attack(body), "uw/1.2.1", means=MEANS - {"group"}, **LIMITS)
@@ -182,6 +211,7 @@ def test_where_nothing_protects_the_verdict_nobody_is_right(attack):
     ("off", "missing"),
     [
         ((), ()),
+        (("user",), ()),
         (("network",), ("network",)),
         (("mount",), ("files",)),
         (("pid", "uid"), ("processes",)),

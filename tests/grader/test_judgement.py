@@ -16,7 +16,7 @@ from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
 from attnlab_theory.grader.numbering import OTHER_YEARS, contract_of
-from attnlab_theory.grader.reasons import BrokenAnswer, Reason
+from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 from tests.grader.system import missing_fences
 
 RIGHT = "def f(keys, *rest): return 1e5 * keys[0]\n"
@@ -239,6 +239,20 @@ def test_other_spellings_and_other_years_lead_to_the_question(asked, meant):
     else:
         said = ""
     assert not said or said.startswith(f"{meant} asks for words")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("two\nlines", "two lines"),
+        ("\x1b[2J", "\ufffd[2J"),
+        ("a" + 30 * " " + "b", "a b"),
+        (10 * "x", 10 * "x"),
+        (11 * "x", 7 * "x" + "..."),
+    ],
+)
+def test_the_words_of_others_are_one_line(text, line):
+    assert plain(text, most=10) == line
 
 
 def test_numbers_of_other_years_are_none_of_ours():

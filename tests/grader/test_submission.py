@@ -79,6 +79,12 @@ def test_what_a_submission_prints_does_not_reach_the_pipe(file):
     assert answer(where) == 1
 
 
+def test_a_name_in_capitals_is_a_name(file, tmp_path):
+    file("def f(): return 1")
+    (tmp_path / "mine.py").rename(tmp_path / "MINE.PY")
+    assert answer(f"{tmp_path}/MINE.PY::f") == 1
+
+
 def test_a_submission_may_import_a_file_beside_it(file, tmp_path):
     (tmp_path / "sheet.py").write_text("ANSWER = 42")
     assert answer(file("import sheet\ndef f(): return sheet.ANSWER")) == 42
@@ -186,6 +192,10 @@ def test_a_submission_that_forks_answers_every_call_once(file, source):
         b"noise\n",
         b"\xff\n",
         b"[" * 9999 + b"\n",
+        *(
+            b'{"number": 1, "seconds": 0, "broken": "so", "reason": "%s"}\n' % reason.encode()
+            for reason in ("", "right", "wrong", "not finite", "timed out", "inconclusive")
+        ),
     ],
 )
 def test_what_a_submission_writes_into_the_pipe_is_no_reply(file, written):

@@ -9,9 +9,9 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.labs import verdicts
+from attnlab_theory.labs.engine.record import OLDER, renewed, stored
 from attnlab_theory.labs.estimates import OVER_SEEDS, Estimates, over_seeds
-from attnlab_theory.labs.judged_again import OLDER, renewed, stored
-from attnlab_theory.labs.mixers import findings
+from attnlab_theory.labs.mixers import measure
 from attnlab_theory.labs.mixers.routing import NEXT, Routed
 from attnlab_theory.report import provenance, record, style
 from attnlab_theory.stats import Interval
@@ -47,7 +47,7 @@ def run(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(style, "save", titled)
         patch.setattr(provenance, "commit", lambda: "of-training")
-        patch.setattr(findings, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.4 + 0.01 * seed)))
+        patch.setattr(measure, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.4 + 0.01 * seed)))
         main([*request.param, *given, "--out", str(folder)])
     return lab, folder
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.labs import processes
-from attnlab_theory.labs.mixers.commands import RunLab
-from attnlab_theory.labs.processes import Workers, all_trained, workers
+from attnlab_theory.labs.mixers.tasks import Run
+from attnlab_theory.labs.processes import Workers, workers
 from attnlab_theory.labs.texts import Texts
 
 
@@ -63,8 +63,8 @@ def test_stages_are_trained_to_the_same_bytes_by_any_number_of_processes(tmp_pat
     texts = Texts(**dict.fromkeys(("train", "validation", "test"), tmp_path / "text"), mean="tokens")
     found = []
     for count in (1, 2):
-        command = RunLab(texts=texts, arms=("separate", "zero-after"), seeds=1, out=tmp_path / str(count))
-        assert all_trained(command, command.lab(), workers(count, small=True, tell=print))
+        command = Run(texts=texts, arms=("separate", "zero-after"), seeds=1, out=tmp_path / str(count))
+        assert command.trained(command.lab(), workers(count, small=True, tell=print))
         models = tmp_path / str(count) / "models" / "seed-0"
         found.append({path.name: path.read_bytes() for path in models.iterdir() if path.suffix != ".lock"})
     assert set(found[0]) >= {"separate", "zero-after"}

@@ -69,6 +69,15 @@ def test_random_features_are_those_of_linear_attention(head, kind, causal):
     np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.parametrize("kind", FeatureMap)
+def test_features_of_long_keys_are_not_lost(head, kind):
+    """Their squares are about exp(-200), and times anything of that size float32 has nothing left."""
+    q, k, _ = head
+    features, long = RandomFeatures(budget=64, kind=kind), 20 * k / jnp.linalg.norm(k, axis=1, keepdims=True)
+    weights = features.weights(features.drawn(KEY, D), q, long, jnp.ones((T, T), bool), -0.1)
+    np.testing.assert_allclose(np.sum(weights, axis=1), 1, rtol=1e-4)
+
+
 def test_a_window_is_a_sliding_window(head):
     q, k, v = head
     wanted = sliding_window_attention(q, k, v, scale=1.0, window=5)

@@ -1,8 +1,6 @@
 """A run with a validation loss ends with its best model, stopped or not, whatever process it goes on in."""
 
-import contextlib
 import dataclasses
-import itertools
 import math
 
 import jax
@@ -48,12 +46,14 @@ def run_of(validation, *, epochs=5, steps_of_an_epoch=2):
 
 
 def finish(run, path, **options):
-    return list(runs.checkpointed(run, path, runs.standing(run, path, **options), save_every=0.0))
+    steps = []
+    assert runs.complete(run, path, runs.standing(run, path, **options), save_every=0.0, after=steps.append) is None
+    return steps
 
 
 def stop_after(run, path, steps):
-    with contextlib.closing(runs.checkpointed(run, path, runs.standing(run, path, resume=False))) as metrics:
-        list(itertools.islice(metrics, steps))
+    begin = runs.standing(run, path, resume=False)
+    assert runs.complete(run, path, begin, after=lambda metrics: metrics.step == steps) == steps
 
 
 def embedded(path):
@@ -109,7 +109,7 @@ def watching(epochs=3):
     )
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
 def test_what_is_watched_is_kept_for_every_epoch_and_ends_nothing(tmp_path, steps):
     finish(watching(), tmp_path / "whole", resume=False)
     watched = load_model(tmp_path / "whole").about["watched"]
@@ -120,6 +120,16 @@ def test_what_is_watched_is_kept_for_every_epoch_and_ends_nothing(tmp_path, step
     assert (tmp_path / "closed").read_bytes() == (tmp_path / "whole").read_bytes()
     finish(run_of(None, epochs=3), tmp_path / "unwatched", resume=False)
     assert np.array_equal(embedded(tmp_path / "whole"), embedded(tmp_path / "unwatched"))
+
+
+def test_a_run_is_not_stopped_after_its_last_step(tmp_path):
+    told = []
+    begin = runs.standing(watching(), tmp_path / "whole", resume=False)
+    assert (
+        runs.complete(watching(), tmp_path / "whole", begin, after=lambda m: m.step == 6, tell=told.append) is None
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+    assert [line.split(": sum ")[0] for line in told] == ["epoch 1 of 3", "epoch 2 of 3", "epoch 3 of 3"]
 
 
 def test_epochs_of_unequal_length_are_refused():

@@ -193,6 +193,14 @@ def test_impossible_configurations_are_refused(fields, message):
         EncoderConfig.from_json(EncoderConfig(**SIZES).as_json() | fields)
 
 
+def test_the_feed_forward_network_is_four_times_as_wide_as_the_tokens_unless_it_is_said():
+    assert EncoderConfig(**SIZES).hidden_width == SIZES["hidden"]
+    config = EncoderConfig(**(SIZES | {"hidden": None}))
+    assert config.hidden_width == 4 * SIZES["width"]
+    model = eqx.filter_eval_shape(lambda key: Encoder(config, key=key), jax.random.key(0))
+    assert {(32, 8), (8, 32)} <= {leaf.shape for leaf in jax.tree.leaves(model)}
+
+
 @pytest.mark.parametrize("layout", Layout)
 def test_configurations_survive_json(layout):
     config = MODELS[layout].config

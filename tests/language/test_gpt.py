@@ -14,7 +14,8 @@ from attnlab_theory.language.models.config import config_from_json
 from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
 from attnlab_theory.language.models.layers import Linear, gelu, kept, product
 from attnlab_theory.language.models.mixers import Additive, DenseSynthesizer, RandomSynthesizer, Softmax
-from attnlab_theory.language.models.model import untrained
+from attnlab_theory.language.models.mixing import Shape
+from attnlab_theory.language.models.model import refuse_too_large, untrained
 from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions, Rotary, Sinusoidal
 from attnlab_theory.language.models.weighing import place, restarted
 from tests.language.models import (
@@ -58,6 +59,21 @@ def test_first_weights_are_the_same_bits_in_one_program_or_many():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("attend", [Softmax(), Softmax(shared=True)], ids=name_of)
+def test_a_model_that_fits_into_the_memory_is_made_and_a_larger_one_is_refused(attend, monkeypatch):
+    cfg = GPTConfig(vocabulary=7, block=3, layers=2, heads=1, width=4, mixer=attend)
+    model = eqx.filter_eval_shape(lambda key: GPT(cfg, key=key), jax.random.key(0))
+    # Of every parameter four numbers of four bytes; the least is that of attention and of the tokens' table.
+    least = 16 * (2 * 4 * 4**2 + 7 * 4)
+    for bytes_, fits in ((16 * parameter_count(model), True), (least, True), (least - 1, False)):
+        monkeypatch.setattr("attnlab_theory.language.models.model.memory", lambda bytes_=bytes_: float(bytes_))
+        if fits:
+            refuse_too_large(cfg)
+        else:
+            with pytest.raises(ValueError, match=r"2 layers of width 4 takes at least .* ask for fewer layers"):
+                refuse_too_large(cfg)
+
+
 def test_variants_differ_from_vanilla_by_their_own_parameters():
     def count(mixer, rate=0.1):
         cfg = GPTConfig(layers=1, mixer=mixer, attention_dropout=rate)
@@ -83,6 +99,17 @@ def test_first_weights_are_the_homeworks(fresh):
     assert fresh.head is not None
     assert fresh.head.bias is None
     assert not np.array_equal(fresh.head.weight, fresh.tokens.T)
+
+
+def test_the_dense_synthesizer_starts_with_small_weights_of_either_sign():
+    b = (
+        DenseSynthesizer()
+        .layer(jax.random.key(0), Shape(width=16, heads=2, block=64, dropout=0.0, positions=NoPositions()))
+        .w_2
+    )
+    assert 9e-4 < np.max(b) <= 1e-3
+    assert -1e-3 <= np.min(b) < -9e-4
+    assert abs(np.mean(b)) < 2e-4  # 512 numbers of deviation 6e-4: seven deviations of their mean
 
 
 def test_only_biases_and_random_projections_are_not_decayed(fresh):

@@ -72,6 +72,20 @@ def test_tied_head_may_be_written_too_but_must_be_tied(copy):
     refused(folder, r"lm_head.weight differs from wte.weight")
 
 
+def test_scores_that_are_divided_by_the_number_of_the_layer_are_those_of_smaller_queries(copy):
+    folder, arrays, config = copy
+    tokens = jnp.arange(6)[None] % config["vocab_size"]
+    (folder / "config.json").write_text(json.dumps(config | {"scale_attn_by_inverse_layer_idx": True}))
+    found = load_gpt2(folder).rows(tokens)
+    (folder / "config.json").write_text(json.dumps(config))
+    assert gap(found, load_gpt2(folder).rows(tokens)) > 1e-3
+    for name in ("weight", "bias"):
+        arrays[f"transformer.h.1.attn.c_attn.{name}"][..., : config["n_embd"]] /= 2
+    save_file(arrays, folder / "model.safetensors")
+    model = load_gpt2(folder)
+    assert gap(found, model.rows(tokens)) <= rounding(lambda m: m.rows(tokens), model)
+
+
 def test_number_of_heads_must_be_known(copy):
     folder, _, _ = copy
     refused(folder, "n_head is 2 in config.json, but heads=4 was asked for", heads=4)

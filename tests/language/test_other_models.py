@@ -1,6 +1,5 @@
 """A recurrent network and a classifier are trained, stopped and written as a GPT is."""
 
-import contextlib
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from attnlab_theory.language.checkpoint import load_model, save_model
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.model import Config, Examples, Kind, Model
 from attnlab_theory.language.optimizers import AdamW
-from attnlab_theory.language.runs import Run, checkpointed, standing
+from attnlab_theory.language.runs import Run, complete, standing
 from attnlab_theory.language.schedules import Cosine
 from attnlab_theory.language.text.vocabulary import VOCABULARIES
 from attnlab_theory.language.train import Training
@@ -153,7 +152,8 @@ def test_other_models_and_batches_meet_the_protocols(kind, epochs):
 def test_they_are_trained_by_the_same_loop(tmp_path, kind, epochs):
     run, path = run_of(kind, epochs), tmp_path / "model"
     begin = standing(run, path, resume=False)
-    losses = [metrics.loss for metrics in checkpointed(run, path, begin)]
+    losses = []
+    complete(run, path, begin, after=lambda metrics: losses.append(metrics.loss))
     assert len(losses) == 30
     assert np.mean(losses[-6:]) < 0.8 * np.mean(losses[:6])
     saved = load_model(path, kinds=KINDS)
@@ -163,15 +163,13 @@ def test_they_are_trained_by_the_same_loop(tmp_path, kind, epochs):
 @BOTH
 def test_a_stopped_run_of_theirs_goes_on_to_the_same_bits(tmp_path, kind, epochs):
     run = run_of(kind, epochs)
-    for _ in checkpointed(run, tmp_path / "whole", standing(run, tmp_path / "whole", resume=False)):
-        pass
+    complete(run, tmp_path / "whole", standing(run, tmp_path / "whole", resume=False))
     stopped = tmp_path / "stopped"
-    with contextlib.closing(checkpointed(run, stopped, standing(run, stopped, resume=False))) as steps:
-        for _, _ in zip(range(7), steps, strict=False):
-            pass
+    assert (
+        complete(run, stopped, standing(run, stopped, resume=False), after=lambda metrics: metrics.step == 7) == 7
+    )
     assert not stopped.exists()
-    for _ in checkpointed(run, stopped, standing(run, stopped, resume=True)):
-        pass
+    assert complete(run, stopped, standing(run, stopped, resume=True)) is None
     assert stopped.read_bytes() == (tmp_path / "whole").read_bytes()
 
 

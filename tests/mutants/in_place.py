@@ -3,11 +3,13 @@
 A change costs its tests alone, no imports. What is not changed that way: what a function returned while modules
 were imported, and programs that jax compiled then. So a change that survives here may not survive a process of its
 own. A test that kills must pass again without the change, or the process is spoilt and its answer worth nothing.
+Where tests start other processes, those read a file with the change.
 """
 
 import contextlib
 import functools
 import gc
+import itertools
 import json
 import os
 import select
@@ -25,10 +27,10 @@ import pytest
 
 from tests.mutants.reach import processor_time, without_shrinking
 
-SECONDS_OF_TESTS = 20.0
-"""So much processor time of a file's tests is asked about a change, those first that have killed most."""
 LIMIT = 60.0
 """Processor time after which a change ends its process: a loop that compiled code never leaves."""
+LONGEST = 120
+"""Seconds of the clock for one test: with a change it may wait for another process that never answers."""
 
 
 class InPlace:
@@ -47,8 +49,23 @@ class InPlace:
         self.tests = json.loads(self.process.stdout.readline() or "0")
         """How many tests the file has; 0 where it cannot be collected."""
 
-    def ask(self, file: str, before: bytes, after: bytes, parameters: list[str] | None) -> dict[str, Any]:
-        """Whether a test falls when this file's source is another; if parameters are named, one of those tests.
+    def ask(
+        self,
+        file: str,
+        before: bytes,
+        after: bytes,
+        parameters: list[str] | None,
+        on_disk: bool,
+        seconds: float,
+    ) -> dict[str, Any]:
+        """Whether a test falls when this file's source is another, those first that have killed most.
+
+        Args:
+            file, before, after: what is changed.
+            parameters: of the tests that are asked; None asks all.
+            on_disk: whether the source is another there too, for processes that the tests start. A process that
+                ends by the clock leaves it there.
+            seconds: of processor time, after which no further test is asked.
 
         Returns:
             `state`, `killer`, `asked`, `cpu` and `wall`. States are those of a nursery; `unfound`, if the functions
@@ -57,7 +74,9 @@ class InPlace:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         begun, spent = time.monotonic(), self._spent()
-        self.process.stdin.write(json.dumps([file, before.decode(), after.decode(), parameters]) + "\n")
+        self.process.stdin.write(
+            json.dumps([file, before.decode(), after.decode(), parameters, on_disk, seconds]) + "\n"
+        )
         self.process.stdin.flush()
         state = "crash"
         while not select.select([self.process.stdout], [], [], 0.5)[0]:
@@ -145,6 +164,31 @@ def changed(
             function.__code__ = old
 
 
+_times = itertools.count(1000 * os.getpid())
+"""Every file that is written gets a time of its own: no bytecode of another source is taken for its own."""
+
+
+@contextlib.contextmanager
+def written(path: str, before: str, after: str) -> Iterator[None]:
+    """Another source on disk for as long as the block lasts."""
+    try:
+        _write(path, after)
+        yield
+    finally:
+        _write(path, before)
+
+
+def _write(path: str, source: str) -> None:
+    Path(path).write_text(source, "utf-8")
+    now = next(_times)
+    os.utime(path, (now, now))
+
+
+def is_imported(path: str) -> bool:
+    """Whether a module of this process came from the file."""
+    return any(getattr(module, "__file__", None) == path for module in list(sys.modules.values()))
+
+
 def forget() -> None:
     """Forget programs, and what functions of the package and of the tests keep."""
     for name, module in list(sys.modules.items()):
@@ -194,26 +238,39 @@ class Asking:
         return self.fallen
 
     def _answer(
-        self, items: list[pytest.Item], file: str, before: str, after: str, parameters: list[str] | None
+        self,
+        items: list[pytest.Item],
+        file: str,
+        before: str,
+        after: str,
+        parameters: list[str] | None,
+        on_disk: bool,
+        seconds: float,
     ) -> dict[str, Any]:
         begun, state, killer, asked = processor_time(), "passed", "", 0
         path = os.path.join(os.getcwd(), file)
         own = [function for function in self.functions if function.__code__.co_filename == path]
-        with changed(own, changed_codes(before, after, path, as_imported(path))) as found:
+        with contextlib.ExitStack() as block:
+            found = block.enter_context(changed(own, changed_codes(before, after, path, as_imported(path))))
+            is_elsewhere = on_disk and not is_imported(path)
+            if on_disk:
+                block.enter_context(written(path, before, after))
             forget()
-            for item in sorted(items, key=lambda item: -self.killers[item.nodeid]) if found else []:
+            for item in sorted(items, key=lambda item: -self.killers[item.nodeid]) if found or is_elsewhere else []:
                 if parameters is not None and item.name.partition("[")[2][:-1] not in parameters:
                     continue
                 asked += 1
                 if self._falls(item):
                     state, killer = "failed", item.nodeid
                     break
-                if processor_time() - begun > SECONDS_OF_TESTS:
+                if processor_time() - begun > seconds:
                     break
         forget()
         if killer and self._falls(next(item for item in items if item.nodeid == killer)):
             state = "spoilt"
-        elif not found:
+        elif is_elsewhere and is_imported(path):
+            state = "spoilt"  # what was imported with the change stays
+        elif not found and not is_elsewhere:
             state = "unfound"
         else:
             self.killers[killer] += 1
@@ -226,7 +283,7 @@ def main(file: str) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
-    options = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "timeout=0", "-s"]
+    options = ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", f"timeout={LONGEST}", "-s"]
     pytest.main([*options, file], plugins=[Asking(questions, answers)])
 
 

@@ -24,12 +24,16 @@ from tests.mutants.nursery import Nursery
 from tests.mutants.reach import saying_what_is_reached
 
 ROOT = Path(__file__).parents[2]
-KEPT_IN_PLACE = 4
+KEPT_IN_PLACE = 12
 """So many files of tests are held by processes at a time."""
 ABOUT_ONE_MODULE = ("tests/claims/test_claims.py", "tests/claims/test_every_claim_has_a_rival.py")
 """Long files of tests whose parameter is a name in a module: of a change those are asked that its module names."""
+READ_BY_OTHERS = "attnlab_theory/grader/"
+"""Files below are read by processes that the tests start; a change has to be on disk, too."""
 SECONDS_OF_TESTS = 60
 """So much processor time of tests without a change is asked of each change, the nearest and quickest first."""
+SECONDS_IN_PLACE, LEAST_IN_PLACE = 12.0, 3.0
+"""The same in place: for all files of tests together, which get equal shares, and for one at the least."""
 
 
 def commit_of(name: str) -> str:
@@ -117,6 +121,8 @@ class Room:
     """Processor time of the tests of other rooms for one change, and of a file of its own room, in seconds."""
     quick: bool = False
     """Whether only the nearest files are asked, in place."""
+    seconds: float = SECONDS_IN_PLACE
+    """Processor time of all of these for one change."""
     controlling: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def control(self, tree: Tree, file: str, change: Change, seconds: float) -> dict[str, Any]:
@@ -172,7 +178,9 @@ class Room:
         near = [file for file in room if file in imports and file not in own]
         rest = [file for file in room if file not in own + near]
         if self.quick:
-            self._quickly(tree, line, change, [*own, *near, *(f for f in rest if f in ABOUT_ONE_MODULE)] or rest)
+            nearest = [*own, *near, *(file for file in rest if file in ABOUT_ONE_MODULE)]
+            short_first = sorted(rest, key=lambda file: (tree.folder / file).stat().st_size)
+            self._quickly(tree, line, change, nearest or short_first)
             if line["asked"]:
                 return line
         for files in (own, near, rest):
@@ -192,9 +200,15 @@ class Room:
     def _quickly(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str]) -> None:
         """Ask files in place until one has a test that falls."""
         before = (tree.folder / change.file).read_bytes()
+        seconds = max(self.seconds / len(files), LEAST_IN_PLACE) if files else 0.0
         for file in files:
             names = sorted(named_in_or_beside(change.file, tree.folder)) if about(file, change) else None
-            one, found = self._asked_in_place(tree, file, change.file, before, change.source(before), names)
+            on_disk = change.file.startswith(READ_BY_OTHERS)
+            one, found = self._asked_in_place(
+                tree, file, change.file, before, change.source(before), names, on_disk, seconds
+            )
+            if on_disk:
+                tree.write(change.file, before)
             if found["state"] in ("unfound", "spoilt"):
                 continue
             line.update(state=found["state"], killer=found["killer"])
@@ -290,16 +304,20 @@ def judge(
     far: float,
     longest: float,
     quick: bool = False,
+    seconds: float = SECONDS_IN_PLACE,
 ) -> None:
     """Ask the tests about every change that has no fate yet, and write it down."""
     left: queue.SimpleQueue[Change] = queue.SimpleQueue()
-    for change in changes:
+    # Those of a file one after the other, for which the same processes lie ready.
+    for change in sorted(changes, key=lambda change: change.file) if quick else changes:
         if records.key(change) not in record.fates:
             left.put(change)
     if left.empty():
         return
     listed = records.equivalents()
-    of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest, quick)
+    of_room = Room(
+        [path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest, quick, seconds
+    )
     failures: list[BaseException] = []
 
     def work(tree: Tree) -> None:

@@ -187,6 +187,21 @@ def test_a_permutation_test_sees_labels_that_lie_in_runs():
     assert permutation_test(neighbours, np.repeat([0, 1, 2], 4), shuffles=999).p == 1 / 1000
 
 
+def test_a_permutation_test_draws_the_orders_that_scipy_draws():
+    labels = np.random.default_rng(1).integers(3, size=40)
+    found = permutation_test(neighbours, labels, shuffles=999, seed=4)
+    scipys = scipy.stats.permutation_test(
+        (labels,),
+        lambda given, axis: neighbours(given),
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=999,
+        alternative="greater",
+        rng=np.random.default_rng(4),
+    )
+    assert (found.p, found.mean) == (scipys.pvalue, np.mean(scipys.null_distribution))
+
+
 def test_ties_count_as_reached_whatever_the_order_of_their_sum():
     weights = np.array([0.1, 0.2, 0.3])
     # Every order of equal labels has the same sum, but for its last digits.

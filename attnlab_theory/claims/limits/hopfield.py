@@ -210,8 +210,9 @@ def _weight_of_the_one(key: PRNGKeyArray, setting: StoredPatterns) -> Float[Arra
 
 CAPACITY = Claim(
     name="capacity-grows-exponentially-with-the-width",
-    statement=r"At $\beta = d$ the capacity grows by nearly $e^{0.62}$ a dimension: 4, 7, 12, 21, 39, 73 and 135 "
-    r"random patterns at $d = 2$ to $8$ each weigh half at least when asked for, on average.",
+    statement=rf"At $\beta = d$ the capacity grows by nearly $e^{{{theory.capacity_rate(PER_WIDTH):.2f}}}$ a "
+    r"dimension: 4, 7, 12, 21, 39, 73 and 135 random patterns at $d = 2$ to $8$ each weigh half at least when "
+    r"asked for, on average.",
     source="mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, theorem 3",
     hypotheses=DRAWN | {"at capacity": lambda s: s.n <= theory.capacity(s.d, s.strength)},
     predict=Interval.at_least(0.5),

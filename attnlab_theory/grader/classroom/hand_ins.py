@@ -112,11 +112,17 @@ def content_of(files: dict[str, bytes]) -> str:
 
 
 def stage(files: dict[str, bytes], folder: Path) -> None:
-    """Write the files of a submission into an empty folder, which is all that its code sees of them."""
+    """Write the files of a submission into an empty folder, which is all that its code sees of them.
+
+    Everybody may read them: its code runs as another user.
+    """
     for name, content in files.items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
+        place.chmod(0o644)
+        for above in place.relative_to(folder).parents:
+            (folder / above).chmod(0o755)
 
 
 def _passed_over(name: str) -> bool:

@@ -3,7 +3,6 @@
 import contextlib
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -11,19 +10,30 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from attnlab_theory import files
 from attnlab_theory.cores import cores
 from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of, stage
 from attnlab_theory.grader.classroom.marks import Mark, Terms
 
+if TYPE_CHECKING:
+    from attnlab_theory.cluster.client import Cluster
+
 MOST = 10
 """Processes at most: each takes 400 MB, and what is judged in it more."""
 
+MOST_THERE = 256
+"""Submissions that wait for a worker of a cluster at the same time."""
+
 WAITING = 2
 """More processes than cores: what sleeps until its time is over keeps no core busy."""
+
+SCRATCH = "attnlab-class-"
+"""How the name of a run's own folder begins. A run that was killed leaves it to the next one to be removed."""
 
 ENDING = 5.0
 """Seconds in which a process must end that has been told to."""
@@ -71,8 +81,15 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
     left = deque((hand_in, 1) for hand_in in work)
     running: dict[Any, tuple[_Marker, HandIn, int]] = {}
     idle: list[_Marker] = []
-    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-        scratch = Path(os.path.realpath(folder))
+    with contextlib.ExitStack() as block:
+        if sys.platform == "linux":
+            for left_over in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+                files.remove_abandoned_folder(left_over)
+        scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix=SCRATCH)))
+        block.callback(files.remove_folder, scratch)
+        block.enter_context(files.held(scratch))
+        # Each submission lies in a folder below, which its user reads; nobody else knows its name.
+        scratch.chmod(0o711)
         try:
             while left or running:
                 while left and len(running) < count:
@@ -103,6 +120,28 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                 marker.end(max(deadline - time.monotonic(), 0))
 
 
+def marked_there(
+    work: Sequence[HandIn], cluster: "Cluster", terms: Terms
+) -> Iterator[tuple[HandIn, dict[str, Mark] | str]]:
+    """Mark submissions on the workers of a cluster, in the order in which they are done; as `marked`."""
+    from attnlab_theory.grader.classroom.marking import marks_of_files
+
+    def ask(hand_in: HandIn) -> tuple[HandIn, dict[str, Mark] | str]:
+        files = files_of(hand_in.path)
+        if content_of(files) != hand_in.content:
+            return hand_in, "its files have changed meanwhile; grade it again"
+        return hand_in, cluster.call(marks_of_files, files, terms)
+
+    with ThreadPoolExecutor(MOST_THERE) as threads:
+        try:
+            for future in as_completed([threads.submit(ask, hand_in) for hand_in in work]):
+                yield future.result()
+        except BaseException:
+            cluster.close()
+            threads.shutdown(cancel_futures=True)
+            raise
+
+
 def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -118,15 +157,16 @@ def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
         while True:
             path, content = connection.recv()
             folder = Path(tempfile.mkdtemp())
+            folder.chmod(0o755)
             try:
-                files = files_of(path)
-                if content_of(files) != content:
+                handed_in = files_of(path)
+                if content_of(handed_in) != content:
                     raise ValueError("its files have changed meanwhile; grade it again")
-                stage(files, folder)
-                found: Any = marks_of(folder, list(files), terms)
+                stage(handed_in, folder)
+                found: Any = marks_of(folder, list(handed_in), terms)
             except ValueError as error:
                 found = str(error)
             except Exception:
                 found = f"the lab failed: {traceback.format_exc(limit=-1)}"
-            shutil.rmtree(folder, ignore_errors=True)
+            files.remove_folder(folder)
             connection.send(found)

@@ -2,11 +2,12 @@
 
 import json
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attnlab_theory.grader import fences
-from attnlab_theory.grader.classroom.hand_ins import SUFFIXES
+from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Mark, Terms, by_hand
 from attnlab_theory.grader.classroom.rubric import names_of, stems_of
 from attnlab_theory.grader.contracts import CONTRACTS
@@ -51,6 +52,32 @@ def is_protected(missing: Sequence[fences.Fence]) -> bool:
     absent = {fence.name for fence in missing}
     own_files = "files" not in absent or (os.geteuid() == 0 and "processes" not in absent)
     return fences.JUDGE.name not in absent and own_files
+
+
+def marks_of_files(files: Mapping[str, bytes], terms: Terms) -> dict[str, Mark]:
+    """Judge a submission whose files lie elsewhere.
+
+    Args:
+        files: as `hand_ins.files_of` gives them.
+        terms: what is asked.
+
+    Returns:
+        As `marks_of`.
+    """
+    with tempfile.TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as folder:
+        place = Path(os.path.realpath(folder))
+        stage(dict(files), place)
+        return marks_of(place, list(files), terms)
+
+
+def unprotected() -> str:
+    """Why nobody could believe a verdict that is found here; empty if one can."""
+    part = next(iter(CONTRACTS))
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        path = Path(os.path.realpath(folder)) / "submission.py"
+        path.write_text("def probe(*_):\n    return 0\n")
+        judged = check_answer(f"{path}::probe", part, drawn=drawn_cases(part), memory=MEMORY)
+    return "" if is_protected(judged.missing) else fences.said(judged.missing)
 
 
 class _Marking:

@@ -115,7 +115,7 @@ def names_of(part: str) -> tuple[str, ...]:
 def stems_of(part: str, homework: str) -> frozenset[str]:
     """The names, in small letters and without .py, of files that answer this question alone: 2d_2, q2d_2."""
     names = {name.removeprefix("q").lower() for name in names_of(part) if name.startswith("q")}
-    every = names | {name.lower() for name in names_of(part)} | {part.lower()}
+    every = names | {name.lower() for name in names_of(part)} | {part}
     return frozenset(every | {f"{homework}_{name}" for name in every})
 
 

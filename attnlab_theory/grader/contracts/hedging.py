@@ -132,7 +132,7 @@ class StretchedPair:
         low, high = found.low / least, found.high / least
         undecided = low <= SHARE < high
         return Measurement(
-            error=low if low > SHARE else min(high, SHARE) if undecided else high,
+            error=SHARE if undecided else low if low > SHARE else high,
             seen={
                 "expected squared error": f"{found.low:.4g} to {found.high:.4g}",
                 "of the best single query": f"{least:.4g}, at beta = {beta:.3g}",

@@ -1,21 +1,68 @@
-"""The models that are compared: each is the preset with one thing changed."""
+"""What a run of the lab is made of, as data; nothing here imports jax, for the command line reads it first.
+
+Source of the homework's numbers: Tsinghua University, Artificial Neural Networks, homework 3 (`main.py` and its
+configuration).
+"""
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from attnlab_theory.language.models.config import GPTConfig
-from attnlab_theory.language.models.mixers import DroppedHeads
+from attnlab_theory.labs.recipes import Recipe
+
+ArmName = Literal["scratch", "shuffled", "pretrained", "heads-1", "heads-6", "heads-8", "permuted", "dropped-heads"]
+"""The models that are compared."""
+
+DecodingName = Literal[
+    "random",
+    "random-t0.7",
+    "top_p0.9",
+    "top_p0.9-t0.7",
+    "random-t0.5",
+    "random-t0.85",
+    "random-t1.2",
+    "top_p0.5",
+    "top_p0.7",
+    "top_p0.95",
+    "top_k5",
+    "top_k40",
+    "min_p0.05",
+]
+"""The ways to choose the next token that are compared; t is the temperature."""
+
+PresetName = Literal["tiny", "homework"]
+
+BASE: ArmName = "scratch"
+"""The arm that the others are compared with."""
+
+HOMEWORK: tuple[DecodingName, ...] = ("random", "random-t0.7", "top_p0.9", "top_p0.9-t0.7")
+"""The homework's four: two temperatures, with and without a cut."""
+
+DECODINGS: Mapping[DecodingName, Mapping[str, float | int]] = {
+    "random": {},
+    "random-t0.7": {"temperature": 0.7},
+    "top_p0.9": {"top_p": 0.9},
+    "top_p0.9-t0.7": {"top_p": 0.9, "temperature": 0.7},
+    "random-t0.5": {"temperature": 0.5},
+    "random-t0.85": {"temperature": 0.85},
+    "random-t1.2": {"temperature": 1.2},
+    "top_p0.5": {"top_p": 0.5},
+    "top_p0.7": {"top_p": 0.7},
+    "top_p0.95": {"top_p": 0.95},
+    "top_k5": {"top_k": 5},
+    "top_k40": {"top_k": 40},
+    "min_p0.05": {"min_p": 0.05},
+}
+"""What each of them is, by the names of `decode.Sampling`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Arm:
     """What differs from the preset."""
 
-    said: str
-    """For people."""
     heads: int | None = None
     shuffled: bool = False
-    """Whether every epoch has an order of its own."""
+    """Whether every epoch has an order of its own. Otherwise it is the order of the file."""
     pretrained: bool = False
     """Whether the model has learned another text first."""
     permuted: bool = False
@@ -23,35 +70,54 @@ class Arm:
     head_dropout: float = 0.0
     """The chance that a whole head is dropped in a step of training."""
 
-    def config(self, preset: GPTConfig) -> GPTConfig:
-        """The model of this arm.
-
-        Raises:
-            ValueError: as `GPTConfig`.
-        """
-        changed = preset if self.heads is None else dataclasses.replace(preset, heads=self.heads)
-        return dataclasses.replace(changed, mixer=DroppedHeads(self.head_dropout)) if self.head_dropout else changed
-
 
 ARMS: Mapping[str, Arm] = {
-    "scratch": Arm(said="first weights, sentences in the order of the file"),
-    "shuffled": Arm(said="first weights, sentences in another order in every epoch", shuffled=True),
-    "pretrained": Arm(said="weights that were trained on another text first", pretrained=True),
-    "heads-1": Arm(said="one head", heads=1),
-    "heads-6": Arm(said="6 heads", heads=6),
-    "heads-8": Arm(said="8 heads", heads=8),
-    "permuted": Arm(said="features permuted before they are cut into heads", permuted=True),
-    "dropped-heads": Arm(said="every head dropped in a tenth of the steps", head_dropout=0.1),
+    "scratch": Arm(),
+    "shuffled": Arm(shuffled=True),
+    "pretrained": Arm(pretrained=True),
+    "heads-1": Arm(heads=1),
+    "heads-6": Arm(heads=6),
+    "heads-8": Arm(heads=8),
+    "permuted": Arm(permuted=True),
+    "dropped-heads": Arm(head_dropout=0.1),
 }
-"""All arms by name. Explicit: no discovery."""
+"""All arms by name: each is the preset with one thing changed. Explicit: no discovery."""
 
 
-def arm(name: str) -> Arm:
-    """The arm of a name.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preset:
+    """One model and one way to train it."""
 
-    Raises:
-        ValueError: if there is none.
-    """
-    if name not in ARMS:
-        raise ValueError(f"an arm is one of {', '.join(ARMS)}, not {name!r}")
-    return ARMS[name]
+    layers: int
+    heads: int
+    width: int
+    block: int
+    dropout: float
+    recipe: Recipe
+    """`Recipe.epochs` is the highest number of epochs; training stops early."""
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The sizes and rates by the names of `GPTConfig`."""
+        rates = {f"{where}_dropout": self.dropout for where in ("embedding", "residual", "attention")}
+        return {name: getattr(self, name) for name in ("layers", "heads", "width", "block")} | rates
+
+
+PRESETS: dict[PresetName, Preset] = {
+    "tiny": Preset(
+        layers=2,
+        heads=12,
+        width=48,
+        block=64,
+        dropout=0.0,
+        recipe=Recipe(epochs=20, batch=32, rate=3e-3, micro_batches="packed"),
+    ),
+    "homework": Preset(
+        layers=3,
+        heads=12,
+        width=768,
+        block=35,
+        dropout=0.1,
+        recipe=Recipe(epochs=20, batch=32, rate=1e-4, micro_batches="packed"),
+    ),
+}

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from attnlab_theory.labs.captions.decodings import FRONTIER
+from attnlab_theory.labs.captions.arms import DECODINGS
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
@@ -177,7 +177,7 @@ def openings(estimates: Estimates) -> Figure:
     """How many sentences begin in the commonest way, by decoding."""
     arms = _few(each.setting["arm"] for each in estimates.of("commonest_opening"))
     found = Estimates(each for each in estimates.of("commonest_opening") if each.setting["arm"] in arms)
-    decodings = [name for name in FRONTIER if any(each.setting["decoding"] == name for each in found)]
+    decodings = [name for name in DECODINGS if any(each.setting["decoding"] == name for each in found)]
     (real,) = estimates.of("commonest opening of real sentences")
     most = max(found, key=lambda e: e.value)
     title = (

@@ -1,14 +1,14 @@
-"""Captions of a model's own."""
+"""Captions of a model's own, as tokens and as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from attnlab_theory import refuse
-from attnlab_theory.language.beam import beam
-from attnlab_theory.language.decode import Beam, Choosing, Sampling
+from attnlab_theory.labs.captions.scores import repeated
+from attnlab_theory.language.decode import Choosing, Sampling
 from attnlab_theory.language.generate import MODELS_OWN, greedy, sample
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.prompts import Stop
@@ -26,7 +26,7 @@ def captions(
 ) -> list[Tokens]:
     """Captions from BOS to EOS or to the end of the block.
 
-    Captions that are drawn are independent. A beam gives the best that it has kept, greedy always the same.
+    Captions that are drawn are independent. Greedy decoding gives always the same one.
 
     Args:
         key: caption i sees the same random numbers however many there are.
@@ -36,19 +36,14 @@ def captions(
         choosing: how the next token is chosen; by default it is drawn from the model's own law.
 
     Raises:
-        ValueError: if count is no positive whole number, or larger than the width of a beam.
+        ValueError: if count is no positive whole number.
     """
     refuse.not_a_size(count=count)
     steps, stop = model.config.block, Stop(text.eos)
     if not isinstance(choosing, Sampling):
         begin = np.full((1, 1), text.bos, np.int32), np.ones(1, np.int32)
-        if isinstance(choosing, Beam):
-            (rows,) = beam(model, *begin, search=choosing, steps=steps, stop=stop).tokens
-            if count > len(rows):
-                raise ValueError(f"a beam of {choosing.width} has {choosing.width} captions, not {count}")
-        else:
-            rows = np.repeat(greedy(model, *begin, steps=steps, stop=stop).tokens, count, axis=0)
-        return [up_to_end(row.tolist(), text.eos) for row in rows[:count]]
+        (row,) = greedy(model, *begin, steps=steps, stop=stop).tokens
+        return [up_to_end(row.tolist(), text.eos)] * count
     rows = min(BATCH, count)
     prompts, lengths = np.full((rows, 1), text.bos, np.int32), np.ones(rows, np.int32)
     found: list[Tokens] = []
@@ -62,3 +57,19 @@ def captions(
 def up_to_end(row: Sequence[int], eos: int) -> Tokens:
     """The tokens before the first EOS."""
     return tuple(row[: row.index(eos)] if eos in row else row)
+
+
+def as_lines(captions: Iterable[Tokens], text: OfSentences) -> tuple[str, ...]:
+    """Captions as text, one a line."""
+    return tuple(" ".join(text.decode_text(caption).split()) for caption in captions)
+
+
+def side(name: str, captions: Sequence[Tokens], text: OfSentences) -> str:
+    """Captions under a heading; tokens of n-grams that come twice stand in brackets."""
+    lines = [name]
+    for caption in captions:
+        twice = repeated(caption)
+        words = [text.decode_text([token]).strip() for token in caption]
+        marked = [f"[{word}]" if place in twice else word for place, word in enumerate(words)]
+        lines.append("    " + (" ".join(marked) if twice else " ".join(text.decode_text(caption).split())))
+    return "\n".join(lines) + "\n"

@@ -7,8 +7,10 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab_theory.axes import PRNGKeyArray
-from attnlab_theory.labs.perplexity import losses
+from attnlab_theory.labs.estimates import Estimates, mean
+from attnlab_theory.labs.perplexity import OVER_SENTENCES, losses
 from attnlab_theory.labs.sentences import Encoded
+from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.models.attending import attending
 from attnlab_theory.language.models.gpt import GPT
 
@@ -77,3 +79,22 @@ def permuted(model: GPT, key: PRNGKeyArray) -> GPT:
             (inputs, mixing.out.weight[order]),
         )
     return model
+
+
+def worths(model: GPT, sentences: Encoded, *, arm: str, seed: int) -> Estimates:
+    """What each head of a model is worth, and how far it spreads its weight."""
+    worth_of, spread = worth(model, sentences), entropies(model, sentences)
+    return Estimates(
+        mean(
+            "worth of a head",
+            worth_of[layer, head],
+            OVER_SENTENCES,
+            ERROR_RATE,
+            arm=arm,
+            seed=seed,
+            layer=layer,
+            head=head,
+            entropy=round(float(spread[layer, head]), 4),
+        )
+        for layer, head in np.ndindex(spread.shape)
+    )

@@ -1,112 +1,184 @@
-"""The whole lab: every arm trained for every seed.
-
-`stages` says what is to be trained, one after the other; whoever iterates trains. What is finished under the folder
-need not be trained again: `language.runs` knows whether it is the same.
-"""
+"""What is trained in the caption lab, and on what: captions, from first weights or from a model of another text."""
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from attnlab_theory.labs.captions import stages
-from attnlab_theory.labs.captions.arms import arm
-from attnlab_theory.labs.captions.presets import Preset
-from attnlab_theory.labs.captions.sweep import Named
+from attnlab_theory.labs.captions import heads
+from attnlab_theory.labs.captions.arms import ARMS, Preset
+from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
+from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
-from attnlab_theory.labs.sentences import Material
-from attnlab_theory.language.checkpoint import load_model
-from attnlab_theory.language.models.gpt import GPTConfig
-from attnlab_theory.language.runs import Run, refuse_left_over
+from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.sentences import Encoded, Material, encoded
+from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model
+from attnlab_theory.language.models.gpt import GPT, GPTConfig
+from attnlab_theory.language.models.mixers import DroppedHeads
+from attnlab_theory.language.models.model import untrained
+from attnlab_theory.language.runs import Run
+from attnlab_theory.seeds import key_for
+
+Start = GPTConfig | Saved
+"""A configuration, for first weights from the recipe's seed, or a model to go on from."""
 
 
-class Stage(NamedTuple):
-    """A run, and the file for its model."""
+class Model(NamedTuple):
+    """A trained model of the lab."""
 
-    run: Run
-    path: Path
+    arm: str
+    seed: int
+    saved: Saved
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Lab:
-    """Which models are trained on what, and where they are kept.
+class Captions(Lab):
+    """Models that differ in one thing from those of a preset.
 
     Raises:
-        ValueError: if there is no seed or no arm, or one is unknown or named twice.
+        ValueError: if there is no arm, or one is unknown, named twice or does not fit the preset.
     """
 
     preset: Preset
     arms: tuple[str, ...]
-    seeds: tuple[int, ...]
     material: Callable[[int], Material]
     """The captions of a seed."""
     other: Callable[[int], Material]
     """The text of pretraining of a seed, in the vocabulary of the captions."""
-    folder: Path
-    """The folder for the models."""
     longer: Longer = "cut"
     mean: Mean = "sentences"
 
     def __post_init__(self) -> None:
-        if not self.arms or not self.seeds:
-            raise ValueError("a run needs at least one arm and one seed")
-        for name in self.arms:
-            arm(name).config(self.config(2))
-            if self.arms.count(name) > 1:
-                raise ValueError(f"arm {name} is named twice; once is enough")
+        super().__post_init__()
+        each_once("arm", self.arms)
+        for arm in self.arms:
+            config(arm, self.preset, vocabulary=2)
 
-    def config(self, vocabulary: int) -> GPTConfig:
-        """The preset's model."""
-        return GPTConfig(vocabulary=vocabulary, **self.preset.model)
+    def arms_of(self, seed: int) -> tuple[str, ...]:
+        """The arms that are trained for a seed."""
+        return self.arms
 
-    def path(self, name: str, seed: int) -> Path:
-        """The file of a trained model."""
-        return self.folder / f"seed-{seed}" / name
-
-    def stages(self) -> Iterator[Stage]:
-        """All that is to be trained; each stage must be, before the next is asked for.
+    def stages(self, arm: str, seed: int) -> Iterator[Stage]:
+        """One stage, or for a pretrained arm two, of which the first reads the other text.
 
         Raises:
-            ValueError: as `stages.training`.
+            ValueError: as `training`.
         """
-        for seed in self.seeds:
-            material = self.material(seed)
-            self.path("", seed).mkdir(parents=True, exist_ok=True)
-            for name in self.arms:
-                yield from self._stages(name, seed, material)
-
-    def _stages(self, name: str, seed: int, material: Material) -> Iterator[Stage]:
-        chosen, path = arm(name), self.path(name, seed)
-        start: stages.Start = chosen.config(self.config(len(material.text)))
+        material, chosen = self.material(seed), ARMS[arm]
+        start: Start = config(arm, self.preset, vocabulary=len(material.text))
         recipe = dataclasses.replace(self.preset.recipe, seed=seed)
-        training = functools.partial(stages.training, variant=name, longer=self.longer, mean=self.mean)
+        train = functools.partial(training, arm=arm, longer=self.longer, mean=self.mean)
         if chosen.pretrained:
-            before = path.with_name(f"{name}.before")
-            run = training(self.other(seed), start, recipe, stage="pretrain")
-            yield Stage(run, before)
-            start = load_model(before)
+            before = f"{arm}.before"
+            yield Stage(train(self.other(seed), start, recipe, stage="pretrain"), self.path(before, seed))
+            start = self.saved(before, seed)
         recipe = dataclasses.replace(recipe, shuffled=chosen.shuffled)
-        run = training(material, start, recipe, permute=chosen.permuted)
-        yield Stage(run, path)
+        yield Stage(train(material, start, recipe, permute=chosen.permuted), self.path(arm, seed))
 
-    def refuse_left_over(self) -> None:
-        """Refuse to start anew where a stopped run has left a checkpoint.
+    def encoded(self, sentences: Sequence[str], seed: int) -> Encoded:
+        """Sentences as the models of a seed read them.
 
         Raises:
-            ValueError: naming the checkpoint.
+            ValueError: as `sentences.encoded`.
         """
-        for seed in self.seeds:
-            for name in self.arms:
-                for path in (self.path(name, seed), self.path(f"{name}.before", seed)):
-                    refuse_left_over(path)
+        material = self.material(seed)
+        return encoded(sentences, material.text, self.preset.block, longer=self.longer, source=material.source)
 
-    def models(self) -> Iterator[Named]:
+    def models(self) -> Iterator[Model]:
         """Every trained model, one at a time.
 
         Raises:
             ValueError: if one is missing.
         """
         for seed in self.seeds:
-            for name in self.arms:
-                yield Named(arm=name, seed=seed, saved=load_model(self.path(name, seed)))
+            for arm in self.arms_of(seed):
+                yield Model(arm, seed, self.saved(arm, seed))
+
+
+def config(arm: str, preset: Preset, *, vocabulary: int) -> GPTConfig:
+    """The model of an arm.
+
+    Raises:
+        ValueError: if there is no such arm, or as `GPTConfig`.
+    """
+    if arm not in ARMS:
+        raise ValueError(f"an arm is one of {', '.join(ARMS)}, not {arm!r}")
+    chosen, numbers = ARMS[arm], preset.model
+    if chosen.heads is not None:
+        numbers["heads"] = chosen.heads
+    if chosen.head_dropout:
+        numbers["mixer"] = DroppedHeads(chosen.head_dropout)
+    return GPTConfig(vocabulary=vocabulary, **numbers)
+
+
+def training(
+    material: Material,
+    start: Start,
+    recipe: Recipe,
+    *,
+    arm: str,
+    stage: str = "train",
+    longer: Longer = "cut",
+    mean: Mean = "sentences",
+    permute: bool = False,
+) -> Run:
+    """Next-token prediction on captions, until the validation loss no longer falls.
+
+    Args:
+        material: what is read.
+        start: where training begins.
+        recipe: how long and how fast.
+        arm: what the model is called.
+        stage: what this training is called.
+        longer: what happens to a sentence that does not fit into the block.
+        mean: what weighs the same in the loss, in training and in validation.
+        permute: whether the features are permuted before they are cut into heads (`heads.permuted`).
+
+    Raises:
+        ValueError: if the model reads another vocabulary, or as `next_token`.
+    """
+    model = start.model.config if isinstance(start, Saved) else start
+    if isinstance(start, Saved):
+        _refuse_other_text(start, material)
+    return next_token(
+        material,
+        functools.partial(_first, start, recipe.seed, permute),
+        model,
+        recipe,
+        block=model.block,
+        origin={
+            "stage": stage,
+            "variant": arm,
+            "start": _origin(start),
+            **({"permuted": True} if permute else {}),
+        },
+        longer=longer,
+        mean=mean,
+    )
+
+
+def _refuse_other_text(saved: Saved, material: Material) -> None:
+    """Refuse a model that reads other tokens than the material is made of, naming one that only one of them has."""
+    theirs, ours = saved.text.as_json(), material.text.as_json()
+    if theirs == ours:
+        return
+    if theirs["kind"] != ours["kind"]:
+        raise ValueError(
+            f"the model reads {theirs['kind']} and {material.source} is read as {ours['kind']}: name the same unit"
+        )
+    differing = sorted(set(theirs.get("words", ())) ^ set(ours.get("words", ())))
+    raise ValueError(
+        f"the model was trained with another vocabulary than that of {material.source}"
+        + (f": only one of them has {differing[0]!r}" if differing else "")
+    )
+
+
+def _first(start: Start, seed: int, permute: bool) -> GPT:
+    model = start.model if isinstance(start, Saved) else untrained(GPT, start, key=key_for(seed, "parameters"))
+    return heads.permuted(model, key_for(seed, "permutation")) if permute else model
+
+
+def _origin(start: Start) -> dict[str, Any] | None:
+    if not isinstance(start, Saved):
+        return None
+    return {"parameters": fingerprint_of_model(start.model), "origin": start.about.get("origin")}

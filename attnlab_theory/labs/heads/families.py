@@ -78,5 +78,5 @@ def judged(estimate: Estimate, claim: str, statement: str, predicted: Interval, 
         source=f"mathematics/heads.md#{section}",
         predicted=predicted,
         resolution=FINE,
-        conjecture=True,
+        expect=None,
     )

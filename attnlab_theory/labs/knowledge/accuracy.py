@@ -1,79 +1,52 @@
-"""How often the answers are right: by variant, over seeds, beside the published; and what wrong ones look like."""
+"""How often the answers are right: by arm, over seeds and pooled; and what wrong ones look like."""
 
-import dataclasses
 from collections.abc import Collection
 
 import numpy as np
 
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.comparisons import gained
-from attnlab_theory.labs.estimates import Estimates, share
-from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers, in_pairs, independent
+from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.knowledge.answers import Answers, in_pairs, independent
+from attnlab_theory.labs.knowledge.claims import COMMONEST
 from attnlab_theory.stats import Interval
-
-
-@dataclasses.dataclass(frozen=True)
-class Published:
-    """Accuracies on the homework's development set that others reached."""
-
-    median: float
-    lowest: float
-    highest: float
-    models: int
-    told: bool = False
-    """Whether the highest stands in a README only, without its answers."""
-
-
-PUBLISHED = {
-    UNTRAINED: Published(0.014, 0.000, 0.028, 32),
-    "vanilla": Published(0.211, 0.124, 0.272, 28),
-    "rope": Published(0.293, 0.122, 0.404, 6, told=True),
-    "synthesizer": Published(0.102, 0.038, 0.262, 15),
-}
-"""What others reached on birth_dev.tsv, 500 questions, by variant.
-
-Source: the `.predictions` files of 75 public repositories of Stanford's CS224n (assignment 5 of 2021 to 2023,
-assignment 4 from 2024), counted anew on 2026-11-21, and one that is told; others that
-are only told are left out.
-"""
-
 
 OF_ONE = "draws are answers of one model"
 
 
 def by_seed(answers: Answers, error_rate: float) -> Estimates:
-    """`accuracy` of each variant, group and seed: where it would lie on more such questions."""
+    """`accuracy` of each arm, group and seed: where it would lie on more such questions."""
     return Estimates(
-        share("accuracy", chosen.right, error_rate, of=OF_ONE, variant=variant, group=group, seed=seed)
-        for variant, group, seed, chosen in _runs(answers)
+        share("accuracy", chosen.right, error_rate, of=OF_ONE, variant=arm, group=group, seed=seed)
+        for arm, group, seed, chosen in _runs(answers)
     )
 
 
 def over_seeds(answers: Answers, error_rate: float) -> Estimates:
-    """`mean accuracy` of each variant and group: where it would lie over more seeds, by a t interval.
+    """`mean accuracy` of each arm and group: where it would lie over more seeds, by a t interval.
 
     One seed, or seeds of equal accuracy, say nothing of the others; their interval is all of [0, 1].
     """
     accuracies: dict[tuple[str, str], list[float]] = {}
-    for variant, group, _, chosen in _runs(answers):
-        accuracies.setdefault((variant, group), []).append(float(np.mean(chosen.right)))
+    for arm, group, _, chosen in _runs(answers):
+        accuracies.setdefault((arm, group), []).append(float(np.mean(chosen.right)))
     shares = Interval(0.0, 1.0)
     return Estimates(
-        estimates.over_seeds("mean accuracy", row, error_rate, within=shares, variant=variant, group=group)
-        for (variant, group), row in accuracies.items()
+        estimates.over_seeds("mean accuracy", row, error_rate, within=shares, variant=arm, group=group)
+        for (arm, group), row in accuracies.items()
     )
 
 
 def pooled(answers: Answers, error_rate: float) -> Estimates:
-    """`pooled accuracy` of each variant and group: all these answers together, for these very models.
+    """`pooled accuracy` of each arm and group: all these answers together, for these very models.
 
     It says nothing of models with other seeds, and no verdict rests on it.
     """
-    groups = dict.fromkeys((variant, group) for variant, group, _, _ in _runs(answers))
+    groups = dict.fromkeys((arm, group) for arm, group, _, _ in _runs(answers))
     found = []
-    for variant, group in groups:
-        chosen = answers.of(group, variant=variant)
-        told = {"variant": variant, "group": group}
+    for arm, group in groups:
+        chosen = answers.of(group, variant=arm)
+        told = {"variant": arm, "group": group}
         found.append(share("pooled accuracy", chosen.right, error_rate, of=of_models(len(chosen.seeds)), **told))
     return Estimates(found)
 
@@ -83,17 +56,34 @@ def of_models(count: int) -> str:
     return OF_ONE if count == 1 else f"draws are answers of {count} models, which alone are meant"
 
 
-def majority(answers: Answers) -> float:
-    """The accuracy of the commonest place as the answer to all questions; the mean over seeds."""
-    shares = []
-    for seed in answers.seeds:
-        places = [answer.gold for answer in answers.of(seed=seed)]
-        shares.append(max(map(places.count, set(places))) / len(places))
-    return float(np.mean(shares))
+def commonest(answers: Answers) -> Estimates:
+    """`share of the commonest place` of each arm and group: what one answer to all questions would reach.
+
+    Of several seeds the mean, each with its own commonest place.
+    """
+    shares: dict[tuple[str, str], list[float]] = {}
+    for arm, group, _, chosen in _runs(answers):
+        places = [answer.gold for answer in chosen]
+        shares.setdefault((arm, group), []).append(max(map(places.count, set(places))) / len(places))
+    found = []
+    for (arm, group), row in shares.items():
+        share_of_one = float(np.mean(row))
+        found.append(
+            Estimate(
+                quantity=COMMONEST,
+                setting={"variant": arm, "group": group},
+                value=share_of_one,
+                interval=Interval.point(share_of_one),
+                draws=len(answers.of(group, variant=arm)),
+                bound="counted: the places of these very questions",
+                error_rate=0.0,
+            )
+        )
+    return Estimates(found)
 
 
 def compared(answers: Answers, first: str, second: str, group: str, error_rate: float) -> Estimates:
-    """Two variants on the same questions, and what the second gained over the first.
+    """Two arms on the same questions, and what the second gained over the first.
 
     `accuracy gained` is for these models and more questions, `mean accuracy gained` for more seeds (a t interval);
     all but the latter are of `independent` answers, and no verdict rests on them.
@@ -113,7 +103,7 @@ def compared(answers: Answers, first: str, second: str, group: str, error_rate: 
 
 
 def wrong_but_places(answers: Answers, places: Collection[str], error_rate: float) -> Estimates:
-    """`wrong answers that are places` of each variant and group: well-formed, known, and not this person's.
+    """`wrong answers that are places` of each arm and group: well-formed, known, and not this person's.
 
     A group that has no wrong answer has no such share.
 
@@ -128,8 +118,8 @@ def wrong_but_places(answers: Answers, places: Collection[str], error_rate: floa
         if not answer.is_right:
             wrong.setdefault((answer.variant, answer.group), []).append(answer.predicted in known)
     return Estimates(
-        share("wrong answers that are places", np.array(row), error_rate, variant=variant, group=group)
-        for (variant, group), row in wrong.items()
+        share("wrong answers that are places", np.array(row), error_rate, variant=arm, group=group)
+        for (arm, group), row in wrong.items()
     )
 
 
@@ -138,6 +128,6 @@ def _gain(one: Answers, other: Answers) -> float:
 
 
 def _runs(answers: Answers) -> list[tuple[str, str, int, Answers]]:
-    """The answers by variant, group and seed."""
+    """The answers by arm, group and seed."""
     runs = dict.fromkeys((answer.variant, answer.group, answer.seed) for answer in answers)
     return [(v, g, s, answers.of(g, variant=v, seed=s)) for v, g, s in runs]

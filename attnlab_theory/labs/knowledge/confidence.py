@@ -7,19 +7,19 @@ as they are: the intervals are for more questions, not for more seeds. Only `mea
 import numpy as np
 
 from attnlab_theory.labs.estimates import Estimate, Estimates, over_seeds, share
-from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.comparisons import AUROC_BOUND, auroc, auroc_interval
 
 
 def discrimination(answers: Answers, error_rate: float) -> Estimates:
-    """`auroc` of each variant: the chance that a right answer is given with more confidence than a wrong one.
+    """`auroc` of each arm: the chance that a right answer is given with more confidence than a wrong one.
 
-    A variant whose answers are all right or all wrong has none.
+    An arm whose answers are all right or all wrong has none.
     """
     found = []
-    for variant in answers.variants:
-        chosen = answers.of(variant=variant)
+    for arm in answers.arms:
+        chosen = answers.of(variant=arm)
         sure, right = chosen.log_probabilities, chosen.right
         if right.all() or not right.any():
             continue
@@ -38,38 +38,38 @@ def discrimination(answers: Answers, error_rate: float) -> Estimates:
 
 
 def discrimination_over_seeds(answers: Answers, error_rate: float) -> Estimates:
-    """`mean auroc` of each variant: where the mean of `auroc` over more seeds would lie, by a t interval.
+    """`mean auroc` of each arm: where the mean of `auroc` over more seeds would lie, by a t interval.
 
     A seed whose answers are all right or all wrong has none.
     """
     found = []
-    for variant in answers.variants:
+    for arm in answers.arms:
         values = []
-        for seed in answers.of(variant=variant).seeds:
-            chosen = answers.of(variant=variant, seed=seed)
+        for seed in answers.of(variant=arm).seeds:
+            chosen = answers.of(variant=arm, seed=seed)
             sure, right = chosen.log_probabilities, chosen.right
             if right.any() and not right.all():
                 values.append(auroc(sure[right], sure[~right]))
         if values:
-            told = _asked(answers.of(variant=variant))
+            told = _asked(answers.of(variant=arm))
             found.append(over_seeds("mean auroc", values, error_rate, within=Interval(0.0, 1.0), **told))
     return Estimates(found)
 
 
 def reliability(answers: Answers, error_rate: float, *, bins: int = 8) -> Estimates:
-    """`accuracy at confidence` of each variant: of the least sure answers, of the next, and so on.
+    """`accuracy at confidence` of each arm: of the least sure answers, of the next, and so on.
 
     Bins hold equally many answers, give or take one: confidences crowd at the ends, where equal widths say little.
     A calibrated model is right as often as `confidence`, the mean over the bin, says.
 
     Raises:
-        ValueError: if there is not one bin, or a variant has fewer answers than bins.
+        ValueError: if there is not one bin, or an arm has fewer answers than bins.
     """
     found = []
-    for variant in answers.variants:
-        chosen = answers.of(variant=variant)
+    for arm in answers.arms:
+        chosen = answers.of(variant=arm)
         if not 1 <= bins <= len(chosen):
-            raise ValueError(f"{len(chosen)} answers of {variant} do not fill {bins} bins")
+            raise ValueError(f"{len(chosen)} answers of {arm} do not fill {bins} bins")
         sure, right = chosen.confidences, chosen.right
         for bin_ in np.array_split(np.argsort(sure, kind="stable"), bins):
             confidence = float(np.mean(sure[bin_]))
@@ -80,7 +80,7 @@ def reliability(answers: Answers, error_rate: float, *, bins: int = 8) -> Estima
 
 
 def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Estimates:
-    """`accuracy of the surest` of each variant, where the model answers only above a confidence.
+    """`accuracy of the surest` of each arm, where the model answers only above a confidence.
 
     `coverage` is the share of questions that it then answers, in steps of 1 / levels; answers of one confidence go
     together, so that a level may cover more.
@@ -91,8 +91,8 @@ def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Esti
     if levels < 1:
         raise ValueError(f"levels must be at least 1, not {levels}")
     found = []
-    for variant in answers.variants:
-        chosen = answers.of(variant=variant)
+    for arm in answers.arms:
+        chosen = answers.of(variant=arm)
         sure, right = chosen.log_probabilities, chosen.right
         ranks = -(-np.arange(1, levels + 1) * len(sure) // levels)
         for threshold in np.unique(np.sort(sure)[::-1][ranks - 1])[::-1]:
@@ -111,11 +111,11 @@ def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Esti
 
 
 def histogram(answers: Answers, error_rate: float, *, bins: int = 10) -> Estimates:
-    """`share at confidence` of each variant, of right and of wrong answers: equal bins from `low` to `high`."""
+    """`share at confidence` of each arm, of right and of wrong answers: equal bins from `low` to `high`."""
     edges = np.linspace(0.0, 1.0, bins + 1)
     found = []
-    for variant in answers.variants:
-        chosen = answers.of(variant=variant)
+    for arm in answers.arms:
+        chosen = answers.of(variant=arm)
         number = np.clip(np.searchsorted(edges, chosen.confidences, side="right") - 1, 0, bins - 1)
         for right in (True, False):
             of_kind = number[chosen.right == right]
@@ -138,6 +138,6 @@ def sure_of_right(answers: Answers) -> float:
 
 
 def _asked(answers: Answers) -> dict[str, str]:
-    """The setting of estimates: the variant that answered, and the groups of persons it was asked about."""
+    """The setting of estimates: the arm that answered, and the groups of persons it was asked about."""
     groups = dict.fromkeys(answer.group for answer in answers)
     return {"variant": answers[0].variant, "groups": " and ".join(groups)}

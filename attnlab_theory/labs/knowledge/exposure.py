@@ -1,14 +1,14 @@
 """What must pretraining contain for a fact to be recalled? Persons grouped by what the corpus says of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from attnlab_theory.labs.estimates import Estimates, over_seeds, share
 from attnlab_theory.labs.knowledge.accuracy import of_models
-from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers
+from attnlab_theory.labs.knowledge.answers import Answers
+from attnlab_theory.labs.knowledge.arms import UNTRAINED
 from attnlab_theory.labs.knowledge.corpora.biographies import Person
-from attnlab_theory.labs.verdicts import Statement
 from attnlab_theory.stats import Interval
 
 Truth = Mapping[tuple[int, str], Person]
@@ -16,7 +16,7 @@ Truth = Mapping[tuple[int, str], Person]
 
 
 def by_exposure(answers: Answers, truth: Truth, error_rate: float) -> Estimates:
-    """Held-out persons of each pretrained variant, by how many wordings the corpus has for them, in how many
+    """Held-out persons of each pretrained arm, by how many wordings the corpus has for them, in how many
     statements: `accuracy by exposure`, of all these models together, and `accuracy gained by wordings`, over seeds,
     of the most wordings over the fewest where statements are as many. Nothing where everybody has the same.
     """
@@ -43,16 +43,3 @@ def by_exposure(answers: Answers, truth: Truth, error_rate: float) -> Estimates:
             within = Interval(-1.0, 1.0)
             found.append(over_seeds("accuracy gained by wordings", gains, error_rate, within=within, **told))
     return Estimates(found)
-
-
-def statements(measured: Estimates) -> Iterator[Statement]:
-    """That more wordings are recalled better where statements are as many: the most against the fewest."""
-    for estimate in measured:
-        if estimate.quantity == "accuracy gained by wordings":
-            yield Statement(
-                estimate=estimate,
-                claim="more-wordings-are-recalled-better",
-                statement="Persons of whom a corpus speaks in more ways, not more often, are recalled more often.",
-                source="Allen-Zhu and Li 2023",
-                predicted=Interval.at_least(0.0),
-            )

@@ -1,5 +1,6 @@
 """Pictures of what models know. Imports matplotlib: import this module where one is drawn."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,13 @@ from matplotlib.ticker import PercentFormatter
 
 from attnlab_theory.labs.drawing import as_written, bars, in_percent, interval
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.knowledge.answered import UNTRAINED
+from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
+from attnlab_theory.labs.knowledge.lookup import Map
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
 
-def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure:
+def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
     """A point per seed, and the mean over seeds with its interval."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
@@ -44,17 +46,17 @@ def accuracy_by_variant(estimates: Estimates, group: str = "held-out") -> Figure
 
 def reliability(estimates: Estimates) -> Figure:
     """Accuracy against confidence, in bins of equally many answers."""
-    variants = _variants(estimates.of("accuracy at confidence"))
-    found = estimates.of("accuracy at confidence", variant=variants[-1])
+    arms = _arms(estimates.of("accuracy at confidence"))
+    found = estimates.of("accuracy at confidence", variant=arms[-1])
     off = float(np.average([b.setting["confidence"] - b.value for b in found], weights=[b.draws for b in found]))
     word = "too confident" if off > 0 else "not confident enough"
     figure, (ax,) = style.panels(
-        f"{_called(variants[-1])} is {word}, by {100 * abs(off):.0f} points on average", size=(5.6, 4.6)
+        f"{_called(arms[-1])} is {word}, by {100 * abs(off):.0f} points on average", size=(5.6, 4.6)
     )
     ax.plot([0, 1], [0, 1], color="#777777", linewidth=1, label="calibrated")
-    for series, variant in enumerate(variants):
-        found = estimates.of("accuracy at confidence", variant=variant)
-        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=_called(variant), line=True)
+    for series, arm in enumerate(arms):
+        found = estimates.of("accuracy at confidence", variant=arm)
+        bars(ax, found, [b.setting["confidence"] for b in found], series=series, label=_called(arm), line=True)
     ax.set(xlabel="confidence: probability of the whole answer", ylabel=f"right answers, {_groups(found)}")
     ax.set_ylim(-0.02, 1.02)
     ax.legend(loc="upper left", title=interval(found[0]), title_fontsize=9)
@@ -63,19 +65,19 @@ def reliability(estimates: Estimates) -> Figure:
 
 def abstention(estimates: Estimates) -> Figure:
     """Accuracy against coverage, where the model keeps silent below a confidence."""
-    variants = _variants(estimates.of("accuracy of the surest"))
-    curve = estimates.of("accuracy of the surest", variant=variants[-1])
+    arms = _arms(estimates.of("accuracy of the surest"))
+    curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
     title = (
-        f"{_called(variants[-1])}: {curve[-1].value:.0%} of all answers are right, "
+        f"{_called(arms[-1])}: {curve[-1].value:.0%} of all answers are right, "
         f"{half.value:.0%} of the surest {half.setting['coverage']:.0%}"
     )
     figure, (ax,) = style.panels(title, size=(6.4, 4.4))
-    for series, variant in enumerate(variants):
-        curve = estimates.of("accuracy of the surest", variant=variant)
+    for series, arm in enumerate(arms):
+        curve = estimates.of("accuracy of the surest", variant=arm)
         xs = [e.setting["coverage"] for e in curve]
         colour, dash = style.COLOURS[series % 7], style.DASHES[series % 7]
-        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=_called(variant))
+        ax.plot(xs, [e.value for e in curve], color=colour, linestyle=dash, label=_called(arm))
         ends = [e.interval.low for e in curve], [e.interval.high for e in curve]
         ax.fill_between(xs, *ends, color=colour, alpha=0.15, linewidth=0)
     ax.set(xlabel="coverage: share of questions answered", ylabel=f"right among those answered,\n{_groups(curve)}")
@@ -85,15 +87,15 @@ def abstention(estimates: Estimates) -> Figure:
 
 
 def confidences(estimates: Estimates) -> Figure:
-    """How confident right and wrong answers are, in one panel for each variant."""
-    variants = _variants(estimates.of("share at confidence"))
+    """How confident right and wrong answers are, in one panel for each arm."""
+    arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
-    known = [f"{_called(v)} {areas[v].value:.2f}" for v in variants if v in areas]
+    known = [f"{_called(v)} {areas[v].value:.2f}" for v in arms if v in areas]
     title = "Chance that a right answer is surer than a wrong one: " + ", ".join(known) if known else "Confidences"
-    figure, axes = style.panels(title, 1, len(variants), size=(3.4 * len(variants) + 0.6, 3.6))
-    for ax, variant in zip(axes, variants, strict=True):
+    figure, axes = style.panels(title, 1, len(arms), size=(3.4 * len(arms) + 0.6, 3.6))
+    for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
-            bins = [e for e in estimates.of("share at confidence", variant=variant) if e.setting["right"] == right]
+            bins = [e for e in estimates.of("share at confidence", variant=arm) if e.setting["right"] == right]
             if not bins:
                 continue
             colour = style.COLOURS[series]
@@ -101,7 +103,7 @@ def confidences(estimates: Estimates) -> Figure:
             label = f"{'right' if right else 'wrong'} ({bins[0].draws})"
             look = {"edgecolor": colour, "facecolor": (colour, 0.15), "hatch": hatch, "linewidth": 1.4}
             ax.stairs([b.value for b in bins], edges, fill=True, label=label, **look)
-        ax.set(xlabel="confidence", title=_called(variant), xlim=(0, 1), ylim=(0, 1.02))
+        ax.set(xlabel="confidence", title=_called(arm), xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(loc="upper center")
         in_percent(figure, ax)
     axes[0].set_ylabel(f"share of such answers,\n{_groups(estimates.of('share at confidence'))}")
@@ -109,7 +111,7 @@ def confidences(estimates: Estimates) -> Figure:
 
 
 def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Loss and held-out accuracy against the step, a line per variant and seed.
+    """Loss and held-out accuracy against the step, a line per arm and seed.
 
     Accuracies that are known at one step only, the last, are told in the title and have no panel.
 
@@ -123,21 +125,19 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
         if not any(row.get(field) is not None for row in rows):
             raise ValueError(f"a learning curve needs rows with {field!r}, and none of these {len(rows)} has one")
     losses, accuracies = (_by_model(rows, field) for field in ("loss", "accuracy"))
-    variants = list(dict.fromkeys(variant for variant, _ in (*losses, *accuracies)))
-    ends = {variant: (_end(losses, variant, ".2f"), _end(accuracies, variant, ".0%")) for variant in variants}
-    said = "; ".join(f"{variant} {', '.join(filter(None, each))}" for variant, each in ends.items())
+    arms = list(dict.fromkeys(arm for arm, _ in (*losses, *accuracies)))
+    ends = {arm: (_end(losses, arm, ".2f"), _end(accuracies, arm, ".0%")) for arm in arms}
+    said = "; ".join(f"{arm} {', '.join(filter(None, each))}" for arm, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
     title = f"Loss at the end, and held-out persons answered right: {said}"
     figure, axes = style.panels(title, 1, len(curves))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()
-        for (variant, _), points in models.items():
-            series = variants.index(variant)
+        for (arm, _), points in models.items():
+            series = arms.index(arm)
             look = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
-            ax.plot(
-                *zip(*points, strict=True), **look, label=None if variant in labelled else variant, linewidth=1.3
-            )
-            labelled.add(variant)
+            ax.plot(*zip(*points, strict=True), **look, label=None if arm in labelled else arm, linewidth=1.3)
+            labelled.add(arm)
         ax.set_xlabel("step")
     axes[0].set(ylabel="loss, nats per character", yscale="log")
     axes[0].yaxis.set_major_formatter("{x:g}")
@@ -191,7 +191,7 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
 
 
 FIGURES: dict[str, Callable[[Estimates], Figure]] = {
-    "accuracy_by_variant": accuracy_by_variant,
+    "knowledge": accuracy_by_arm,
     "reliability": reliability,
     "abstention": abstention,
     "confidences": confidences,
@@ -199,7 +199,30 @@ FIGURES: dict[str, Callable[[Estimates], Figure]] = {
 """The figures that need nothing but estimates, by name."""
 
 
-def _variants(estimates: Estimates) -> list[str]:
+def of_run(
+    estimates: Estimates, curves: Sequence[Mapping[str, Any]], maps: Sequence[Map]
+) -> dict[str, Callable[[], Figure] | None]:
+    """Every figure that a run may have, by name; None where there is nothing to draw.
+
+    Args:
+        estimates: what was measured.
+        curves: rows for `learning_curves`; none where nothing was trained.
+        maps: of attention heads.
+    """
+    drawn: dict[str, Callable[[], Figure] | None] = {"learning_curves": None}
+    drawn |= dict.fromkeys(f"attention_of_{arm}" for arm in PRETRAINED)
+    drawn |= {name: functools.partial(each, estimates) for name, each in FIGURES.items()}
+    if curves:
+        drawn["learning_curves"] = functools.partial(learning_curves, curves)
+    for each in maps:
+        head = f"{each.variant}, layer {each.layer}, head {each.head}"
+        drawn[f"attention_of_{each.variant}"] = functools.partial(
+            attention_map, each.weights, each.characters, name=each.name, head=head
+        )
+    return drawn
+
+
+def _arms(estimates: Estimates) -> list[str]:
     return list(dict.fromkeys(e.setting["variant"] for e in estimates))
 
 
@@ -208,7 +231,7 @@ def _groups(estimates: Estimates) -> str:
 
 
 def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:
-    """What is known of the field, with its step, for every variant and seed."""
+    """What is known of the field, with its step, for every arm and seed."""
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for row in rows:
         if row.get(field) is not None:
@@ -216,11 +239,11 @@ def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, 
     return found
 
 
-def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], variant: str, form: str) -> str:
-    """Where a variant's curves end, on average over its seeds; nothing if it has none."""
-    ends = [points[-1][1] for (of, _), points in curves.items() if of == variant]
+def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arm: str, form: str) -> str:
+    """Where an arm's curves end, on average over its seeds; nothing if it has none."""
+    ends = [points[-1][1] for (of, _), points in curves.items() if of == arm]
     return format(float(np.mean(ends)), form) if ends else ""
 
 
-def _called(variant: str) -> str:
-    return "not pretrained" if variant == UNTRAINED else variant
+def _called(arm: str) -> str:
+    return "not pretrained" if arm == UNTRAINED else arm

@@ -1,160 +1,121 @@
-"""The whole lab: every variant trained through its stages for every seed, and asked about everybody.
-
-`stages` says what is to be trained, one after the other; whoever iterates trains. What is finished under the folder
-need not be trained again: `language.runs` knows whether it is the same.
-"""
+"""What is trained in the knowledge lab, in two stages: pretraining on a text, and finetuning on questions."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from attnlab_theory.labs.knowledge import evaluate
-from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answered, Answers
-from attnlab_theory.labs.knowledge.corpora.biographies import Group
+from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.engine.run import tell
+from attnlab_theory.labs.knowledge.answers import Answers
+from attnlab_theory.labs.knowledge.arms import UNTRAINED, Preset
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset
 from attnlab_theory.labs.knowledge.material import Material
-from attnlab_theory.labs.knowledge.presets import Preset
+from attnlab_theory.labs.knowledge.predictions import predictions, prompts
 from attnlab_theory.labs.knowledge.stages import finetuning, pretraining
+from attnlab_theory.labs.knowledge.variants import configured
 from attnlab_theory.language.checkpoint import load_model
-from attnlab_theory.language.models.gpt import GPT
-from attnlab_theory.language.runs import Run, refuse_left_over
-
-
-class Stage(NamedTuple):
-    """A run, and the file for its model."""
-
-    run: Run
-    path: Path
+from attnlab_theory.language.models.config import GPTConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Lab:
-    """Who is trained on what, and where the models are kept.
+class Knowledge(Lab):
+    """Models that read about the same persons, and one that does not.
 
     Raises:
-        ValueError: if there is no seed or no variant, or one is unknown or named twice.
+        ValueError: if there is no arm, or one is unknown, named twice or not for the preset's rows.
     """
 
     preset: Preset
-    variants: tuple[str, ...]
+    arms: tuple[str, ...]
     """Names of `variants.VARIANTS`, and "none", which is vanilla without pretraining."""
-    seeds: tuple[int, ...]
     material: Callable[[int], Material]
     """The corpus and the questions of a seed."""
-    folder: Path
-    """The folder for the models."""
 
     def __post_init__(self) -> None:
-        if not self.variants or not self.seeds:
-            raise ValueError("a run needs at least one variant and one seed")
-        for variant in self.variants:
-            if self.variants.count(variant) > 1:
-                raise ValueError(f"variant {variant} is named twice; once is enough")
-            config = self.preset.config(_architecture(variant), vocabulary=2)
-            if variant != UNTRAINED and self.preset.pretraining.packed and not config.mixer.scored:
+        super().__post_init__()
+        each_once("arm", self.arms)
+        for arm in self.arms:
+            scored = self.config(arm, vocabulary=2).mixer.scored
+            if arm != UNTRAINED and self.preset.pretraining.packed and not scored:
                 raise ValueError(
-                    f"{variant} cannot keep apart the documents that this preset packs into a row; take the "
+                    f"{arm} cannot keep apart the documents that this preset packs into a row; take the "
                     "homework's preset, which packs none"
                 )
 
-    def pretrained(self, variant: str, seed: int) -> Path:
-        """The file of a pretrained model."""
-        return self.folder / f"seed-{seed}" / f"{variant}.pretrained"
-
-    def finetuned(self, variant: str, seed: int) -> Path:
-        """The file of the model that is asked."""
-        return self.folder / f"seed-{seed}" / f"{variant}.finetuned"
-
-    def stages(self) -> Iterator[Stage]:
-        """All that is to be trained; each stage must be, before the next is asked for.
+    def config(self, arm: str, vocabulary: int) -> GPTConfig:
+        """The model of an arm.
 
         Raises:
-            ValueError: as `pretraining` and `finetuning`; before the first stage if questions are at fault.
+            ValueError: if there is no such arm, or as `GPTConfig`.
         """
-        for seed in self.seeds:
-            material = self.material(seed)
+        names = ("layers", "heads", "width", "block", "dropout")
+        sizes: dict[str, Any] = {name: getattr(self.preset, name) for name in names}
+        return configured("vanilla" if arm == UNTRAINED else arm, vocabulary=vocabulary, **sizes)
+
+    def arms_of(self, seed: int) -> tuple[str, ...]:
+        """All arms."""
+        return self.arms
+
+    def waves(self) -> Iterator[Sequence[Unit]]:
+        """The one wave, as soon as the questions of every seed are good: training takes hours.
+
+        Raises:
+            ValueError: as `predictions.prompts` and `NameDataset`.
+        """
+        for material in map(self.material, self.seeds):
             for questions in material.asked.values():
-                # Before hours of training.
-                evaluate.prompts(questions, material.corpus.characters, self.preset.block)
+                prompts(questions, material.corpus.characters, self.preset.block)
             NameDataset(material.finetuning, self.preset.block, characters=material.corpus.characters)
-            self.finetuned("", seed).parent.mkdir(parents=True, exist_ok=True)
-            for variant in self.variants:
-                yield from self._stages(variant, seed, material)
+        _say_what_is_asked_twice(self.material(self.seeds[0]))
+        yield from super().waves()
 
-    def _stages(self, variant: str, seed: int, material: Material) -> Iterator[Stage]:
-        preset, corpus = self.preset, material.corpus
-        start = preset.config(_architecture(variant), len(corpus.characters))
-        recipe = preset.from_scratch
-        if variant != UNTRAINED:
-            run = pretraining(corpus, start, dataclasses.replace(preset.pretraining, seed=seed), preset.corruption)
-            yield Stage(run, self.pretrained(variant, seed))
-            start, recipe = load_model(self.pretrained(variant, seed)), preset.finetuning
-        recipe = dataclasses.replace(recipe, seed=seed)
-        yield Stage(finetuning(corpus, material.finetuning, start, recipe), self.finetuned(variant, seed))
+    def pretrained(self, arm: str, seed: int) -> Path:
+        """The file of a pretrained model."""
+        return self.path(f"{arm}.pretrained", seed)
 
-    def refuse_left_over(self) -> None:
-        """Refuse to start anew where a stopped run has left a checkpoint.
+    def finetuned(self, arm: str, seed: int) -> Path:
+        """The file of the model that is asked."""
+        return self.path(f"{arm}.finetuned", seed)
+
+    def stages(self, arm: str, seed: int) -> Iterator[Stage]:
+        """Pretraining, which the arm "none" has not, and finetuning.
 
         Raises:
-            ValueError: naming the checkpoint.
+            ValueError: as `pretraining` and `finetuning`.
         """
-        for seed in self.seeds:
-            for variant in self.variants:
-                for path in (self.pretrained(variant, seed), self.finetuned(variant, seed)):
-                    refuse_left_over(path)
+        material, preset = self.material(seed), self.preset
+        corpus = material.corpus
+        start, recipe = self.config(arm, len(corpus.characters)), preset.from_scratch
+        if arm != UNTRAINED:
+            run = pretraining(corpus, start, dataclasses.replace(preset.pretraining, seed=seed), preset.corruption)
+            yield Stage(run, self.pretrained(arm, seed))
+            start, recipe = load_model(self.pretrained(arm, seed)), preset.finetuning
+        recipe = dataclasses.replace(recipe, seed=seed)
+        yield Stage(finetuning(corpus, material.finetuning, start, recipe), self.finetuned(arm, seed))
 
     def answers(self) -> Answers:
-        """What every model says of everybody, when all stages are trained.
+        """What every model says of everybody.
 
         Raises:
-            ValueError: if a model is missing, or as `evaluate.answers`.
+            ValueError: if a model is missing, or as `predictions`.
         """
-        found: list[Answered] = []
-        for seed in self.seeds:
-            material = self.material(seed)
-            for variant in self.variants:
-                model = load_model(self.finetuned(variant, seed)).model
-                found += asked(model, material, variant=variant, seed=seed)
-        return Answers(found)
-
-
-def asked(model: GPT, material: Material, *, variant: str, seed: int) -> Answers:
-    """What one model says of everybody.
-
-    Raises:
-        ValueError: as `evaluate.answers`, or if a question is no "Where was X born?".
-    """
-    said = evaluate.answers(model, material.questions, material.corpus.characters)
-    return answered(said, material.groups, variant=variant, seed=seed)
-
-
-def answered(said: evaluate.Answers, groups: Sequence[Group], *, variant: str, seed: int) -> Answers:
-    """What was said to questions whose places are known, as the analyses want it.
-
-    Args:
-        said: the answers of one model.
-        groups: of the person of each question.
-        variant, seed: of the model.
-
-    Raises:
-        ValueError: if the questions have no places, or one is no "Where was X born?".
-    """
-    questions = said.questions
-    rows = zip(questions.names, questions.answers, said.predictions, said.log_probability, groups, strict=True)
-    return Answers(
-        Answered(
-            name=name,
-            gold=gold,
-            predicted=predicted,
-            log_probability=float(log_probability),
-            group=group,
-            variant=variant,
-            seed=seed,
+        every = ((arm, seed, self.material(seed)) for seed in self.seeds for arm in self.arms)
+        return Answers(
+            answer
+            for arm, seed, material in every
+            for answer in predictions(
+                load_model(self.finetuned(arm, seed)).model, material.questions, material.corpus.characters
+            ).of(material.groups, arm=arm, seed=seed)
         )
-        for name, gold, predicted, log_probability, group in rows
-    )
 
 
-def _architecture(variant: str) -> str:
-    return "vanilla" if variant == UNTRAINED else variant
+def _say_what_is_asked_twice(material: Material) -> None:
+    """Persons of the evaluation who are asked for in finetuning too are not held out."""
+    held_out, learned = material.asked["held-out"].asked, set(material.finetuning.asked)
+    twice = [question for question in held_out if question in learned]
+    if twice:
+        tell(
+            f"attnlab: of {len(held_out)} questions for evaluation, {len(twice)} stand in the file for finetuning "
+            f"too, {twice[0]!r} first: who is learned is not held out"
+        )

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab_theory.labs.estimates import Estimate, Estimates, mean
-from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION
 from attnlab_theory.language.models.attending import attending
 from attnlab_theory.language.models.gpt import GPT

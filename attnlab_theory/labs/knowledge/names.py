@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab_theory.labs.estimates import Estimate, Estimates, share
-from attnlab_theory.labs.knowledge.answered import UNTRAINED, Answers
+from attnlab_theory.labs.knowledge.answers import Answers
+from attnlab_theory.labs.knowledge.arms import UNTRAINED
 from attnlab_theory.labs.knowledge.confidence import sure_of_right
 from attnlab_theory.stats import proportion
 from attnlab_theory.stats.comparisons import permutation_test
@@ -22,19 +23,19 @@ SYLLABLE = 2
 
 
 def confident_places(answers: Answers, places: Collection[str], error_rate: float) -> Estimates:
-    """`confident places` of each variant and seed: names never seen that get a place, and confidently.
+    """`confident places` of each arm and seed: names never seen that get a place, and confidently.
 
     Confidently: with more confidence than half of this model's right answers about held-out persons, a threshold
     taken as given: answers learned by rote are surer. A model without such an answer has none.
     """
     known, found = frozenset(places), []
-    for variant, seed, model in _models(answers):
+    for arm, seed, model in _models(answers):
         held_out = Answers(answer for answer in model if answer.group == "held-out")
         if not held_out.right.any():
             continue
         unseen, threshold = model.of("never-seen"), sure_of_right(held_out)
         is_place = np.array([answer.predicted in known for answer in unseen])
-        setting = {"variant": variant, "seed": seed, "threshold": threshold}
+        setting = {"variant": arm, "seed": seed, "threshold": threshold}
         found.append(
             share("confident places", is_place & (unseen.log_probabilities > threshold), error_rate, **setting)
         )
@@ -44,11 +45,11 @@ def confident_places(answers: Answers, places: Collection[str], error_rate: floa
 def same_part(answers: Answers, part: Part, error_rate: float, *, shuffles: int = 9_999) -> Estimates:
     """`p of same part`: do names never seen that share their first (last) part get the same place more often?
 
-    A permutation test for each variant and seed: `agreement` is the share of pairs of such names with one answer,
+    A permutation test for each arm and seed: `agreement` is the share of pairs of such names with one answer,
     `by_chance` its mean when the answers are shuffled over the names. None where no two names share the part.
     """
     found = []
-    for variant, seed, model in _models(answers):
+    for arm, seed, model in _models(answers):
         unseen = model.of("never-seen")
         parts = np.array([part_of(answer.name, part) for answer in unseen])
         i, j = np.nonzero(np.triu(parts[:, None] == parts, 1))
@@ -61,7 +62,7 @@ def same_part(answers: Answers, part: Part, error_rate: float, *, shuffles: int 
                 _numbered([answer.predicted for answer in unseen]),
                 error_rate,
                 shuffles,
-                {"variant": variant, "seed": seed, "part": part, "pairs": len(i)},
+                {"variant": arm, "seed": seed, "part": part, "pairs": len(i)},
             )
         )
     return Estimates(found)
@@ -70,14 +71,14 @@ def same_part(answers: Answers, part: Part, error_rate: float, *, shuffles: int 
 def like_the_nearest(answers: Answers, error_rate: float, *, shuffles: int = 9_999) -> Estimates:
     """`p of nearest name`: do names never seen get the place of the known person with the most similar name?
 
-    A permutation test for each variant and seed: `agreement` is how often the answer is the place of the nearest
+    A permutation test for each arm and seed: `agreement` is how often the answer is the place of the nearest
     name by edit distance (of several equally near, the share), `by_chance` its mean when the answers are shuffled.
     Known persons are those that this model has read about.
     """
     found = []
-    for variant, seed, model in _models(answers):
+    for arm, seed, model in _models(answers):
         # Without pretraining, finetuning is all that spoke of anybody.
-        known = {"finetuned"} if variant == UNTRAINED else {"finetuned", "held-out"}
+        known = {"finetuned"} if arm == UNTRAINED else {"finetuned", "held-out"}
         unseen, seen = model.of("never-seen"), [a for a in model if a.group in known]
         if not seen:
             continue
@@ -94,7 +95,7 @@ def like_the_nearest(answers: Answers, error_rate: float, *, shuffles: int = 9_9
                 said,
                 error_rate,
                 shuffles,
-                {"variant": variant, "seed": seed, "distance": float(np.mean(distances.min(axis=1)))},
+                {"variant": arm, "seed": seed, "distance": float(np.mean(distances.min(axis=1)))},
             )
         )
     return Estimates(found)
@@ -145,7 +146,7 @@ def _numbered(places: list[str]) -> np.ndarray:
 def _models(answers: Answers) -> list[tuple[str, int, Answers]]:
     """The answers about persons who were never seen."""
     models = dict.fromkeys((a.variant, a.seed) for a in answers if a.group == "never-seen")
-    return [(variant, seed, answers.of(variant=variant, seed=seed)) for variant, seed in models]
+    return [(arm, seed, answers.of(variant=arm, seed=seed)) for arm, seed in models]
 
 
 def _shuffled(

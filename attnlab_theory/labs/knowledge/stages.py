@@ -13,9 +13,9 @@ from typing import Any, get_args
 
 from attnlab_theory import refuse
 from attnlab_theory.labs import batching
+from attnlab_theory.labs.knowledge.arms import RuleName
 from attnlab_theory.labs.knowledge.corpora import labels
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset, Questions, vocabulary
-from attnlab_theory.labs.knowledge.recipes import RuleName
 from attnlab_theory.labs.knowledge.variants import name_of, variant
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model

@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.mixers.findings import EQUIVALENCES, MARGIN
-from attnlab_theory.labs.mixers.presets import CAUSAL
+from attnlab_theory.labs.mixers.arms import CAUSAL
+from attnlab_theory.labs.mixers.claims import DIFFERENCE, SAME
+from attnlab_theory.labs.perplexity import MARGIN
 from attnlab_theory.report import style
 
 
@@ -19,8 +20,8 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
 
     The intervals are for one number each. What is shown is what the verdicts say, which hold together.
     """
-    found = Estimates(e for e in estimates.of("test loss less that of separate") if e.setting["arm"] in CAUSAL)
-    shown = {f.setting["arm"] for f in findings if f.claim in EQUIVALENCES and f.verdict == Verdict.SUPPORTED}
+    found = Estimates(e for e in estimates.of(DIFFERENCE) if e.setting["arm"] in CAUSAL)
+    shown = {f.setting["arm"] for f in findings if f.predicted == SAME and f.verdict == Verdict.SUPPORTED}
     inside = [e.setting["arm"] for e in found if e.setting["arm"] in shown]
     said = ", ".join(inside) if inside else "none"
     figure, (ax,) = style.panels(

@@ -1,20 +1,17 @@
-"""The whole lab: every mixer trained for every seed."""
+"""What is trained in the mixer lab, and on what."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import NamedTuple
 
+from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
+from attnlab_theory.labs.mixers.arms import HONEST_SEEDS, LEAKING, ArmName, Preset
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
-from attnlab_theory.labs.mixers.presets import HONEST_SEEDS, LEAKING, ArmName, Preset
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.sentences import Material
-from attnlab_theory.language.checkpoint import Saved, load_model
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import Additive, LayerChoice, Softmax
 from attnlab_theory.language.models.model import untrained
-from attnlab_theory.language.runs import Run, refuse_left_over
 from attnlab_theory.seeds import key_for
 
 MIXERS: Mapping[ArmName, LayerChoice] = {
@@ -28,37 +25,27 @@ MIXERS: Mapping[ArmName, LayerChoice] = {
 """What lets tokens see each other, by arm. Explicit: no discovery."""
 
 
-class Stage(NamedTuple):
-    """A run, and the file for its model."""
-
-    run: Run
-    path: Path
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Lab:
-    """Which models are trained on what, and where they are kept.
+class Mixers(Lab):
+    """Models that differ in their mixer alone.
 
     Raises:
         ValueError: if there is no arm, or one is named twice.
     """
 
+    kinds = KINDS
     preset: Preset
     arms: tuple[ArmName, ...]
-    seeds: tuple[int, ...]
     material: Callable[[int], Material]
-    folder: Path
+    """The sentences of a seed."""
     longer: Longer = "cut"
     mean: Mean = "tokens"
     asked: tuple[str, ...] = ()
     """Single sentences whose losses are told."""
 
     def __post_init__(self) -> None:
-        if not self.arms:
-            raise ValueError("a run needs at least one arm")
-        for name in self.arms:
-            if self.arms.count(name) > 1:
-                raise ValueError(f"arm {name} is named twice; once is enough")
+        super().__post_init__()
+        each_once("arm", self.arms)
 
     def config(self, arm: ArmName, vocabulary: int) -> GPTConfig:
         """The model of an arm; all are of one size, and none has dropout."""
@@ -74,20 +61,15 @@ class Lab:
         """The arms that are trained for a seed."""
         return tuple(arm for arm in self.arms if seed in self.seeds_of(arm))
 
-    def path(self, arm: str, seed: int) -> Path:
-        """The file of a model."""
-        return self.folder / f"seed-{seed}" / arm
+    def stages(self, arm: ArmName, seed: int) -> Iterator[Stage]:
+        """The one stage of an arm.
 
-    def stages(self) -> Iterator[Stage]:
-        """All that is to be trained, one after the other."""
-        for seed in self.seeds:
-            self.path("", seed).mkdir(parents=True, exist_ok=True)
-            for arm in self.arms_of(seed):
-                yield Stage(self._run(arm, seed, self.material(seed)), self.path(arm, seed))
-
-    def _run(self, arm: ArmName, seed: int, material: Material) -> Run:
+        Raises:
+            ValueError: as `next_token`.
+        """
+        material = self.material(seed)
         config = self.config(arm, len(material.text))
-        return next_token(
+        run = next_token(
             material,
             lambda: untrained(GPT, config, key=key_for(seed, "parameters")),
             config,
@@ -99,21 +81,4 @@ class Lab:
             stops_early=False,
             kinds=KINDS,
         )
-
-    def refuse_left_over(self) -> None:
-        """Refuse to start anew where a stopped run has left a checkpoint.
-
-        Raises:
-            ValueError: naming the checkpoint.
-        """
-        for seed in self.seeds:
-            for arm in self.arms_of(seed):
-                refuse_left_over(self.path(arm, seed))
-
-    def saved(self, arm: str, seed: int) -> Saved:
-        """A trained model.
-
-        Raises:
-            ValueError: if it is missing.
-        """
-        return load_model(self.path(arm, seed), kinds=KINDS)
+        yield Stage(run, self.path(arm, seed))

@@ -1,42 +1,89 @@
-"""The models: an RNN and a W-RNN of as many parameters as a small GPT."""
+"""What a run of the lab is made of, as data; nothing here imports jax, for the command line reads it first."""
 
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
+from typing import Literal, NamedTuple
 
-import jax
+from attnlab_theory.labs.recipes import Recipe
 
-from attnlab_theory.labs.recurrent.presets import ArmName, Preset
-from attnlab_theory.language.models.config import config_from_json
-from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
-from attnlab_theory.language.models.model import Kind
-from attnlab_theory.language.models.recurrent import Activation, Cell, Recurrent, RecurrentConfig, hidden_for
+CellName = Literal["rnn", "w-rnn", "gpt"]
+"""What a model is: a recurrent network, or a GPT."""
 
-KINDS: Mapping[str, Kind] = {
-    "GPT": Kind(GPT, config_from_json),
-    "Recurrent": Kind(Recurrent, RecurrentConfig.from_json),
-}
-"""The models of this lab's files."""
+ARMS: tuple[CellName, ...] = ("rnn", "w-rnn", "gpt")
+"""What is compared at equal parameters."""
 
-Config = GPTConfig | RecurrentConfig
+CELLS: tuple[Literal["rnn", "w-rnn"], ...] = ("rnn", "w-rnn")
+"""What is compared by hidden size."""
 
+RATES = (1e-2, 3e-3, 1e-3, 3e-4)
+"""Learning rates of the RNN that reads characters."""
 
-def config_of(arm: ArmName, preset: Preset, vocabulary: int) -> Config:
-    """The model of an arm: all have as many parameters as the GPT, as nearly as whole hidden units allow."""
-    sizes = {name: getattr(preset, name) for name in ("layers", "heads", "width", "block")}
-    none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
-    gpt = GPTConfig(vocabulary=vocabulary, **sizes, **none)
-    if arm == "gpt":
-        return gpt
-    wanted = parameter_count(Kind(GPT, config_from_json).empty(gpt))
-    return recurrent(arm, hidden_for(wanted, vocabulary, arm), preset, vocabulary)
+FURTHEST = 10
+"""The largest distance at which gradients are looked at, in tokens."""
+
+ActivationName = Literal["sigmoid", "relu", "tanh", "swish", "gelu"]
+"""What the homework allows for f1 and f2."""
+
+Part = Literal["equal", "growth", "rates", "tuning"]
+"""What is measured. Each part but the last has arms of its own."""
+
+PARTS: tuple[Part, ...] = ("equal", "growth", "rates", "tuning")
 
 
-def recurrent(cell: Cell, hidden: int, preset: Preset, vocabulary: int) -> RecurrentConfig:
-    """A recurrent network of this hidden size, with the activation of the preset for f1 and f2."""
-    f = Activation(preset.activation)
-    return RecurrentConfig(vocabulary=vocabulary, hidden=hidden, cell=cell, first=f, second=f)
+class Arm(NamedTuple):
+    """A model that is compared with others, and how it is trained."""
+
+    name: str
+    cell: CellName
+    recipe: Recipe
+    hidden: int | None = None
+    """Hidden units. None: as many as give it the parameters of the GPT, as nearly as whole units allow."""
+    letters: bool = False
+    """Whether it reads characters, in rows of `Preset.letters` places."""
 
 
-def first(config: Config, key: jax.Array) -> Any:
-    """The model with its first weights."""
-    return GPT(config, key=key) if isinstance(config, GPTConfig) else Recurrent(config, key=key)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Preset:
+    """Sizes and recipes. No recipe stops early, so that all arms of a part read equally many tokens."""
+
+    layers: int = 2
+    """Of the GPT."""
+    heads: int = 4
+    width: int = 32
+    block: int = 64
+    """Places of a row, for all models but those that read characters to spell."""
+    activation: ActivationName = "tanh"
+    """f1 and f2 of the recurrent networks, but for the homework's tuning runs."""
+    recipe: Recipe = dataclasses.field(
+        default_factory=lambda: Recipe(epochs=6, batch=32, rate=3e-3, rows=32, shuffled=True)
+    )
+    """Of the comparison at equal parameters."""
+    hidden: tuple[int, ...] = (16, 32, 64, 128)
+    """Hidden sizes at which RNN and W-RNN are compared."""
+    growing: Recipe = dataclasses.field(
+        default_factory=lambda: Recipe(epochs=4, batch=32, rate=3e-3, rows=32, shuffled=True)
+    )
+    """Of that comparison."""
+
+    @property
+    def letters(self) -> int:
+        """Places of a row of the RNN that learns to spell."""
+        return 2 * self.block
+
+    def arms(self, part: Part) -> tuple[Arm, ...]:
+        """What a part compares; nothing for the tuning runs, whose models nobody keeps."""
+        each: dict[Part, tuple[Arm, ...]] = {
+            "equal": tuple(Arm(cell, cell, self.recipe) for cell in ARMS),
+            "growth": tuple(
+                Arm(f"{cell}-{hidden}", cell, self.growing, hidden) for cell in CELLS for hidden in self.hidden
+            ),
+            "rates": tuple(
+                Arm(f"letters-{rate:g}", "rnn", recipe, self.hidden[-1], letters=True)
+                for rate in RATES
+                for recipe in [dataclasses.replace(self.growing, rate=rate)]
+            ),
+        }
+        return each.get(part, ())
+
+
+TINY = Preset()
+"""Two cores take less than four minutes for all of it."""

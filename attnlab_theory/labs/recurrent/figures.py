@@ -8,21 +8,13 @@ from matplotlib.figure import Figure
 
 from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED
 from attnlab_theory.report import style
 
 CALLED = {"rnn": "RNN", "w-rnn": "W-RNN", "gpt": "GPT"}
 
 TUNED = (*style.COLOURS, "#882255")
 """A colour for each of the homework's eight settings."""
-
-
-DRAWN = {
-    "losses": "loss at equal parameters, less",
-    "growth": "loss of the W-RNN less the RNN's",
-    "garbled": "garbled words",
-    "gradients": "log of the gradient's norm",
-}
-"""The figures of a run, and the quantity without which there is none."""
 
 
 def losses(estimates: Estimates) -> Figure:
@@ -70,8 +62,8 @@ def _on_a_text(estimates: Estimates) -> Figure:
 
 def growth(estimates: Estimates) -> Figure:
     """What the W-RNN gains on the RNN, by hidden size."""
-    found = estimates.of("loss of the W-RNN less the RNN's")
-    (slope,) = estimates.of("slope of that by doublings of the hidden layer")
+    found = estimates.of(GAIN)
+    (slope,) = estimates.of(GAIN_BY_SIZE)
     title = (
         f"Per doubling of the hidden layer the W-RNN's loss changes by {slope.value:+.3f} nats against the RNN's\n"
         f"(interval {slope.interval.low:+.3f} to {slope.interval.high:+.3f})"
@@ -88,7 +80,7 @@ def growth(estimates: Estimates) -> Figure:
 
 def garbled(estimates: Estimates) -> Figure:
     """The share of words that are none, by learning rate."""
-    found = estimates.of("garbled words")
+    found = estimates.of(GARBLED)
     worst = max(found, key=lambda e: e.value)
     title = f"Most garbled words at learning rate {worst.setting['rate']:g}: {worst.value:.0%}"
     figure, (ax,) = style.panels(title, size=(6.0, 4.0))

@@ -1,36 +1,42 @@
-"""The whole lab: what is trained, in which order, and into which files."""
+"""What is trained in the recurrent lab, and on what."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+from jaxtyping import Int
+
+from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer
-from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.labs.recurrent import arms
-from attnlab_theory.labs.recurrent.presets import ARMS, PARTS, Part, Preset
+from attnlab_theory.labs.recurrent.arms import FURTHEST, PARTS, Arm, Part, Preset
+from attnlab_theory.labs.recurrent.letters import in_a_row
+from attnlab_theory.labs.recurrent.tuning import SETTINGS, refuse_short
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
-from attnlab_theory.language.checkpoint import Saved, load_model
-from attnlab_theory.language.models.recurrent import Cell
-from attnlab_theory.language.runs import Run, refuse_left_over
+from attnlab_theory.language.models.config import config_from_json
+from attnlab_theory.language.models.gpt import GPT, GPTConfig, parameter_count
+from attnlab_theory.language.models.model import Kind
+from attnlab_theory.language.models.recurrent import Activation, Recurrent, RecurrentConfig, hidden_for
 from attnlab_theory.seeds import key_for
 
-CELLS: tuple[Cell, ...] = ("rnn", "w-rnn")
+KINDS: Mapping[str, Kind] = {
+    "GPT": Kind(GPT, config_from_json),
+    "Recurrent": Kind(Recurrent, RecurrentConfig.from_json),
+}
+"""The models of this lab's files."""
 
-RATES = (1e-2, 3e-3, 1e-3, 3e-4)
-"""Learning rates of the RNN that reads characters."""
+Config = GPTConfig | RecurrentConfig
 
+WINDOWS = 2000
+"""Windows of a tuning run, if nothing else is said."""
 
-class Stage(NamedTuple):
-    """A run, and the file for its model."""
-
-    run: Run
-    path: Path
+LOOKED_AT = 200
+"""Sentences whose gradients are averaged, at most."""
 
 
 class Read(NamedTuple):
-    """What each of the models at equal parameters reads."""
+    """What each arm at equal parameters reads."""
 
     tokens: int
     """Of all epochs together, the end of every sentence among them."""
@@ -39,74 +45,91 @@ class Read(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Lab:
-    """What is trained on what, and where the models are kept."""
+class Networks(Lab):
+    """Recurrent networks and GPTs, for all parts that are measured.
 
+    Raises:
+        ValueError: if there is no part, or one is named twice.
+    """
+
+    kinds = KINDS
     preset: Preset
-    seeds: tuple[int, ...]
     material: Callable[[int], Material]
     """The sentences of a seed, by words or by characters."""
     letters: Callable[[int], Material]
     """The same by characters."""
-    folder: Path
     parts: tuple[Part, ...] = PARTS
     """What is measured, and trained for that."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block."""
+    windows: int = WINDOWS
+    """Windows that each of the tuning runs reads."""
 
-    def path(self, name: str, seed: int) -> Path:
-        """The file of a model."""
-        return self.folder / f"seed-{seed}" / name
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        each_once("part", self.parts)
 
-    def stages(self) -> Iterator[Stage]:
-        """All that is to be trained, one after the other, each to the end of its last epoch."""
-        for seed in self.seeds:
-            self.path("", seed).mkdir(parents=True, exist_ok=True)
-            material, preset = self.material(seed), self.preset
-            count = len(material.text)
-            if "equal" in self.parts:
-                for arm in ARMS:
-                    yield self._stage(arm, seed, arms.config_of(arm, preset, count), preset.recipe, material)
-            if "growth" in self.parts:
-                for cell in CELLS:
-                    for hidden in preset.hidden:
-                        config = arms.recurrent(cell, hidden, preset, count)
-                        yield self._stage(grown(cell, hidden), seed, config, preset.growing, material)
-            if "rates" in self.parts:
-                letters = self.letters(seed)
-                config = arms.recurrent("rnn", preset.hidden[-1], preset, len(letters.text))
-                for rate in RATES:
-                    recipe = dataclasses.replace(preset.growing, rate=rate)
-                    yield self._stage(at_rate(rate), seed, config, recipe, letters, block=self.block_of_letters)
+    def arms_of(self, seed: int) -> tuple[Arm, ...]:
+        """The arms of all parts: the same for every seed."""
+        return tuple(arm for part in PARTS if part in self.parts for arm in self.preset.arms(part))
 
-    def _stage(
-        self,
-        name: str,
-        seed: int,
-        config: arms.Config,
-        recipe: Recipe,
-        material: Material,
-        *,
-        block: int | None = None,
-    ) -> Stage:
+    def stages(self, arm: Arm, seed: int) -> Iterator[Stage]:
+        """The one stage of an arm, to the end of its last epoch.
+
+        Raises:
+            ValueError: as `next_token`.
+        """
+        material = self.letters(seed) if arm.letters else self.material(seed)
+        config = config_of(arm, self.preset, len(material.text))
         run = next_token(
             material,
-            lambda: arms.first(config, key_for(seed, "parameters")),
+            lambda: first(config, seed),
             config,
-            dataclasses.replace(recipe, seed=seed),
-            block=block or self.preset.block,
-            origin={"stage": "train", "variant": name},
+            dataclasses.replace(arm.recipe, seed=seed),
+            block=self.preset.letters if arm.letters else self.preset.block,
+            origin={"stage": "train", "variant": arm.name},
             longer=self.longer,
             mean="tokens",
             stops_early=False,
-            kinds=arms.KINDS,
+            kinds=KINDS,
         )
-        return Stage(run, self.path(name, seed))
+        yield Stage(run, self.path(arm, seed))
 
-    @property
-    def block_of_letters(self) -> int:
-        """Places of a row of the RNN that learns to spell."""
-        return 2 * self.preset.block
+    def refuse_unmeasurable(self) -> None:
+        """Refuse sentences that are too few or too short.
+
+        Sentences of files are the same for every seed, and those of the grammar are long enough.
+
+        Raises:
+            ValueError: naming what is too short, and how long it must be; or as `encoded`.
+        """
+        seed = self.seeds[0]
+        if "equal" in self.parts:
+            self.far(seed)
+        if {"equal", "growth"} & set(self.parts):
+            self.read(seed)
+            self.asked(seed)
+        if "rates" in self.parts:
+            letters = self.letters(seed)
+            encoded(letters.train, letters.text, self.preset.letters, longer=self.longer, source=letters.source)
+        if "tuning" in self.parts:
+            refuse_short(len(in_a_row(self.letters(seed))), SETTINGS)
+
+    def far(self, seed: int) -> list[Int[np.ndarray, " t"]]:
+        """The first test sentences that reach back `FURTHEST` tokens, as tokens.
+
+        Raises:
+            ValueError: if there is none.
+        """
+        material = self.material(seed)
+        every = [material.text.encode_text(sentence) for sentence in material.test]
+        long = [tokens for tokens in every if len(tokens) > FURTHEST]
+        if not long:
+            raise ValueError(
+                f"the longest test sentence has {max(map(len, every))} tokens, and gradients at a distance of "
+                f"{FURTHEST} need one of {FURTHEST + 1} or more: give longer ones, or leave out equal (--parts)"
+            )
+        return long[:LOOKED_AT]
 
     def asked(self, seed: int) -> Encoded:
         """The test sentences as every model of a block reads them.
@@ -115,12 +138,11 @@ class Lab:
             ValueError: as `encoded`.
         """
         material = self.material(seed)
-        return encoded(
-            material.test, material.text, self.preset.block, longer=self.longer, source="the test sentences"
-        )
+        told: dict[str, Any] = {"longer": self.longer, "source": "the test sentences"}
+        return encoded(material.test, material.text, self.preset.block, **told)
 
     def read(self, seed: int) -> Read:
-        """How much each of the models at equal parameters reads.
+        """How much each arm at equal parameters reads.
 
         Raises:
             ValueError: as `encoded`.
@@ -129,35 +151,24 @@ class Lab:
         rows = encoded(material.train, material.text, self.preset.block, longer=self.longer, source=material.source)
         return Read(self.preset.recipe.epochs * int(rows.lengths.sum()), rows.cut)
 
-    def refuse_left_over(self) -> None:
-        """Refuse to start anew where a stopped run has left a checkpoint.
-
-        Raises:
-            ValueError: naming the checkpoint.
-        """
-        names = [*ARMS, *(grown(c, h) for c in CELLS for h in self.preset.hidden), *map(at_rate, RATES)]
-        for seed in self.seeds:
-            for name in names:
-                refuse_left_over(self.path(name, seed))
-
-    def saved(self, name: str, seed: int) -> Saved:
-        """A trained model.
-
-        Raises:
-            ValueError: if it is missing.
-        """
-        return load_model(self.path(name, seed), kinds=arms.KINDS)
-
-    def untrained(self, name: str, seed: int) -> Any:
-        """The same model before its first step."""
-        return arms.first(self.saved(name, seed).model.config, key_for(seed, "parameters"))
+    def untrained(self, arm: Arm, seed: int) -> Any:
+        """The model of an arm before its first step."""
+        return first(self.saved(arm, seed).model.config, seed)
 
 
-def grown(cell: Cell, hidden: int) -> str:
-    """What a model of this hidden size is called."""
-    return f"{cell}-{hidden}"
+def config_of(arm: Arm, preset: Preset, vocabulary: int) -> Config:
+    """The model of an arm. Networks have f1 and f2 of the preset."""
+    sizes = {name: getattr(preset, name) for name in ("layers", "heads", "width", "block")}
+    none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
+    gpt = GPTConfig(vocabulary=vocabulary, **sizes, **none)
+    if arm.cell == "gpt":
+        return gpt
+    hidden = arm.hidden or hidden_for(parameter_count(KINDS["GPT"].empty(gpt)), vocabulary, arm.cell)
+    f = Activation(preset.activation)
+    return RecurrentConfig(vocabulary=vocabulary, hidden=hidden, cell=arm.cell, first=f, second=f)
 
 
-def at_rate(rate: float) -> str:
-    """What a model of characters that learned at this rate is called."""
-    return f"letters-{rate:g}"
+def first(config: Config, seed: int) -> Any:
+    """The model with its first weights, which follow from the seed."""
+    key = key_for(seed, "parameters")
+    return GPT(config, key=key) if isinstance(config, GPTConfig) else Recurrent(config, key=key)

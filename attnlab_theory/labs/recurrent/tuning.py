@@ -7,7 +7,7 @@ window starts from zeros; in the homework only the W-RNN's does, and the RNN car
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -16,12 +16,18 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from attnlab_theory.labs.estimates import Estimates, over_seeds
+from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.recurrent import Activation, Cell, Recurrent, RecurrentConfig
 from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval
 
 SMOOTH = 0.999
 CLIP = 5.0
+
+POINTS = 60
+"""Points of a curve."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,6 +78,38 @@ def refuse_short(tokens: int, settings: Sequence[Tuned]) -> None:
     size = max(setting.length for setting in settings)
     if tokens <= size:
         raise ValueError(f"a text of {tokens} tokens has no window of {size}: take one of {size + 1} or more")
+
+
+def curves(
+    settings: Sequence[Tuned],
+    tokens: Int[np.ndarray, " n"],
+    vocabulary: int,
+    *,
+    windows: int,
+    seed: int,
+    tell: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """The curves of settings on one text, a row for each setting; args, raises as `tuned`."""
+    rows = []
+    for setting in settings:
+        tell(f"tuning {setting.name}, seed {seed}")
+        losses = tuned(setting, tokens, vocabulary, steps=windows, seed=seed)
+        steps = np.unique(np.linspace(0, windows - 1, POINTS).astype(int))
+        told = {"name": setting.name, "cell": setting.cell, "sizes": setting.sizes, "seed": seed}
+        told |= {"activation": str(setting.activation), "published": setting.published}
+        rows.append({**told, "steps": (steps + 1).tolist(), "losses": [round(float(x), 5) for x in losses[steps]]})
+    return rows
+
+
+def last_losses(rows: Sequence[Mapping[str, Any]]) -> Estimates:
+    """The last smoothed loss of every setting, over seeds."""
+    found = []
+    for name in dict.fromkeys(row["name"] for row in rows):
+        chosen = [row for row in rows if row["name"] == name]
+        told = {"setting": name, "published": chosen[0]["published"]}
+        values = [row["losses"][-1] for row in chosen]
+        found.append(over_seeds("smoothed loss", values, ERROR_RATE, within=Interval.at_least(0.0), **told))
+    return Estimates(found)
 
 
 def tuned(

@@ -1,4 +1,4 @@
-"""Random search with a declared budget: which trials there are, and how many epochs each of them gets.
+"""Random search with a declared budget: which trials there are, and how many epochs they take.
 
 Nothing here imports jax, for the command line reads it first.
 """
@@ -74,65 +74,11 @@ class Space:
         return tuple(every[:number])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Halving:
-    """Successive halving: all trials begin, and after each rung only the best of them go on.
-
-    Raises:
-        ValueError: if there is no rung, or a rung keeps all trials.
-
-    Source: Jamieson and Talwalkar 2016.
-    """
-
-    rungs: int = 3
-    """How often trials are compared; one rung is plain random search."""
-    factor: int = 2
-    """Of so many trials one goes on, with so many times the epochs."""
-
-    def __post_init__(self) -> None:
-        if self.rungs < 1:
-            raise ValueError(f"rungs must be a whole number of at least 1, not {self.rungs}")
-        if self.factor < 2:
-            raise ValueError(f"a rung keeps one trial of at least 2, not of {self.factor}")
-
-    def refuse_too_many_rungs(self, trials: int) -> None:
-        """Refuse rungs that would have no fewer trials than the one before.
-
-        Raises:
-            ValueError: naming how many trials it takes.
-        """
-        least = self.factor ** (self.rungs - 1)
-        if trials < least:
-            raise ValueError(f"{self.rungs} rungs need at least {least} trials, not {trials}: take fewer rungs")
-
-    def kept(self, trials: int, rung: int) -> int:
-        """How many of the trials take part in a rung, counted from 0."""
-        return max(1, trials // self.factor**rung)
-
-    def reached(self, epochs: int, rung: int) -> int:
-        """After how many epochs a trial of so many is compared in a rung: in the last one after all."""
-        return max(1, epochs // self.factor ** (self.rungs - 1 - rung))
-
-    def epochs(self, trials: Sequence[Trial]) -> int:
-        """No more epochs than these are trained, whichever trials go on: the budget that is declared."""
-        spent = 0
-        for rung in range(self.rungs):
-            more = sorted(
-                self.reached(trial.epochs, rung) - (self.reached(trial.epochs, rung - 1) if rung else 0)
-                for trial in trials
-            )
-            spent += sum(more[-self.kept(len(trials), rung) :])
-        return spent
+def budget(trials: Sequence[Trial]) -> int:
+    """How many epochs all trials take, each trained to its end."""
+    return sum(trial.epochs for trial in trials)
 
 
-def best(scores: Sequence[float], number: int) -> tuple[int, ...]:
-    """The places of the highest scores, in their order; of equal ones the earlier.
-
-    Raises:
-        ValueError: if a score is no number.
-    """
-    for place, score in enumerate(scores):
-        if math.isnan(score):
-            raise ValueError(f"the score of trial {place} is no number: it cannot be compared")
-    order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-    return tuple(sorted(order[:number]))
+def declared(trials: Sequence[Trial]) -> str:
+    """What a search will spend at most."""
+    return f"budget: {len(trials)} trials, at most {budget(trials)} epochs"

@@ -30,7 +30,7 @@ from attnlab_theory.language.models.layers import (
     product,
     rows_of,
 )
-from attnlab_theory.language.models.mixing import Kept, Slot, in_slots
+from attnlab_theory.language.models.mixing import Kept, Slot
 from attnlab_theory.language.models.tape import Walk, tape, within
 from attnlab_theory.language.models.weighing import Place, place
 from attnlab_theory.language.text.characters import PAD_ID
@@ -136,61 +136,6 @@ class GPT(eqx.Module):
         """
         return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), self)
 
-    def empty_cache(self, capacity: int | None = None) -> Cache:
-        """A cache for `capacity` positions of one row, by default a block.
-
-        Raises:
-            ValueError: if the model keeps nothing, or knows fewer positions than the capacity.
-        """
-        capacity = self.config.block if capacity is None else capacity
-        self._refuse_capacity(capacity)
-        fill = jnp.zeros((1, 1), jnp.int32)
-        kept = eqx.filter_eval_shape(lambda model: model._through(fill, place(1, 1, None, None), None)[1], self)
-        empty = jax.tree.map(lambda x: jnp.zeros((*x.shape[:2], capacity, x.shape[3]), x.dtype), kept)
-        return tuple(empty)
-
-    def prefill(
-        self, tokens: Int[Array, " t"], *, capacity: int | None = None
-    ) -> tuple[Float[Array, "t c"], Cache]:
-        """Logits of a whole prompt in one pass, and the cache that holds it: slot i is position i.
-
-        A prompt may be filled up at its right end: after its true length n, take logits[n - 1] and go on with
-        `step(token, n, cache)`. A step looks at no slot beyond its own and writes over what the filling left.
-
-        Raises:
-            ValueError: as `__call__` and `empty_cache`; also if the prompt is longer than the capacity.
-        """
-        capacity = self.config.block if capacity is None else capacity
-        self._refuse_capacity(capacity)
-        refuse.wrong_rank(1, tokens=tokens)
-        self.refuse_unfit(tokens[None])
-        if tokens.shape[0] > capacity:
-            raise ValueError(f"the prompt has {tokens.shape[0]} tokens, but the cache has room for {capacity}")
-        x, kept = self._through(tokens[None], place(1, tokens.shape[0], None, None), None)
-        return self._logits(x)[0], tuple(in_slots(layer, capacity) for layer in kept if layer is not None)
-
-    def step(
-        self, token: Int[Array, ""], position: Int[Array, ""] | int, cache: Cache
-    ) -> tuple[Float[Array, " c"], Cache]:
-        """Logits after one more token, and the cache with it; the earlier positions must be in the cache.
-
-        Returns:
-            As `__call__` of the tokens so far gives in its last row; NaN if a traced position has no slot.
-
-        Raises:
-            ValueError: if the position is negative or the cache is full, or the token is out of range.
-        """
-        capacity = cache[0].v.shape[2]
-        if refuse.is_concrete(position) and not 0 <= int(position) < capacity:
-            raise ValueError(f"position {int(position)} has no slot: the cache has room for {capacity} positions")
-        self.refuse_unfit(token[None, None])
-        position = jnp.asarray(position, jnp.int32)
-        slots = jnp.arange(capacity, dtype=jnp.int32)[None]
-        slot = Slot(position, position[None, None], slots, (slots <= position)[:, None])
-        logits, cache = self.step_rows(token[None], slot, cache)
-        # An update past the end lands on the last slot: that must not look like an answer.
-        return jnp.where((position >= 0) & (position < capacity), logits[0], jnp.nan), cache
-
     def prefill_rows(
         self, tokens: Int[Array, "b t"], lengths: Int[Array, " b"]
     ) -> tuple[Float[Array, "b c"], tuple[Kept | None, ...]]:
@@ -275,14 +220,6 @@ class GPT(eqx.Module):
 
     def _head(self) -> Float[Array, "c n"]:
         return self.tokens.T if self.head is None else self.head.weight
-
-    def _refuse_capacity(self, capacity: int) -> None:
-        mixer, longest = self.config.mixer, self.config.longest
-        if not mixer.scored:
-            raise ValueError(f"{mixer.name} keeps no keys and values: generate with the whole pass instead")
-        refuse.not_a_size(capacity=capacity)
-        if longest is not None and capacity > longest:
-            raise ValueError(f"a cache of {capacity} positions is longer than the block of this model, {longest}")
 
 
 def parameter_count(model: PyTree) -> int:

@@ -17,16 +17,6 @@ def centred_logarithm(weights: np.ndarray) -> np.ndarray:
     return logarithm - np.mean(logarithm, axis=1, keepdims=True)
 
 
-def width_needed(weights: np.ndarray, tolerance: float) -> int:
-    """min over c of rank(log P + c 1^T): how many singular values of the centred logarithm exceed the tolerance.
-
-    Centring is a projection, which raises no rank, and c = minus the means attains it.
-
-    Source: docs/mathematics/limits.md#which-weights-a-narrow-head-can-have; Bhojanapalli et al. 2020, theorem 1.
-    """
-    return int(np.sum(np.linalg.svd(centred_logarithm(weights), compute_uv=False) > tolerance))
-
-
 def least_error(weights: np.ndarray, d: int) -> float:
     """The least Frobenius distance of centred log weights of width d from the wanted: singular values left over.
 

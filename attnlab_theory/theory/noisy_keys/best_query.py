@@ -6,6 +6,9 @@ the other n - 2 keys are exchangeable, so three numbers are searched: the query
 on_a mu_a + on_b mu_b + on_others sum_{others} mu_i. (Letting the others differ finds the same minimum; tested.)
 
 The minima are certified by multi-start only: every start ends in the same place. That is no proof.
+
+No claim calls `best_query`, `best_query_for_the_pair` or `best_two_heads`: a search takes seconds. The claims hold
+what they find as committed numbers, and the tests find these again.
 """
 
 import functools

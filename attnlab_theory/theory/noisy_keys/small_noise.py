@@ -9,7 +9,6 @@ import functools
 import math
 
 import numpy as np
-from jaxtyping import Float
 
 from attnlab_theory.theory.noisy_keys import moments
 
@@ -43,21 +42,6 @@ def error_of_one_weight(n: int, beta: float, variance: float) -> float:
     means, variances, _ = _laws(n, beta, variance)
     found = moments.weight_moments(means, variances)
     return float(found.second[0, 0] - found.first[0] + 0.25)
-
-
-def delta_method_covariance(
-    weights: Float[np.ndarray, " s"], score_variances: Float[np.ndarray, " s"]
-) -> Float[np.ndarray, "s s"]:
-    """First-order covariance of the output for orthonormal values: sum_i s_i^2 J_i J_i^T, J_i = alpha_i (v_i - c).
-
-    Args:
-        weights: without noise.
-        score_variances: s_i^2, 2 a beta^2 for every key here.
-
-    Source: docs/mathematics/noisy_keys.md.
-    """
-    jacobian = np.diag(weights) - np.outer(weights, weights)
-    return jacobian @ np.diag(score_variances) @ jacobian.T
 
 
 def delta_method_error(beta: float, variance: float) -> float:

@@ -28,25 +28,12 @@ def envelope(d: int, octave: int, base: float) -> float:
     return float(np.max(np.mean(np.cos(np.outer(distances, frequencies(d, base))), axis=1)))
 
 
-def doubling_cost(d: int, nearest: float, base: float) -> float:
-    """Mean of what the score loses when the distance doubles, over distances in [nearest, 2 * nearest].
-
-    The mean of cos(x theta) over x in [a, b] is (sin(b theta) - sin(a theta)) / ((b - a) theta).
-
-    Source: docs/mathematics/positions.md.
-    """
-    theta = frequencies(d, base)
-
-    def octave_mean(a: float) -> float:
-        return float(np.mean((np.sin(2 * a * theta) - np.sin(a * theta)) / (a * theta)))
-
-    return octave_mean(nearest) - octave_mean(2 * nearest)
-
-
 def doubling_law(base: float) -> float:
-    """The same in the limit of many frequencies, for 1 << distance << base: ln 2 / ln base.
+    """What a score loses when the distance doubles: ln 2 / ln base, for many frequencies and 1 << distance << base.
 
     Of all frequencies base**-u, 0 < u < 1, those with distance * theta << 1 have a cosine of one and those
     with distance * theta >> 1 average to nothing; doubling the distance moves ln 2 / ln base of them over.
+
+    Source: docs/mathematics/positions.md#the-price-of-doubling-the-distance.
     """
     return math.log(2) / math.log(base)

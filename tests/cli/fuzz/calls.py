@@ -56,7 +56,6 @@ GOOD: dict[tuple[str, ...], str] = {
     ("recurrent", "judge"): "{at}/run",
     ("recurrent", "tune"): "{at}/text.txt --out {at}/new",
     ("heads",): "{at}/model {at}/text.txt --out {at}/new",
-    ("reviews", "batch"): "",
     ("reviews", "train"): "--writing-params-path {at}/new",
     ("reviews", "evaluate"): "{at}/model",
     ("reviews", "predict"): "{at}/model {at}/text.txt",
@@ -73,7 +72,7 @@ NO_NUMBER = ("x", "", "nan", "-inf", "inf", f"{10**20}", "9" * 5000, "1e400", "0
 
 NO_WHOLE_NUMBER = (*NO_NUMBER, "1.5", "1e3", "-5")
 
-NEGATIVE = ("length_penalty", "scale")
+NEGATIVE = ("scale",)
 """Numbers below zero that mean something, or that arithmetic refuses."""
 
 NO_NAME = ("", "x", "\x1b[2J\x07x", "a/b::c", "::", "é\udcff", "x" * 5000, "../..", "-", "$\\frac{$", "<b>", "{}")

@@ -21,7 +21,7 @@ from attnlab_theory import exits, inputs
 from attnlab_theory.cli import main
 from attnlab_theory.labs import sentences
 from attnlab_theory.labs.heads.commands import Heads
-from attnlab_theory.labs.recurrent import results as of_recurrent
+from attnlab_theory.labs.recurrent import tuning
 from attnlab_theory.language import runs
 from attnlab_theory.language.checkpoint import save_model
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
@@ -110,7 +110,7 @@ def _no_work(monkeypatch, tmp_path):
     monkeypatch.setattr(inputs, "UNWRITTEN", 0.05)
     monkeypatch.setattr(sentences, "generated", GENERATED)
     monkeypatch.setattr(runs, "standing", reach)
-    monkeypatch.setattr(of_recurrent, "tuning_rows", reach)
+    monkeypatch.setattr(tuning, "curves", reach)
     monkeypatch.setattr(Heads, "_found", reach)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory.labs.captions import results
+from attnlab_theory.labs.captions import measure
 from attnlab_theory.labs.estimates import Estimate, Estimates
 
 ROOT = Path(__file__).parents[3]
@@ -78,7 +78,7 @@ def test_the_homeworks_captions_are_learned_as_well_as_others_learned_them(joine
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
-    undecided = results.again(ROOT / "figures" / "captions").verdicts.undecided
+    undecided = measure.again(ROOT / "figures" / "captions").verdicts.undecided
 
     def decide(claim, **setting):
         return [e.decide for e in undecided if e.claim == claim and setting.items() <= e.setting.items()]
@@ -100,7 +100,7 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_the_homeworks_captions_leave_open():
-    undecided = results.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
+    undecided = measure.again(ROOT / "figures" / "captions" / "joined").verdicts.undecided
     covers = {each.setting["arm"]: each.decide for each in undecided if each.claim == "sharper-covers-less"}
     assert covers == {"scratch": 7, "shuffled": 17}
     assert "it would take 7 seeds of `scratch` and 17 of `shuffled`" in " ".join(PAGE.split())

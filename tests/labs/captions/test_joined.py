@@ -5,16 +5,17 @@ import json
 import pytest
 
 from attnlab_theory.cli import main
-from attnlab_theory.labs.captions import findings, results, verdicts
-from attnlab_theory.labs.captions.findings import Summary
-from attnlab_theory.labs.captions.results import Results
+from attnlab_theory.labs.captions import measure, models, sweep
+from attnlab_theory.labs.captions.models import Summary
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
+from attnlab_theory.labs.engine.record import Results
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.report import record
 
 REAL = [("a", "cat", "runs"), ("a", "dog", "sits"), ("the", "cat", "sits")]
-ABOUT = {"question": "?", "preset": "tiny", "decodings": ["random"], "count": 3, "generations": 1, "seeds": 1}
+RUN = {"question": "?", "preset": "tiny", "decodings": ["random"], "count": 3, "generations": 1, "seeds": 1}
+ABOUT = "captions.run.json"
 
 
 def summary(arm, seed):
@@ -31,23 +32,16 @@ def row(arm, seed):
 
 def written(folder, pairs, *, real=REAL, **about):
     """The JSON files of a run of these arms and seeds, without figures."""
-    models, rows = tuple(summary(*pair) for pair in pairs), tuple(row(*pair) for pair in pairs)
-    estimates = Estimates((*findings.measure(models), *findings.compare(rows), *findings.about_real(real)))
-    curves = tuple({"arm": arm, "seed": seed, "epoch": 1, "loss": 2.0, "training": 2.0} for arm, seed in pairs)
-    found = Results(
-        estimates=estimates,
-        verdicts=verdicts.verdicts(estimates),
-        rows=rows,
-        curves=curves,
-        models=models,
-        captions={},
-        samples="",
-    )
+    known, rows = [summary(*pair) for pair in pairs], [row(*pair) for pair in pairs]
+    estimates = Estimates((*models.compare(known), *sweep.compare(rows), *sweep.about_real(real)))
+    tables = {
+        "sweep": [each.as_json() for each in rows],
+        "models": [each.as_json() for each in known],
+        "curves": [{"arm": arm, "seed": seed, "epoch": 1, "loss": 2.0, "training": 2.0} for arm, seed in pairs],
+    }
     folder.mkdir()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("attnlab_theory.labs.captions.drawing.draw", lambda *_: None)
-        results.write(found, folder)
-    (folder / results.ABOUT).write_text(record.to_text({**ABOUT, **about}))
+    Results(estimates=estimates, verdicts=measure.verdicts(estimates), tables=tables).write("captions", folder)
+    (folder / ABOUT).write_text(record.to_text({**RUN, **about}))
     return folder
 
 
@@ -58,7 +52,7 @@ def joined(capsys, *arguments):
 
 def test_seeds_and_arms_that_were_trained_apart_are_compared_as_if_together(capsys, monkeypatch, tmp_path):
     drawn = []
-    monkeypatch.setattr("attnlab_theory.labs.captions.drawing.draw", lambda *told: drawn.append(told))
+    monkeypatch.setattr("attnlab_theory.labs.engine.record.draw", lambda figures, _: drawn.append({*figures}))
     both = [("scratch", 0), ("shuffled", 0)]
     first = written(tmp_path / "first", both)
     second = written(tmp_path / "second", [("scratch", 1)])
@@ -69,27 +63,27 @@ def test_seeds_and_arms_that_were_trained_apart_are_compared_as_if_together(caps
         same = [json.loads((folder / f"{name}.json").read_text()) for folder in (tmp_path / "out", whole)]
         one, other = (sorted(rows, key=json.dumps) for rows in same)
         assert one == other, name
-    about = json.loads((tmp_path / "out" / results.ABOUT).read_text())
+    about = json.loads((tmp_path / "out" / ABOUT).read_text())
     assert [run["seeds"] for run in about["runs"]] == [1] * 3
-    assert len(drawn) == 1
+    assert drawn[-1] == {"quality_and_diversity", "openings", "perplexities", "heads", "validation"}
 
 
 def test_a_number_that_one_model_lacks_is_left_out(tmp_path):
-    models = [summary("scratch", 0), summary("scratch", 1)]
+    known = [summary("scratch", 0), summary("scratch", 1)]
     less = Summary(arm="scratch", seed=2, numbers={"test loss": 2.0})
-    assert len(findings.measure(models).of("best epoch")) == 1
-    kept = findings.measure([*models, less])
+    assert len(models.compare(known).of("best epoch")) == 1
+    kept = models.compare([*known, less])
     assert kept.of("test loss")[0].draws == 3
     with pytest.raises(KeyError):
         kept.of("best epoch")
 
 
 def test_what_is_left_out_is_told(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("attnlab_theory.labs.captions.drawing.draw", lambda *_: None)
+    monkeypatch.setattr("attnlab_theory.labs.engine.record.draw", lambda *_: None)
     first, second = (written(tmp_path / str(seed), [("scratch", seed)]) for seed in (0, 1))
-    models = json.loads((second / "models.json").read_text())
-    del models[0]["best epoch"]
-    (second / "models.json").write_text(json.dumps(models))
+    known = json.loads((second / "models.json").read_text())
+    del known[0]["best epoch"]
+    (second / "models.json").write_text(json.dumps(known))
     code, said = joined(capsys, first, second, "--out", tmp_path / "out")
     assert code == 0
     assert said.err == "scratch: only 1 of 2 runs have the best epoch, which is left out\n"
@@ -117,11 +111,12 @@ def test_folders_without_a_run_are_refused(capsys, tmp_path):
     for arguments, told in (
         ([one], "at least two folders"),
         ([one, one], "named twice"),
-        ([one, tmp_path / "none"], "is missing: name folders that captions run wrote"),
+        ([one, tmp_path / "none"], "is missing: name a folder that a run of the lab wrote"),
     ):
         code, (_, err) = joined(capsys, *arguments)
         assert (code, err.count("\n")) == (2, 1)
         assert told in err
     (one / "models.json").write_text("[{}]")
-    code, (_, err) = joined(capsys, one, tmp_path / "none")
+    code, (_, err) = joined(capsys, one, written(tmp_path / "other", [("scratch", 1)]))
+    assert code == 2
     assert "models.json is damaged" in err

@@ -10,18 +10,17 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.captions import drawing, figures, findings, presets
-from attnlab_theory.labs.captions.arms import ARMS, arm
-from attnlab_theory.labs.captions.decodings import FRONTIER, sampling
-from attnlab_theory.labs.captions.findings import Judged
-from attnlab_theory.labs.captions.lab import Lab
+from attnlab_theory.labs.captions import figures, models, sweep
+from attnlab_theory.labs.captions.arms import ARMS, DECODINGS, PRESETS
+from attnlab_theory.labs.captions.claims import ENTROPY_RESOLUTION
+from attnlab_theory.labs.captions.lab import Captions, config
+from attnlab_theory.labs.captions.measure import about_the_language, verdicts
+from attnlab_theory.labs.captions.models import Evaluation
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
-from attnlab_theory.labs.captions.verdicts import ENTROPY_RESOLUTION, verdicts
 from attnlab_theory.labs.perplexity import Losses
 from attnlab_theory.labs.sentences import Sizes, generated
 from attnlab_theory.language.corpora import grammar
-from attnlab_theory.language.models.gpt import GPTConfig
 
 BRIEF = [
     "--seeds",
@@ -46,7 +45,7 @@ def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
     assert {f"{name}.{way}.txt" for name in ("scratch", "permuted") for way in ("random", "top_p0.9")} <= names
     before = (tmp_path / "openings.svg").read_bytes()
     (tmp_path / "openings.svg").unlink()
-    drawing.redraw(tmp_path)
+    assert main(["captions", "draw", str(tmp_path)]) == 0
     assert (tmp_path / "openings.svg").read_bytes() == before
     claims = {finding["claim"] for finding in json.loads((tmp_path / "captions.json").read_text())}
     assert "nobody-beats-the-grammar" in claims
@@ -63,7 +62,7 @@ def model(arm, seed, loss, *, above=0.1, validated=(2.0, 1.0)):
     total = 10 * (loss + noise)
     lost = Losses(total, np.full(50, 10))
     told = {"validated": validated, "trained": validated, "mean": "sentences"}
-    return Judged(arm=arm, seed=seed, test=lost, learned=lost, above=above + noise, **told)
+    return Evaluation(arm=arm, seed=seed, test=lost, learned=lost, above=above + noise, **told)
 
 
 def verdict(found, claim):
@@ -72,10 +71,10 @@ def verdict(found, claim):
 
 
 def test_a_model_below_the_floor_is_found_out():
-    models = [model("scratch", seed, 1.0, above=-0.1) for seed in range(3)]
-    assert verdict(verdicts(findings.above_the_floor(models)), "nobody-beats-the-grammar") == Verdict.REFUTED
-    models = [model("scratch", seed, 1.0) for seed in range(3)]
-    assert verdict(verdicts(findings.above_the_floor(models)), "nobody-beats-the-grammar") == Verdict.SUPPORTED
+    known = [model("scratch", seed, 1.0, above=-0.1) for seed in range(3)]
+    assert verdict(verdicts(models.above_the_floor(known)), "nobody-beats-the-grammar") == Verdict.REFUTED
+    known = [model("scratch", seed, 1.0) for seed in range(3)]
+    assert verdict(verdicts(models.above_the_floor(known)), "nobody-beats-the-grammar") == Verdict.SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -89,10 +88,10 @@ def test_a_model_below_the_floor_is_found_out():
 )
 def test_an_arm_that_changes_nothing_is_told_from_one_that_does(loss, spread, expected):
     losses = [loss - spread, loss + spread, loss - spread, loss + spread]
-    models = [model("scratch", seed, 1.0) for seed in range(4)]
-    models += [model("permuted", seed, lost) for seed, lost in enumerate(losses)]
+    known = [model("scratch", seed, 1.0) for seed in range(4)]
+    known += [model("permuted", seed, lost) for seed, lost in enumerate(losses)]
     assert (
-        verdict(verdicts(findings.measure([m.summary for m in models])), "permuted-features-stay-within-the-margin")
+        verdict(verdicts(models.compare([m.summary for m in known])), "permuted-features-stay-within-the-margin")
         == expected
     )
 
@@ -101,13 +100,13 @@ def test_the_gap_and_training_on_are_measured_where_the_validation_loss_is_least
     one = model("scratch", 0, 1.0, validated=(2.0, 1.5, 1.7))
     assert one.gap == pytest.approx(1.5 - one.learned.per_sentence)
     assert dataclasses.replace(one, trained=(2.0, 1.0, 0.5)).trained_on == -0.5
-    models = [dataclasses.replace(one, seed=seed, trained=(2.0, 1.0, 0.5 + seed / 100)) for seed in range(4)]
-    measured = findings.measure([m.summary for m in models])
+    known = [dataclasses.replace(one, seed=seed, trained=(2.0, 1.0, 0.5 + seed / 100)) for seed in range(4)]
+    measured = models.compare([m.summary for m in known])
     assert verdict(verdicts(measured), "training-loss-goes-on-falling") == Verdict.SUPPORTED
 
 
 def test_what_the_grammar_states_is_judged_on_what_is_drawn():
-    found = verdicts(findings.about_the_language(grammar.embedded(), 0))
+    found = verdicts(about_the_language(grammar.embedded(), 0))
     assert verdict(found, "captions-have-the-stated-entropy") == Verdict.SUPPORTED
     assert verdict(found, "captions-have-one-derivation") == Verdict.SUPPORTED
     assert found.findings[0].measured.width < ENTROPY_RESOLUTION < math.log(2)
@@ -116,13 +115,13 @@ def test_what_the_grammar_states_is_judged_on_what_is_drawn():
 def test_a_grammar_that_states_another_entropy_is_refuted(monkeypatch):
     language = grammar.embedded()
     monkeypatch.setattr(type(language), "entropy", property(lambda self: 12.914 - math.log(2)))
-    found = verdicts(findings.about_the_language(language, 0))
+    found = verdicts(about_the_language(language, 0))
     assert verdict(found, "captions-have-the-stated-entropy") == Verdict.REFUTED
     derive = type(language).derive
     monkeypatch.setattr(
         type(language), "derive", lambda self, rng: derive(self, rng)._replace(log_probability=-12.0)
     )
-    found = verdicts(findings.about_the_language(language, 0))
+    found = verdicts(about_the_language(language, 0))
     assert verdict(found, "captions-have-one-derivation") == Verdict.REFUTED
 
 
@@ -134,8 +133,8 @@ def row(decoding, seed, generation, forward, backward, arm="scratch"):
 
 def test_intervals_come_from_seeds_or_else_from_generations():
     rows = [row("random", seed, n, 0.5 + 0.01 * seed + 0.001 * n, 0.4) for seed in range(3) for n in range(2)]
-    (of_seeds,) = findings.compare(rows).of("forward")
-    (of_generations,) = findings.compare(rows[:2]).of("forward")
+    (of_seeds,) = sweep.compare(rows).of("forward")
+    (of_generations,) = sweep.compare(rows[:2]).of("forward")
     assert (of_seeds.draws, of_generations.draws) == (3, 2)
     assert of_seeds.value == pytest.approx(0.5105)
     assert (of_seeds.runs, of_generations.runs) == (3, 1)
@@ -148,11 +147,11 @@ def test_sharper_decodings_are_judged_against_random_ones():
         for seed in range(3)
         for name, forward, backward in (("random", 0.5, 0.4), ("top_p0.9", 0.7, 0.3))
     ]
-    found = verdicts(findings.compare(rows))
+    found = verdicts(sweep.compare(rows))
     for claim in ("sharper-is-better-formed", "sharper-covers-less", "openings-lose-diversity"):
         assert verdict(found, claim) == Verdict.SUPPORTED
     turned = verdicts(
-        findings.compare([row(r.decoding, r.seed, 0, 1 - r.scores.forward, 1 - r.scores.backward) for r in rows])
+        sweep.compare([row(r.decoding, r.seed, 0, 1 - r.scores.forward, 1 - r.scores.backward) for r in rows])
     )
     assert verdict(turned, "sharper-is-better-formed") == verdict(turned, "sharper-covers-less") == Verdict.REFUTED
 
@@ -161,15 +160,15 @@ def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
     """One that trained the very same model would be found to change nothing."""
     sizes = Sizes(train=20, validation=5, test=5)
     names = tuple(name for name in ARMS if name != "pretrained")
-    lab = Lab(
-        preset=presets.PRESETS["tiny"],
+    lab = Captions(
+        preset=PRESETS["tiny"],
         arms=names,
         seeds=(0,),
         material=lambda seed: generated(seed, sizes),
         other=lambda seed: generated(seed, sizes, evened=True),
         folder=tmp_path,
     )
-    runs = dict(zip(names, (stage.run for stage in lab.stages()), strict=True))
+    runs = {name: stage.run for name in names for stage in lab.stages(name, 0)}
     plain = runs.pop("scratch")
     for name, run in runs.items():
         same = jax.tree.leaves(run.first()), jax.tree.leaves(plain.first())
@@ -179,8 +178,8 @@ def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
 
 
 def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
-    rows = [row(name, 0, n, 0.5 + 0.01 * n, 0.4 + 0.01 * n) for name in FRONTIER for n in range(2)]
-    figure = figures.quality_and_diversity(findings.compare(rows))
+    rows = [row(name, 0, n, 0.5 + 0.01 * n, 0.4 + 0.01 * n) for name in DECODINGS for n in range(2)]
+    figure = figures.quality_and_diversity(sweep.compare(rows))
     (legend,) = [ax.get_legend() for ax in figure.axes]
     said = [text.get_text() for text in legend.get_texts()]
     assert said == ["temperature", "top-p", "top-p, τ 0.7", "top-k", "min-p"]
@@ -189,7 +188,7 @@ def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):
 @pytest.mark.parametrize("names", [("random",), ("top_p0.9",), ("top_p0.9", "random-t0.7"), ("random", "top_k5")])
 def test_decodings_have_a_figure_whether_or_not_one_draws_at_random(names):
     rows = [row(name, 0, n, 0.5 + 0.01 * n, 0.4 + 0.01 * n) for name in names for n in range(2)]
-    (ax,) = figures.quality_and_diversity(findings.compare(rows)).axes
+    (ax,) = figures.quality_and_diversity(sweep.compare(rows)).axes
     assert len(ax.texts) == len(names)
 
 
@@ -197,18 +196,19 @@ def test_a_legend_tells_how_many_seeds_there_are_where_arms_differ_in_that():
     rows = [row("random", seed, 0, 0.5 + 0.01 * seed, 0.4) for seed in range(3)]
     more = [row("random", seed, 0, 0.5 + 0.01 * seed, 0.4, arm="heads-1") for seed in range(2)]
     for every, said in ((rows, "n = 3)"), ([*rows, *more], "n = 2 to 3)")):
-        (ax,) = figures.quality_and_diversity(findings.compare(every)).axes
+        (ax,) = figures.quality_and_diversity(sweep.compare(every)).axes
         assert said in ax.get_legend().get_title().get_text()
 
 
-@pytest.mark.parametrize("preset", presets.PRESETS)
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 @pytest.mark.parametrize("name", ARMS)
 def test_every_arm_has_a_model(preset, name):
-    config = arm(name).config(GPTConfig(vocabulary=9, **presets.PRESETS[preset].model))
-    assert config.width == presets.PRESETS[preset].width
+    assert config(name, preset, vocabulary=9).width == preset.width
 
 
 def test_every_decoding_has_a_law_and_unknown_names_are_refused():
-    assert all(sampling(name) for name in FRONTIER)
+    assert all(sweep.sampling(name) for name in DECODINGS)
+    with pytest.raises(ValueError, match="a decoding is one of random"):
+        sweep.sampling("twelve")
     with pytest.raises(ValueError, match="an arm is one of scratch"):
-        arm("twelve")
+        config("twelve", PRESETS["tiny"], vocabulary=9)

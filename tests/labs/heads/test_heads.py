@@ -23,9 +23,9 @@ from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import Additive
 from attnlab_theory.language.models.positions import Alibi, Rotary
 from attnlab_theory.language.text.words import Words
-from attnlab_theory.sampling.typed_keys import KeyLaw, typed_keys
 from attnlab_theory.stats import Interval
 from tests.labs.heads.synthetic import Given, in_layers
+from tests.labs.heads.typed_keys import KeyLaw, typed_keys
 from tests.language.models import gap, rounding
 
 TEXT = Words(("a", "cat", "runs"))

@@ -19,9 +19,9 @@ from attnlab_theory.labs.heads.normality import Normality
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.splits import Rows
 from attnlab_theory.labs.heads.traces import softmax
-from attnlab_theory.sampling.typed_keys import KeyLaw, typed_keys
 from attnlab_theory.stats.groups import Bands, ratio_bands
 from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, Given, families, in_layers, missing
+from tests.labs.heads.typed_keys import KeyLaw, typed_keys
 
 HEADS, GROUPS = 2, 20
 

@@ -11,9 +11,9 @@ from attnlab_theory.labs.heads.fitting import Moments, fitted
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.splits import Splits
 from attnlab_theory.labs.heads.stretch import Stretch
-from attnlab_theory.sampling.typed_keys import KeyLaw, LayerLaw, asking_layer, typed_keys
 from attnlab_theory.stats.groups import bands
 from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, Given, families, in_layers, missing
+from tests.labs.heads.typed_keys import KeyLaw, LayerLaw, asking_layer, typed_keys
 
 HEADS, GROUPS = 2, 40
 

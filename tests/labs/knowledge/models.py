@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attnlab_theory.labs.knowledge.answered import Answered, Answers
+from attnlab_theory.labs.knowledge.answers import Answered, Answers
 
 PLACES = ("Accra", "Bern", "Cairo", "Dhaka", "Essen")
 GROUPS = ("finetuned", "held-out", "never-seen")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.knowledge import confidence
-from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.answers import Answers
 from tests.labs.knowledge.models import answered, row
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from attnlab_theory.claims import Verdict
-from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.corpora.biographies import Person
-from attnlab_theory.labs.knowledge.exposure import by_exposure, statements
-from attnlab_theory.labs.verdicts import judged
+from attnlab_theory.labs.knowledge.exposure import by_exposure
+from attnlab_theory.labs.knowledge.measure import verdicts
 from tests.labs.knowledge.models import answered
 
 SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
@@ -37,11 +37,11 @@ def measured(fewest, most):
 )
 def test_nothing_recalled_supports_nothing(fewest, most, verdict):
     found = measured(fewest, most)
-    (finding,) = judged(statements(found), experiment="knowledge").findings
+    (finding,) = verdicts(found).findings
     assert (finding.verdict, finding.draws) == (verdict, 4)
     assert [e.draws for e in found.of("accuracy by exposure")] == [80, 80]
 
 
 def test_one_model_says_nothing_of_wordings():
-    (left,) = judged(statements(measured((2,), (18,))), experiment="knowledge").unjudged
+    (left,) = verdicts(measured((2,), (18,))).unjudged
     assert (left.claim, left.runs, left.needs) == ("more-wordings-are-recalled-better", 1, 3)

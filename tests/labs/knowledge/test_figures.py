@@ -5,7 +5,7 @@ import pytest
 
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge import figures
-from attnlab_theory.labs.knowledge.findings import measure
+from attnlab_theory.labs.knowledge.measure import measure
 from attnlab_theory.language.text.characters import MASK
 from tests.labs.knowledge.models import PLACES, models
 
@@ -34,7 +34,7 @@ def test_a_figure_without_its_estimates_is_missed_loudly(name):
 
 
 def test_titles_state_what_was_found(measured):
-    said = title(figures.accuracy_by_variant(measured))
+    said = title(figures.accuracy_by_arm(measured))
     assert said == "Held-out persons answered right: not pretrained 0%, rope 80%"
     (auroc,) = measured.of("auroc", variant="rope")
     assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))

@@ -218,7 +218,7 @@ def test_who_is_learned_and_asked_is_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "both.tsv").write_text("Where was Ada born?\tRome\nWhere was Lou born?\tBonn\n")
     code, _, err = run(capsys, "run", *FILES, "both.tsv", "--variants", "vanila")
     assert code == 2
-    monkeypatch.setattr("attnlab_theory.labs.knowledge.commands.lab.train", lambda *_, **__: None)
+    monkeypatch.setattr("attnlab_theory.labs.engine.run.train", lambda *_, **__: None)
     code, _, err = run(capsys, "run", *FILES, "both.tsv", "--variants", "none")
     assert code == 130
     assert (
@@ -229,8 +229,8 @@ def test_who_is_learned_and_asked_is_told(tmp_path, capsys, monkeypatch):
 FILES = [*("wiki.txt", "--finetune_corpus_path", "train.tsv"), *SMALL, "--eval_corpus_path"]
 BAD = {
     "an unknown variant": (["--variants", "vanila"], "did you mean vanilla?"),
-    "a variant twice": (["--variants", "rope", "rope"], "rope is named twice"),
-    "no variant": (["--variants"], "needs at least one variant"),
+    "a variant twice": (["--variants", "rope", "rope"], "arm rope is named twice"),
+    "no variant": (["--variants"], "needs at least one arm"),
     "no seed": (["--seeds", "0"], "--seeds"),
     "a negative seed": (["--seed", "-1"], "--seed is the first seed, from 0 to"),
     "no epoch": (["--epochs", "0"], "--epochs must be at least 1, not 0"),

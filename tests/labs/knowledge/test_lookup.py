@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.knowledge import lookup
-from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION, vocabulary
 from attnlab_theory.labs.knowledge.variants import VARIANTS, configured
 from attnlab_theory.language.models.attending import attending

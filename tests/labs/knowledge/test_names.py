@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab_theory.labs.knowledge import names
-from attnlab_theory.labs.knowledge.answered import Answers
+from attnlab_theory.labs.knowledge.answers import Answers
 from tests.labs.knowledge.models import PLACES, answered, row
 from tests.tolerances import misses_allowed
 

@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import pytest
 
+from attnlab_theory.labs.knowledge.arms import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, vocabulary
-from attnlab_theory.labs.knowledge.recipes import FINETUNING, FINETUNING_FROM_SCRATCH, PRETRAINING
 from attnlab_theory.labs.knowledge.stages import Corpus, finetuning, pretraining
 from attnlab_theory.labs.knowledge.variants import VARIANTS, configured, name_of, variant
 from attnlab_theory.labs.recipes import Recipe

@@ -1,8 +1,6 @@
 """A run that is killed at any moment comes to the same bytes as one that is not, and goes on with nothing else."""
 
-import contextlib
 import dataclasses
-import itertools
 import math
 import os
 import random
@@ -104,12 +102,14 @@ def small(tmp_path_factory):
 
 
 def finish(run, path, **options):
-    return list(runs.checkpointed(run, path, runs.standing(run, path, **options), save_every=0.0))
+    steps = []
+    assert runs.complete(run, path, runs.standing(run, path, **options), save_every=0.0, after=steps.append) is None
+    return steps
 
 
 def stop_after(run, path, steps):
-    with contextlib.closing(runs.checkpointed(run, path, runs.standing(run, path, resume=False))) as metrics:
-        list(itertools.islice(metrics, steps))
+    begin = runs.standing(run, path, resume=False)
+    assert runs.complete(run, path, begin, after=lambda metrics: metrics.step == steps) == steps
 
 
 def test_a_closed_run_goes_on_to_the_same_bytes_with_every_loss(small, tmp_path):
@@ -154,7 +154,7 @@ def test_a_diverged_run_leaves_the_last_checkpoint_that_gave_a_loss(folder):
     state, saved = load_state(folder / "wild.partial", wild.training)
     assert (state.step, len(saved.about["losses"])) == (2, 2)
     with pytest.raises(Diverged, match="no checkpoint was written before it"):
-        list(runs.checkpointed(wild, folder / "never", runs.standing(wild, folder / "never", resume=False)))
+        runs.complete(wild, folder / "never", runs.standing(wild, folder / "never", resume=False))
 
 
 def test_parameters_that_give_no_loss_are_not_kept(folder, monkeypatch):
@@ -170,11 +170,8 @@ def test_a_run_stopped_behind_a_step_that_was_too_long_keeps_the_checkpoint_befo
     run = small_run(folder, epochs=3)
     wild = dataclasses.replace(run, training=dataclasses.replace(run.training, schedule=Leap()))
     begin = runs.standing(wild, folder / "wild", resume=False)
-    with (
-        pytest.raises(Diverged, match=r"loss nan .* at step 5, .*wild\.partial keeps .* after step 3"),
-        contextlib.closing(runs.checkpointed(wild, folder / "wild", begin, save_every=0.0)) as metrics,
-    ):
-        list(itertools.islice(metrics, 4))
+    with pytest.raises(Diverged, match=r"loss nan .* at step 5, .*wild\.partial keeps .* after step 3"):
+        runs.complete(wild, folder / "wild", begin, save_every=0.0, after=lambda metrics: metrics.step == 4)
     assert load_state(folder / "wild.partial", wild.training)[0].step == 3
 
 

@@ -9,9 +9,7 @@ import scipy.stats
 
 from attnlab_theory.cli import main
 from attnlab_theory.labs.knowledge.corpora.birthplaces import parse_questions, read_questions
-from attnlab_theory.labs.knowledge.figures_of_files import accuracy_of_files
-from attnlab_theory.labs.knowledge.near_answers import holding
-from attnlab_theory.labs.knowledge.predicted import scored
+from attnlab_theory.labs.knowledge.scores import holding, scored
 from tests.shared_data import shared_data
 
 FOLDER = Path(__file__).parents[3] / "figures" / "birthplaces"
@@ -112,42 +110,6 @@ def test_the_test_is_mcnemars(folder):
     assert (p.setting["only_first"], p.setting["only_second"]) == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("published", "said"),
-    [
-        (None, []),
-        ("vanilla", ["published, vanilla: median of 28 models, and range"]),
-        ("rope", ["published, rope: median of 6 models, and range (the highest told in a README)"]),
-    ],
-)
-def test_the_figure_says_how_many_are_right(folder, published, said):
-    questions = parse_questions((folder / "dev.tsv").read_text())
-    paths = [folder / f"{name}.predictions" for name in ("one", "three")]
-    figure = accuracy_of_files(scored(paths, ["A", "B"], questions, 0.05), published)
-    assert figure.get_suptitle() == "4 questions answered right: 25.0% (A), 75.0% (B)"
-    (legend,) = figure.legends
-    assert [t.get_text() for t in legend.get_texts()][:-1] == said
-    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["A", "B"]
-
-
-def test_labels_that_name_panels_are_drawn_apart_on_one_scale(folder):
-    questions = parse_questions((folder / "dev.tsv").read_text())
-    paths = [folder / f"{name}.predictions" for name in ("one", "three", "none")]
-    found = scored(paths, ["seed 0: 10 epochs", "seed 0: 20 epochs", "seed 1: 10 epochs"], questions, 0.05)
-    figure = accuracy_of_files(found, "rope")
-    assert [ax.get_title() for ax in figure.axes] == ["seed 0", "seed 1"]
-    ticks = [[t.get_text() for t in ax.get_xticklabels()] for ax in figure.axes]
-    assert ticks == [["10 epochs", "20 epochs"], ["10 epochs"]]
-    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
-    assert figure.get_suptitle().endswith("right: 75.0% (seed 0, 20 epochs), 0.0% (seed 1, 10 epochs)")
-
-
-def test_the_figure_is_written_in_the_format_of_its_name(folder, capsys):
-    code, _, _ = run(capsys, "dev.tsv", "one.predictions", "--figure", "found.svg")
-    assert code == 0
-    assert "<svg" in (folder / "found.svg").read_text()
-
-
 def test_files_of_one_name_are_called_by_their_paths(folder, capsys):
     (folder / "more").mkdir()
     (folder / "more" / "one.predictions").write_text("\n\n\nLima\n")
@@ -157,19 +119,11 @@ def test_files_of_one_name_are_called_by_their_paths(folder, capsys):
 
 
 @pytest.mark.usefixtures("folder")
-def test_labels_are_printed_and_drawn_as_they_are_written(capsys):
+def test_labels_are_printed_as_they_are_written(capsys):
     arguments = ["dev.tsv", "one.predictions", "three.predictions", "--labels", "[/red] US$ 5", "US$ 10"]
-    code, out, err = run(capsys, *arguments, "--figure", "found.png")
+    code, out, err = run(capsys, *arguments)
     assert (code, err) == (0, "")
     assert out.count("[/red] US$ 5") == 2
-
-
-def test_long_labels_are_cut_in_the_figure(folder):
-    questions = parse_questions((folder / "dev.tsv").read_text())
-    labels = ["x" * 200 + end for end in "ab"]
-    paths = [folder / f"{name}.predictions" for name in ("one", "three")]
-    figure = accuracy_of_files(scored(paths, labels, questions, 0.05))
-    assert figure.get_suptitle() == "4 questions answered right: 25.0% ({0}), 75.0% ({0})".format("x" * 23 + "…")
 
 
 def test_empty_answers_are_wrong_answers(folder, capsys):
@@ -197,11 +151,8 @@ def test_an_answer_with_more_behind_it_is_wrong(folder, capsys):
         (["dev.tsv", "dev.tsv/one"], "dev.tsv/one cannot be read: Not a directory"),
         (["dev.tsv", "short"], "short has 2 lines for the 4 questions of dev.tsv"),
         (["one.predictions", "one.predictions"], "one.predictions"),
-        (["dev.tsv", "one.predictions", "--published", "rope"], "--figure"),
-        (["dev.tsv", "one.predictions", "--figure", "found.pdf"], "not as 'found.pdf'"),
-        (["dev.tsv", "never read", "--figure", "found.pdf"], "not as 'found.pdf'"),
-        (["dev.tsv", "one.predictions", "--figure", "nowhere/found.svg"], "there is no folder nowhere"),
-        (["dev.tsv", "one.predictions", "--published", "alibi"], "alibi"),
+        (["dev.tsv", "one.predictions", "--published", "rope"], "experiments/labs/birthplaces_in_files.py draws"),
+        (["dev.tsv", "one.predictions", "--figure", "x.svg"], "experiments/labs/birthplaces_in_files.py draws"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, folder, arguments, said):
@@ -240,15 +191,6 @@ def test_the_committed_predictions_of_what_was_stored_are_as_good_as_is_said():
     again = json.loads((FOLDER / "known" / "run.json").read_text())["again"]
     (found,) = scored([FOLDER / "known" / again["predictions"]], ["known"], dev, 0.05).of("accuracy")
     assert [round(found.value * found.draws), found.draws] == again["dev_right"]
-
-
-@pytest.mark.parametrize("line", [["dev.png", "one.predictions"], ["dev.tsv", "one.png"]])
-def test_no_figure_is_drawn_over_what_is_read(folder, capsys, line):
-    for path in (folder / "dev.tsv", folder / "one.predictions"):
-        path.with_suffix(".png").write_bytes(path.read_bytes())
-    code, out, err = run(capsys, *line, "--figure", next(name for name in line if name.endswith("png")))
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "would be read and written over" in err
 
 
 @pytest.mark.parametrize(

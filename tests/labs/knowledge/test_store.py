@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from attnlab_theory.labs.knowledge.arms import STORING
 from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions, read_questions
-from attnlab_theory.labs.knowledge.recipes import STORING
 from attnlab_theory.labs.knowledge.stages import Corpus, storing
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.config import GPTConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.mixers import results
-from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING
+from attnlab_theory.labs.mixers import measure
+from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "mixers.md").read_text(encoding="utf-8")
@@ -19,20 +19,20 @@ NAMES = {
 }
 
 
-def measured(folder):
+def estimates_of(folder):
     return Estimates(map(Estimate.from_json, json.loads((ROOT / folder / "estimates.json").read_text())))
 
 
 @pytest.mark.parametrize("arm", NAMES)
 def test_the_page_quotes_the_differences_in_loss(arm):
-    (found,) = measured("figures/mixers").of("test loss less that of separate", arm=arm)
+    (found,) = estimates_of("figures/mixers").of("test loss less that of separate", arm=arm)
     half = (found.interval.high - found.interval.low) / 2
     assert f"| {NAMES[arm]} | {found.value:+.4f} ± {half:.4f} |" in PAGE
 
 
 @pytest.mark.parametrize(("arm", "name"), [("zero-after", "zeros after"), ("zero-before", "zeros before")])
 def test_the_page_quotes_what_masks_of_zeros_lose(arm, name):
-    (found,) = measured("figures/mixers").of("mean honest less teacher-forced loss", arm=arm)
+    (found,) = estimates_of("figures/mixers").of("mean honest less teacher-forced loss", arm=arm)
     half = (found.interval.high - found.interval.low) / 2
     assert f"| {name} the softmax | {found.value:+.2f} ± {half:.2f} |" in PAGE
 
@@ -46,7 +46,7 @@ def test_the_page_says_how_much_longer_a_step_with_additive_attention_takes():
 
 @pytest.mark.parametrize("arm", [*CAUSAL, *LEAKING])
 def test_the_page_quotes_losses_and_perplexities_of_sentences(arm):
-    news = measured("figures/mixers/news")
+    news = estimates_of("figures/mixers/news")
     each = [news.of("loss of a sentence", arm=arm, sentence=sentence) for sentence in ASKED]
     values = [found.value for (found,) in (*each, news.of("test loss", arm=arm))]
     cells = " | ".join(f"{value:.2f} ({math.exp(value):,.0f})" for value in values)
@@ -55,13 +55,13 @@ def test_the_page_quotes_losses_and_perplexities_of_sentences(arm):
 
 @pytest.mark.parametrize("arm", LEAKING)
 def test_the_page_quotes_what_a_look_ahead_is_worth(arm):
-    gaps = measured("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
+    gaps = estimates_of("figures/mixers/news").of("honest less teacher-forced loss", arm=arm)
     cells = (f"{e.value:+.3f} ± {(e.interval.high - e.interval.low) / 2:.3f}" for e in gaps)
     assert f"| {arm} | {' | '.join(cells)} |" in PAGE
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
-    assert results.again(ROOT / "figures" / "mixers").verdicts.undecided == ()
-    left = results.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
+    assert measure.again(ROOT / "figures" / "mixers").verdicts.undecided == ()
+    left = measure.again(ROOT / "figures" / "mixers" / "news").verdicts.undecided
     assert [each.decide for each in left if each.claim == "zero-masks-lose-without-the-future"] == [4, 5]
     assert "is INCONCLUSIVE after three seeds. Five would decide it" in " ".join(PAGE.split())

@@ -9,12 +9,12 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.estimates import Estimates, mean, over_seeds
-from attnlab_theory.labs.mixers import figures, findings
+from attnlab_theory.labs.estimates import ANYTHING, Estimates, mean, over_seeds
+from attnlab_theory.labs.mixers import figures, measure
+from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING, PRESETS
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
-from attnlab_theory.labs.mixers.lab import MIXERS, Lab
+from attnlab_theory.labs.mixers.lab import MIXERS, Mixers
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
-from attnlab_theory.labs.mixers.presets import ASKED, CAUSAL, LEAKING, PRESETS
 from attnlab_theory.labs.mixers.routing import NEXT, Routed, routed
 from attnlab_theory.labs.perplexity import OVER_SENTENCES
 from attnlab_theory.labs.sentences import encoded
@@ -49,7 +49,7 @@ def test_causal_losses_are_honest_and_nothing_leaks(arm):
 def test_a_causal_model_is_judged_by_every_sentence(gap, verdict):
     losses = np.full(20, 1.0)
     begun = Beginnings(losses, losses + gap, losses)
-    (finding,) = findings.verdicts(Estimates([findings._gap(begun, arm="additive", seed=0)])).findings
+    (finding,) = measure.verdicts(Estimates([measure._gap(begun, arm="additive", seed=0)])).findings
     assert (finding.claim, finding.verdict) == ("causal-losses-are-honest", verdict)
 
 
@@ -105,7 +105,7 @@ def test_shared_queries_never_give_all_three_more_than_half(seed):
 
 
 def difference(arm, values):
-    return over_seeds("test loss less that of separate", values, 0.05, within=findings.ANY, arm=arm)
+    return over_seeds("test loss less that of separate", values, 0.05, within=ANYTHING, arm=arm)
 
 
 @pytest.mark.parametrize(
@@ -118,36 +118,36 @@ def difference(arm, values):
     ],
 )
 def test_equivalence_is_shown_inside_the_margin(values, verdict):
-    (finding,) = findings.verdicts(Estimates([difference("shared-qk", values)])).findings
+    (finding,) = measure.verdicts(Estimates([difference("shared-qk", values)])).findings
     assert (finding.claim, finding.verdict) == ("sharing-stays-within-the-margin", verdict)
     assert finding.as_expected
 
 
 def test_nine_seeds_do_not_judge_an_equivalence():
     nine = [0.001, -0.002, 0.003, 0.0015, 0.002, 0.001, -0.001, 0.002, 0.0]
-    found = findings.verdicts(Estimates([difference("shared-qk", nine)]))
+    found = measure.verdicts(Estimates([difference("shared-qk", nine)]))
     assert (len(found.findings), found.as_expected) == (0, True)
     assert [(each.runs, each.needs) for each in found.unjudged] == [(9, 10)]
 
 
 def gap(arm, seed, loss):
     losses = np.linspace(1, 2, 20)
-    return findings._gap(Beginnings(losses, losses + loss + losses / 100, losses), arm=arm, seed=seed)
+    return measure._gap(Beginnings(losses, losses + loss + losses / 100, losses), arm=arm, seed=seed)
 
 
 def test_masks_of_zeros_are_judged_over_their_models():
     gaps = [gap("zero-after", seed, loss) for seed, loss in enumerate([0.9, 1.0, 1.1, 1.05, 0.95])]
-    assert findings.verdicts(Estimates(gaps)).findings == (), "each alone is one model"
-    (finding,) = findings.verdicts(findings.leaks_over_seeds(gaps)).findings
+    assert measure.verdicts(Estimates(gaps)).findings == (), "each alone is one model"
+    (finding,) = measure.verdicts(measure.leaks_over_seeds(gaps)).findings
     assert (finding.claim, finding.draws) == ("zero-masks-lose-without-the-future", 5)
     assert finding.verdict == Verdict.SUPPORTED
-    (left,) = findings.verdicts(findings.leaks_over_seeds(gaps[:2])).unjudged
+    (left,) = measure.verdicts(measure.leaks_over_seeds(gaps[:2])).unjudged
     assert (left.runs, left.needs) == (2, 3)
 
 
 @pytest.mark.parametrize(("weights", "verdict"), [([0.1, 0.33, 0.5], "SUPPORTED"), ([0.1, 0.51], "REFUTED")])
 def test_what_no_single_head_can_do_is_judged_by_the_one_that_comes_nearest(weights, verdict):
-    (finding,) = findings.verdicts(Estimates([findings._greatest(weights)])).findings
+    (finding,) = measure.verdicts(Estimates([measure._greatest(weights)])).findings
     assert (finding.claim, str(finding.verdict)) == ("shared-queries-cannot-route", verdict)
 
 
@@ -155,7 +155,7 @@ def test_additive_attention_is_not_the_better_one_where_it_changes_nothing():
     better, same = (
         {
             finding.claim: finding.verdict
-            for finding in findings.verdicts(Estimates([difference("additive", values)])).findings
+            for finding in measure.verdicts(Estimates([difference("additive", values)])).findings
         }
         for values in ([-0.03, -0.031, -0.0305, -0.032, -0.03] * 2, [0.001, -0.002, 0.003, 0.0015, 0.002] * 2)
     )
@@ -170,7 +170,7 @@ def test_additive_attention_is_not_the_better_one_where_it_changes_nothing():
 
 
 def test_masks_of_zeros_are_trained_for_the_first_seeds_only(tmp_path):
-    lab = Lab(
+    lab = Mixers(
         preset=PRESETS["tiny"],
         arms=("separate", "zero-after"),
         seeds=tuple(range(5, 15)),
@@ -200,7 +200,7 @@ def test_the_honesty_of_one_mixer_alone_has_a_figure(arm):
 
 
 def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(findings, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))
+    monkeypatch.setattr(measure, "routed", lambda seed, **_: Routed(np.eye(3)[NEXT] * (0.9 + 0.01 * seed)))
     for name in ("train", "validation", "test"):
         (tmp_path / name).write_text("a cat runs\nthe dog sits\na dog runs\n" * 4)
     texts = [part for name in ("train", "validation", "test") for part in (f"--{name}", str(tmp_path / name))]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory.answers import sheet
+from attnlab_theory.answers import questions
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.recurrent import findings, results
+from attnlab_theory.labs.recurrent import measure, tuning
 from attnlab_theory.report import record
 from attnlab_theory.report.table import measured_text
 
@@ -25,7 +25,7 @@ PAGE = plain((ROOT / "docs" / "recurrent.md").read_text(encoding="utf-8"))
 
 
 def answer(name):
-    (entry,) = sheet.chosen(name)
+    (entry,) = questions.chosen(name)
     return plain(entry.answer)
 
 
@@ -67,7 +67,7 @@ def test_the_page_says_how_far_a_gradient_reaches():
 
 def test_the_page_quotes_the_tuning_runs_on_shakespeare():
     rows = json.loads((RUNS["Shakespeare"] / "tuning.json").read_text())
-    found = findings.curves_of_tuning(rows)
+    found = tuning.last_losses(rows)
     assert len(found) == 8
     for each in found:
         low, high = each.interval.low, each.interval.high
@@ -85,8 +85,8 @@ def test_the_sheet_quotes_the_run_on_shakespeare():
 
 
 def test_the_page_and_the_sheet_say_how_many_seeds_would_decide_what_is_open():
-    assert results.again(RUNS["grammar"]).verdicts.undecided == ()
-    (left,) = results.again(RUNS["Shakespeare"]).verdicts.undecided
+    assert measure.again(RUNS["grammar"]).verdicts.undecided == ()
+    (left,) = measure.again(RUNS["Shakespeare"]).verdicts.undecided
     assert (left.claim, left.runs, left.decide) == ("w-rnn-beats-the-rnn", 3, 4)
     assert "Four seeds would decide the first question" in PAGE
     assert "which three seeds do not decide and four would" in answer("cs224n/rnn")

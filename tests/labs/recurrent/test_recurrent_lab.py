@@ -12,13 +12,12 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.estimates import Estimates, over_seeds
-from attnlab_theory.labs.recurrent import arms, figures, findings, results, tuning
-from attnlab_theory.labs.recurrent.commands import lab
+from attnlab_theory.labs.estimates import ANYTHING, Estimates, over_seeds
+from attnlab_theory.labs.recurrent import figures, measure, tasks, tuning
+from attnlab_theory.labs.recurrent.arms import ARMS, TINY, ActivationName, Arm
 from attnlab_theory.labs.recurrent.distances import gradient_norms
-from attnlab_theory.labs.recurrent.lab import Lab
+from attnlab_theory.labs.recurrent.lab import KINDS, Networks, config_of, first
 from attnlab_theory.labs.recurrent.letters import by_letters, in_a_row
-from attnlab_theory.labs.recurrent.presets import ARMS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.tuning import SETTINGS, Tuned, tuned
 from attnlab_theory.labs.recurrent.writing import garbled, texts
 from attnlab_theory.labs.sentences import Material, Sizes, generated
@@ -27,19 +26,21 @@ from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.language.models.recurrent import Activation, Recurrent, RecurrentConfig
 from attnlab_theory.language.text.words import Words
 
+EQUAL = TINY.arms("equal")
+
 
 def test_all_arms_have_as_many_parameters_within_three_per_cent():
-    counts = [parameter_count(arms.first(arms.config_of(arm, TINY, 102), jax.random.key(0))) for arm in ARMS]
+    counts = [parameter_count(first(config_of(arm, TINY, 102), 0)) for arm in EQUAL]
     assert max(counts) / min(counts) < 1.03
 
 
-@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("arm", EQUAL, ids=ARMS)
 def test_gradients_by_distance_are_those_of_differences(arm):
-    model = arms.first(arms.config_of(arm, TINY, 12), jax.random.key(0))
+    model = first(config_of(arm, TINY, 12), 0)
     rows = np.array([[1, 4, 7, 2, 9], [3, 3, 5, 8, 1]], np.int32)
     found = gradient_norms(model, rows)
     assert found.shape == (2, 4)
-    table = "u" if arm != "gpt" else "tokens"
+    table = "u" if arm.cell != "gpt" else "tokens"
 
     def lost(rows_of_vectors):
         """With a vocabulary in which every place of the first row has a token of its own."""
@@ -89,7 +90,7 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
         for number, s in enumerate(SETTINGS)
         for seed in range(2)
     ]
-    figure = figures.tuning(rows, findings.curves_of_tuning(rows))
+    figure = figures.tuning(rows, tuning.last_losses(rows))
     panels = [[line for line in ax.lines if not str(line.get_label()).startswith("_")] for ax in figure.axes]
     assert [len(lines) for lines in panels] == [3, 5]
     assert len({line.get_color() for lines in panels for line in lines}) == 8
@@ -136,7 +137,7 @@ def test_the_activations_are_the_homeworks_and_a_misspelt_one_is_refused(tmp_pat
     assert (row["activation"], row["name"]) == ("gelu", "rnn 160/30/0.01 gelu")
     preset = dataclasses.replace(TINY, activation="relu")
     for cell in ("rnn", "w-rnn"):
-        config = arms.recurrent(cell, 4, preset, 12)
+        config = config_of(Arm("small", cell, preset.recipe, hidden=4), preset, 12)
         assert (config.first, config.second) == (Activation.RELU, Activation.RELU)
 
 
@@ -146,7 +147,7 @@ SMALL = dataclasses.replace(TINY, layers=1, heads=1, width=8, hidden=(4, 8))
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
     """`attnlab recurrent run` with small models on two small files: exit code, what was complained of, folder."""
-    monkeypatch.setattr(lab, "TINY", SMALL)
+    monkeypatch.setattr(tasks, "TINY", SMALL)
     lines = ["the cat sat on the mat and saw a big dog go home", "a dog saw the cat on the mat"]
     for name, count in (("train", 40), ("test", 10)):
         (tmp_path / name).write_text("\n".join(lines * count))
@@ -164,7 +165,7 @@ def run(tmp_path, monkeypatch, capsys):
 def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
     code, _, out = run("--unit", "characters", "--parts", "equal", "--epochs", "3")
     assert code == 0
-    about = json.loads((out / results.ABOUT).read_text())
+    about = json.loads((out / "recurrent.run.json").read_text())
     each = 40 * (len("the cat sat on the mat and saw a big dog go home") + len("a dog saw the cat on the mat") + 2)
     assert about["equal"] == {
         "arms": list(ARMS),
@@ -172,7 +173,7 @@ def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
         "tokens_read_by_each_arm": [3 * each],
         "training_sentences_cut": [0],
     }
-    saved = [load_model(out / "models" / "seed-0" / arm, kinds=arms.KINDS) for arm in ARMS]
+    saved = [load_model(out / "models" / "seed-0" / arm, kinds=KINDS) for arm in ARMS]
     # 80 sentences are 3 batches of 32 or fewer.
     assert [len(each.about["losses"]) for each in saved] == [9, 9, 9]
     assert not any("validated" in each.about for each in saved)
@@ -186,8 +187,8 @@ def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
 
 def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
     small = functools.partial(generated, sizes=Sizes(train=64))
-    part = Lab(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, parts=("equal",))
-    runs = [stage.run for stage in part.stages()]
+    lab = Networks(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, parts=("equal",))
+    runs = [stage.run for arm in lab.arms_of(0) for stage in lab.stages(arm, 0)]
     assert [run.validation for run in runs] == [None] * 3
     assert {run.steps for run in runs} == {2 * TINY.recipe.epochs}
 
@@ -198,7 +199,7 @@ def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
         (["--longer", "refuse", "--unit", "characters"], "has 68 tokens, and 63 fit into a block of 64"),
         (["--mean", "sentences"], "--mean"),
         (["--unit", "bpe"], "bpe"),
-        (["--parts", "equal", "equal"], "each at most once"),
+        (["--parts", "equal", "equal"], "part equal is named twice; once is enough"),
         (["--parts", "equal", "--windows", "20"], "--windows is for the tuning runs"),
         (["--parts", "growth", "--epochs", "2"], "--epochs is for models at equal parameters"),
         (["--epochs", "0"], "epochs must be"),
@@ -256,6 +257,6 @@ def test_letters_spell_sentences_and_refuse_what_stands_for_a_space():
 @pytest.mark.parametrize(("sign", "verdict"), [(-1, Verdict.SUPPORTED), (1, Verdict.REFUTED)])
 def test_conjectures_are_judged_by_sign(quantity, told, claim, sign, verdict):
     values = [sign * x for x in (0.1, 0.11, 0.12)]
-    estimate = over_seeds(quantity, values, 0.05, within=findings.ANY, **told)
-    (finding,) = findings.verdicts(Estimates([estimate])).findings
+    estimate = over_seeds(quantity, values, 0.05, within=ANYTHING, **told)
+    (finding,) = measure.verdicts(Estimates([estimate])).findings
     assert (finding.claim, finding.verdict, finding.as_expected) == (claim, verdict, True)

@@ -1,27 +1,20 @@
 """attnlab reviews: from the command line to files, and one line for whatever is wrong."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.reviews import frozen, searching
-from attnlab_theory.labs.reviews.answered import accuracy
+from attnlab_theory.labs.reviews import frozen, outcomes
+from attnlab_theory.labs.reviews.answers import accuracy
 from attnlab_theory.labs.reviews.material import encoded
-from attnlab_theory.labs.reviews.searching import Outcome
+from attnlab_theory.labs.reviews.outcomes import Outcome
 from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
-from tests.devices import environment
-
-ROOT = Path(__file__).parents[3]
-PROGRAM = "import sys; from attnlab_theory.cli import main; raise SystemExit(main(sys.argv[1:]))"
 
 SMALL = ["--layers", "1", "--heads", "1", "--width", "8", "--block-size", "32"]
 LINES = "1 a good film\n0 a bad film\n1 good\n0 so bad\n1 what a good film this is\n0 not a good film\n" * 6
@@ -159,14 +152,6 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(capsys, folder, tmp_pat
     assert (code, "variant" in err) == (2, True)
 
 
-def test_batch_shows_shapes_and_what_padding_takes(capsys, folder):
-    code, out, _ = run(capsys, "batch", *data(folder), "--batch-size", 4, "--max-length", 6, "--json")
-    told = json.loads(out)
-    assert (code, told["arrays"]["input_ids"]) == (0, {"shape": [4, 5], "dtype": "int32"})
-    assert (told["sizes"]["train"], told["cut_of_all"]) == (36, 6)
-    assert run(capsys, "batch", *data(folder))[1].count("\n") > 10
-
-
 def test_a_head_on_frozen_features_keeps_the_encoder_and_is_no_worse_than_none(folder):
     model = read_model(folder / "model").model
     text = read_model(folder / "model").text
@@ -247,40 +232,24 @@ def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path)
     assert parts == {"base", "adamw at the shared rate", "sgd at the shared rate"}
 
 
-def test_a_search_by_halving_spends_what_it_declares_and_goes_on(capsys, folder, tmp_path):
-    options = [*data(folder), "--trials", 4, "--rungs", 2, "--out", tmp_path, "--json"]
+def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_again(
+    capsys, monkeypatch, folder, tmp_path
+):
+    monkeypatch.setattr("sys.argv", ["attnlab", "reviews", "search"])
+    space = ("--epochs", 1, 2, "--rates", 1e-3, 2e-3)
+    options = [*data(folder), "--trials", 4, *space, "--out", tmp_path, "--json"]
     code, out, err = run(capsys, "search", *options)
     told = json.loads(out)
     assert code == 0
-    assert f"at most {told['budget']['epochs']} epochs" in err
-    assert told["epochs_trained"] <= told["budget"]["epochs"]
-    ended = [trial for trial in told["trials"] if trial["test"] is not None]
-    assert len(ended) == 2
-    assert all(trial["epochs_trained"] == trial["epochs"] for trial in ended)
-    again = json.loads(run(capsys, "search", *options, "--resume")[1])
-    assert again == told
-
-
-def test_two_devices_train_a_trial_each_and_come_to_the_same_bytes(capsys, folder, tmp_path):
-    space = ("--epochs", 2, "--rates", 1e-3, 2e-3)
-    options = [str(part) for part in (*data(folder), "--trials", 3, "--rungs", 2, *space, "--json", "--out")]
-    shared = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "reviews", "search", *options, str(tmp_path / "two")],
-        env=environment(2) | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert shared.returncode == 0, shared.stderr
-    assert shared.stderr.count("2 devices, each of which trains one trial at a time") == 2
-    code, out, err = run(capsys, "search", *options, tmp_path / "one")
-    assert (code, "devices" in err) == (0, False)
-    assert json.loads(shared.stdout) == json.loads(out)
-    models = [sorted((tmp_path / name / "models" / "search").iterdir()) for name in ("two", "one")]
-    assert [path.name for path in models[0]] == [path.name for path in models[1]]
-    assert all(two.read_bytes() == one.read_bytes() for two, one in zip(*models, strict=True))
-    assert {trial["epochs"] for trial in json.loads(out)["trials"]} == {2}
-    assert "reviews search" in json.loads((tmp_path / "two" / "search.run.json").read_text())["command"]
+    spent = sum(trial["epochs"] for trial in told["trials"])
+    assert f"at most {spent} epochs" in err
+    assert told["epochs_trained"] == told["budget"]["epochs"] == spent
+    assert all(trial["epochs_trained"] == trial["epochs"] for trial in told["trials"])
+    assert None not in [trial["test"] for trial in told["trials"]]
+    assert json.loads((tmp_path / "search.run.json").read_text())["question"].startswith("Which batch size")
+    _, again, err = run(capsys, "search", *options, "--resume")
+    assert json.loads(again) == told
+    assert "parameters" not in err
 
 
 def outcome(number, validation, test):
@@ -288,11 +257,12 @@ def outcome(number, validation, test):
     return Outcome(trial=trial, curve=({"validation accuracy": validation},), test=test)
 
 
-def test_the_winner_came_to_its_end():
-    found = [outcome(0, 0.9, None), outcome(1, 0.7, 0.6), outcome(2, 0.8, 0.5), outcome(3, 0.8, 0.7)]
-    assert searching.winner(found) is found[2]
-    assert not searching.worth(found, 0.05)
-    assert len(searching.worth(found[1:] * 2, 0.05)) == 3 + 2
+def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
+    lost = Outcome(trial=Trial(batch=1, rate=1.0, epochs=1), curve=(), test=None, diverged="loss nan")
+    found = [lost, outcome(1, 0.7, 0.6), outcome(2, 0.8, 0.5), outcome(3, 0.8, 0.7)]
+    assert outcomes.winner(found) is found[2]
+    assert not outcomes.worth(found, 0.05)
+    assert len(outcomes.worth(found * 2, 0.05)) == 3 + 2
 
 
 @pytest.mark.parametrize(
@@ -312,12 +282,9 @@ def test_the_winner_came_to_its_end():
         (["evaluate"], "name at least one model"),
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
         (["explain", "{}/model", "{}/empty"], "empty is empty"),
-        (["batch", "--max-length", "2"], "no room for a token"),
-        (["batch", "--max-length", "49"], "--max-length 49 is more than the 48 places that the model tiny has"),
-        (["batch", "--seed", "-1"], "seed must be between 0 and"),
-        (["batch", "--least", "-1"], "at least 0, not -1"),
+        (["batch", "--preset", "minilm"], "no reviews batch any more: experiments/labs/review_batches.py shows"),
+        (["train", "--writing-params-path", "{}/x", "--least", "-1"], "at least 0, not -1"),
         (["explain", "{}/model", "{}/test", "--seed", "-5"], "seed must be between 0 and"),
-        (["batch", "--batch-size", "0"], "batch_size must be"),
         (["train", "--writing-params-path", "{}/x", "--train", "{}/train"], "missing: --validation, --test"),
         (["train", "--writing-params-path", "{}/x", "--lr", "inf"], "--lr is at most 1,000, not inf"),
         (["train", "--writing-params-path", "{}/x", "--rows", "0"], "rows must be"),
@@ -328,10 +295,9 @@ def test_the_winner_came_to_its_end():
             ["search", "--out", "{}/search", "--trials", "9", "--rates", "1", "--batches", "4", "--epochs", "1"],
             "only 1 trial, not 9",
         ),
-        (["search", "--out", "{}/search", "--rungs", "0"], "rungs must be"),
         (
-            ["search", "--out", "{}/search", "--trials", "3", "--rungs", "3"],
-            "3 rungs need at least 4 trials",
+            ["search", "--out", "{}/search", "--rungs", "3"],
+            "there is no reviews search --rungs any more: every trial is trained to its end",
         ),
         (["search", "--out", "{}/search", "--rates", "0"], "rates of a search must be positive"),
         (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),

@@ -1,14 +1,12 @@
-"""Reviews as rows of tokens, and what padding takes of them."""
+"""Reviews as rows of tokens."""
 
 import numpy as np
 import pytest
 
-from attnlab_theory.labs.reviews.batches import first_batch, ways
+from attnlab_theory.labs.reviews.arms import Arm
 from attnlab_theory.labs.reviews.material import Sizes, encoded, generated, read
-from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.words import Words
-from tests.shared_data import shared_data
 
 TEXT = Words(("bad", "film", "good"))
 REVIEWS = Reviews(("good film", "bad", "bad bad bad bad film"), (1, 0, 0), "three")
@@ -52,25 +50,8 @@ def test_reviews_of_one_label_teach_nothing(tmp_path):
         read(tmp_path / "r", tmp_path / "r", tmp_path / "r")
 
 
-def test_the_first_batch_of_the_real_reviews_is_as_the_homework_shows_it():
-    folder = shared_data("sst2_binary")
-    train, dev = (folder / f"stsa.binary.{name}" for name in ("train", "dev"))
-    material = read(train, dev, dev)
-    told = first_batch(material.train, material.text, size=64, block=512)["arrays"]
-    assert told["label_encoding"] == {"shape": [64], "dtype": "int32"}
-    assert told["input_ids"]["shape"] == told["attention_mask"]["shape"] == [64, 42]  # the homework's tokens: 45
-
-
-def test_padding_is_counted_in_three_ways():
-    to_block, to_longest, in_buckets = ways(encoded(REVIEWS, TEXT, 8), size=2, block=8)
-    assert (to_block.places, to_longest.places) == (24, 2 * 4 + 7)
-    assert to_block.tokens == to_longest.tokens == in_buckets.tokens == 14
-    assert in_buckets.places == 2 * 7 + 2 * 7
-    assert to_block.wasted == pytest.approx(10 / 24)
-
-
 def test_orders_shuffle_nothing_but_by_label():
-    shuffled, by_label = (Variant(optimizer="adamw", rate=1e-3, order=order) for order in ("shuffled", "by-label"))
+    shuffled, by_label = (Arm(optimizer="adamw", rate=1e-3, order=order) for order in ("shuffled", "by-label"))
     assert shuffled.ordered(REVIEWS) == REVIEWS
     assert by_label.ordered(REVIEWS).labels == (0, 0, 1)
     assert by_label.ordered(REVIEWS).texts == ("bad", "bad bad bad bad film", "good film")
@@ -80,7 +61,7 @@ def test_orders_shuffle_nothing_but_by_label():
 @pytest.mark.parametrize("rate", [float("nan"), 0.0, -1.0, float("inf")])
 def test_a_rate_that_is_none_is_refused(rate):
     with pytest.raises(ValueError, match=f"learning rate must be positive and finite, not {rate}"):
-        Variant(optimizer="sgd", rate=rate)
+        Arm(optimizer="sgd", rate=rate)
 
 
 def test_rows_of_reviews_are_those_of_the_file():

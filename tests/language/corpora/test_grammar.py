@@ -95,6 +95,15 @@ def test_random_words_are_hardly_ever_a_caption_and_never_an_error(words):
     assert value == -math.inf or words[-1] == "."
 
 
+@given(st.lists(st.sampled_from(Grammar.from_text(LONG).words), max_size=9))
+def test_a_bracket_that_is_not_closed_or_not_opened_has_no_probability(words):
+    value = Grammar.from_text(LONG).log_probability(words)
+    assert value < 0
+    assert value == -math.inf or words.count("(") == words.count(")")
+    assert Grammar.from_text(LONG).log_probability(["(", *words]) == -math.inf or ")" in words
+    assert Grammar.from_text(LONG).log_probability(["(", "up"]) == -math.inf
+
+
 def test_words_beyond_the_sentence_and_unknown_ones_have_no_probability():
     grammar = Grammar.from_text(FINITE)
     assert math.isfinite(grammar.log_probability(["two", "cats"]))

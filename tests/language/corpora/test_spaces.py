@@ -21,6 +21,13 @@ def test_lines_that_hold_several_words_without_spaces_are_counted(line, wanted):
     assert spaces.unspaced([line]) == wanted
 
 
+def test_who_reads_such_lines_is_told_how_many_there_are_and_how_many_are_one_token():
+    joined = "\u4e00\u540d\u72d7\u5728\u8349\u5730"
+    told = spaces.remark([joined, f"{joined} {joined}", "yes", "a dog"], "the text", "say more")
+    assert told == "the text: 2 of 4 lines have no spaces between words, 2 are one token each; say more"
+    assert spaces.remark([joined, "a dog", "a cat"], "the text", "say more") is None
+
+
 def test_a_few_such_lines_among_others_are_no_news():
     lines = ["a cat runs", "a dog", "\u4e00\u540d\u72d7\u5728\u8349\u5730"]
     assert spaces.remark(lines, "the text", "say more") is None

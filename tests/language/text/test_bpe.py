@@ -34,6 +34,11 @@ def test_a_text_comes_back(text):
     assert BPE().decode_text(BPE().encode_text(text)) == text
 
 
+def test_the_first_and_the_last_number_are_tokens():
+    assert BPE().decode_text([0]) == "!"
+    assert BPE().decode_text([bpe.SIZE - 1]) == ""
+
+
 def test_a_decoded_text_ends_at_the_mark():
     text = BPE()
     a_cat = text.encode_text("a cat")

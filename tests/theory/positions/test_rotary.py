@@ -47,20 +47,33 @@ def test_envelope_is_the_largest_of_its_octave():
     assert abs(theory.envelope(16, 2, 500.0) - max(octave)) <= host_sum_atol(16)
 
 
+def doubling_cost(d, nearest, base):
+    """Mean of what the score loses when the distance doubles, over distances in [nearest, 2 * nearest].
+
+    The mean of cos(x theta) over x in [a, b] is (sin(b theta) - sin(a theta)) / ((b - a) theta).
+    """
+    theta = theory.frequencies(d, base)
+
+    def octave_mean(a):
+        return np.mean((np.sin(2 * a * theta) - np.sin(a * theta)) / (a * theta))
+
+    return octave_mean(nearest) - octave_mean(2 * nearest)
+
+
 @pytest.mark.parametrize("nearest", [1.0, 10.0])
 def test_doubling_cost_is_the_mean_over_an_octave(nearest):
     def loss(x):
         return theory.mean_score(16, x, 500.0) - theory.mean_score(16, 2 * x, 500.0)
 
     total, error = scipy.integrate.quad(loss, nearest, 2 * nearest)
-    assert abs(theory.doubling_cost(16, nearest, 500.0) - total / nearest) <= error / nearest + host_sum_atol(16)
+    assert abs(doubling_cost(16, nearest, 500.0) - total / nearest) <= error / nearest + host_sum_atol(16)
 
 
 @pytest.mark.parametrize("base", [500.0, 1e4, 5e5, 1e7])
 @pytest.mark.parametrize("d", [128, 256, 2**12])
 def test_doubling_cost_is_within_a_hundredth_of_the_law(d, base):
     """Where the claim is made: distances from 4 to base / 32, widths from 128 on."""
-    costs = np.array([theory.doubling_cost(d, nearest, base) for nearest in np.geomspace(4, base / 32, 100)])
+    costs = np.array([doubling_cost(d, nearest, base) for nearest in np.geomspace(4, base / 32, 100)])
     assert np.max(np.abs(costs - theory.doubling_law(base))) < 0.01
 
 
@@ -73,7 +86,7 @@ def test_doubling_cost_approaches_the_law(base):
     variation = 3 / 2 + 3 * np.log(2 * nearest) + 2
     # Beyond the law: the averaged cosine integral, of order 2/nearest^2 below and (4 nearest/base)^2/4 above.
     beyond = (2 / nearest**2 + (4 * nearest / base) ** 2 / 4) / np.log(base)
-    exact = theory.doubling_cost(d, nearest, base)
+    exact = doubling_cost(d, nearest, base)
     assert abs(exact - theory.doubling_law(base)) <= beyond + 2 * variation / (d / 2)
     assert beyond + 2 * variation / (d / 2) < theory.doubling_law(base) / 20
 

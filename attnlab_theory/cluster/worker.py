@@ -1,0 +1,213 @@
+"""What a worker of the cluster does: it calls functions in a process of its own, with the settings of whoever asks.
+
+The process ends with the worker, or when the next person asks. A worker of Dask calls functions in threads, beside
+whatever else it runs: neither the settings of jax nor the number of threads would be ours there.
+
+`python -m attnlab_theory.cluster.worker IN OUT ALIVE` is that process: three numbers of open files.
+"""
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import pickle
+import platform
+import struct
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+SAME = ("jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "hypothesis")
+"""Packages whose versions must be those of whoever asks."""
+
+SIZE = struct.Struct("<q")
+"""How long a message is, before it."""
+
+
+class Settings(NamedTuple):
+    """How a process of a worker is started."""
+
+    session: str
+    """Whose it is."""
+    environment: dict[str, str]
+    """Variables that set jax, XLA and threads."""
+    core: int | None
+    """The core that it keeps to, counted among those that it may use; None: all of them."""
+
+
+@functools.cache
+def identity() -> dict[str, str]:
+    """What must be the same on every worker: the source of the package, Python, and the versions of others.
+
+    It is looked up once: a process goes on with the source that it began with.
+    """
+    package, source = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(package.rglob("*")):
+        if path.suffix in {".py", ".toml", ".json", ".txt"} and path.is_file():
+            source.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    found = {"attnlab": source.hexdigest()[:16], "python": platform.python_version()}
+    for name in SAME:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def processor() -> str:
+    """What the processor calls itself: on another one last digits may differ."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def described() -> tuple[dict[str, str], str]:
+    """The identity and the processor of this worker."""
+    return identity(), processor()
+
+
+class Ended(Exception):
+    """The process that called a function was killed."""
+
+
+class _Process:
+    """A process that calls one function after another."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self._lock = settings, threading.Lock()
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        # Its end closes with this process, however that ends; nobody writes into it.
+        alive, self._alive = os.pipe()
+        given = (requests, answers, alive)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, *map(str, given), "" if settings.core is None else str(settings.core)],
+            env={**kept, **settings.environment},
+            pass_fds=given,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+        )
+        for number in given:
+            os.close(number)
+
+    def answer(self, request: bytes) -> bytes:
+        """What the process says to a request.
+
+        Raises:
+            Ended: if it was killed.
+        """
+        with self._lock, os.fdopen(self._requests, "wb", closefd=False) as out:
+            try:
+                _send(out, request)
+            except OSError:
+                raise Ended from None
+            with os.fdopen(self._answers, "rb", closefd=False) as found:
+                answer = _received(found)
+            if answer is None:
+                raise Ended
+            return answer
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        for number in (self._requests, self._answers, self._alive):
+            with contextlib.suppress(OSError):
+                os.close(number)
+
+
+_running: dict[str, _Process] = {}
+"""The process of this worker, by the session that it is for: one at most."""
+
+_starting = threading.Lock()
+
+
+def call(request: bytes, settings: Settings) -> bytes:
+    """Have a function called in a process of this worker.
+
+    Args:
+        request: the pickled function and its arguments.
+        settings: of the process.
+
+    Returns:
+        Whether it returned, and what it returned or raised, pickled.
+
+    Raises:
+        Ended: if the process was killed.
+    """
+    with _starting:
+        process = _running.get(settings.session)
+        if process is None or process.settings != settings:
+            _end_all()
+            process = _running[settings.session] = _Process(settings)
+    try:
+        return process.answer(request)
+    except Ended:
+        end(settings.session)
+        raise
+
+
+def end(session: str) -> None:
+    """End the process of a session, if there is one."""
+    process = _running.pop(session, None)
+    if process is not None:
+        process.end()
+
+
+def _end_all() -> None:
+    for session in list(_running):
+        end(session)
+
+
+def _send(out: BinaryIO, message: bytes) -> None:
+    out.write(SIZE.pack(len(message)) + message)
+    out.flush()
+
+
+def _received(source: BinaryIO) -> bytes | None:
+    header = source.read(SIZE.size)
+    if len(header) < SIZE.size:
+        return None
+    (size,) = SIZE.unpack(header)
+    message = source.read(size)
+    return message if len(message) == size else None
+
+
+def _serve(requests: int, answers: int, alive: int, core: str) -> None:
+    if core and hasattr(os, "sched_setaffinity"):
+        found = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {found[int(core) % len(found)]})
+
+    def watch() -> None:
+        os.read(alive, 1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    with os.fdopen(requests, "rb") as source, os.fdopen(answers, "wb") as out:
+        while (request := _received(source)) is not None:
+            _send(out, _called(request))
+
+
+def _called(request: bytes) -> bytes:
+    try:
+        task, arguments = pickle.loads(request)
+        return pickle.dumps((True, task(*arguments)))
+    except Exception as error:
+        error.add_note(f"On {platform.node()}:\n{traceback.format_exc()}")
+        try:
+            return pickle.dumps((False, error))
+        except Exception:
+            return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+if __name__ == "__main__":
+    one, two, three, kept_to = sys.argv[1:]
+    # Under its own name, so that what is pickled here is known there.
+    from attnlab_theory.cluster.worker import _serve as serve
+
+    serve(int(one), int(two), int(three), kept_to)

@@ -1,0 +1,216 @@
+"""What a run of the lab measures: how well its models know captions, what they write, and what single heads do."""
+
+import dataclasses
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab_theory.labs.captions import heads, models, sweep
+from attnlab_theory.labs.captions.arms import DecodingName
+from attnlab_theory.labs.captions.claims import STATEMENTS
+from attnlab_theory.labs.captions.generate import side
+from attnlab_theory.labs.captions.lab import Captions
+from attnlab_theory.labs.captions.models import Evaluation, Summary
+from attnlab_theory.labs.captions.sweep import SHOWN, Row
+from attnlab_theory.labs.engine.record import Draw, Results, drawing, read, renewed, stored
+from attnlab_theory.labs.estimates import Estimate, Estimates, counted, mean
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES
+from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
+from attnlab_theory.language.corpora.grammar import Grammar
+
+LOOKED_AT = 200
+"""Sentences on which single heads are looked at."""
+
+DRAWN = 20_000
+"""Captions that are drawn to compare them with what the grammar states."""
+
+OF_REAL = ("commonest opening of real sentences", "openings of real sentences")
+"""Numbers of the test sentences: runs on one text have the same ones."""
+
+OF_ONE_MODEL = ("worth of a head",)
+"""Numbers that no other model changes."""
+
+
+def results(
+    lab: Captions,
+    decodings: Sequence[DecodingName],
+    *,
+    count: int,
+    generations: int,
+    tell: Callable[[str], None],
+) -> Results:
+    """Ask all models, generate with all, measure, judge.
+
+    Args:
+        lab: whose models are trained.
+        decodings: names of the ways to generate.
+        count, generations: as `sweep`.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if a model is missing, or as `sweep`.
+    """
+    first = lab.material(lab.seeds[0])
+    real = [tuple(first.text.encode_text(sentence).tolist()) for sentence in first.test]
+    known: list[Evaluation] = []
+    rows: list[Row] = []
+    worths: list[Estimate] = []
+    texts: dict[str, str] = {}
+    samples = [side("real sentences", real[:SHOWN], first.text)]
+    for model in lab.models():
+        test, told = lab.material(model.seed).test, f"{model.arm}, seed {model.seed}"
+        tell(f"{told}: losses")
+        known.append(models.ask(model, lab))
+        if model.seed == lab.seeds[0]:
+            worths += heads.worths(
+                model.saved.model, lab.encoded(test[:LOOKED_AT], model.seed), arm=model.arm, seed=model.seed
+            )
+        for each in sweep.sweep([model], test, decodings, count=count, generations=generations):
+            tell(f"{told}: {each.row.decoding}, generation {each.row.generation + 1}")
+            rows.append(each.row)
+            if model.seed == lab.seeds[0] and each.row.generation == 0:
+                texts[f"{each.name}.txt"] = each.lines
+                samples.append(each.sample)
+    language = () if first.grammar is None else about_the_language(first.grammar, lab.seeds[0])
+    apart = (*models.above_the_floor(known), *sweep.about_real(real), *worths, *language)
+    curves = [point for model in known for point in model.curve]
+    found = _results([model.summary for model in known], rows, curves, apart)
+    return dataclasses.replace(found, texts={**texts, "samples.txt": "\n".join(samples)})
+
+
+def again(folder: Path) -> Results:
+    """A finished run, judged again: comparisons are made anew, of the models and captions in its files.
+
+    A run of an older version has no `models.json`. Then its numbers over seeds are taken as they are.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    old = stored(folder)
+    known = _models(folder) if (folder / "models.json").exists() else []
+    measured = renewed(old, Estimates((*models.compare(known), *sweep.compare(_rows(folder)))))
+    return Results(estimates=measured, verdicts=verdicts(measured))
+
+
+def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
+    """Finished runs as if one had trained all models: comparisons are made anew, over all seeds.
+
+    Args:
+        folders: of the runs.
+        tell: is told of each number that some models of an arm have and others lack, as those of an older run do.
+
+    Raises:
+        ValueError: if a file is missing or damaged, tests differ, or two runs have a model of one arm and seed.
+    """
+    parts = [Part(folder, stored(folder), _models(folder), _rows(folder)) for folder in folders]
+    first = parts[0]
+    owners: dict[tuple[str, int], Path] = {}
+    for part in parts:
+        if [each.value for each in part.of(OF_REAL)] != [each.value for each in first.of(OF_REAL)]:
+            raise ValueError(f"{first.folder} and {part.folder} have other test sentences: they cannot be joined")
+        for model in part.models:
+            before = owners.setdefault((model.arm, model.seed), part.folder)
+            if before is not part.folder:
+                raise ValueError(f"{before} and {part.folder} both hold the model {model.arm} of seed {model.seed}")
+    known = sorted((m for part in parts for m in part.models), key=lambda model: model.seed)
+    for line in models.left_out(known):
+        tell(line)
+    found = _results(
+        known,
+        sorted((row for part in parts for row in part.rows), key=lambda row: row.seed),
+        [point for folder in folders for point in read(folder / "curves.json", list)],
+        (*first.of(OF_REAL), *(each for part in parts for each in part.of(OF_ONE_MODEL))),
+    )
+    return dataclasses.replace(found, shown=(*found.shown, f"{len(known)} models of {len(parts)} runs."))
+
+
+class Part(NamedTuple):
+    """What one of several runs left in its folder."""
+
+    folder: Path
+    estimates: Estimates
+    models: list[Summary]
+    rows: list[Row]
+
+    def of(self, quantities: Sequence[str]) -> list[Estimate]:
+        """Its numbers of some quantities."""
+        return [each for each in self.estimates if each.quantity in quantities]
+
+
+def verdicts(measured: Estimates) -> Verdicts:
+    """The claims about captions, judged on what was measured."""
+    return verdicts_on(STATEMENTS, measured, experiment="captions")
+
+
+def about_the_language(language: Grammar, seed: int) -> Estimates:
+    """What is said of the grammar, on captions of their own: their log-probabilities, and their derivations.
+
+    Args:
+        language: a grammar.
+        seed: of what is drawn.
+    """
+    rng = random.Random(f"about the language {seed}")
+    derived = [language.derive(rng) for _ in range(DRAWN)]
+    parsed = np.array([language.log_probability(each.words) for each in derived])
+    apart = float(np.max(np.abs(parsed - [each.log_probability for each in derived])))
+    told = {"seed": seed, "entropy": language.entropy}
+    logs = mean("log-probability of a caption", parsed, OVER_SENTENCES, FLOOR_ERROR_RATE, **told)
+    meant = "these very sentences are meant"
+    return Estimates((logs, counted("log-probability by derivation less by parsing", apart, DRAWN, meant)))
+
+
+def figures_of(estimates: Estimates, curves: Sequence[dict[str, Any]]) -> dict[str, Draw]:
+    """The figures of a run, or of a sweep, which has no losses."""
+    from attnlab_theory.labs.captions import figures
+
+    drawn = drawing(figures, ("quality_and_diversity", "openings"), estimates)
+    if any(each.quantity == "test loss" for each in estimates):
+        drawn |= drawing(figures, ("perplexities", "heads"), estimates)
+        drawn |= drawing(figures, ("validation",), curves)
+    return drawn
+
+
+def figures_in(folder: Path) -> dict[str, Draw]:
+    """The figures of a folder, from the JSON files in it.
+
+    Raises:
+        ValueError: if it holds no estimates, or a file is damaged.
+    """
+    curves = folder / "curves.json"
+    return figures_of(stored(folder), read(curves, list) if curves.exists() else [])
+
+
+def _results(
+    known: Sequence[Summary], rows: Sequence[Row], curves: list[dict[str, Any]], apart: Sequence[Estimate]
+) -> Results:
+    """Models and captions compared and judged.
+
+    Args:
+        known: the models.
+        rows: the scores of what they wrote.
+        curves: their losses by epoch.
+        apart: numbers that are no comparison over seeds.
+    """
+    measured = Estimates((*models.compare(known), *sweep.compare(rows), *apart))
+    return Results(
+        estimates=measured,
+        verdicts=verdicts(measured),
+        tables={
+            "sweep": [row.as_json() for row in rows],
+            "curves": curves,
+            "models": [model.as_json() for model in known],
+        },
+        figures=figures_of(measured, curves),
+        shown=(sweep.table(measured),),
+    )
+
+
+def _models(folder: Path) -> list[Summary]:
+    return read(folder / "models.json", lambda rows: [*map(Summary.from_json, rows)])
+
+
+def _rows(folder: Path) -> list[Row]:
+    return read(folder / "sweep.json", lambda rows: [*map(Row.from_json, rows)])

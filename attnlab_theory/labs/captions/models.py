@@ -1,0 +1,165 @@
+"""How well trained models know captions, and how they differ over seeds."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.labs.captions.arms import BASE
+from attnlab_theory.labs.captions.lab import Captions, Model
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.options import Mean
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, above_the_grammar, losses
+from attnlab_theory.labs.training import best_epoch, by_epoch
+from attnlab_theory.labs.verdicts import ERROR_RATE
+from attnlab_theory.stats import Interval
+
+GAINED = {
+    "test loss gained": "test loss",
+    "epochs gained": "best epoch",
+    "gap gained": "validation loss less training loss",
+}
+"""What is compared with `BASE`, and the number that it is a difference of."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What one trained model has lost, in training and on sentences that it was not trained on."""
+
+    arm: str
+    seed: int
+    test: Losses
+    learned: Losses
+    """On sentences that it was trained on."""
+    validated: tuple[float, ...]
+    """The validation loss after every epoch."""
+    trained: tuple[float, ...]
+    """The training loss of every epoch, while the model changes and with dropout."""
+    mean: Mean
+    """What weighs the same in both."""
+    above: np.ndarray | None
+    """For every test sentence that was not cut: its loss less that under the grammar, in nats per token."""
+
+    @property
+    def gap(self) -> float:
+        """The validation loss less the training loss, both of the finished model."""
+        learned = self.learned.per_sentence if self.mean == "sentences" else self.learned.per_token
+        return min(self.validated) - learned
+
+    @property
+    def trained_on(self) -> float:
+        """The training loss of the last epoch less that of the best one, after which the validation loss rises."""
+        return self.trained[-1] - self.trained[best_epoch(self.validated) - 1]
+
+    @property
+    def curve(self) -> list[dict[str, Any]]:
+        """Training and validation loss by epoch."""
+        losses = enumerate(zip(self.validated, self.trained, strict=True), start=1)
+        return [
+            {"arm": self.arm, "seed": self.seed, "epoch": epoch, "loss": loss, "training": training}
+            for epoch, (loss, training) in losses
+        ]
+
+    @property
+    def summary(self) -> "Summary":
+        """What comparisons over seeds are made of."""
+        numbers = {
+            "perplexity of sentences": self.test.perplexity_of_sentences,
+            "perplexity of tokens": self.test.perplexity_of_tokens,
+            "test loss": self.test.per_token,
+            "best epoch": float(best_epoch(self.validated)),
+            "validation loss less training loss": self.gap,
+            "training loss less that of the best epoch": self.trained_on,
+        }
+        return Summary(arm=self.arm, seed=self.seed, numbers=numbers)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A trained model as one number for each quantity: all that is kept of it when runs are joined."""
+
+    arm: str
+    seed: int
+    numbers: Mapping[str, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """All numbers in one level."""
+        return {"arm": self.arm, "seed": self.seed, **self.numbers}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Summary":
+        """What `as_json` wrote."""
+        numbers = {name: float(number) for name, number in value.items() if name not in ("arm", "seed")}
+        return cls(arm=value["arm"], seed=value["seed"], numbers=numbers)
+
+
+def ask(model: Model, lab: Captions) -> Evaluation:
+    """The losses of one model, on its test sentences and on as many of training."""
+    material, about = lab.material(model.seed), model.saved.about
+    found = losses(model.saved.model, lab.encoded(material.test, model.seed))
+    learned = lab.encoded(material.train[: len(material.test)], model.seed)
+    return Evaluation(
+        arm=model.arm,
+        seed=model.seed,
+        test=found,
+        learned=losses(model.saved.model, learned),
+        validated=tuple(about["validated"]),
+        trained=by_epoch(about["losses"], len(about["validated"])),
+        mean=lab.mean,
+        above=None
+        if material.grammar is None
+        else above_the_grammar(found, material.test, material.grammar, lab.preset.block),
+    )
+
+
+def compare(models: Sequence[Summary]) -> Estimates:
+    """Perplexities, epochs and gaps by arm, and by how much they differ from those of `BASE`.
+
+    A quantity that not all models of an arm have is left out.
+    """
+    found: list[Estimate] = []
+    for arm, of_arm in by_arm(models).items():
+        for quantity in of_arm[0].numbers:
+            values = [model.numbers[quantity] for model in of_arm if quantity in model.numbers]
+            if len(values) == len(of_arm):
+                within = ANYTHING if "less" in quantity else Interval(0.0, math.inf)
+                found.append(over_seeds(quantity, values, ERROR_RATE, within=within, arm=arm))
+    return Estimates((*found, *_against_base(models)))
+
+
+def above_the_floor(models: Iterable[Evaluation]) -> Estimates:
+    """How far each model lies above the grammar's own loss, where a grammar is known."""
+    return Estimates(
+        mean("loss above the grammar", m.above, OVER_SENTENCES, FLOOR_ERROR_RATE, arm=m.arm, seed=m.seed)
+        for m in models
+        if m.above is not None
+    )
+
+
+def left_out(models: Sequence[Summary]) -> Iterator[str]:
+    """A line for each number that some models of an arm have and others lack."""
+    for arm, of_arm in by_arm(models).items():
+        for quantity in dict.fromkeys(name for model in of_arm for name in model.numbers):
+            count = sum(quantity in model.numbers for model in of_arm)
+            if count < len(of_arm):
+                yield f"{arm}: only {count} of {len(of_arm)} runs have the {quantity}, which is left out"
+
+
+def by_arm(models: Sequence[Summary]) -> dict[str, list[Summary]]:
+    """The models of each arm."""
+    return {arm: [m for m in models if m.arm == arm] for arm in dict.fromkeys(m.arm for m in models)}
+
+
+def _against_base(models: Sequence[Summary]) -> Iterator[Estimate]:
+    """Of each arm, by how much its numbers exceed those of `BASE`, over the seeds that both have."""
+    base = {model.seed: model.numbers for model in models if model.arm == BASE}
+    for arm, of_arm in by_arm(models).items():
+        pairs = [(model.numbers, base[model.seed]) for model in of_arm if model.seed in base]
+        if arm == BASE or not pairs:
+            continue
+        for quantity, number in GAINED.items():
+            if all(number in own and number in others for own, others in pairs):
+                values = [own[number] - others[number] for own, others in pairs]
+                yield over_seeds(quantity, values, ERROR_RATE, within=ANYTHING, arm=arm, against=BASE)

@@ -1,0 +1,202 @@
+"""attnlab captions train, evaluate and generate: one model."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from attnlab_theory import files
+from attnlab_theory.labs.captions.arms import PRESETS, PresetName
+from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges
+from attnlab_theory.labs.texts import Texts
+from attnlab_theory.labs.training import Checkpoints, train_and_report
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.captions.lab import Start
+    from attnlab_theory.labs.sentences import Material
+    from attnlab_theory.language.decode import Choosing
+
+Model = Annotated[
+    Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that captions train wrote.")
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes(ModelSizes):
+    """The size of a new model. What is left out is the preset's."""
+
+    dropout: float | None = None
+    """Dropout rate."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Changes(RecipeChanges):
+    """How the model is trained. What is left out is the preset's."""
+
+    shuffled: bool = False
+    """Read the sentences in another order in every epoch. The homework keeps the order of the file."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a model to continue captions. Training ends when the validation loss no longer falls.
+
+    The model of the best epoch is written.
+    """
+
+    checkpoint: Checkpoints
+    preset: PresetName = "tiny"
+    """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
+    texts: Texts = dataclasses.field(default_factory=Texts)
+    reading_params_path: Path | None = None
+    """File of a model of this lab to start from. Its size is kept."""
+    gpt2: Path | None = None
+    """File of GPT-2's weights, .safetensors, to start from. For --unit bpe. Its first --layers layers are taken."""
+    recipe: Changes = dataclasses.field(default_factory=Changes)
+    model: Sizes = dataclasses.field(default_factory=Sizes)
+
+    def run(self) -> int:
+        """Train and write."""
+        from attnlab_theory.labs.captions.lab import training
+
+        read = (*self.texts.paths, self.reading_params_path, self.gpt2)
+        files.refuse_input(self.checkpoint.writing_params_path, *read)
+        material = self.texts.material(self.recipe.seed)
+        recipe = dataclasses.replace(self.recipe.of(PRESETS[self.preset].recipe), shuffled=self.recipe.shuffled)
+        start = self._start(material)
+        arm = "scratch" if self.reading_params_path is None and self.gpt2 is None else "pretrained"
+        run = training(material, start, recipe, arm=arm, longer=self.texts.longer, mean=self.texts.mean)
+        return train_and_report(run, self.checkpoint)
+
+    def _start(self, material: "Material") -> "Start":
+        from attnlab_theory.labs.captions.starts import cut_gpt2, read_model
+        from attnlab_theory.language.models.config import GPTConfig
+
+        if self.reading_params_path is not None and self.gpt2 is not None:
+            raise ValueError("a model starts from one file: name --reading-params-path or --gpt2, not both")
+        sizes = self.model.given
+        if self.reading_params_path is not None:
+            return read_model(self.reading_params_path, **sizes)
+        preset = PRESETS[self.preset]
+        rate = {} if self.model.dropout is None else {"dropout": self.model.dropout}
+        chosen = dataclasses.replace(preset, **sizes, **rate)
+        if self.gpt2 is not None:
+            return cut_gpt2(self.gpt2, layers=chosen.layers, block=chosen.block, dropout=chosen.dropout)
+        return GPTConfig(vocabulary=len(material.text), **chosen.model)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Measure the perplexity of a model on test sentences.
+
+    Two perplexities are told. The homework's is exp of the mean over sentences of each sentence's mean loss. The
+    usual one is exp of the mean loss over all tokens.
+    """
+
+    model: Model
+    test: Path | None = None
+    """File of sentences, one a line. By default they are drawn from the embedded grammar of captions."""
+    seed: int = 0
+    """Of the sentences that are drawn."""
+    longer: Longer = "cut"
+    """What happens to a sentence that does not fit into the block. Cut ones are counted."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Measure and print."""
+        from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
+        from attnlab_theory.labs.estimates import mean
+        from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+        from attnlab_theory.labs.sentences import Sizes, encoded, generated, read_sentences
+        from attnlab_theory.report import record
+
+        saved = read_model(self.model)
+        block = saved.model.config.block
+        if self.test is None:
+            drawn = generated(self.seed, Sizes())
+            refuse_other_grammar(self.model, saved, drawn)
+            sentences, source, language = drawn.test, drawn.source, drawn.grammar
+        else:
+            sentences, source, language = read_sentences(self.test), str(self.test), None
+        read = encoded(sentences, saved.text, block, longer=self.longer, source=source)
+        found = losses(saved.model, read)
+        told: dict[str, Any] = {
+            "sentences": len(sentences),
+            "tokens": int(found.targets.sum()),
+            "cut": read.cut,
+            "perplexity_of_sentences": found.perplexity_of_sentences,
+            "perplexity_of_tokens": found.perplexity_of_tokens,
+        }
+        floor = None
+        if language is not None:
+            above = above_the_grammar(found, sentences, language, block)
+            floor = mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE)
+            told["above_the_grammar"] = floor.as_json()
+        if self.json:
+            print(record.to_text(told), end="")
+            return 0
+        print(f"{len(sentences)} sentences of {source}, {told['tokens']} tokens with their ends")
+        if read.cut:
+            print(f"{read.cut} sentences are longer than the block of {block} and were cut")
+        print(f"perplexity, mean of sentence means: {found.perplexity_of_sentences:.4f}")
+        print(f"perplexity, mean over tokens:       {found.perplexity_of_tokens:.4f}")
+        if floor is not None:
+            low, high = floor.interval.low, floor.interval.high
+            print(f"loss above the grammar's own: {floor.value:.4f} nats per token")
+            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {floor.error_rate:g})")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Generate:
+    """Let a model write captions."""
+
+    model: Model
+    count: int = 10
+    """How many captions."""
+    greedy: bool = False
+    """Take the likeliest token each time. Then all captions are the same one."""
+    temperature: float = 1.0
+    """What the logits are divided by. Below 1, likely tokens become likelier."""
+    top_k: int | None = None
+    """Draw from so many likeliest tokens only."""
+    top_p: float | None = None
+    """Draw from the smallest set of likeliest tokens that has at least this probability."""
+    min_p: float | None = None
+    """Draw from tokens with at least this share of the likeliest one's probability."""
+    seed: int = 0
+    """All that is drawn follows from the seed."""
+    outputs_path: Path | None = None
+    """File for the captions, one a line. By default they are printed."""
+
+    def run(self) -> int:
+        """Generate and write."""
+        from attnlab_theory.labs.captions.generate import as_lines, captions
+        from attnlab_theory.labs.captions.starts import read_model
+        from attnlab_theory.seeds import key_for
+
+        choosing = self._choosing()
+        if self.outputs_path is not None:
+            files.refuse_unwritable(self.outputs_path)
+            files.refuse_input(self.outputs_path, self.model)
+        saved = read_model(self.model)
+        drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
+        lines = as_lines(drawn, saved.text)
+        if self.outputs_path is None:
+            print("\n".join(lines))
+        else:
+            files.write_text(self.outputs_path, "".join(f"{line}\n" for line in lines))
+            print(f"{len(lines)} captions are in {self.outputs_path}")
+        return 0
+
+    def _choosing(self) -> "Choosing":
+        from attnlab_theory.language.decode import Greedy, Sampling
+
+        if self.temperature == 0:
+            raise ValueError("--temperature 0 is --greedy: the likeliest token each time")
+        sampling = Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, min_p=self.min_p)
+        if self.greedy and sampling != Sampling():
+            raise ValueError("--greedy draws nothing: say it without temperature and cuts")
+        return Greedy() if self.greedy else sampling

@@ -1,0 +1,202 @@
+"""attnlab captions: a small GPT that writes captions, and how good and how varied they are."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from tyro.conf import subcommand
+
+from attnlab_theory import inputs
+from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
+from attnlab_theory.labs.captions.bleu import Score, Sweep
+from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
+from attnlab_theory.labs.engine.join import JoinLab
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.options import ModelSizes
+from attnlab_theory.labs.texts import Texts
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.captions.lab import Captions as Lab
+    from attnlab_theory.labs.engine.record import Results
+    from attnlab_theory.labs.sentences import Material
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Adjustments(ModelSizes):
+    """Changes to the preset."""
+
+    epochs: int | None = None
+    """The highest number of epochs. Training stops early."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run(RunLab):
+    """Train every model. Then measure perplexities, generate captions, compare them with real ones, judge and draw.
+
+    Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
+    """
+
+    name = "captions"
+    question = "How good and how varied are a small model's captions, and what decides it?"
+    texts: Texts = dataclasses.field(default_factory=Texts)
+    pretrain_corpus: Path | None = None
+    """With files: text that the model pretrained learns first, one sentence a line.
+    Without files, that text is drawn from the same grammar with other probabilities."""
+    preset: PresetName = "tiny"
+    """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
+    arms: tuple[ArmName, ...] = ("scratch", "pretrained")
+    """The models. Each is the preset with one thing changed.
+    scratch: first weights, sentences in the order of the file.
+    shuffled: another order in every epoch.
+    pretrained: trained on another text first.
+    heads-1, heads-6, heads-8: so many heads.
+    permuted: features permuted before they are cut into heads.
+    dropped-heads: each head dropped in a tenth of the training steps."""
+    decodings: tuple[DecodingName, ...] = HOMEWORK
+    """Ways to choose the next token; t is the temperature."""
+    count: int = 1000
+    """Captions of one generation. The homework has 5,000."""
+    generations: int = 2
+    """Independent generations of each model and decoding."""
+    seeds: int = 5
+    """How many seeds to run. Sentences that are drawn, first weights and dropout follow from the seed.
+    Five seeds of eight models took 45 minutes on two cores. Fewer than three decide nothing."""
+    out: Path = Path("lab/captions")
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+    training: Adjustments = dataclasses.field(default_factory=Adjustments)
+
+    def lab(self) -> "Lab":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
+        from attnlab_theory import refuse
+        from attnlab_theory.labs.captions.arms import BASE
+        from attnlab_theory.labs.captions.lab import Captions as Lab
+        from attnlab_theory.labs.captions.lab import config, training
+
+        refuse.not_a_size(**{"--count": self.count, "--generations": self.generations})
+        seeds = self.every_seed()
+        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
+        drawn = self.texts.train is None
+        other = functools.cache(functools.partial(self._other, first))
+        preset, changes = PRESETS[self.preset], self.training
+        recipe = dataclasses.replace(preset.recipe, epochs=changes.epochs or preset.recipe.epochs)
+        lab = Lab(
+            preset=dataclasses.replace(preset, **changes.given, recipe=recipe),
+            arms=self.arms,
+            seeds=seeds,
+            material=functools.cache(self.texts.material) if drawn else (lambda _: first),
+            other=other if drawn else (lambda _: other(self.seed)),
+            folder=self.out / "models",
+            longer=self.texts.longer,
+            mean=self.texts.mean,
+        )
+        if "pretrained" in self.arms:
+            lab.other(self.seed)
+        elif self.pretrain_corpus is not None:
+            raise ValueError(
+                f"--pretrain-corpus {self.pretrain_corpus} is for the arm pretrained: add it to --arms"
+            )
+        plain = config(BASE, lab.preset, vocabulary=len(first.text))
+        training(first, plain, recipe, arm=BASE, longer=lab.longer, mean=lab.mean)
+        return lab
+
+    def _other(self, first: "Material", seed: int) -> "Material":
+        from attnlab_theory.labs.sentences import Sizes, generated, read_other
+
+        if self.texts.train is None:
+            if self.pretrain_corpus is not None:
+                raise ValueError("--pretrain-corpus is for captions of your own: name them with --train and so on")
+            return generated(seed, Sizes(), evened=True)
+        if self.pretrain_corpus is None:
+            raise ValueError("the arm pretrained needs a text to learn first: name it with --pretrain-corpus")
+        return read_other(self.pretrain_corpus, first.text)
+
+    def results(self, lab: "Lab") -> "Results":
+        """Measure what is trained, let it write captions, and judge it."""
+        from attnlab_theory.labs.captions.measure import results
+
+        return results(lab, self.decodings, count=self.count, generations=self.generations, tell=tell)
+
+    def about(self, lab: "Lab") -> dict[str, Any]:
+        """Preset, arms, and what is generated."""
+        told = {"preset": self.preset, "arms": list(self.arms), "decodings": list(self.decodings)}
+        return {**told, "count": self.count, "generations": self.generations}
+
+
+class Judge(JudgeLab):
+    """Judge a run of this lab again."""
+
+    name = "captions"
+
+    def again(self) -> "Results":
+        """What the folder holds, judged again."""
+        from attnlab_theory.labs.captions.measure import again
+
+        return again(self.folder)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Join(JoinLab):
+    """Join runs on the same files that trained other seeds or other arms. Nothing is trained or generated.
+
+    All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
+    """
+
+    name = "captions"
+    shared = ("preset", "decodings", "count", "generations")
+    out: Path = Path("lab/captions_joined")
+    """Folder for JSON and figures. It is made if it does not exist."""
+
+    def results(self) -> "Results":
+        """What the folders hold together, judged."""
+        from attnlab_theory.labs.captions.measure import joined
+
+        return joined(self.folders, tell)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    """Folder that `captions run` or `captions sweep` wrote."""
+
+    def run(self) -> int:
+        """Read and draw."""
+        from attnlab_theory.labs.captions.measure import figures_in
+        from attnlab_theory.labs.engine.record import draw
+
+        try:
+            draw(figures_in(self.folder), self.folder)
+        except inputs.DAMAGED as error:
+            if type(error) is ValueError:
+                raise
+            raise ValueError(f"{self.folder} holds numbers that cannot be drawn: {inputs.told(error)}") from error
+        print(f"figures are in {self.folder}/")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Captions:
+    """Train a small GPT on captions, let it write its own, and judge those."""
+
+    task: (
+        Annotated[Train, subcommand("train")]
+        | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Generate, subcommand("generate")]
+        | Annotated[Score, subcommand("score")]
+        | Annotated[Sweep, subcommand("sweep")]
+        | Annotated[Run, subcommand("run")]
+        | Annotated[Join, subcommand("join")]
+        | Annotated[Judge, JUDGE]
+        | Annotated[Draw, subcommand("draw")]
+    )
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()

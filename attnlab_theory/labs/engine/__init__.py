@@ -1,0 +1,1 @@
+"""What every lab does the same way: train arms for seeds, resume, measure, judge, write, report."""

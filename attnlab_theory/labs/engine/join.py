@@ -1,0 +1,74 @@
+"""`attnlab LAB join`: runs of several machines as one. Imports no jax: the command line reads it first."""
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import tyro
+
+from attnlab_theory import files
+from attnlab_theory.labs import folders
+from attnlab_theory.labs.engine.run import report
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.engine.record import Results
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JoinLab(abc.ABC):
+    """Join runs on the same files that trained other seeds or other arms. Nothing is trained.
+
+    All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
+    """
+
+    name: ClassVar[str]
+    """The lab's command, and the name of its findings."""
+    shared: ClassVar[tuple[str, ...]]
+    """Of what the records of the runs must say the same."""
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER ...")]
+    """Folders of finished runs, two or more."""
+    out: Path
+    """Folder for JSON and figures. It is made if it does not exist."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
+
+    @abc.abstractmethod
+    def results(self) -> "Results":
+        """What the folders hold together, judged.
+
+        Raises:
+            ValueError: if a file is missing or damaged, or the runs do not belong together.
+        """
+
+    def run(self) -> int:
+        """Read, compare, judge, write, report; 1 if a verdict is not the expected one.
+
+        Raises:
+            ValueError: in one line, if the folders cannot be joined.
+        """
+        from attnlab_theory.labs.engine.record import read
+        from attnlab_theory.report import provenance, record
+
+        if len(self.folders) < 2:
+            raise ValueError(f"join needs at least two folders, not {len(self.folders)}")
+        for folder in (*self.folders, self.out):
+            if [*self.folders, self.out].count(folder) > 1:
+                raise ValueError(f"{folder} is named twice; each folder is named once, and --out is another one")
+        runs = [read(folder / f"{self.name}{folders.RUN}", dict) for folder in self.folders]
+        self._refuse_others(runs)
+        found = self.results()
+        about = {key: runs[0].get(key) for key in ("question", *self.shared, "error_rate")}
+        about |= {**provenance.of_this_process(), "runs": runs, **found.verdicts.as_json()}
+        with folders.begun(self.out, self.name):
+            found.write(self.name, self.out)
+            files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
+        return report(found, about, self.out, json=self.json)
+
+    def _refuse_others(self, runs: Sequence[Mapping[str, Any]]) -> None:
+        for run, folder in zip(runs, self.folders, strict=True):
+            for key in self.shared:
+                if run.get(key) != runs[0].get(key):
+                    told = f"{runs[0].get(key)} in {self.folders[0]} and {run.get(key)} in {folder}"
+                    raise ValueError(f"runs of another {key} cannot be joined: {told}")

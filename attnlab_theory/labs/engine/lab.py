@@ -1,0 +1,109 @@
+"""What is trained in a lab: arms for seeds, each in one stage or several, and the files of the models."""
+
+import abc
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from attnlab_theory.language.checkpoint import Saved, load_model
+from attnlab_theory.language.models.model import KINDS, Kind
+from attnlab_theory.language.runs import Run, refuse_left_over
+
+
+class Unit(NamedTuple):
+    """An arm for a seed. Units of one wave need nothing of each other."""
+
+    arm: Any
+    """What is compared: a name, or a value whose `name` is one."""
+    seed: int
+
+
+class Stage(NamedTuple):
+    """A run, and the file for its model."""
+
+    run: Run
+    path: Path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lab(abc.ABC):
+    """Which arms are trained for which seeds, and where the models are kept.
+
+    Raises:
+        ValueError: if there is no seed.
+    """
+
+    kinds: ClassVar[Mapping[str, Kind]] = KINDS
+    """The models that its files may hold."""
+    seeds: tuple[int, ...]
+    folder: Path
+    """The folder for the models."""
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise ValueError("a run needs at least one seed")
+
+    @abc.abstractmethod
+    def arms_of(self, seed: int) -> Sequence[Any]:
+        """The arms that are trained for a seed."""
+
+    @abc.abstractmethod
+    def stages(self, arm: Any, seed: int) -> Iterator[Stage]:
+        """How an arm is trained for a seed. Each stage must be trained before the next is asked for.
+
+        Raises:
+            ValueError: of bad input.
+        """
+
+    def waves(self) -> Iterator[Sequence[Unit]]:
+        """All that is to be trained. Each wave must be trained before the next is asked for: by default one."""
+        yield [Unit(arm, seed) for seed in self.seeds for arm in self.arms_of(seed)]
+
+    def path(self, arm: Any, seed: int) -> Path:
+        """The file of a model. Its folder is made."""
+        path = self.folder / f"seed-{seed}" / str(getattr(arm, "name", arm))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def saved(self, arm: Any, seed: int) -> Saved:
+        """A trained model.
+
+        Raises:
+            ValueError: if it is missing.
+        """
+        return load_model(self.path(arm, seed), kinds=self.kinds)
+
+    def refuse_unmeasurable(self) -> None:
+        """Refuse, before anything is trained, what could not be measured afterwards: by default nothing.
+
+        Raises:
+            ValueError: naming it.
+        """
+        return
+
+    def refuse_left_over(self) -> None:
+        """Refuse to start anew where a stopped run has left a checkpoint.
+
+        Raises:
+            ValueError: naming the checkpoint.
+        """
+        for partial in sorted(self.folder.glob("*/*.partial")):
+            refuse_left_over(partial.with_suffix(""))
+
+
+def each_once(kind: str, names: Sequence[str]) -> None:
+    """Refuse a lack of names, and a name that comes twice.
+
+    Args:
+        kind: what is named.
+        names: of what is compared.
+
+    Raises:
+        ValueError: naming what comes twice.
+    """
+    if not names:
+        raise ValueError(f"a run needs at least one {kind}")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{kind} {name} is named twice; once is enough")

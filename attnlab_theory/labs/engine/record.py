@@ -1,0 +1,129 @@
+"""What a run found, as files: numbers, findings, tables, texts and figures. And what such files hold."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attnlab_theory import files, inputs
+from attnlab_theory.labs.estimates import OVER_SEEDS, Estimate, Estimates
+from attnlab_theory.labs.verdicts import Verdicts
+from attnlab_theory.report import record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+T = TypeVar("T")
+
+Draw = Callable[[], "Figure"]
+"""Draws a figure."""
+
+OLDER = "student: close to normal: accuracies of training runs that differ in the seed"
+"""What the interval over seeds was called, though not all numbers are accuracies."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """What a run found."""
+
+    estimates: Estimates
+    verdicts: Verdicts
+    tables: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Values for further JSON files, by name. None: there is no such file, and one of an earlier run is removed."""
+    texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Text files, by their whole name."""
+    figures: Mapping[str, Draw | None] = dataclasses.field(default_factory=dict)
+    """Figures by name, as functions that draw them. None: as of `tables`."""
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What the record of the run says besides."""
+    shown: "Sequence[RenderableType]" = ()
+    """What is printed before the verdicts."""
+    further: Mapping[str, Verdicts] = dataclasses.field(default_factory=dict)
+    """Verdicts on other numbers, apart from these, by the names of their JSON files."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the expected one."""
+        return all(each.as_expected for each in (self.verdicts, *self.further.values()))
+
+    def write(self, lab: str, folder: Path) -> None:
+        """Write all of it, each file whole or not at all.
+
+        Args:
+            lab: whose findings they are.
+            folder: that exists.
+
+        Raises:
+            OSError: if the folder cannot be written.
+        """
+        findings = {lab: self.verdicts, **self.further}
+        tables = {
+            **{name: [record.as_json(each) for each in found.findings] for name, found in findings.items()},
+            "estimates": [estimate.as_json() for estimate in self.estimates],
+            **self.tables,
+        }
+        for name, rows in tables.items():
+            if rows is None:
+                (folder / f"{name}.json").unlink(missing_ok=True)
+            else:
+                files.write_text(folder / f"{name}.json", record.to_text(rows))
+        for name, text in self.texts.items():
+            files.write_text(folder / name, text)
+        draw(self.figures, folder)
+
+
+def draw(figures: Mapping[str, Draw | None], folder: Path) -> None:
+    """Draw figures as .svg and .png, each file whole or not at all. Figures that are None are removed.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    from attnlab_theory.report import style
+
+    for name, figure in figures.items():
+        if figure is None:
+            for suffix in (".svg", ".png"):
+                (folder / f"{name}{suffix}").unlink(missing_ok=True)
+            continue
+        with files.replacing_all(folder / name, (".svg", ".png")) as written:
+            style.save(figure, list(written.values()))
+
+
+def stored(folder: Path) -> Estimates:
+    """The numbers of a run. Intervals over seeds that an older version wrote get the name that they have now.
+
+    Raises:
+        ValueError: if the file is missing or damaged.
+    """
+    now = f"{OVER_SEEDS.name}: {OVER_SEEDS.assumption}"
+
+    def made(rows: Sequence[dict[str, Any]]) -> Estimates:
+        every = map(Estimate.from_json, rows)
+        return Estimates(dataclasses.replace(e, bound=now) if e.bound == OLDER else e for e in every)
+
+    return read(folder / "estimates.json", made)
+
+
+def renewed(old: Estimates, new: Estimates) -> Estimates:
+    """The old numbers, each replaced by the new one of its quantity and setting. New ones without one follow."""
+    left = {(each.quantity, str(each.setting)): each for each in new}
+    kept = [left.pop((each.quantity, str(each.setting)), each) for each in old]
+    return Estimates((*kept, *left.values()))
+
+
+def read(path: Path, made: Callable[[Any], T]) -> T:
+    """What a JSON file holds.
+
+    Raises:
+        ValueError: if it is missing or damaged.
+    """
+    if not path.exists():
+        raise ValueError(f"{path} is missing: name a folder that a run of the lab wrote")
+    return inputs.parsed(path, made, remedy="run the lab again")
+
+
+def drawing(module: Any, names: Sequence[str], *arguments: Any) -> dict[str, Draw]:
+    """The figures of a module by the names of its functions, which all take the same arguments."""
+    return {name: functools.partial(getattr(module, name), *arguments) for name in names}

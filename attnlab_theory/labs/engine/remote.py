@@ -1,0 +1,134 @@
+"""Training on the workers of a cluster: an arm for a seed at a time, and its files come back."""
+
+import dataclasses
+import functools
+import pickle
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from attnlab_theory import files
+from attnlab_theory.cluster.client import Cluster
+from attnlab_theory.labs.engine.lab import Lab, Unit
+
+MOST = 256
+"""Units that wait for a worker at the same time."""
+
+PASSING = (".lock",)
+"""How files end that are nobody else's affair."""
+
+
+def trained(command: Any, lab: Lab, cluster: Cluster, tell: Callable[[str], None]) -> None:
+    """Train every arm for every seed. What a stopped run has left goes to the workers, so it is not done again.
+
+    Args:
+        command: makes the same lab on every worker.
+        lab: of the command.
+        cluster: whose workers train.
+        tell: is told how far it has come.
+
+    Raises:
+        ValueError: as `Cluster.call`, or if a worker refuses the work.
+    """
+    carried = pickle.dumps(_carried(command))
+
+    def ask(unit: Unit) -> Mapping[str, bytes]:
+        return cluster.call(train_unit, carried, unit, _left(lab, unit))
+
+    for wave in lab.waves():
+        with ThreadPoolExecutor(min(len(wave), MOST) or 1) as threads:
+            pending = [threads.submit(ask, unit) for unit in wave]
+            try:
+                for done, (unit, future) in enumerate(zip(wave, pending, strict=True), 1):
+                    _write(future.result(), lab.folder)
+                    tell(f"{getattr(unit.arm, 'name', unit.arm)}, seed {unit.seed}: {done} of {len(wave)} trained")
+            except BaseException:
+                cluster.close()
+                threads.shutdown(cancel_futures=True)
+                raise
+
+
+def train_unit(carried: bytes, unit: Unit, left: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Train an arm for a seed, in a folder of its own.
+
+    Args:
+        carried: as `_carried` makes it, pickled.
+        unit: the arm and the seed.
+        left: files of a stopped run.
+
+    Returns:
+        Its files, by their place in the folder of models.
+    """
+    command, lab = _lab_of(carried)
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        lab = dataclasses.replace(lab, folder=Path(folder))
+        _write(left, lab.folder)
+        for stage in lab.stages(*unit):
+            command.train(stage)
+        every = (path for path in lab.folder.rglob("*") if path.is_file() and path.suffix not in PASSING)
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in every}
+
+
+def _left(lab: Lab, unit: Unit) -> dict[str, bytes]:
+    """The files of a unit that lie in the folder of models."""
+    path = lab.path(*unit)
+    # A stage before the last has a file of its own, whose name begins alike: ARM.before, say.
+    every = [each for each in path.parent.glob(f"{path.name}*") if each.name.partition(".")[0] == path.name]
+    return {
+        each.relative_to(lab.folder).as_posix(): each.read_bytes() for each in every if each.suffix not in PASSING
+    }
+
+
+def _write(found: Mapping[str, bytes], folder: Path) -> None:
+    for name, content in found.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not (path.exists() and path.read_bytes() == content):
+            with files.replacing(path) as written:
+                written.write_bytes(content)
+
+
+def _carried(command: Any) -> tuple[Any, dict[Path, bytes]]:
+    """A command for another machine, and the files among its options."""
+    found: dict[Path, bytes] = {}
+
+    def look(value: Any) -> None:
+        if isinstance(value, Path):
+            if value.is_file():
+                found[value] = value.read_bytes()
+        elif isinstance(value, (tuple, list)):
+            for each in value:
+                look(each)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            for field in dataclasses.fields(value):
+                look(getattr(value, field.name))
+
+    look(command)
+    return dataclasses.replace(command, resume=True, cluster=None, processes=None), found
+
+
+def _elsewhere(value: Any, places: Mapping[Path, Path]) -> Any:
+    """A value of an option, with other places for its files."""
+    if isinstance(value, Path):
+        return places.get(value, value)
+    if isinstance(value, tuple):
+        return tuple(_elsewhere(each, places) for each in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        given = {field.name: _elsewhere(getattr(value, field.name), places) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **given)
+    return value
+
+
+@functools.lru_cache(maxsize=1)
+def _lab_of(carried: bytes) -> tuple[Any, Any]:
+    command, given = pickle.loads(carried)
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        places = {path: Path(folder) / str(number) / path.name for number, path in enumerate(given)}
+        for path, place in places.items():
+            place.parent.mkdir()
+            place.write_bytes(given[path])
+        command = _elsewhere(command, places)
+        # It reads its files here, as it does on one machine before anything is trained.
+        return command, command.lab()

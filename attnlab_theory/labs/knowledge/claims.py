@@ -1,0 +1,90 @@
+"""What is claimed of models that read and are asked: practical4/4a-4c, and more."""
+
+from collections.abc import Sequence
+
+from attnlab_theory.claims import Statement
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
+from attnlab_theory.stats import Interval
+
+MARK = 0.10
+"""The homework's mark: practical4/4a asks why the pretrained model answers more than this share right, and the
+other does not. Five seeds can tell: whoever guesses among 40 places is right about 2.5 %, and if models differ as
+shares of 60 persons do, the interval reaches 5 points further."""
+
+CONJECTURED = 0.80
+"""Once expected of pretrained models. But these differ by more than their 60 questions make them differ."""
+
+COMMONEST = "share of the commonest place"
+
+
+def _percent(share: float) -> str:
+    """Statements are typeset, and there a bare percent sign begins a comment."""
+    return f"{share:.0%}".replace("%", r"\%")
+
+
+def _at_most_a_guess(estimate: Estimate, every: Sequence[Estimate]) -> Interval:
+    """The mark, or what one answer to all questions reaches."""
+    (commonest,) = Estimates(every).of(COMMONEST, **estimate.setting)
+    return Interval.at_most(max(MARK, commonest.value))
+
+
+STATEMENTS = (
+    Statement(
+        name="untrained-is-ignorant",
+        statement=f"Without pretraining, at most {_percent(MARK)} of held-out persons are answered right.",
+        source="practical4/4a",
+        quantity="mean accuracy",
+        where={"group": "held-out", "variant": UNTRAINED},
+        predicted=Interval.at_most(MARK),
+    ),
+    Statement(
+        name="pretraining-is-recalled",
+        statement=f"With pretraining, at least {_percent(MARK)} of held-out persons are answered right.",
+        source="practical4/4a",
+        quantity="mean accuracy",
+        where={"group": "held-out", "variant": PRETRAINED},
+        predicted=Interval.at_least(MARK),
+    ),
+    Statement(
+        name="four-of-five-are-recalled",
+        statement=f"With pretraining, at least {_percent(CONJECTURED)} of held-out persons are answered right.",
+        source="the recipe, chosen on the persons of seed 0",
+        quantity="mean accuracy",
+        where={"group": "held-out", "variant": PRETRAINED},
+        predicted=Interval.at_least(CONJECTURED),
+        expect=None,
+    ),
+    Statement(
+        name="nobody-knows-the-never-seen",
+        statement=f"Of persons never seen at most {_percent(MARK)} are answered right, "
+        "or as many as their commonest place has.",
+        source="practical4/4c",
+        quantity="mean accuracy",
+        where={"group": "never-seen"},
+        predicted=_at_most_a_guess,
+    ),
+    Statement(
+        name="pretraining-raises-accuracy",
+        statement="The pretrained model answers more held-out persons right than the untrained one.",
+        source="practical4/4a",
+        quantity="mean accuracy gained",
+        where={"first": UNTRAINED},
+        predicted=Interval.at_least(0.0),
+    ),
+    Statement(
+        name="confidence-tells-right-from-wrong",
+        statement="A right answer has more confidence than a wrong one, more often than not.",
+        source="practical4/4b",
+        quantity="mean auroc",
+        where={"variant": PRETRAINED},
+        predicted=Interval.at_least(0.5),
+    ),
+    Statement(
+        name="more-wordings-are-recalled-better",
+        statement="Persons of whom a corpus speaks in more ways, not more often, are recalled more often.",
+        source="Allen-Zhu and Li 2023",
+        quantity="accuracy gained by wordings",
+        predicted=Interval.at_least(0.0),
+    ),
+)

@@ -1,0 +1,223 @@
+"""attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import tyro
+from tyro.conf import subcommand
+
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
+from attnlab_theory.labs.knowledge.arms import PRESETS, PRETRAINING, Preset, PresetName
+from attnlab_theory.labs.knowledge.data import Data
+from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
+from attnlab_theory.labs.knowledge.training import Finetune, Pretrain, Store
+from attnlab_theory.labs.options import ModelSizes, given
+from attnlab_theory.language.precision import Precision
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.engine.record import Results
+    from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
+    from attnlab_theory.labs.knowledge.material import Material
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class World:
+    """Which persons are generated and what the text says of them, if no corpus is given."""
+
+    finetuned: int | None = None
+    """Persons in the text about whom finetuning asks. By default 60."""
+    held_out: int | None = None
+    """Persons in the text about whom only the evaluation asks. By default 60."""
+    never_seen: int | None = None
+    """Persons who are not in the text. By default 100."""
+    places: int | None = None
+    """Birthplaces. Each has equally many persons. By default 40."""
+    templates: int | None = None
+    """Wordings that the text uses to say where somebody was born. By default 4."""
+    wordings: tuple[int, ...] | None = None
+    """Different wordings for each person. By default 4.
+    With several numbers, each number holds for equally many persons."""
+    statements: tuple[int, ...] | None = None
+    """Sentences about each person. By default 4.
+    With several numbers, each number holds for equally many persons."""
+    order: Literal["name", "place", "any"] | None = None
+    """What comes first in a sentence: the name, the place, or any of the two. By default any."""
+    lines: Literal["shuffled", "by-person", "by-statement"] | None = None
+    """Order of the sentences in the text.
+    shuffled: at random.
+    by-person: all sentences about one person, then all about the next.
+    by-statement: everybody's first sentence, then everybody's second.
+    By default shuffled."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Adjustments(ModelSizes):
+    """Changes to the preset.
+
+    The preset tiny has 2 layers, 4 heads, width 128, block size 64 and 200 epochs of pretraining. The preset
+    homework has 4 layers, 8 heads, width 256, block size 128 and 650 epochs.
+    """
+
+    epochs: int | None = None
+    """Epochs of pretraining."""
+    year: Literal[2021, 2024] | None = None
+    """Year of the homework, for --preset homework only. Learning rates and padding differ. By default 2021."""
+    precision: Precision = "float32"
+    """Number format of matrix products and activations. Parameters are always float32."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run(RunLab):
+    """Pretrain, finetune and ask every arm. Then measure, judge and draw what each of them knows.
+
+    Without a corpus, persons are generated. The text speaks of some of them. Finetuning asks about half of those.
+    The evaluation asks about all persons: the finetuned ones, the held-out other half, and persons who are not in
+    the text.
+    """
+
+    name = "knowledge"
+    arms_option = "--variants"
+    question = "Is what a model recalls of a person learned in pretraining, and does it know what it knows?"
+    pretrain_corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PRETRAIN_CORPUS]")] = None
+    """The text of pretraining, one document per line. By default it is about generated persons."""
+    finetune_corpus_path: Path | None = None
+    """With a corpus: file of questions to learn, lines of question, tab and place."""
+    eval_corpus_path: Path | None = None
+    """With a corpus: file of questions about other persons, in the same form."""
+    preset: PresetName = "tiny"
+    """Model size and recipes. tiny: trained in minutes on two cores. homework: the homework's."""
+    arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
+    """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
+    seeds: int = 5
+    """How many seeds to run. Persons, first weights and dropout follow from the seed.
+    Three took 7 minutes on two cores. Fewer decide nothing. Five tell guesses from the homework's mark of 10 %, if
+    models differ by no more than their 60 questions make them."""
+    out: Path = Path("lab/knowledge")
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+    persons: World = dataclasses.field(default_factory=World)
+    training: Adjustments = dataclasses.field(default_factory=Adjustments)
+
+    def lab(self) -> "Lab":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
+        from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
+
+        seeds = self.every_seed()
+        first = self._material(self.seed)  # Complains of bad input before anything is written.
+        return Lab(
+            preset=self._preset(),
+            arms=self.arms,
+            seeds=seeds,
+            material=(lambda _: first) if self.pretrain_corpus else functools.cache(self._material),
+            folder=self.out / "models",
+        )
+
+    def results(self, lab: "Lab") -> "Results":
+        """Ask what is trained, and judge the answers."""
+        from attnlab_theory.labs.knowledge.measure import results
+
+        return results(lab)
+
+    def about(self, lab: "Lab") -> dict[str, Any]:
+        """Preset and arms."""
+        return {"preset": self.preset, "variants": list(self.arms)}
+
+    def _preset(self) -> Preset:
+        preset, changes = PRESETS[self.preset], self.training
+        if changes.epochs is not None and changes.epochs < 1:
+            raise ValueError(f"--epochs must be at least 1, not {changes.epochs}")
+        pretraining = preset.pretraining
+        if changes.year is not None:
+            if self.preset != "homework":
+                raise ValueError(f"--year {changes.year} is of the homework; add --preset homework")
+            pretraining = PRETRAINING[changes.year]
+            corruption = dataclasses.replace(preset.corruption, year=changes.year)
+            preset = dataclasses.replace(preset, corruption=corruption)
+        stages = {"finetuning": preset.finetuning, "from_scratch": preset.from_scratch}
+        stages["pretraining"] = dataclasses.replace(pretraining, epochs=changes.epochs or pretraining.epochs)
+        stages = {n: dataclasses.replace(recipe, precision=changes.precision) for n, recipe in stages.items()}
+        return dataclasses.replace(preset, **changes.given, **stages)
+
+    def _material(self, seed: int) -> "Material":
+        from attnlab_theory.labs.knowledge.corpora import biographies
+        from attnlab_theory.labs.knowledge.material import generated, read
+
+        told = given(vars(self.persons))
+        files = {
+            "a PRETRAIN_CORPUS": self.pretrain_corpus,
+            "--finetune-corpus-path": self.finetune_corpus_path,
+            "--eval-corpus-path": self.eval_corpus_path,
+        }
+        if not any(files.values()):
+            return generated(dataclasses.replace(biographies.PRESETS["tiny"], seed=seed, **told))
+        missing = [name for name, path in files.items() if path is None]
+        if missing:
+            raise ValueError(f"data of your own are three files: {' and '.join(missing)} is missing")
+        if told:
+            raise ValueError(
+                f"--{min(told).replace('_', '-')} is for generated persons; leave it or the files away"
+            )
+        return read(*(path for path in files.values() if path is not None))
+
+
+class Judge(JudgeLab):
+    """Judge a run of this lab again."""
+
+    name = "knowledge"
+
+    def again(self) -> "Results":
+        """What the folder holds, judged again on its answers."""
+        from attnlab_theory.labs.knowledge.measure import again
+
+        return again(self.folder)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Draw the figures of an earlier run again, from its JSON files. Nothing is trained."""
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    """Folder that `knowledge run` or `knowledge evaluate --out` wrote."""
+
+    def run(self) -> int:
+        """Read and draw."""
+        from attnlab_theory.labs.knowledge.measure import redraw
+
+        print(f"{redraw(self.folder)} figures are drawn in {self.folder}")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Knowledge:
+    """Train a small GPT on a text about persons, and ask it where they were born."""
+
+    elsewhere: ClassVar[Mapping[str, str]] = {
+        "--bottleneck_dim": "belongs to the perceiver of the homework of 2022 and 2023, which is not here",
+        "--tb_expt_name": "names a log of TensorBoard, and none is written here: leave it out",
+        "--finetune_lr": "is the learning rate of finetune; in pretrain it is --lr",
+        "--pretrain_lr": "is the learning rate of pretrain; in finetune it is --lr",
+    }
+    """Options of other years' homework that no command here has, or another one."""
+
+    task: (
+        Annotated[Pretrain, subcommand("pretrain")]
+        | Annotated[Finetune, subcommand("finetune")]
+        | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Score, subcommand("score")]
+        | Annotated[Store, subcommand("store")]
+        | Annotated[Baseline, subcommand("baseline")]
+        | Annotated[Run, subcommand("run")]
+        | Annotated[Judge, JUDGE]
+        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Data, subcommand("data")]
+    )
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()

@@ -1,0 +1,130 @@
+"""What is claimed of mixers, by uw/2.2 and by this lab."""
+
+from attnlab_theory.claims import Statement, Verdict
+from attnlab_theory.labs.mixers.arms import CAUSAL, LEAKING
+from attnlab_theory.labs.perplexity import MARGIN
+from attnlab_theory.stats import Interval
+
+ROUNDING = 1e-4
+"""A causal model's losses with and without what comes later differ by no more: products in float32."""
+
+ROUTES = 0.9
+"""A head routes a token if its weight is at least this."""
+
+SEEDS_NEEDED = 10
+"""Fewer seeds do not decide whether two mixers are equivalent: five resolve two standard deviations at best."""
+
+SAME = Interval(-MARGIN, MARGIN)
+
+DIFFERENCE = "test loss less that of separate"
+
+NEAREST = "greatest of the least wanted weights"
+
+CANNOT_ROUTE = "No head whose queries are its keys gives each of three wanted tokens more than half of its weight."
+
+STATEMENTS = (
+    Statement(
+        name="nobody-beats-the-grammar",
+        statement="No causal model's loss is below that of the grammar itself.",
+        source="uw/2.2",
+        quantity="loss above the grammar",
+        where={"arm": CAUSAL},
+        predicted=Interval.at_least(0.0),
+        of_training=False,
+    ),
+    Statement(
+        name="the-leak-passes-the-floor",
+        statement="This model looks ahead and is found out: its loss is below that of the grammar itself.",
+        source="uw/2.2",
+        quantity="loss above the grammar",
+        where={"arm": LEAKING},
+        predicted=Interval.at_most(0.0),
+        expect=None,
+        of_training=False,
+    ),
+    Statement(
+        name="causal-losses-are-honest",
+        statement="A causal model's loss does not depend on what comes later, to rounding.",
+        source="uw/2.2",
+        quantity="honest less teacher-forced loss",
+        where={"arm": CAUSAL},
+        predicted=Interval(-ROUNDING, ROUNDING),
+        of_training=False,
+    ),
+    *(
+        Statement(
+            name="zero-masks-lose-without-the-future",
+            statement="Models masked with zeros are worse when PAD stands where they looked ahead.",
+            source="uw/2.2",
+            quantity="mean honest less teacher-forced loss",
+            where={"arm": arm},
+            predicted=Interval.at_least(0.0),
+            expect=expect,
+        )
+        for arm, expect in (("zero-after", Verdict.SUPPORTED), ("zero-before", None))
+    ),
+    Statement(
+        name="sharing-stays-within-the-margin",
+        statement=f"Sharing projections changes the loss by at most {MARGIN:g} nats per token (equivalence).",
+        source="uw/2.2",
+        quantity=DIFFERENCE,
+        where={"arm": ("shared-qk", "shared-qkv")},
+        predicted=SAME,
+        expect=None,
+        least=SEEDS_NEEDED,
+    ),
+    Statement(
+        name="additive-stays-within-the-margin",
+        statement=f"Additive attention changes the loss by at most {MARGIN:g} nats per token (equivalence).",
+        source="uw/2.2",
+        quantity=DIFFERENCE,
+        where={"arm": "additive"},
+        predicted=SAME,
+        expect=None,
+        least=SEEDS_NEEDED,
+    ),
+    Statement(
+        name="additive-is-better-by-the-margin",
+        statement="Additive attention is the better one: it lowers the loss by at least "
+        f"{MARGIN:g} nats per token.",
+        source="uw/2.2",
+        quantity=DIFFERENCE,
+        where={"arm": "additive"},
+        predicted=Interval.at_most(-MARGIN),
+        expect=None,
+    ),
+    Statement(
+        name="separate-queries-route",
+        statement="A head with queries of its own routes a cycle of three.",
+        source="uw/2.2.2",
+        quantity="least wanted weight",
+        where={"head": "separate"},
+        predicted=Interval.at_least(ROUTES),
+    ),
+    Statement(
+        name="several-shared-heads-route",
+        statement="Several heads whose queries are their keys, with weights of either sign, route the cycle.",
+        source="uw/2.2",
+        quantity="least wanted weight",
+        where={"head": ("shared-qk, two heads", "shared-qk, three heads")},
+        predicted=Interval.at_least(ROUTES),
+        expect=None,
+    ),
+    Statement(
+        name="shared-queries-cannot-route",
+        statement=CANNOT_ROUTE,
+        source="uw/2.2",
+        quantity=NEAREST,
+        predicted=Interval.at_most(0.5),
+        of_training=False,
+    ),
+    Statement(
+        name="shared-queries-cannot-route",
+        statement=CANNOT_ROUTE,
+        source="uw/2.2",
+        quantity="least wanted weight",
+        where={"head": "shared-qk"},
+        # A run of an older version has the mean over heads, and not the head that comes nearest.
+        predicted=lambda _, every: None if any(e.quantity == NEAREST for e in every) else Interval.at_most(0.5),
+    ),
+)

@@ -1,0 +1,61 @@
+"""What the homework's report guesses of recurrent networks, and what is true of every model of a known language."""
+
+from typing import Any
+
+from attnlab_theory.claims import Statement
+from attnlab_theory.labs.recurrent.arms import FURTHEST
+from attnlab_theory.stats import Interval
+
+LESS = "loss at equal parameters, less"
+
+GAIN = "loss of the W-RNN less the RNN's"
+
+GAIN_BY_SIZE = "slope of that by doublings of the hidden layer"
+
+GARBLED = "garbled words"
+
+GARBLED_BY_RATE = "slope of that by decades of the rate"
+
+FADED = "log gradient less the GPT's"
+
+GUESS: dict[str, Any] = {"source": "cs224n/rnn", "predicted": Interval.at_most(0.0), "expect": None}
+"""All guesses of the report are about a sign, and nobody knows better."""
+
+STATEMENTS = (
+    Statement(
+        name="nobody-beats-the-grammar",
+        statement="No model's loss is below that of the grammar itself.",
+        source="cs224n/rnn",
+        quantity="loss above the grammar",
+        predicted=Interval.at_least(0.0),
+        of_training=False,
+    ),
+    *(
+        Statement(
+            name=f"{arm}-beats-the-rnn",
+            statement=f"With equal parameters and equally many tokens the {name} has a lower loss than the RNN.",
+            quantity=LESS,
+            where={"model": arm, "against": "rnn"},
+            **GUESS,
+        )
+        for arm, name in (("w-rnn", "W-RNN"), ("gpt", "GPT"))
+    ),
+    Statement(
+        name="recurrent-gradients-fade-further",
+        statement=f"At a distance of {FURTHEST} tokens less of the gradient is left than in a GPT.",
+        quantity=FADED,
+        **GUESS,
+    ),
+    Statement(
+        name="w-rnn-gains-as-it-grows",
+        statement="The larger the hidden layer, the more the W-RNN gains on the RNN.",
+        quantity=GAIN_BY_SIZE,
+        **GUESS,
+    ),
+    Statement(
+        name="lower-rates-garble-more",
+        statement="A lower learning rate gives more garbled text, after equally many steps.",
+        quantity=GARBLED_BY_RATE,
+        **GUESS,
+    ),
+)

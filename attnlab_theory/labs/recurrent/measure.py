@@ -1,0 +1,169 @@
+"""What a run of the lab measures of its models: losses, gradients by distance, garbled words, tuning runs."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from attnlab_theory.labs.engine.record import Results, drawing, stored
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+from attnlab_theory.labs.recurrent import tuning
+from attnlab_theory.labs.recurrent.arms import ARMS, FURTHEST, RATES
+from attnlab_theory.labs.recurrent.claims import (
+    FADED,
+    GAIN,
+    GAIN_BY_SIZE,
+    GARBLED,
+    GARBLED_BY_RATE,
+    LESS,
+    STATEMENTS,
+)
+from attnlab_theory.labs.recurrent.distances import gradient_norms
+from attnlab_theory.labs.recurrent.lab import Networks
+from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
+from attnlab_theory.labs.recurrent.writing import garbled, texts
+from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.language.models.gpt import parameter_count
+from attnlab_theory.seeds import key_for
+from attnlab_theory.stats import Interval
+
+POSITIVE = Interval.at_least(0.0)
+
+WRITTEN = 200
+"""Texts that a model of characters writes."""
+
+LOG_NORM = "log of the gradient's norm"
+
+DRAWN = {"losses": LESS, "growth": GAIN, "garbled": GARBLED, "gradients": LOG_NORM}
+"""The figures of a run, and the quantity without which there is none."""
+
+
+def results(lab: Networks, tell: Callable[[str], None]) -> Results:
+    """Measure and judge. Then repeat the homework's tuning runs, if they are among the lab's parts.
+
+    Args:
+        lab: whose models are trained.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if a model is missing.
+    """
+    from attnlab_theory.labs.recurrent import figures
+
+    parts = {"equal": _equal, "growth": _growth, "rates": _rates}
+    found = [each for part, measured in parts.items() if part in lab.parts for each in measured(lab, tell)]
+    has = {each.quantity for each in found}
+    rows: list[dict[str, Any]] = []
+    for seed in lab.seeds if "tuning" in lab.parts else ():
+        letters, told = lab.letters(seed), {"windows": lab.windows, "seed": seed, "tell": tell}
+        rows += tuning.curves(tuning.SETTINGS, in_a_row(letters), len(letters.text), **told)
+    curves = tuning.last_losses(rows)
+    measured = Estimates((*found, *curves))
+    drawn = drawing(figures, [name for name, quantity in DRAWN.items() if quantity in has], measured)
+    return Results(
+        estimates=measured,
+        verdicts=verdicts(measured),
+        # `tune` may have written into the same folder what a run without this part would have to leave alone.
+        tables={"tuning": rows} if rows else {},
+        figures=drawn | (drawing(figures, ["tuning"], rows, curves) if rows else {}),
+    )
+
+
+def again(folder: Path) -> Results:
+    """A finished run, judged again.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    measured = stored(folder)
+    return Results(estimates=measured, verdicts=verdicts(measured))
+
+
+def verdicts(measured: Estimates) -> Verdicts:
+    """The claims about recurrent networks, judged on what was measured."""
+    return verdicts_on(STATEMENTS, measured, experiment="recurrent")
+
+
+_over_seeds = functools.partial(over_seeds, error_rate=ERROR_RATE, within=ANYTHING)
+
+
+def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
+    found: list[Estimate] = []
+    lost: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    norms: dict[tuple[str, str], list[np.ndarray]] = {}
+    parameters: dict[str, int] = {}
+    for seed in lab.seeds:
+        tell(f"losses and gradients, seed {seed}")
+        material, test = lab.material(seed), lab.asked(seed)
+        for arm in lab.preset.arms("equal"):
+            model = lab.saved(arm, seed).model
+            here = losses(model, test)
+            lost[arm.name].append(here.per_token)
+            parameters.setdefault(arm.name, parameter_count(model))
+            if material.grammar is not None:
+                above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
+                told = {"arm": arm.name, "seed": seed, "parameters": parameter_count(model)}
+                found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
+            for weights, each in (("first weights", lab.untrained(arm, seed)), ("trained", model)):
+                norms.setdefault((arm.name, weights), []).append(_by_distance(each, lab, seed))
+    for arm in ARMS:
+        told = {"model": arm, "parameters": parameters[arm]}
+        found.append(_over_seeds("test loss", lost[arm], within=POSITIVE, **told))
+    for one, other in (("w-rnn", "rnn"), ("gpt", "rnn"), ("gpt", "w-rnn")):
+        values = [a - b for a, b in zip(lost[one], lost[other], strict=True)]
+        found.append(_over_seeds(LESS, values, model=one, against=other))
+    for (arm, weights), each in norms.items():
+        for distance in range(1, FURTHEST + 1):
+            told = {"arm": arm, "weights": weights, "distance": distance}
+            found.append(_over_seeds(LOG_NORM, [float(logs[distance]) for logs in each], **told))
+    for arm in ("rnn", "w-rnn"):
+        pairs = zip(norms[arm, "trained"], norms["gpt", "trained"], strict=True)
+        far = [float(a[FURTHEST] - b[FURTHEST]) for a, b in pairs]
+        found.append(_over_seeds(FADED, far, arm=arm, against="gpt", distance=FURTHEST))
+    return found
+
+
+def _by_distance(model: Any, lab: Networks, seed: int) -> Float[np.ndarray, " distances"]:
+    """Log of the mean gradient norm at each distance, less that at distance 0."""
+    bos = lab.material(seed).text.bos
+    rows = np.stack([np.concatenate([[bos], tokens[: FURTHEST + 1]]) for tokens in lab.far(seed)])
+    norms = gradient_norms(model, rows.astype(np.int32))
+    logs = np.log(np.maximum(norms.mean(axis=0), 1e-300))
+    return logs - logs[0]
+
+
+def _growth(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
+    arms = lab.preset.arms("growth")
+    lost: dict[str, list[float]] = {arm.name: [] for arm in arms}
+    for seed in lab.seeds:
+        tell(f"losses by hidden size, seed {seed}")
+        test = lab.asked(seed)
+        for arm in arms:
+            lost[arm.name].append(losses(lab.saved(arm, seed).model, test).per_token)
+    found = [_over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]
+    of = {(arm.cell, arm.hidden): lost[arm.name] for arm in arms}
+    gains = {hidden: np.subtract(of["w-rnn", hidden], of["rnn", hidden]) for hidden in lab.preset.hidden}
+    found += [_over_seeds(GAIN, values.tolist(), hidden=hidden) for hidden, values in gains.items()]
+    slopes = np.polyfit(np.log2(lab.preset.hidden), np.stack([*gains.values()]), 1)[0]
+    return [*found, _over_seeds(GAIN_BY_SIZE, slopes.tolist())]
+
+
+def _rates(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
+    shares: dict[float, list[float]] = {rate: [] for rate in RATES}
+    for seed in lab.seeds:
+        tell(f"texts of characters, seed {seed}")
+        material = lab.letters(seed)
+        known = {word for sentence in material.train for word in sentence.replace(" ", "").split(SPACE)}
+        for arm in lab.preset.arms("rates"):
+            saved = lab.saved(arm, seed)
+            key = key_for(seed, "texts", arm.name)
+            drawn = texts(key, saved.model, saved.text, count=WRITTEN, steps=lab.preset.letters)
+            shares[arm.recipe.rate].append(garbled(drawn, known))
+    within = Interval(0.0, 1.0)
+    found = [_over_seeds(GARBLED, values, within=within, rate=rate) for rate, values in shares.items()]
+    slopes = np.polyfit(np.log10(RATES), np.stack([*shares.values()]), 1)[0]
+    return [*found, _over_seeds(GARBLED_BY_RATE, slopes.tolist())]

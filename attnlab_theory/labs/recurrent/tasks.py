@@ -1,0 +1,185 @@
+"""attnlab recurrent: recurrent networks against attention, and what the homework's report guesses of them."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from tyro.conf import subcommand
+
+from attnlab_theory import files
+from attnlab_theory.labs import folders
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.recurrent.arms import ARMS, PARTS, TINY, ActivationName, Part, Preset
+from attnlab_theory.labs.recurrent.texts import Texts
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.engine.record import Results
+    from attnlab_theory.labs.recurrent.lab import Networks
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run(RunLab):
+    """Train RNNs, W-RNNs and GPTs. Then compare losses, gradients and texts, judge and draw.
+
+    Without files, sentences are drawn from an embedded grammar of captions, whose entropy is known exactly.
+    """
+
+    name = "recurrent"
+    arms_option = "--parts"
+    question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
+    texts: Texts = dataclasses.field(default_factory=Texts)
+    parts: tuple[Part, ...] = PARTS
+    """What is measured. Each part trains all the arms that it compares.
+    equal: RNN, W-RNN and GPT at equal parameters and equally many tokens; their gradients by distance.
+    growth: RNN and W-RNN by hidden size.
+    rates: words that an RNN of characters garbles, by learning rate.
+    tuning: the homework's tuning runs."""
+    epochs: int | None = None
+    """Passes over the sentences, by default 6, of each of the models at equal parameters. For the part equal."""
+    activation: ActivationName = "tanh"
+    """f1 and f2 of the recurrent networks. The tuning runs keep the homework's sigmoid."""
+    windows: int | None = None
+    """Windows of text that each of the homework's tuning runs reads. By default 2000. For the part tuning."""
+    seeds: int = 5
+    """How many seeds to run. Sentences that are drawn and first weights follow from the seed.
+    Five take about two minutes on two cores. Fewer than three decide nothing."""
+    out: Path = Path("lab/recurrent")
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+
+    @property
+    def small(self) -> bool:
+        """All models are."""
+        return True
+
+    def lab(self) -> "Networks":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
+        from attnlab_theory import refuse
+        from attnlab_theory.labs.recurrent.lab import WINDOWS, Networks
+        from attnlab_theory.labs.recurrent.letters import by_letters
+
+        if self.windows is not None and "tuning" not in self.parts:
+            raise ValueError("--windows is for the tuning runs: add tuning to --parts, or leave it out")
+        windows = WINDOWS if self.windows is None else self.windows
+        refuse.not_a_size(windows=windows)
+        seeds = self.every_seed()
+        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
+        material = functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first)
+        spelled = self.texts.unit == "characters"
+        return Networks(
+            preset=self._preset(),
+            seeds=seeds,
+            material=material,
+            letters=material if spelled else functools.cache(lambda seed: by_letters(material(seed))),
+            folder=self.out / "models",
+            parts=self.parts,
+            longer=self.texts.longer,
+            windows=windows,
+        )
+
+    def _preset(self) -> Preset:
+        from attnlab_theory import refuse
+
+        preset = dataclasses.replace(TINY, activation=self.activation)
+        if self.epochs is None:
+            return preset
+        if "equal" not in self.parts:
+            raise ValueError("--epochs is for models at equal parameters: add equal to --parts, or leave it out")
+        refuse.not_a_size(epochs=self.epochs)
+        return dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=self.epochs))
+
+    def results(self, lab: "Networks") -> "Results":
+        """Measure what is trained, and judge it."""
+        from attnlab_theory.labs.recurrent.measure import results
+
+        return results(lab, tell)
+
+    def about(self, lab: "Networks") -> dict[str, Any]:
+        """Parts, unit and activation; and how much each arm at equal parameters reads."""
+        told: dict[str, Any] = {"parts": list(self.parts), "unit": self.texts.unit, "activation": self.activation}
+        if "equal" in self.parts:
+            read = [lab.read(seed) for seed in lab.seeds]
+            told["equal"] = {
+                "arms": list(ARMS),
+                "epochs": lab.preset.recipe.epochs,
+                "tokens_read_by_each_arm": [each.tokens for each in read],
+                "training_sentences_cut": [each.cut for each in read],
+            }
+        return told | ({"windows": lab.windows} if "tuning" in self.parts else {})
+
+
+class Judge(JudgeLab):
+    """Judge a run of this lab again."""
+
+    name = "recurrent"
+
+    def again(self) -> "Results":
+        """What the folder holds, judged again."""
+        from attnlab_theory.labs.recurrent.measure import again
+
+        return again(self.folder)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tune:
+    """Repeat the homework's tuning runs on a text, character by character, with the right gradient."""
+
+    text: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
+    """File of any text."""
+    windows: int = 10_000
+    """Windows of text that each run reads."""
+    activation: ActivationName = "sigmoid"
+    """f1 and f2 of every network. The homework's are sigmoids."""
+    seeds: int = 3
+    """How many seeds to run. First weights follow from the seed."""
+    out: Path = Path("lab/recurrent_tuning")
+    """Folder for JSON and figure. It is made if it does not exist."""
+
+    def run(self) -> int:
+        """Train, write, print."""
+        import numpy as np
+
+        from attnlab_theory import refuse
+        from attnlab_theory.labs.engine.record import draw, drawing
+        from attnlab_theory.labs.recurrent import figures, tuning
+        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.models.recurrent import Activation
+        from attnlab_theory.report import record
+        from attnlab_theory.report.table import show
+
+        refuse.not_a_size(windows=self.windows, seeds=self.seeds)
+        text = read_text(self.text)
+        tuning.refuse_short(len(text), tuning.SETTINGS)
+        numbers = {character: number for number, character in enumerate(sorted(set(text)))}
+        tokens = np.array([numbers[character] for character in text], np.int32)
+        settings = [dataclasses.replace(each, activation=Activation(self.activation)) for each in tuning.SETTINGS]
+        folders.make_folder(self.out, "recurrent")
+        rows: list[dict[str, Any]] = []
+        with files.held(self.out):
+            for seed in range(self.seeds):
+                told = {"windows": self.windows, "seed": seed, "tell": tell}
+                rows += tuning.curves(settings, tokens, len(numbers), **told)
+            found = tuning.last_losses(rows)
+            files.write_text(self.out / "tuning.json", record.to_text(rows))
+            draw(drawing(figures, ["tuning"], rows, found), self.out)
+        for each in found:
+            low, high = each.interval.low, each.interval.high
+            show(f"{each.setting['setting']}: {each.value:.3f} nats per character ({low:.3f} to {high:.3f})")
+        show(f"Curves: {self.out}/")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Recurrent:
+    """Compare recurrent networks with attention on the same sentences."""
+
+    task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Tune, subcommand("tune")]
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()

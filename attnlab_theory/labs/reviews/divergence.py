@@ -1,0 +1,81 @@
+"""Training that may diverge: a search, or a sweep of rates, notes it and goes on with the next one."""
+
+import enum
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab_theory import files, inputs
+from attnlab_theory.interrupts import Interrupts
+from attnlab_theory.labs.training import Checkpoints, train
+
+if TYPE_CHECKING:
+    from attnlab_theory.language.runs import Run
+
+
+class Ended(enum.Enum):
+    """How a call of `trained` ended."""
+
+    AT_ITS_END = enum.auto()
+    STOPPED = enum.auto()
+    """By Ctrl-C."""
+    DIVERGED = enum.auto()
+
+
+def trained(run: "Run", checkpoints: Checkpoints, interrupts: Interrupts | None = None) -> Ended:
+    """Train as `labs.training.train` does, and leave a note where there would be a model if training diverges.
+
+    With `resume` a run with such a note is not trained again.
+
+    Args:
+        run: an arm or a trial.
+        checkpoints, interrupts: as `train`.
+
+    Raises:
+        ValueError: as `train`, but for a run that diverges.
+    """
+    from attnlab_theory.language.runs import partial_path
+    from attnlab_theory.language.train import Diverged
+
+    path = checkpoints.writing_params_path
+    if checkpoints.resume and noted(path) is not None and _note(path)["run"] == _identity(run):
+        return Ended.DIVERGED
+    note_path(path).unlink(missing_ok=True)
+    trial = run.origin["stage"] == "trial"
+    told = f", batches of {run.origin['recipe']['batch']}" if trial else f", seed {run.training.seed}"
+    try:
+        seconds = train(run, checkpoints, told=told, interrupts=interrupts)
+    except Diverged as error:
+        # What follows names the checkpoint, which goes: nobody continues from it.
+        said = str(error).partition(";")[0]
+        files.write_text(note_path(path), json.dumps({"run": _identity(run), "said": said}, indent=1) + "\n")
+        partial_path(path).unlink(missing_ok=True)
+        print(f"{path.name} diverged and is left out: {said}", file=sys.stderr)
+        return Ended.DIVERGED
+    return Ended.STOPPED if seconds is None else Ended.AT_ITS_END
+
+
+def note_path(path: Path) -> Path:
+    """Where the note lies of a run that should have ended in a file."""
+    return path.with_name(path.name + ".diverged")
+
+
+def noted(path: Path) -> str | None:
+    """Why there is no model in a file: how its training diverged; None if it did not."""
+    return _note(path)["said"] if note_path(path).exists() else None
+
+
+def _note(path: Path) -> dict[str, str]:
+    return inputs.parsed(note_path(path), _said, remedy="delete it, and train again")
+
+
+def _said(note: Any) -> dict[str, str]:
+    inputs.refuse_other_fields(note, {"run": str, "said": str})
+    return note
+
+
+def _identity(run: "Run") -> str:
+    from attnlab_theory.language.checkpoint import fingerprint
+
+    return fingerprint(json.dumps(run.identity, sort_keys=True))

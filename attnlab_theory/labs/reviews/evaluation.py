@@ -1,0 +1,113 @@
+"""How often a classifier is right about reviews, with an interval, and what it answers."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.labs.engine.record import read
+from attnlab_theory.labs.estimates import Estimate, over_seeds, share
+from attnlab_theory.labs.reviews.answers import Probabilities, probabilities, right
+from attnlab_theory.labs.reviews.claims import OVER_MODELS, STATEMENTS
+from attnlab_theory.labs.reviews.material import encoded
+from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.language.corpora.reviews import Reviews
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.report import record
+from attnlab_theory.stats import Interval
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What one classifier said of the reviews of a test."""
+
+    answers: Probabilities
+    """Of label 1, for every review."""
+    right: int
+    """Reviews that it labels as the file does."""
+    accuracy: Estimate
+    majority: float
+    """The accuracy of always saying the commoner label."""
+    cut: int
+    """Reviews that did not fit into the longest row, and lost their end."""
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the answers."""
+        return {
+            "reviews": len(self.answers),
+            "right": self.right,
+            "accuracy": self.accuracy.value,
+            "interval": record.ends(self.accuracy.interval),
+            "error_rate": ERROR_RATE,
+            "majority": self.majority,
+            "cut": self.cut,
+        }
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        low, high = self.accuracy.interval.low, self.accuracy.interval.high
+        said = (
+            f"{self.right} of {len(self.answers)} test reviews are labelled right: {self.accuracy.value:.2%}, "
+            f"interval {low:.2%} to {high:.2%} ({1 - ERROR_RATE:.0%})\n"
+            f"always the commoner label: {self.majority:.2%}"
+        )
+        return said + (f"\n{self.cut} reviews did not fit and were cut" if self.cut else "")
+
+
+def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:
+    """Ask a classifier about every review.
+
+    Args:
+        model: a `Classifier`.
+        text: the vocabulary that it reads.
+        reviews: with the labels that count as right.
+
+    Raises:
+        ValueError: as `encoded`.
+    """
+    asked = encoded(reviews, text, model.config.encoder.block)
+    answers = probabilities(model, asked.rows)
+    hits = right(answers, reviews.targets)
+    return Evaluation(
+        answers=answers,
+        right=int(np.sum(hits)),
+        accuracy=share("test accuracy", hits.astype(float), ERROR_RATE),
+        majority=reviews.majority,
+        cut=asked.cut,
+    )
+
+
+def over_models(values: Sequence[float]) -> Estimate:
+    """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
+    return over_seeds(OVER_MODELS, values, ERROR_RATE, within=Interval(0.0, 1.0))
+
+
+def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
+    """Whether more models of the kind would reach what is wanted.
+
+    Args:
+        whole: from `over_models`.
+        reviews: how many the test has.
+    """
+    whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
+    return verdicts_on(STATEMENTS, [whole], experiment="reviews")
+
+
+def again(folder: Path) -> Verdicts | None:
+    """The finding about models that `reviews train` asked the test, judged again on what it told of each.
+
+    Args:
+        folder: with `test.SEED.json` of every model, and `tested.json`. Without that there is nothing to judge.
+
+    Raises:
+        ValueError: if a file is damaged.
+    """
+    if not (folder / "tested.json").exists():
+        return None
+    tests = [read(path, lambda told: told["test"]) for path in sorted(folder.glob("test.*.json"))]
+    if len({test["reviews"] for test in tests}) != 1:
+        raise ValueError(f"{folder} has tested.json, but no test.SEED.json of several models on one test")
+    return judged_over_models(over_models([test["accuracy"] for test in tests]), tests[0]["reviews"])

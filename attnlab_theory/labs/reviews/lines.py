@@ -1,0 +1,129 @@
+"""One review at a time: how the words of somebody's own line speak for its label."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.special
+from jaxtyping import Float
+
+from attnlab_theory.labs.reviews.answers import log_odds
+from attnlab_theory.labs.reviews.explanations import scored
+from attnlab_theory.labs.reviews.faithfulness import blank_of, chosen
+from attnlab_theory.labs.reviews.material import Encoded
+from attnlab_theory.language.corpora.reviews import NAMES
+from attnlab_theory.language.models.classifier import Classifier
+from attnlab_theory.language.text.subwords import Subwords
+from attnlab_theory.language.text.vocabulary import OfSentences
+from attnlab_theory.language.text.words import Words
+
+RANDOM = 20
+"""Draws of random tokens, over which the probability is averaged."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line, what the model says of it, and which of its tokens that hangs on."""
+
+    text: str
+    probability: float
+    """Of label 1."""
+    tokens: tuple[str, ...]
+    scores: dict[str, Float[np.ndarray, " tokens"]]
+    """By explanation. Gradient and leave-one-out are positive for label 1; rollout has no sign."""
+    top: dict[str, tuple[int, ...]]
+    """The places of the tokens with the largest scores."""
+    without: dict[str, float]
+    """The probability of label 1 if those tokens are covered; `random`: the mean over as many random tokens."""
+
+    @property
+    def label(self) -> int:
+        """What the model says."""
+        return int(self.probability > 0.5)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, token by token."""
+        tokens = [
+            {"token": token, **{name: float(scores[place]) for name, scores in self.scores.items()}}
+            for place, token in enumerate(self.tokens)
+        ]
+        told = {"text": self.text, "label": self.label, "probability": self.probability}
+        return {**told, "tokens": tokens, "top": self.top, "probability_without": self.without}
+
+    def page(self) -> str:
+        """For people: a row for each token, and a star at each that is covered."""
+        width = max(16, *map(len, self.tokens))
+        rows = [
+            f"{token:{width}}" + "".join(self._cell(name, place) for name in self.scores)
+            for place, token in enumerate(self.tokens)
+        ]
+        covered = "".join(f" {self.without[name]:>13.3f} " for name in self.scores)
+        return "\n".join(
+            [
+                f"{NAMES[self.label]}, probability of label 1: {self.probability:.3f}   {self.text}",
+                f"{'':{width}}" + "".join(f" {name:>13} " for name in self.scores),
+                *rows,
+                f"{'without *':{width}}{covered}  without random ones: {self.without['random']:.3f}",
+            ]
+        )
+
+    def _cell(self, name: str, place: int) -> str:
+        return f" {self.scores[name][place]:>+13.3f}{'*' if place in self.top[name] else ' '}"
+
+
+def explain(
+    model: Classifier, text: OfSentences, lines: Sequence[str], asked: Encoded, *, seed: int = 0
+) -> tuple[Line, ...]:
+    """Score every token of every line.
+
+    Args:
+        model: any that this lab trained.
+        text: the vocabulary that it reads.
+        lines: as somebody wrote them.
+        asked: the same as rows of tokens; their labels are not looked at.
+        seed: of the random tokens that are covered for comparison.
+
+    Raises:
+        ValueError: as `blank_of`.
+    """
+    ask = functools.partial(log_odds, model)
+    tokens, blank = np.asarray(asked.rows.tokens), np.int32(blank_of(text))
+
+    def without(hidden: np.ndarray) -> Float[np.ndarray, " reviews"]:
+        return scipy.special.expit(ask(asked.rows._replace(tokens=np.where(hidden, blank, tokens))))
+
+    scores = scored(model, asked, pad=text.pad)
+    top = {name: chosen(asked, each) for name, each in scores.items()}
+    covered = {name: without(hidden) for name, hidden in top.items()}
+    rng = np.random.default_rng(seed)
+    draws = [
+        without(chosen(asked, tuple(rng.random(length - 2) for length in asked.lengths))) for _ in range(RANDOM)
+    ]
+    covered["random"] = np.mean(draws, axis=0)
+    whole = scipy.special.expit(ask(asked.rows))
+    return tuple(
+        Line(
+            text=line,
+            probability=float(whole[row]),
+            tokens=names_of(text, tokens[row, 1 : asked.lengths[row] - 1]),
+            scores={name: each[row] for name, each in scores.items()},
+            top={name: tuple((np.flatnonzero(hidden[row]) - 1).tolist()) for name, hidden in top.items()},
+            without={name: float(each[row]) for name, each in covered.items()},
+        )
+        for row, line in enumerate(lines)
+    )
+
+
+def names_of(text: OfSentences, ids: Sequence[int] | np.ndarray) -> tuple[str, ...]:
+    """How each token is written.
+
+    Raises:
+        ValueError: if the vocabulary does not say.
+    """
+    if isinstance(text, Words):
+        return tuple(text.decode(ids))
+    if isinstance(text, Subwords):
+        return tuple(text.pieces(ids))
+    raise ValueError(f"a vocabulary of {text.as_json()['kind']} does not say how its tokens are written")

@@ -1,0 +1,139 @@
+"""attnlab reviews train: one classifier, from first weights or on a pretrained encoder."""
+
+import dataclasses
+import functools
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab_theory import files
+from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
+from attnlab_theory.labs.reviews.arms import PRESETS, Arm, OptimizerName, OrderName, Preset, PresetName
+from attnlab_theory.labs.reviews.data import Data
+from attnlab_theory.labs.training import Checkpoints, train_and_report
+
+if TYPE_CHECKING:
+    from attnlab_theory.labs.reviews.material import Material
+    from attnlab_theory.labs.reviews.starts import Start
+    from attnlab_theory.labs.training import Told
+    from attnlab_theory.language.checkpoint import Saved
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sizes(ModelSizes):
+    """The size of a model with first weights. What is left out is the preset's."""
+
+    dropout: float | None = None
+    """Dropout rate."""
+
+    def of(self, preset: Preset) -> Preset:
+        """The preset with what was given.
+
+        Raises:
+            ValueError: if something was, and the preset's model is pretrained.
+        """
+        changed = self.given | given({"dropout": self.dropout})
+        if preset.model is None:
+            if changed:
+                raise ValueError(f"a pretrained model keeps its size: leave {', '.join(changed)} out")
+            return preset
+        return dataclasses.replace(preset, model=dataclasses.replace(preset.model, **changed))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation.
+
+    With --outputs-path the test reviews are asked, once training has ended: accuracy and an interval are told.
+    """
+
+    checkpoint: Checkpoints
+    preset: PresetName = "tiny"
+    """Model and recipe. tiny: first weights, trained in seconds. minilm: a pretrained encoder of 22 million
+    parameters, with the extra pretrained."""
+    data: Data = dataclasses.field(default_factory=Data)
+    optimizer: OptimizerName = "adamw"
+    """From gradients to steps."""
+    order: OrderName | None = None
+    """The order of the reviews. shuffled: another in every epoch. alike: the same, but reviews of similar length
+    share a batch, which wastes less on padding. file: as they come. by-label: all unfavourable ones first.
+    By default the preset's."""
+    frozen: bool = False
+    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
+    It takes no optimizer, order and recipe, but for the seed."""
+    outputs_path: Path | None = None
+    """File for the answers about the test reviews: a label on each line, in their order.
+    Without it nobody asks the test, which is right as long as a recipe is looked for."""
+    recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
+    model: Sizes = dataclasses.field(default_factory=Sizes)
+
+    def run(self) -> int:
+        """Train and write."""
+        from attnlab_theory.labs.reviews.stages import training
+
+        if self.frozen:
+            self._refuse_recipe()
+        files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
+        if self.outputs_path is not None:
+            files.refuse_unwritable(self.outputs_path)
+            files.refuse_input(self.outputs_path, *self.data.paths)
+        preset = self.model.of(PRESETS[self.preset])
+        reviews, start_on = self.data.beginning(preset)
+        material = reviews(self.recipe.seed)
+        start, recipe = start_on(material), self.recipe.of(preset.recipe)
+        if self.frozen:
+            return self._fit_head(material, start)
+        arm = Arm(optimizer=self.optimizer, rate=recipe.rate, order=self.order or preset.order)
+        run = training(material, start, recipe, arm)
+        return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
+
+    def _refuse_recipe(self) -> None:
+        """Fitting a regression has no use for what training takes."""
+        plain = {"optimizer": Train.optimizer, "order": Train.order, **vars(RecipeChanges(seed=self.recipe.seed))}
+        found = {"optimizer": self.optimizer, "order": self.order, **vars(self.recipe)}
+        changed = [name for name, value in found.items() if value != plain[name]]
+        if changed:
+            said = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
+            raise ValueError(f"--frozen fits a regression and trains nothing: leave {said} out")
+
+    def _fit_head(self, material: "Material", start: "Start") -> int:
+        """Fit, write and tell what a logistic regression makes of the features."""
+        from attnlab_theory.labs.reviews.frozen import with_head
+        from attnlab_theory.labs.reviews.material import encoded
+        from attnlab_theory.language.checkpoint import save_model
+
+        path, began = self.checkpoint.writing_params_path, time.monotonic()
+        files.refuse_unwritable(path)
+        block = start.config.encoder.block
+        learned, asked = (encoded(each, material.text, block) for each in (material.train, material.validation))
+        model, training, validation = with_head(start.first(self.recipe.seed), learned, asked)
+        accuracies = {"training accuracy": training, "validation accuracy": validation}
+        origin = {"stage": "frozen", "variant": "logistic", "seed": self.recipe.seed, "start": start.about}
+        save_model(path, model, material.text, {"origin": origin, "losses": [], "watched": [accuracies]})
+        words, test = self._evaluated(model, material)
+        told = {"origin": origin, **accuracies, **test, "seconds": time.monotonic() - began}
+        said = ", ".join(f"{name} {number:.4f}" for name, number in accuracies.items())
+        print(json.dumps(told, indent=1) if self.checkpoint.json else f"{path} is written; {said}{words}")
+        return 0
+
+    def _told(self, material: "Material", saved: "Saved") -> "Told":
+        """What a finished training is reported with."""
+        from attnlab_theory.labs.reviews.lab import curve_of
+        from attnlab_theory.labs.training import Told
+
+        curve = curve_of(saved)
+        said = ", ".join(f"{name} {number:.4f}" for name, number in curve[-1].items())
+        words, test = self._evaluated(saved.model, material)
+        return Told(f"after the last epoch: {said}{words}", {"epochs": list(curve), **test})
+
+    def _evaluated(self, model: Any, material: "Material") -> tuple[str, dict[str, Any]]:
+        """The test in words and numbers, and its answers in their file; nothing if nobody wants them."""
+        from attnlab_theory.labs.reviews.answers import labels
+        from attnlab_theory.labs.reviews.evaluation import evaluation
+
+        if self.outputs_path is None:
+            return "", {}
+        found = evaluation(model, material.text, material.test)
+        files.write_text(self.outputs_path, labels(found.answers))
+        return f"\n{found.words}", {"test": found.as_json()}

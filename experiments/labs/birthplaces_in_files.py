@@ -1,0 +1,150 @@
+"""How good are the answers in files, beside what others have published?
+
+attnlab knowledge score birth_dev.tsv one.predictions other.predictions --json > scored.json
+python experiments/labs/birthplaces_in_files.py scored.json --published rope --figure rope.svg
+"""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from attnlab_theory import exits, files, inputs
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.options import parsed_in_one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclasses.dataclass(frozen=True)
+class Published:
+    """Accuracies on the homework's development set that others reached."""
+
+    median: float
+    lowest: float
+    highest: float
+    models: int
+    told: bool = False
+    """Whether the highest stands in a README only, without its answers."""
+
+
+PUBLISHED = {
+    "none": Published(0.014, 0.000, 0.028, 32),
+    "vanilla": Published(0.211, 0.124, 0.272, 28),
+    "rope": Published(0.293, 0.122, 0.404, 6, told=True),
+    "synthesizer": Published(0.102, 0.038, 0.262, 15),
+}
+"""What others reached on birth_dev.tsv, 500 questions, by variant; none: without pretraining.
+
+Source: the `.predictions` files of 75 public repositories of Stanford's CS224n (assignment 5 of 2021 to 2023,
+assignment 4 from 2024), counted on 2026-11-21, and one that is told; others that are only told are left out.
+"""
+
+PANEL = ": "
+"""Between the name of a panel and the name of a file, in a label."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Draw:
+    """Draw the accuracy of each file of predictions with its interval, beside the published range."""
+
+    scored: Annotated[Path, tyro.conf.Positional]
+    """What `attnlab knowledge score ... --json` printed. Labels of the form PANEL: NAME lie in one panel for each
+    PANEL."""
+    figure: Path
+    """File for the figure, .svg or .png."""
+    published: Literal["none", "vanilla", "rope", "synthesizer"] | None = None
+    """Show what public repositories reach on birth_dev.tsv with this variant."""
+
+    def run(self) -> int:
+        """Read and draw."""
+        from attnlab_theory.report import style
+
+        style.refuse_path(self.figure)
+        files.refuse_input(self.figure, self.scored)
+        found = inputs.parsed(
+            self.scored,
+            lambda rows: Estimates(map(Estimate.from_json, rows)),
+            remedy="score the predictions again, with --json",
+        )
+        style.write(functools.partial(accuracy_of_files, found, self.published), self.figure)
+        return 0
+
+
+def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Figure":
+    """The accuracy of each file of predictions with its interval, in their order.
+
+    Where every label has the form "PANEL: NAME", there is one panel for each PANEL: what was trained in different
+    ways stands side by side, not in one row.
+
+    Args:
+        estimates: as `labs.knowledge.scores.scored` gives.
+        published: the variant whose published range on the same questions is drawn behind.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    from attnlab_theory.report import style
+
+    found = estimates.of("accuracy")
+    panels = _panels(found)
+    title = f"{found[0].draws} questions answered right: {_said(panels)}"
+    widths = [max(4.2 if len(panels) > 1 else 5.6, 0.9 * len(row) + 1.6) for row in panels.values()]
+    figure, axes = style.panels(title, 1, len(panels), size=(sum(widths), 4.4))
+    for ax, (panel, row) in zip(axes, panels.items(), strict=True):
+        _draw(ax, panel, row, published)
+    top = max(ax.get_ylim()[1] for ax in axes)
+    for ax in axes:
+        ax.set_ylim(-0.02 * top, top)
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes[0].set_ylabel("right answers")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=1, fontsize=8)
+    return figure
+
+
+def _panels(found: Estimates) -> dict[str, dict[str, Any]]:
+    """The estimates by panel and name. Unless every label names a panel, there is one panel without a name."""
+    labels = [e.setting["label"] for e in found]
+    split = [label.split(PANEL, 1) for label in labels]
+    if not all(len(parts) == 2 and all(map(str.strip, parts)) for parts in split):
+        split = [["", label] for label in labels]
+    panels: dict[str, dict[str, Any]] = {}
+    for (panel, name), estimate in zip(split, found, strict=True):
+        panels.setdefault(panel, {})[name] = estimate
+    return panels
+
+
+def _said(panels: dict[str, dict[str, Any]]) -> str:
+    """What the title says: the last of every panel, or the first and the last of a single one."""
+    from attnlab_theory.labs.drawing import as_written
+
+    told = []
+    for panel, row in panels.items():
+        rows = [(", ".join(filter(None, map(as_written, (panel, name)))), e) for name, e in row.items()]
+        told += rows[-1:] if len(panels) > 1 else rows[:1] + rows[1:][-1:]
+    return ", ".join(f"{e.value:.1%} ({name})" for name, e in told)
+
+
+def _draw(ax: "Axes", panel: str, row: dict[str, Any], published: str | None) -> None:
+    from attnlab_theory.labs.drawing import as_written, bars, interval
+
+    if published:
+        range_of = PUBLISHED[published]
+        highest = " (the highest told in a README)" if range_of.told else ""
+        label = f"published, {published}: median of {range_of.models} models, and range{highest}"
+        ax.axhspan(range_of.lowest, range_of.highest, color="#e6e6e6", linewidth=0, label=label)
+        ax.axhline(range_of.median, color="#555555", linewidth=1.2)
+    found, labels = Estimates(row.values()), [*map(as_written, row)]
+    places = [float(x) for x in range(len(found))]
+    bars(ax, found, places, series=0, label=interval(found[0], "Clopper-Pearson"))
+    crowded = max(map(len, labels)) * len(labels) > 60
+    ax.set_xticks(places, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
+    ax.grid(visible=False, axis="x")
+    ax.set(xlim=(-0.5, len(found) - 0.5), title=as_written(panel))
+
+
+if __name__ == "__main__":
+    raise SystemExit(exits.exit_code(lambda: parsed_in_one_line(lambda: tyro.cli(Draw)).run()))

@@ -1,0 +1,294 @@
+"""Work on a cluster of two workers: the numbers of one machine, whoever dies on the way."""
+
+import contextlib
+import json
+import operator
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra cluster is not installed")
+
+from attnlab_theory.cli import main
+from attnlab_theory.cluster import client, worker
+from attnlab_theory.cluster.client import Cluster, Stopped
+
+ROOT = Path(__file__).parents[2]
+TEXT = "a cat runs\nthe dog sits\na dog runs\n" * 4
+OWN = '''"""Is a mean a half?"""
+import jax
+from attnlab_theory.claims import Claim, Setting
+from attnlab_theory.stats import Interval, bounded
+
+class Plain(Setting):
+    p: float = 0.5
+
+CLAIM = Claim(
+    name="a-half", statement="The mean is a half.", source="mine", predict=Interval.point(0.5), resolution=0.05,
+    draw=lambda key, setting: jax.random.uniform(key), bound=bounded(0.0, 1.0), settings=(Plain(),),
+)
+'''
+
+
+def begin(command, *options):
+    return subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{command}", *options, "--no-dashboard"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The address of a scheduler with two workers. A worker that is killed is started anew by its nanny."""
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    running = [begin("scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", str(file))]
+    try:
+        deadline = time.monotonic() + 60
+        while not file.exists() or not file.read_text().endswith("}"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        place = json.loads(file.read_text())["address"]
+        told = ("--nthreads", "1", "--local-directory", str(folder))
+        running += [begin("worker", place, *told) for _ in range(2)]
+        while True:
+            with contextlib.suppress(ValueError), Cluster(place, tell=print) as cluster:
+                if cluster.workers == 2:
+                    break
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        yield place
+    finally:
+        for process in running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def kills_its_worker(folder, times):
+    """Kill the worker at the first calls, and say afterwards how many there were."""
+    calls = len(list(folder.iterdir()))
+    (folder / str(calls)).touch()
+    if calls < times:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+    return calls
+
+
+def kills_itself(folder):
+    if not list(folder.iterdir()):
+        (folder / "begun").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
+
+
+def cores():
+    time.sleep(0.5)
+    return sorted(os.sched_getaffinity(0))
+
+
+def not_able():
+    return "no fence 'judge'"
+
+
+def test_functions_are_called_elsewhere_and_errors_come_back(address):
+    with Cluster(address, tell=print) as cluster, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda n: cluster.call(operator.add, n, 1), range(5))) == [1, 2, 3, 4, 5]
+        pids = set(threads.map(lambda _: cluster.call(os.getpid), range(6)))
+        assert os.getpid() not in pids
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            cluster.call(operator.truediv, 1, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system pins no process")
+def test_processes_keep_to_one_core_each(address):
+    with Cluster(address, tell=print, one_core=True) as cluster, ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: cluster.call(cores), range(2)))
+    assert [len(each) for each in found] == [1, 1]
+    assert len({each[0] for each in found}) == min(2, len(os.sched_getaffinity(0)))
+
+
+def test_the_settings_of_jax_are_those_of_whoever_asks(address, monkeypatch):
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    with Cluster(address, tell=print, xla_flags="--xla_cpu_multi_thread_eigen=false") as cluster:
+        assert cluster.call(os.getenv, "JAX_ENABLE_X64") == "1"
+        assert cluster.call(os.getenv, "XLA_FLAGS").endswith("--xla_cpu_multi_thread_eigen=false")
+
+
+def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
+    told = []
+    with Cluster(address, tell=told.append) as cluster:
+        assert cluster.call(kills_its_worker, tmp_path, 1) == 1
+    assert [line.endswith("is gone: what it did is done again") for line in told] == [True]
+
+
+def test_what_kills_two_workers_is_given_up(address, tmp_path):
+    with (
+        Cluster(address, tell=lambda _: None) as cluster,
+        pytest.raises(ValueError, match="killed 2 times at the same work"),
+    ):
+        cluster.call(kills_its_worker, tmp_path, 9)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_killed_process_of_a_living_worker_is_started_anew(address, tmp_path):
+    with Cluster(address, tell=lambda _: None) as cluster:
+        assert cluster.call(kills_itself, tmp_path) == "done"
+
+
+def test_a_closed_cluster_stops_what_is_called_and_leaves_no_process(address):
+    with Cluster(address, tell=print) as cluster:
+        pid = cluster.call(os.getpid)
+        with ThreadPoolExecutor(2) as threads:
+            sleeping = [threads.submit(cluster.call, time.sleep, 60) for _ in range(2)]
+            time.sleep(1)
+            cluster.close()
+            for each in sleeping:
+                with pytest.raises(Stopped):
+                    each.result(timeout=20)
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_worker_with_other_versions_is_refused(address, monkeypatch):
+    other = {**worker.identity(), "jax": "0.1"}
+    monkeypatch.setattr(worker, "identity", lambda: other)
+    with pytest.raises(ValueError, match=r"has jax \S+, this machine 0\.1: install the same there"):
+        Cluster(address, tell=print)
+
+
+def test_a_worker_that_is_not_able_is_refused_before_its_first_work(address):
+    with (
+        Cluster(address, tell=print, able=not_able) as cluster,
+        pytest.raises(ValueError, match="cannot do this: no fence 'judge'"),
+    ):
+        cluster.call(os.getpid)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("localhost:1", "--cluster is the address of a Dask scheduler, tcp://HOST:PORT, not 'localhost:1'"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
+    ],
+)
+def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(client, "CONNECTING", 1.0)
+    assert main(["run", "copying", "--cluster", given, "--out", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_run_finds_the_numbers_of_one_machine(address, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    told = ["run", "averaging", str(tmp_path / "own.py"), "--out"]
+    assert main([*told, str(tmp_path / "here")]) == 0
+    assert main([*told, str(tmp_path / "there"), "--cluster", address]) == 0
+    for name in ("averaging.json", "own.json"):
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+def lab(folder, out, *options):
+    (folder / "text").write_text(TEXT)
+    texts = [part for name in ("train", "validation", "test") for part in (f"--{name}", str(folder / "text"))]
+    few = ["--seeds", "2", "--arms", "separate", "zero-after", "--out", str(folder / out)]
+    return ["mixers", "run", *texts, *few, *options]
+
+
+def models(folder):
+    found = (path for path in (folder / "models").rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_a_lab_trains_the_same_models_though_a_worker_is_killed(address, tmp_path, monkeypatch):
+    monkeypatch.setattr("attnlab_theory.labs.mixers.tasks.Run.results", stop)
+    with pytest.raises(Trained):
+        main(lab(tmp_path, "here", "--processes", "2"))
+    killing = threading.Thread(target=kill_one, args=(address,))
+    killing.start()
+    with pytest.raises(Trained):
+        main(lab(tmp_path, "there", "--cluster", address))
+    killing.join()
+    assert models(tmp_path / "there") == models(tmp_path / "here")
+    assert len(models(tmp_path / "there")) == 4
+
+
+class Trained(BaseException):
+    """All models are trained: what follows is the same everywhere."""
+
+
+def stop(self, lab):
+    raise Trained
+
+
+def kill_one(address):
+    """Kill the process of a worker of Dask a moment after it has begun to train."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as there:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            busy = [name for name, tasks in there.processing().items() if tasks]
+            if busy:
+                time.sleep(1.0)
+                with contextlib.suppress(Exception):
+                    there.run(os._exit, 1, workers=busy[:1])
+                return
+            time.sleep(0.1)
+
+
+def test_ctrl_c_keeps_what_has_come_back_and_a_resumed_run_goes_on(address, tmp_path):
+    command = lab(tmp_path, "run", "--cluster", address)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "attnlab_theory", *command],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stderr is not None
+    first = next(line for line in running.stderr if "trained" in line)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert first == "separate, seed 0: 1 of 4 trained\n"
+    kept = models(tmp_path / "run")
+    assert "models/seed-0/separate" in kept
+    assert not [name for name in kept if ".writing" in name]
+
+
+GRADED = """
+def q2b(keys, a, b):
+    return {} * (keys[a] + keys[b])
+"""
+
+
+def test_a_class_is_graded_as_at_home(address, tmp_path, capsys):
+    (tmp_path / "class").mkdir()
+    for name, strength in (("right", 60), ("wrong", 1)):
+        (tmp_path / "class" / f"{name}.py").write_text(GRADED.format(strength))
+    (tmp_path / "rubric.toml").write_text('homework = "practical4"\n[points]\n2b = 1\n')
+    told = ["grade", str(tmp_path / "class"), "--rubric", str(tmp_path / "rubric.toml"), "--json", "--journal"]
+    assert main([*told, str(tmp_path / "here.jsonl")]) == 0
+    here = json.loads(capsys.readouterr().out)
+    assert main([*told, str(tmp_path / "there.jsonl"), "--cluster", address]) == 0
+    assert json.loads(capsys.readouterr().out) == here
+    assert "right" in json.dumps(here)
+
+
+def test_one_machine_and_others_are_not_asked_at_once(tmp_path, capsys):
+    assert main(lab(tmp_path, "out", "--processes", "2", "--cluster", "tcp://127.0.0.1:9")) == 2
+    assert "name one of them" in capsys.readouterr().err

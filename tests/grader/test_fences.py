@@ -1,0 +1,162 @@
+"""What each fence needs, and what a submission finds behind them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.grader import fences, kernel
+from attnlab_theory.grader.submission import Submission
+from tests.grader.system import missing_fences
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="no other system has these fences")
+
+
+def told(path: Path, **changes):
+    """The plan of a harmless submission."""
+    asked = {"seconds": 3, "memory": 2**27, "means": fences.MEANS, "groups": [], "status": 1, "alone": False}
+    return fences.plan(path / "mine.py", path / "scratch", **(asked | changes))
+
+
+@pytest.mark.parametrize("fence", fences.FENCES, ids=lambda fence: fence.name)
+def test_a_fence_stands_with_any_of_its_sets_of_means_and_with_no_less(fence):
+    for needed in fence.means:
+        assert fence.stands(needed)
+        assert fence.stands(fences.MEANS | needed)
+    assert not fence.stands(frozenset())
+    enough = frozenset().union(*fence.means)
+    assert not fence.stands((fences.MEANS | {"view"}) - enough)
+
+
+def test_a_plan_is_plain_values_and_its_outer_paths_come_first(tmp_path):
+    plan = told(tmp_path)
+    assert json.loads(json.dumps(plan)) == plan
+    depths = [place.count("/") for place in plan["readable"]]
+    assert depths == sorted(depths)
+    assert str(tmp_path) in plan["readable"]
+
+
+@pytest.mark.parametrize("cores", [None, 1, 64])
+def test_a_submission_may_have_some_processes_for_every_core(cores, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert fences.most_processes() == 256 + 16 * (cores or 1)
+
+
+@linux
+class TestBubblewrap:
+    @pytest.fixture(autouse=True)
+    def installed(self, monkeypatch):
+        monkeypatch.setattr(shutil, "which", lambda program: f"/usr/bin/{program}")
+        monkeypatch.setattr(fences, "_disables_namespaces", lambda program: True)
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+
+    def test_the_command_shows_what_the_plan_names_and_hides_what_it_hides(self, tmp_path):
+        (tmp_path / ".ssh").mkdir()
+        (tmp_path / ".netrc").write_text("secret")
+        plan = told(tmp_path)
+        found = fences.bubblewrap(plan)
+        assert found is not None
+        command, left = found
+        text = " ".join(command)
+        assert command[0] == "/usr/bin/bwrap"
+        for place in plan["readable"]:
+            is_link = os.path.islink(place) and os.path.dirname(place) == "/"
+            shown = f"--symlink {os.readlink(place)} {place} " if is_link else f"--ro-bind {place} {place} "
+            assert shown in text
+        assert f"--tmpfs {tmp_path}/.ssh " in text
+        assert f"--ro-bind /dev/null {tmp_path}/.netrc " in text
+        assert {"--unshare-all", "--die-with-parent", "--disable-userns"} <= set(command)
+        assert command[-1] == "--"
+        assert set(left["inside"]) == {"user", "mount", "view", "pid", "network"}
+
+    def test_root_does_without_it(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        assert fences.bubblewrap(told(tmp_path)) is None
+
+    @pytest.mark.parametrize("absent", ["bubblewrap", "user", "mount", "pid", "network"])
+    def test_without_one_of_its_means_there_is_none(self, tmp_path, absent):
+        assert fences.bubblewrap(told(tmp_path, means=fences.MEANS - {absent})) is None
+
+    def test_where_it_is_not_installed_there_is_none(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(shutil, "which", lambda program: None)
+        assert fences.bubblewrap(told(tmp_path)) is None
+
+
+@linux
+@pytest.mark.skipif(os.geteuid() != 0, reason="others need bubblewrap")
+def test_where_root_may_leave_its_namespaces_every_fence_can_be_had():
+    """The tests of attacks are passed over where one is missing, and so cannot tell that the lab has lost it."""
+    apart = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "--pid",
+        "--net",
+        "--ipc",
+        "--uts",
+        "--fork",
+        "true",
+    ]
+    if shutil.which("unshare") is None or subprocess.run(apart, capture_output=True).returncode:
+        pytest.skip("this system lets nobody leave its namespaces")
+    assert missing_fences() == ()
+
+
+@linux
+def test_a_submission_has_the_processor_time_and_the_files_that_it_may_have(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import resource\n"
+        "def f(): return [resource.getrlimit(kind) for kind in "
+        "(resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)]\n"
+    )
+    with Submission(f"{path}::f", time_limit=6.5) as submission:
+        # The first word of the kernel can be taken; the second, a second later, cannot.
+        assert submission().tolist() == [[7, 8], [fences.FILE_SIZE] * 2, [0, 0]]
+
+
+LIMITED = """
+import importlib.util, json, resource, sys
+spec = importlib.util.spec_from_file_location("part", sys.argv[1])
+part = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(part)
+kind, ceiling, asked = getattr(resource, sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
+resource.setrlimit(kind, (ceiling, ceiling))
+if sys.argv[2] == "RLIMIT_NPROC":
+    part.unprivileged(None, asked, ["user", "pid"])
+else:
+    part._limited(asked)
+print(*resource.getrlimit(kind))
+"""
+
+
+@linux
+@pytest.mark.parametrize(
+    ("part", "kind", "ceiling", "wanted"),
+    [
+        ("launcher", "RLIMIT_CPU", 1000, "30 31"),
+        ("launcher", "RLIMIT_CPU", 20, "20 20"),
+        ("launcher", "RLIMIT_FSIZE", 2**20, "4096 4096"),
+        ("kernel", "RLIMIT_NPROC", 5000, "40 40"),
+        ("kernel", "RLIMIT_NPROC", 30, "30 30"),
+    ],
+)
+def test_a_limit_is_the_lower_of_the_labs_and_of_what_the_caller_may_have(part, kind, ceiling, wanted):
+    file = Path(fences.__file__).with_name(f"{part}.py")
+    asked = {"means": ["limits"], "seconds": 30, "file_size": 4096, "processes": 40}
+    command = [sys.executable, "-c", LIMITED, str(file), kind, str(ceiling), json.dumps(asked)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.stdout.strip() == wanted, found.stderr
+
+
+@linux
+def test_a_spare_uid_is_nobodys():
+    uid = kernel.spare_uid()
+    assert 20_000 <= uid < 60_000
+    assert kernel._tasks_of(uid) == 0
+    assert kernel._tasks_of(os.getuid()) > 0
