@@ -15,7 +15,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import scipy  # special is loaded when first used: it takes a quarter of a second
@@ -289,22 +288,3 @@ def _finding(stated: Statement, experiment: str, error_rate: float) -> Finding:
 
 def _at(rate: float) -> str:
     return f"at {rate:g}" if rate else "counted, without chance"
-
-
-def report(
-    found: Verdicts, measured: Iterable[Estimate], about: Mapping[str, Any], folder: Path, *, json: bool
-) -> None:
-    """Print verdicts, their number and rates, and what is not judged; or everything as one JSON value."""
-    from attnlab_theory.report import record
-    from attnlab_theory.report.table import show, verdict_table
-
-    if json:
-        tables = {"findings": [record.as_json(each) for each in found.findings]}
-        tables["estimates"] = [each.as_json() for each in measured]
-        print(record.to_text({**tables, "run": about}), end="")
-        return
-    if found.findings:
-        show(verdict_table(found.findings))
-    seconds = f"{about['seconds']:.0f} s. " if "seconds" in about else ""
-    for line in ("", *found.sentences(), f"{seconds}Figures and data: {folder}/"):
-        show(line)
