@@ -88,7 +88,7 @@ class Estimate:
         """What `as_json` wrote."""
         inputs.refuse_other_fields(value, FIELDS)
         read = {**value, "interval": record.from_ends(value["interval"])}
-        if "values" in value:
+        if "values" in value or "within" in value:
             read |= {"values": tuple(map(float, value["values"])), "within": record.from_ends(value["within"])}
         return cls(**read)
 
