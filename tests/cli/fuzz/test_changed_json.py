@@ -163,6 +163,18 @@ def test_findings_and_records_that_are_changed_make_a_book_or_are_refused(tmp_pa
         assert said == str(tmp_path / name) or not (tmp_path / "index.html").exists()
 
 
+def test_what_a_terminal_obeys_is_written_out_in_the_book(tmp_path):
+    pytest.importorskip("jinja2")
+    for end in (".json", ".run.json"):
+        (tmp_path / f"copying{end}").write_text((FIGURES / f"copying{end}").read_text())
+    rows = json.loads((tmp_path / "copying.json").read_text())
+    rows[0]["claim"] = "\x1b[2J\x9b"
+    (tmp_path / "copying.json").write_text(json.dumps(rows))
+    page = book.write(tmp_path).read_text("utf-8")
+    assert not exits.UNSEEN.search(page)
+    assert "\\x1b[2J\\x9b" in page
+
+
 def test_a_checkpoint_whose_header_is_changed_is_read_or_refused(tmp_path):
     (tmp_path / "text.txt").write_text(TEXT)
     words = Words(tuple(dict.fromkeys(TEXT.split())))
