@@ -146,7 +146,7 @@ def products(batch: "LabelledBatch", *, gradient: bool = True) -> int:
 
 def inference(quick: bool) -> list[Row]:
     """Log-odds without gradients: of one batch, and of many in length buckets; how far the two programs differ."""
-    from attnlab_theory.labs.reviews.answered import log_odds
+    from attnlab_theory.labs.reviews.answers import log_odds
     from benchmarks import reviews_peers
 
     own, rounds = model(), 2 if quick else 9

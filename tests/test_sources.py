@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory.answers.sheet import chosen
+from attnlab_theory.answers.questions import chosen
 from attnlab_theory.claims import CLAIMS, Verdict
 from attnlab_theory.identities import IDENTITIES
 from tests.test_documents import anchors

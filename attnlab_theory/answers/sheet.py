@@ -5,32 +5,24 @@ filled in from what that claim measured at that setting, so no number on the she
 """
 
 import dataclasses
-import difflib
 import functools
-import importlib.resources
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from attnlab_theory.answers.questions import PLACEHOLDER, Entry, setting_of
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.identities import IDENTITIES, check_identity
 from attnlab_theory.report.table import STYLES, measured_text
 from attnlab_theory.seeds import key_for
 
-HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
-"""In the order of the sheet; each has a TOML file of its name."""
-
 SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"
 """A status: carried by its evidence; a submitted answer falls and what is right is said; not decided, or
 contradicted by its evidence, which the sheet then says: an answer and its evidence are both suspects."""
-
-FIELD = re.compile(r"(\w+)=(?:'([^']*)'|([^\s{}']+))")
-PLACEHOLDER = re.compile(rf"\{{([\w-]+)((?:\s+{FIELD.pattern})*)\}}")
 
 STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
 
@@ -39,24 +31,6 @@ JudgeClaim = Callable[[str], Findings]
 
 Found = Callable[[str], Findings | None]
 """The same, and None for what has not been judged."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One question of the sheet as it is written, before anything is judged."""
-
-    id: str
-    question: str
-    answer: str
-    """At most five sentences, with placeholders."""
-    evidence: tuple[str, ...]
-    """Names of claims and identities."""
-    findings: tuple[str, ...] = ()
-    """Names of claims about trained models: a training run has judged them, nobody waits for one here."""
-    lab: str = "knowledge"
-    """Whose run that is."""
-    submitted: dict[str, str] | None = None
-    """Where a submitted answer is wrong: what it claimed, what was measured, what is right."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,6 +61,8 @@ class Answer:
     evidence: tuple[Evidence, ...]
     lab: str
     """Whose run judges the findings among the evidence."""
+    option: str = ""
+    """The option of that run which names its arms."""
     status: str
     submitted: dict[str, str] | None = None
 
@@ -103,45 +79,12 @@ class Answer:
         return {**fields, "evidence": listed, "status": self.status, **more}
 
 
-@functools.cache
-def entries() -> tuple[Entry, ...]:
-    """Every question of the sheet, in order.
-
-    Raises:
-        ValueError: if a file lacks a field or has one that is not known.
-    """
-    found: list[Entry] = []
-    for homework in HOMEWORKS:
-        text = importlib.resources.files("attnlab_theory.answers").joinpath(f"{homework}.toml").read_text("utf-8")
-        found += [_entry(homework, table) for table in tomllib.loads(text)["question"]]
-    return tuple(found)
-
-
-def chosen(selector: str = "") -> tuple[Entry, ...]:
-    """The questions of a homework, or one question, or all of them.
-
-    Args:
-        selector: HOMEWORK, HOMEWORK/QUESTION, or nothing.
-
-    Raises:
-        ValueError: if there is none of that name, with the nearest one.
-    """
-    every = entries()
-    found = tuple(e for e in every if not selector or selector in (e.id, e.id.split("/")[0]))
-    if not found:
-        # A forgotten homework is not a misspelt question: 2b alone is close to practical4/2b.
-        tails = [e.id for e in every if e.id.split("/")[1] == selector]
-        known = [*HOMEWORKS, *(e.id for e in every)]
-        near = (tails or difflib.get_close_matches(selector, known, n=1, cutoff=0.0))[0]
-        raise ValueError(f"the answer sheet has no '{selector}'; the nearest is {near}")
-    return found
-
-
 def answered(
     asked: Iterable[Entry],
     judge_claim: JudgeClaim | None = None,
     *,
     recorded: Findings | None = None,
+    options: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> tuple[Answer, ...]:
     """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
@@ -150,6 +93,7 @@ def answered(
         asked: questions of the sheet.
         judge_claim: judges a claim by name. Without it claims stay unjudged and their answers open.
         recorded: what training runs have found; answers that rest on a finding that is not there stay open.
+        options: of `attnlab LAB run`, by lab: the one that names its arms.
         seed: of the cases on which identities are tried.
 
     Raises:
@@ -169,7 +113,8 @@ def answered(
     def answer(entry: Entry) -> Answer:
         here = functools.partial(found, entry.lab)
         trained = (_trained(entry, name, here(name)) for name in entry.findings)
-        return _answer(entry, (*map(verdicts, entry.evidence), *trained), here)
+        option = (options or {}).get(entry.lab, "")
+        return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
 
     return tuple(map(answer, asked))
 
@@ -182,32 +127,6 @@ def exit_code(answers: Sequence[Answer]) -> int:
 def sheet_text(answers: Sequence[Answer]) -> RenderableType:
     """The sheet for the terminal."""
     return Group(*(part for answer in answers for part in _answer_text(answer)))
-
-
-def _entry(homework: str, table: dict[str, Any]) -> Entry:
-    name = f"{homework}/{table.get('id')}"
-    submitted = table.get("submitted")
-    allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
-    if set(table) - {"findings", "lab"} != allowed or (
-        submitted and list(submitted) != ["claimed", "measured", "right"]
-    ):
-        raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
-    # Unmarked, the wrong assertion would be the first thing that is read.
-    labelled = [f"{label.capitalize()}: {text}" for label, text in (submitted or {}).items()]
-    answer = " ".join(labelled) if submitted else table["answer"]
-    return Entry(
-        id=name,
-        question=_flat(table["question"]),
-        answer=_flat(answer),
-        evidence=tuple(table["evidence"]),
-        findings=tuple(table.get("findings", ())),
-        lab=table.get("lab", "knowledge"),
-        submitted={label: _flat(text) for label, text in submitted.items()} if submitted else None,
-    )
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _judged(name: str, *, findings: JudgeClaim | None, seed: int) -> Evidence:
@@ -251,24 +170,25 @@ def _contradicts(finding: Finding) -> bool:
     return finding.verdict != Verdict.INCONCLUSIVE and not finding.as_expected
 
 
-def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found) -> Answer:
+def _answer(entry: Entry, evidence: tuple[Evidence, ...], found: Found, option: str) -> Answer:
     carried = all(e.decided and e.as_expected for e in evidence)
     status = OPEN if not carried else REFUTED if entry.submitted else SUPPORTED
     submitted = entry.submitted
     return Answer(
         id=entry.id,
         question=entry.question,
-        answer=_filled(entry.answer, found, entry.lab),
+        answer=_filled(entry.answer, found, entry.lab, option),
         evidence=evidence,
         lab=entry.lab,
+        option=option,
         status=status,
         submitted=None
         if submitted is None
-        else {label: _filled(t, found, entry.lab) for label, t in submitted.items()},
+        else {label: _filled(t, found, entry.lab, option) for label, t in submitted.items()},
     )
 
 
-def _filled(text: str, found: Found, lab: str) -> str:
+def _filled(text: str, found: Found, lab: str, option: str) -> str:
     def number(match: re.Match[str]) -> str:
         findings = found(match[1])
         finding = None if findings is None else at_setting(findings, match[2])
@@ -276,7 +196,7 @@ def _filled(text: str, found: Found, lab: str) -> str:
             return measured_text(finding.measured)
         # A hole would be read over. Whoever wants the number is told how to get it.
         command = "attnlab answers" if _is_claim(match[1]) else f"attnlab {lab} run"
-        return f"(not measured; {command}{f' with more {_what(lab)}' if findings else ''} measures it)"
+        return f"(not measured; {command}{_with_more(option) if findings else ''} measures it)"
 
     return PLACEHOLDER.sub(number, text)
 
@@ -287,18 +207,11 @@ def at_setting(found: Findings, fields: str) -> Finding | None:
     Raises:
         ValueError: if several have.
     """
-    wanted = {name: text or _value(word) for name, text, word in FIELD.findall(fields)}
+    wanted = setting_of(fields)
     matching = [f for f in found if wanted.items() <= f.setting.items()]
     if len(matching) > 1:
         raise ValueError(f"{found[0].claim} has {len(matching)} findings at '{fields.strip()}', not one")
     return matching[0] if matching else None
-
-
-def _value(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _answer_text(answer: Answer) -> Iterable[RenderableType]:
@@ -313,11 +226,10 @@ def _answer_text(answer: Answer) -> Iterable[RenderableType]:
         note = foil if e.as_expected else "  (not as expected)"
         command = f"attnlab {answer.lab} run"
         remedy = f"  ({command} judges it)" if e.kind == "finding" and e.verdict is None else ""
-        remedy = remedy if e.quotable else f"  ({command} with more {_what(answer.lab)} judges the rest)"
+        remedy = remedy if e.quotable else f"  ({command}{_with_more(answer.option)} judges the rest)"
         yield Padding(Text.assemble(f"{e.kind} {e.name}  ", verdict, note, remedy), (0, 0, 0, 4))
     yield Text()
 
 
-def _what(lab: str) -> str:
-    """The option that names a lab's models."""
-    return "--variants" if lab == "knowledge" else "--arms"
+def _with_more(option: str) -> str:
+    return f" with more {option}" if option else ""

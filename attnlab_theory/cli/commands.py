@@ -81,7 +81,7 @@ COMMANDS = {
         "Measure the heads of a trained model: what they do, how their keys vary, what they can do without.",
     ),
     "reviews": Entry(
-        "labs.reviews.commands",
+        "labs.reviews.tasks",
         "Reviews",
         "Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned.",
     ),

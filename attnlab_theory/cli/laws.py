@@ -29,7 +29,7 @@ class List:
         """Print the list."""
         from attnlab_theory.cli import library
 
-        every = library.experiments()
+        every, labs = library.experiments(), {**library.labs(), "heads": library.heads()}
         if self.json:
             listed = [
                 {
@@ -48,6 +48,23 @@ class List:
                 }
                 for e in every
             ]
+            listed += [
+                {
+                    "name": name,
+                    "question": lab.question,
+                    "claims": [
+                        {
+                            "name": each.name,
+                            "statement": each.statement,
+                            "source": each.source,
+                            "settings": None,
+                            "expect": each.expect and str(each.expect),
+                        }
+                        for each in lab.statements
+                    ],
+                }
+                for name, lab in labs.items()
+            ]
             print(json.dumps(listed, indent=1, ensure_ascii=False))
             return 0
         for experiment in every:
@@ -55,6 +72,11 @@ class List:
             for claim in experiment.claims:
                 foil = "  (a foil: to be REFUTED)" if claim.expect == "REFUTED" else ""
                 print(f"    {claim.name}{foil}")
+        for name, lab in labs.items():
+            print(f"attnlab {name}: {lab.question}")
+            for claim in dict.fromkeys(each.name for each in lab.statements):
+                open_ = all(each.expect is None for each in lab.statements if each.name == claim)
+                print(f"    {claim}{'  (nobody knows what to expect)' if open_ else ''}")
         return 0
 
 
@@ -109,14 +131,15 @@ class Answers:
             return self._answer(pressed)
 
     def _answer(self, pressed: Sequence[int]) -> int:
-        from attnlab_theory.answers import sheet
+        from attnlab_theory.answers import questions, sheet
         from attnlab_theory.claims import CLAIMS, Findings
         from attnlab_theory.cli import library
         from attnlab_theory.experiment import judge_claim
         from attnlab_theory.report.board import Board
         from attnlab_theory.report.table import show
 
-        asked = sheet.chosen(self.question)
+        asked, labs = questions.chosen(self.question), library.labs()
+        questions.refuse_undeclared(asked, labs)
         claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
         board = Board(len(claims), quiet=self.json)
 
@@ -130,8 +153,9 @@ class Answers:
                 raise KeyboardInterrupt
             return found
 
+        options = {name: lab.option for name, lab in labs.items()}
         with board.shown():
-            answers = sheet.answered(asked, judged, recorded=_recorded(self.findings))
+            answers = sheet.answered(asked, judged, recorded=_recorded(self.findings), options=options)
         if self.json:
             print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
         else:

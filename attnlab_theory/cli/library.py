@@ -13,6 +13,7 @@ import attnlab_theory
 from attnlab_theory.cli import own_claims
 
 if TYPE_CHECKING:
+    from attnlab_theory.answers.questions import Declared
     from attnlab_theory.claims import Claim
     from attnlab_theory.experiment import Experiment
 
@@ -48,6 +49,34 @@ def experiments() -> list["Experiment"]:
     place = {claim.name: i for i, claim in enumerate(CLAIMS)}
     loaded = [_load(path) for path in sorted(folder().glob("*.py")) if not path.stem.startswith("_")]
     return sorted(loaded, key=lambda e: min(place[claim.name] for claim in e.claims))
+
+
+def labs() -> "dict[str, Declared]":
+    """What each lab that trains models declares, by its name. Explicit: no discovery."""
+    from attnlab_theory.answers.questions import Declared
+    from attnlab_theory.labs.captions import claims as captions
+    from attnlab_theory.labs.captions.tasks import Run as Captions
+    from attnlab_theory.labs.knowledge import claims as knowledge
+    from attnlab_theory.labs.knowledge.tasks import Run as Knowledge
+    from attnlab_theory.labs.mixers import claims as mixers
+    from attnlab_theory.labs.mixers.tasks import Run as Mixers
+    from attnlab_theory.labs.recurrent import claims as recurrent
+    from attnlab_theory.labs.recurrent.tasks import Run as Recurrent
+    from attnlab_theory.labs.reviews import claims as reviews
+    from attnlab_theory.labs.reviews.tasks import Run as Reviews
+
+    pairs = ((Captions, captions), (Mixers, mixers), (Recurrent, recurrent), (Reviews, reviews))
+    every = ((Knowledge, knowledge), *pairs)
+    return {run.name: Declared(claims.STATEMENTS, run.question, run.arms_option) for run, claims in every}
+
+
+def heads() -> "Declared":
+    """What the lab of heads declares. It trains nothing, so it has no `run`."""
+    from attnlab_theory.answers.questions import Declared
+    from attnlab_theory.labs.heads.claims import STATEMENTS
+    from attnlab_theory.labs.heads.commands import QUESTION
+
+    return Declared(STATEMENTS, QUESTION, "--parts")
 
 
 def by_name() -> "dict[str, Experiment]":

@@ -3,7 +3,7 @@
 import difflib
 import re
 
-from attnlab_theory.answers import sheet
+from attnlab_theory.answers import questions
 from attnlab_theory.grader.contract import Contract
 from attnlab_theory.grader.contracts import CONTRACTS
 
@@ -29,7 +29,7 @@ def contract_of(question: str) -> Contract:
         ValueError: if there is none: with the reason if the question is on the answer sheet, with the nearest id
             that has one if it is not.
     """
-    known = _by_spelling({*CONTRACTS, *(entry.id for entry in sheet.entries())})
+    known = _by_spelling({*CONTRACTS, *(entry.id for entry in questions.entries())})
     asked = question if question in known.values() else known.get(_spelling(question), "")
     if not asked:
         asked = _by_spelling(OTHER_YEARS).get(_spelling(question), "")

@@ -228,7 +228,7 @@ def judged(
     source: str,
     predicted: Interval,
     resolution: float,
-    conjecture: bool = False,
+    expect: Verdict | None = Verdict.SUPPORTED,
 ) -> Finding:
     """An estimate judged as the lab's other claims are.
 
@@ -238,7 +238,7 @@ def judged(
         claim, statement, source: as of `claims.Claim`.
         predicted: where the number should lie.
         resolution: the widest measured interval that may count as support without lying inside.
-        conjecture: whether nobody knows what to expect of it.
+        expect: the verdict that is expected; None: nobody knows.
     """
     verdict = judge(predicted, estimate.interval, resolution)
     return Finding(
@@ -254,5 +254,5 @@ def judged(
         resolution=resolution,
         bound=estimate.bound,
         verdict=verdict,
-        expect=None if conjecture else Verdict.SUPPORTED,
+        expect=expect,
     )

@@ -106,16 +106,6 @@ class WholeRun:
         return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ParallelRun(WholeRun):
-    """A lab whose models are so small that one core trains one of them as fast as several cores do."""
-
-    processes: int | None = None
-    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
-    most 8, for small models on a processor, and 1 for every other.
-    Results have the same bytes for any number from 2 on. With 1, all cores train one model: last digits differ."""
-
-
 def given(options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given: those that are not None."""
     return {name: value for name, value in options.items() if value is not None}

@@ -14,16 +14,14 @@ import collections
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import scipy  # special is loaded when first used: it takes a quarter of a second
 
-from attnlab_theory import claims
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.judging import judge
-from attnlab_theory.claims.statement import FINE, LEAST
+from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.estimates import Estimate
 from attnlab_theory.stats import Interval
@@ -41,24 +39,13 @@ MANY = 100
 """Nobody trains more runs to decide one statement."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Statement:
-    """What a lab claims of a number that was measured."""
+class Case(NamedTuple):
+    """A statement, and a number that it is about."""
 
+    stated: Statement
     estimate: Estimate
-    claim: str
-    statement: str
-    source: str
     predicted: Interval
-    """Where the number should lie."""
-    resolution: float = FINE
-    """The widest measured interval that may count as support without lying inside."""
-    conjecture: bool = False
-    """Whether nobody knows what to expect of it."""
-    of_training: bool = True
-    """Whether it is about runs that nobody has made yet. Else it is about every model, or about no training."""
-    least: int = LEAST
-    """Runs that it needs in any case."""
+    """What it predicts of this number."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,34 +144,57 @@ class Verdicts:
         return f"{claim}{settings}: INCONCLUSIVE: {'; '.join(some)}."
 
 
-def judged(statements: Iterable[Statement], *, experiment: str, error_rate: float = ERROR_RATE) -> Verdicts:
-    """Every statement judged for which there are enough runs.
+def verdicts_on(
+    statements: Sequence[Statement],
+    measured: Sequence[Estimate],
+    *,
+    experiment: str,
+    error_rate: float = ERROR_RATE,
+) -> Verdicts:
+    """Every declared statement judged, at every number that it is about, if there are enough runs.
 
     Args:
-        statements: all of a lab.
+        statements: of the lab.
+        measured: the lab's numbers; findings come in their order.
         experiment: the lab.
         error_rate: of all statements about training together.
     """
-    every = tuple(statements)
-    of_training = [each for each in every if each.of_training]
-    family = sum(each.estimate.runs >= each.least for each in of_training)
+    cases = [
+        Case(stated, estimate, predicted)
+        for estimate in measured
+        for stated in statements
+        if stated.asks(estimate) and (predicted := stated.predicts(estimate, measured)) is not None
+    ]
+    return judged(cases, experiment=experiment, error_rate=error_rate)
+
+
+def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_RATE) -> Verdicts:
+    """Every case judged for which there are enough runs.
+
+    Args:
+        cases: all of a lab.
+        experiment: the lab.
+        error_rate: of all statements about training together.
+    """
+    of_training = [each for each in cases if each.stated.of_training]
+    family = sum(each.estimate.runs >= each.stated.least for each in of_training)
     # Whoever adds runs adds verdicts, too: the least number is that of the family of all.
     needed, at_last = (runs_needed(error_rate / max(count, 1)) for count in (family, len(of_training)))
     found: list[Finding] = []
     left: list[Unjudged] = []
     undecided: list[Undecided] = []
-    for each in every:
-        if each.of_training and each.estimate.runs < max(each.least, needed):
-            told = {"setting": each.estimate.setting, "runs": each.estimate.runs}
-            least = max(each.least, at_last)
-            left.append(Unjudged(claim=each.claim, statement=each.statement, needs=least, **told))
-        else:
-            rate = error_rate / family if each.of_training else each.estimate.error_rate
-            found.append(_finding(each, experiment, rate))
-            if each.of_training and found[-1].verdict == Verdict.INCONCLUSIVE:
-                estimate, decide = each.estimate, runs_that_decide(each, rate)
-                undecided.append(Undecided(each.claim, estimate.setting, estimate.runs, decide))
-    apart = collections.Counter(each.estimate.error_rate for each in every if not each.of_training)
+    for case in cases:
+        stated, estimate = case.stated, case.estimate
+        told = {"claim": stated.name, "setting": dict(estimate.setting), "runs": estimate.runs}
+        if stated.of_training and estimate.runs < max(stated.least, needed):
+            least = max(stated.least, at_last)
+            left.append(Unjudged(statement=stated.statement, needs=least, **told))
+            continue
+        rate = error_rate / family if stated.of_training else estimate.error_rate
+        found.append(_finding(case, experiment, rate))
+        if stated.of_training and found[-1].verdict == Verdict.INCONCLUSIVE:
+            undecided.append(Undecided(**told, decide=runs_that_decide(case, rate)))
+    apart = collections.Counter(each.estimate.error_rate for each in cases if not each.stated.of_training)
     return Verdicts(
         findings=Findings(found),
         unjudged=tuple(left),
@@ -193,40 +203,6 @@ def judged(statements: Iterable[Statement], *, experiment: str, error_rate: floa
         apart=dict(apart),
         undecided=tuple(undecided),
     )
-
-
-def verdicts_on(
-    statements: Sequence[claims.Statement],
-    measured: Sequence[Estimate],
-    *,
-    experiment: str,
-    error_rate: float = ERROR_RATE,
-) -> Verdicts:
-    """Every declared statement judged, at every number that it is about.
-
-    Args:
-        statements: of the lab.
-        measured: the lab's numbers; findings come in their order.
-        experiment: the lab.
-        error_rate: of all statements about training together.
-    """
-    every = [
-        Statement(
-            estimate=estimate,
-            claim=stated.name,
-            statement=stated.statement,
-            source=stated.source,
-            predicted=predicted,
-            resolution=stated.resolution,
-            conjecture=stated.expect is None,
-            of_training=stated.of_training,
-            least=stated.least,
-        )
-        for estimate in measured
-        for stated in statements
-        if stated.asks(estimate) and (predicted := stated.predicts(estimate, measured)) is not None
-    ]
-    return judged(every, experiment=experiment, error_rate=error_rate)
 
 
 @functools.cache
@@ -243,25 +219,24 @@ def runs_needed(error_rate: float) -> int:
     return runs
 
 
-def runs_that_decide(stated: Statement, error_rate: float) -> int | None:
+def runs_that_decide(case: Case, error_rate: float) -> int | None:
     """The least number of runs that decide a statement, if they have the mean and the spread of those there are.
 
     A plan and no promise: mean and spread are as uncertain as the verdict. None beyond `MANY`.
 
     Args:
-        stated: about training.
+        case: of a statement about training.
         error_rate: of its verdict.
     """
-    estimate = stated.estimate
+    estimate = case.estimate
     now = estimate.at(error_rate)
     # An end may be cut where no number can lie: the other one is not.
     radius = max(estimate.value - now.low, now.high - estimate.value)
     spread = radius * math.sqrt(estimate.runs) / _quantile(estimate.runs, error_rate)
     for runs in range(estimate.runs + 1, MANY + 1):
         reach = spread * _quantile(runs, error_rate) / math.sqrt(runs)
-        if judge(stated.predicted, Interval(estimate.value - reach, estimate.value + reach), stated.resolution) != (
-            Verdict.INCONCLUSIVE
-        ):
+        then = Interval(estimate.value - reach, estimate.value + reach)
+        if judge(case.predicted, then, case.stated.resolution) != Verdict.INCONCLUSIVE:
             return runs
     return None
 
@@ -271,40 +246,21 @@ def _quantile(runs: int, error_rate: float) -> float:
     return -float(scipy.special.stdtrit(runs - 1, error_rate / 2))
 
 
-def _finding(stated: Statement, experiment: str, error_rate: float) -> Finding:
-    estimate = stated.estimate
+def _finding(case: Case, experiment: str, error_rate: float) -> Finding:
+    stated, estimate = case.stated, case.estimate
     if stated.of_training:
         estimate = dataclasses.replace(estimate, interval=estimate.at(error_rate), error_rate=error_rate)
     return estimates.judged(
         estimate,
         experiment=experiment,
-        claim=stated.claim,
+        claim=stated.name,
         statement=stated.statement,
         source=stated.source,
-        predicted=stated.predicted,
+        predicted=case.predicted,
         resolution=stated.resolution,
-        conjecture=stated.conjecture,
+        expect=stated.expect,
     )
 
 
 def _at(rate: float) -> str:
     return f"at {rate:g}" if rate else "counted, without chance"
-
-
-def report(
-    found: Verdicts, measured: Iterable[Estimate], about: Mapping[str, Any], folder: Path, *, json: bool
-) -> None:
-    """Print verdicts, their number and rates, and what is not judged; or everything as one JSON value."""
-    from attnlab_theory.report import record
-    from attnlab_theory.report.table import show, verdict_table
-
-    if json:
-        tables = {"findings": [record.as_json(each) for each in found.findings]}
-        tables["estimates"] = [each.as_json() for each in measured]
-        print(record.to_text({**tables, "run": about}), end="")
-        return
-    if found.findings:
-        show(verdict_table(found.findings))
-    seconds = f"{about['seconds']:.0f} s. " if "seconds" in about else ""
-    for line in ("", *found.sentences(), f"{seconds}Figures and data: {folder}/"):
-        show(line)

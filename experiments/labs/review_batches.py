@@ -12,10 +12,9 @@ import numpy as np
 import tyro
 
 from attnlab_theory import exits, refuse
-from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.commands.starting import beginning
+from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
+from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.material import Encoded, encoded
-from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
 from attnlab_theory.language.corpora.buckets import in_buckets, lengths_of
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
@@ -123,7 +122,7 @@ class ShowBatch:
         Raises:
             ValueError: if the model has fewer places than a row, or of bad input.
         """
-        reviews, start = beginning(PRESETS[self.preset], self.data)
+        reviews, start = self.data.beginning(PRESETS[self.preset])
         material = reviews(self.seed)
         most = start(material).config.encoder.block
         block = most if self.max_length is None else self.max_length

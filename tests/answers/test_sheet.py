@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from attnlab_theory import interrupts
-from attnlab_theory.answers import sheet
+from attnlab_theory.answers import questions, sheet
 from attnlab_theory.claims import CLAIMS, Finding, Findings, Verdict
 from attnlab_theory.cli import library, main
 from attnlab_theory.grader.contracts import CONTRACTS
@@ -23,7 +23,7 @@ from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
 from tests.labs.knowledge.models import PLACES, models
 
-ENTRIES = {entry.id: entry for entry in sheet.entries()}
+ENTRIES = {entry.id: entry for entry in questions.entries()}
 CLAIMS_BY_NAME = {claim.name: claim for claim in CLAIMS}
 KNOWN = {*CLAIMS_BY_NAME, *(identity.name for identity in IDENTITIES)}
 ABBREVIATIONS = ("e.g.", "i.e.", "etc.", "vs.", "cf.")
@@ -95,12 +95,12 @@ def test_every_piece_of_evidence_exists(entry):
 def test_every_number_in_braces_is_one_finding_of_the_evidence(entry):
     texts = [entry.answer, *(entry.submitted or {}).values()]
     for text in texts:
-        for name, fields, *_ in sheet.PLACEHOLDER.findall(text):
+        for name, fields, *_ in questions.PLACEHOLDER.findall(text):
             assert name in (*entry.evidence, *entry.findings)
             assert sheet.at_setting(
                 of_its_lab(entry).of(name) if name in entry.findings else pretended(name), fields
             )
-        left = sheet.PLACEHOLDER.sub("", text)
+        left = questions.PLACEHOLDER.sub("", text)
         # What looks like a placeholder and is none would be printed as it stands; LaTeX-like index braces may.
         assert not re.search(r"(?<![_^])\{", left), left
 
@@ -114,7 +114,7 @@ def test_every_question_that_the_sheet_owes_is_there():
         "ann-hw3": "1.1 1.2 1.3 2 3 4 5.1 5.2.1 5.2.2 5.2.3 5.3 bonus",
         "blog": "single two variance multi permutation sinusoidal learned rotary results",
     }
-    assert [e.id for e in sheet.entries()] == [
+    assert [e.id for e in questions.entries()] == [
         f"{homework}/{q}" for homework in owed for q in owed[homework].split()
     ]
     assert set(CONTRACTS) <= set(ENTRIES)
@@ -123,9 +123,9 @@ def test_every_question_that_the_sheet_owes_is_there():
 
 
 def test_a_homework_or_a_question_is_chosen():
-    assert [e.id for e in sheet.chosen("blog/rotary")] == ["blog/rotary"]
-    assert {e.id.split("/")[0] for e in sheet.chosen("uw")} == {"uw"}
-    assert sheet.chosen() == sheet.entries()
+    assert [e.id for e in questions.chosen("blog/rotary")] == ["blog/rotary"]
+    assert {e.id.split("/")[0] for e in questions.chosen("uw")} == {"uw"}
+    assert questions.chosen() == questions.entries()
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_a_homework_or_a_question_is_chosen():
 )
 def test_an_unknown_question_gets_the_nearest(wrong, near):
     if near is None:
-        assert sheet.chosen(wrong)
+        assert questions.chosen(wrong)
         return
     with pytest.raises(ValueError, match=f"has no '{wrong}'; the nearest is {near}$"):
-        sheet.chosen(wrong)
+        questions.chosen(wrong)
 
 
 def test_numbers_are_filled_in_from_the_findings():
-    (answer,) = sheet.answered(sheet.chosen("blog/two"), pretended)
+    (answer,) = sheet.answered(questions.chosen("blog/two"), pretended)
     # (n - 2) / (2 e^beta + n - 2) at n = 16 and beta = 8.
     assert f"{14 / (2 * math.exp(8) + 14):.4g} of the way" in answer.answer
     assert answer.status == "supported"
@@ -148,17 +148,17 @@ def test_numbers_are_filled_in_from_the_findings():
 
 
 def test_without_a_judge_claims_are_open_and_identities_judged():
-    (answer,) = sheet.answered(sheet.chosen("cs224n/1a.iv"))
+    (answer,) = sheet.answered(questions.chosen("cs224n/1a.iv"))
     verdicts = {e.kind: e.verdict for e in answer.evidence}
     assert verdicts == {"claim": None, "identity": Verdict.SUPPORTED}
     assert answer.status == "open"
     assert "not judged" in text_of([answer])
-    (answer,) = sheet.answered(sheet.chosen("blog/two"))
+    (answer,) = sheet.answered(questions.chosen("blog/two"))
     assert "(not measured; attnlab answers measures it)" in answer.answer
 
 
 def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
-    (answer,) = sheet.answered(sheet.chosen("practical4/3c"), recorded=trained())
+    (answer,) = sheet.answered(questions.chosen("practical4/3c"), recorded=trained())
     assert [(e.name, e.kind, e.verdict) for e in answer.evidence] == [
         ("untrained-is-ignorant", "finding", Verdict.SUPPORTED)
     ]
@@ -175,14 +175,15 @@ def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsy
 
 
 def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
-    (answer,) = sheet.answered(sheet.chosen("practical4/3c"), pretended)
+    (answer,) = sheet.answered(questions.chosen("practical4/3c"), pretended)
     assert answer.status == "open"
     assert "(not measured; attnlab knowledge run measures it)" in answer.answer
     assert "not judged  (attnlab knowledge run judges it)" in text_of([answer])
 
 
 def test_where_a_variant_was_not_trained_what_is_quoted_of_it_is_open():
-    (answer,) = sheet.answered(sheet.chosen("practical4/3f"), pretended, recorded=trained("none", "rope"))
+    told = {"recorded": trained("none", "rope"), "options": {"knowledge": "--variants"}}
+    (answer,) = sheet.answered(questions.chosen("practical4/3f"), pretended, **told)
     assert answer.status == "open"
     assert "(not measured; attnlab knowledge run with more --variants measures it)" in answer.answer
     assert "attnlab knowledge run with more --variants judges the rest" in " ".join(text_of([answer]).split())
@@ -202,7 +203,7 @@ def test_findings_are_asked_at_the_settings_that_an_answer_quotes(variant, verdi
     found = Findings(
         dataclasses.replace(f, verdict=verdict) if f.setting.get("variant") == variant else f for f in trained()
     )
-    (answer,) = sheet.answered(sheet.chosen("practical4/3e"), recorded=found)
+    (answer,) = sheet.answered(questions.chosen("practical4/3e"), recorded=found)
     shown = Verdict.SUPPORTED if status == "supported" else verdict
     assert [(e.verdict, answer.status) for e in answer.evidence] == [(shown, status)]
     assert sheet.exit_code([answer]) == code
@@ -223,15 +224,15 @@ def test_a_conjecture_that_one_setting_leaves_undecided_is_open():
         ((Verdict.SUPPORTED, Verdict.INCONCLUSIVE, Verdict.SUPPORTED), "open"),
         ((Verdict.SUPPORTED, Verdict.SUPPORTED, Verdict.SUPPORTED), "supported"),
     ):
-        (answer,) = sheet.answered(sheet.chosen("ann-hw3/bonus"), recorded=found(*found_to_be))
+        (answer,) = sheet.answered(questions.chosen("ann-hw3/bonus"), recorded=found(*found_to_be))
         assert answer.status == status
         assert sheet.exit_code([answer]) == 0
 
 
 def test_no_answer_prints_a_hole():
-    trained_on = [entry for entry in sheet.entries() if entry.findings]
+    trained_on = [entry for entry in questions.entries() if entry.findings]
     assert trained_on
-    for asked, recorded in ((sheet.chosen(), None), (trained_on, trained())):
+    for asked, recorded in ((questions.chosen(), None), (trained_on, trained())):
         for answer in sheet.answered(asked, recorded=recorded):
             assert "…" not in answer.answer
 
@@ -263,7 +264,7 @@ def test_evidence_that_fails_opens_the_answer_and_is_said_to_contradict_it():
     def judge(name: str) -> Findings:
         return pretended(name, Verdict.REFUTED if name == "average-share" else None)
 
-    (answer,) = sheet.answered(sheet.chosen("blog/two"), judge)
+    (answer,) = sheet.answered(questions.chosen("blog/two"), judge)
     assert answer.status == "open"
     assert sheet.exit_code([answer]) == 1
     assert "claim average-share  REFUTED  (not as expected)" in text_of([answer])
@@ -275,7 +276,7 @@ def test_inconclusive_evidence_leaves_the_answer_open():
         found = pretended(name)
         return Findings((dataclasses.replace(found[0], verdict=Verdict.INCONCLUSIVE), *found[1:]))
 
-    (answer,) = sheet.answered(sheet.chosen("blog/two"), judge)
+    (answer,) = sheet.answered(questions.chosen("blog/two"), judge)
     assert {e.verdict for e in answer.evidence} == {Verdict.INCONCLUSIVE}
     assert answer.status == "open"
     assert "contradicts" not in text_of([answer])
@@ -289,7 +290,7 @@ def test_claims_are_judged_once_for_the_whole_sheet():
         asked.append(name)
         return pretended(name)
 
-    sheet.answered(sheet.chosen("blog/two") + sheet.chosen("cs224n/1b.ii"), judge)
+    sheet.answered(questions.chosen("blog/two") + questions.chosen("cs224n/1b.ii"), judge)
     assert len(asked) == len(set(asked))
 
 
@@ -309,7 +310,7 @@ def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
 
 
 def test_json_has_the_contracts_fields():
-    answers = sheet.answered(sheet.chosen("blog/learned"), pretended)
+    answers = sheet.answered(questions.chosen("blog/learned"), pretended)
     (value,) = json.loads(json.dumps([answer.as_json() for answer in answers]))
     assert list(value) == ["id", "question", "answer", "evidence", "status"]
     assert value["evidence"][0] == {

@@ -30,16 +30,28 @@ SAID = {
     "extraction-gain": "1 / sqrt(1 - cos(angle))",
     "features-are-cheaper-when-fewer-than-tokens": "size + 1",
     "furthest-in-depth": "1 - max(n - 1 - 2 * layers, 0) * max(n - 2 * layers, 0) / (n * (n - 1))",
+    "generation-products": "batch * (2 * t * (t - 1) * d + 24 * t * d**2 + 2 * t * d * vocabulary)",
+    "generation-with-padding-or-without-a-cache": "2 * t * (t + 1) * d + 24 * t * d**2 if capacity "
+    "else 12 * t**2 * d**2 + 4 * t**3 * d // 3",
     "interference-of-random-patterns": "(n - 1) * exp(-strength + strength**2 / (2 * d))",
+    "layer-products": "{'projections': 4, 'mixing': 0, 'mlp': 8, 'layer': 12}[part] * t * d**2 "
+    "+ (2 * t**2 * d if part in ('mixing', 'layer') else 0)",
     "leak-bound": "exp(-gap) / (1 + exp(-gap))",
+    "mixer-products": "{'exact': 2 * t**2 * d, 'features': 4 * t * size * (d + 1), 'linformer': 4 * t * size * d, "
+    "'causal features': 4 * t * size * (2 * d + 1), 'bigbird': 4 * t * d * (3 + 2 + 1) * size}[kind]",
+    "mixer-traffic": "{'exact': 4 * t**2 + 16 * t * d, 'features': 16 * t * (size + d) + 16 * size * d}[kind]",
     "mixing-dominates-from-the-width-on": "d + 1",
     "no-values-do-without-queries": "beta / 10",
     "one-head-is-fair-on-average": "1 / (1 + exp(-(beta**2) / 4))",
     "one-head-share-in-fifths": "high - low",
     "one-head-share-variance": "min(1 / 4, beta**2 * (1 / 2 + 4 * variance) / 16)",
+    "operations-of-recurrence-and-attention": "2 * t * d**2 if kind == 'recurrent' else 2 * t**2 * d",
     "other-values-need-no-queries": "sqrt(2) * beta * exp(-(beta**2))",
     "plain-attention-copies-itself": "2 * exp(-(beta**2))",
+    "products-that-wait-for-one-another": "log2(t)",
     "projector-noise": "noise**2 * m",
+    "readout-costs-the-same-for-any-batch": "batch * (2 * t * (t + 1) * d + 24 * t * d**2) "
+    "+ 2 * t * d * vocabulary",
     "random-heard-grows-by-the-branching-rate": "random_blocks + 1",
     "recall-by-even-weights": "1 / 2 + 1 / (2 * n)",
     "retrieval-error-below-the-copy-bound": "1 / (n - 1)",

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from attnlab_theory.answers.sheet import HOMEWORKS
+from attnlab_theory.answers.questions import HOMEWORKS
 from attnlab_theory.cli import main
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.classroom import journal, pages

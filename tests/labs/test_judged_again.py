@@ -9,8 +9,8 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.labs import verdicts
+from attnlab_theory.labs.engine.record import OLDER, renewed, stored
 from attnlab_theory.labs.estimates import OVER_SEEDS, Estimates, over_seeds
-from attnlab_theory.labs.judged_again import OLDER, renewed, stored
 from attnlab_theory.labs.mixers import measure
 from attnlab_theory.labs.mixers.routing import NEXT, Routed
 from attnlab_theory.report import provenance, record, style

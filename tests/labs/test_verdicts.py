@@ -8,10 +8,10 @@ import pytest
 import scipy.stats
 from hypothesis import given
 
-from attnlab_theory.claims import Verdict
+from attnlab_theory.claims import Statement, Verdict
 from attnlab_theory.labs import verdicts
 from attnlab_theory.labs.estimates import Estimate, mean, over_generations, over_seeds, share
-from attnlab_theory.labs.verdicts import Statement, judged, runs_needed
+from attnlab_theory.labs.verdicts import Case, judged, runs_needed
 from attnlab_theory.stats import Interval, student
 
 ANY = Interval(-math.inf, math.inf)
@@ -20,11 +20,16 @@ SHARES = Interval(0.0, 1.0)
 
 def stated(values, predicted=ANY, **more):
     estimate = over_seeds("gain", values, 0.05, within=ANY, seeds=len(values))
-    return Statement(estimate=estimate, claim="it-gains", statement="It.", source="", predicted=predicted, **more)
+    return case(estimate, predicted, name="it-gains", statement="It.", **more)
 
 
-def found(*statements):
-    return judged(statements, experiment="lab")
+def case(estimate, predicted, *, name="c", statement="s", **more):
+    told = {"name": name, "statement": statement, "source": "", "quantity": estimate.quantity}
+    return Case(Statement(predicted=predicted, **told, **more), estimate, predicted)
+
+
+def found(*cases):
+    return judged(cases, experiment="lab")
 
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, 1.1]])
@@ -51,8 +56,7 @@ def test_many_answers_of_one_model_give_no_finding():
     answers = share("accuracy", np.ones(500), 0.05)
     texts = over_generations("forward", [0.5, 0.51, 0.52, 0.53], 0.05, within=SHARES)
     for estimate in (answers, texts):
-        told = {"claim": "c", "statement": "s", "source": "", "predicted": Interval.at_least(0.4)}
-        (left,) = found(Statement(estimate=estimate, **told)).unjudged
+        (left,) = found(case(estimate, Interval.at_least(0.4))).unjudged
         assert (left.runs, left.needs) == (1, 3)
 
 
@@ -84,8 +88,7 @@ def counted(value):
         bound="counted",
         error_rate=0.0,
     )
-    told = {"claim": "counted", "statement": "s", "source": "", "predicted": Interval.at_most(0.0)}
-    return Statement(estimate=number, of_training=False, **told)
+    return case(number, Interval.at_most(0.0), name="counted", of_training=False)
 
 
 def test_what_chance_gives_once_in_four_is_no_verdict():
@@ -99,8 +102,7 @@ def test_what_chance_gives_once_in_four_is_no_verdict():
 
 def test_a_statement_about_every_model_is_judged_by_one():
     above = mean("loss", np.array([-0.5, -0.6, -0.4]), student("sentences"), 1e-2)
-    told = {"claim": "c", "statement": "s", "source": "", "predicted": Interval.at_least(0.0)}
-    whole = found(Statement(estimate=above, of_training=False, **told))
+    whole = found(case(above, Interval.at_least(0.0), of_training=False))
     (finding,) = whole.findings
     assert (finding.error_rate, finding.measured, whole.family) == (1e-2, above.interval, 0)
     assert whole.apart == {1e-2: 1}
@@ -174,10 +176,44 @@ def test_what_no_number_of_runs_decides_says_so():
 def test_an_interval_that_is_cut_at_one_end_plans_with_the_other():
     """Shares near 0: the spread is that of the seeds, and not what is left of it."""
     few = over_seeds("share", [0.0, 0.05, 0.0], 0.05, within=SHARES)
-    told = {"claim": "c", "statement": "s", "source": "", "predicted": Interval.at_most(0.06)}
-    (left,) = found(Statement(estimate=few, **told)).undecided
+    (left,) = found(case(few, Interval.at_most(0.06))).undecided
     free = over_seeds("share", [0.0, 0.05, 0.0], 0.05, within=ANY)
-    (same,) = found(Statement(estimate=free, **told)).undecided
+    (same,) = found(case(free, Interval.at_most(0.06))).undecided
     assert left.decide is not None
     assert left.decide == same.decide
     assert left.decide > 3
+
+
+def test_a_statement_is_about_its_quantity_where_its_setting_says():
+    told = {"name": "c", "statement": "s", "source": "", "predicted": ANY}
+    stated = Statement(quantity="gain", where={"arm": ("new", "newer"), "depth": 2}, **told)
+    every = {
+        True: [{"arm": "new", "depth": 2}, {"arm": "newer", "depth": 2, "seed": 1}],
+        False: [{"arm": "old", "depth": 2}, {"arm": "new", "depth": 3}, {"arm": "new"}, {}],
+    }
+    for asked, settings in every.items():
+        for setting in settings:
+            assert stated.asks(counted(0.0).estimate) is False
+            number = over_seeds("gain", [0.0, 1.0], 0.05, within=ANY, **setting)
+            assert stated.asks(number) is asked, setting
+
+
+def test_a_prediction_may_follow_from_all_numbers_or_say_nothing():
+    def half_of_the_first(number, every):
+        return None if number is every[0] else Interval.point(every[0].value / 2)
+
+    told = {"name": "c", "statement": "s", "source": "", "quantity": "q", "of_training": False}
+    numbers = [counted(4.0).estimate, counted(2.0).estimate]
+    whole = verdicts.verdicts_on([Statement(predicted=half_of_the_first, **told)], numbers, experiment="lab")
+    (finding,) = whole.findings
+    assert (finding.predicted, finding.verdict) == (Interval.point(2.0), Verdict.SUPPORTED)
+
+
+@pytest.mark.parametrize(
+    ("expect", "as_expected"), [(Verdict.SUPPORTED, False), (None, True), (Verdict.REFUTED, True)]
+)
+def test_what_is_expected_of_a_statement_is_expected_of_its_finding(expect, as_expected):
+    (finding,) = found(
+        case(counted(1.0).estimate, Interval.at_most(0.0), of_training=False, expect=expect)
+    ).findings
+    assert (finding.expect, finding.verdict, finding.as_expected) == (expect, Verdict.REFUTED, as_expected)

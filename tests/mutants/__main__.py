@@ -40,6 +40,7 @@ def rooms(
     commit: str = "HEAD",
     record: Path = RECORDS,
     quick: bool = False,
+    seconds: float = running.SECONDS_IN_PLACE,
     first: int | None = None,
     known: tuple[Path, ...] = (),
 ) -> int:
@@ -56,6 +57,7 @@ def rooms(
         record: a folder for one file of each room.
         quick: ask only the files of tests that are nearest, each in a process in which functions are changed where
             they lie. Changes that are listed are not asked. `again` asks about the survivors in full.
+        seconds: so much processor time of tests is asked quickly about a change, at least 3 s of each file.
         first: so many of the sample are asked about; the same command with more goes on.
         known: older records; what they tell of is not asked again.
     """
@@ -70,7 +72,7 @@ def rooms(
         header = {"commit": whole, "room": name, "sample": len(changes), "seed": seed, "all": every}
         kept = records.Record(record / f"{_name(name, seed)}.jsonl", header)
         left = [change for change in changes[:first] if records.key(change) not in told]
-        running.judge(left, name, kept, whole, jobs, far, longest, quick)
+        running.judge(left, name, kept, whole, jobs, far, longest, quick, seconds)
     return 0
 
 
@@ -82,19 +84,21 @@ def again(
     commit: str = "HEAD",
     record: Path = RECORDS,
     quick: bool = False,
+    seconds: float = running.SECONDS_IN_PLACE,
 ) -> int:
     """Ask the tests of another commit about the survivors of records.
 
     Args:
         paths: of records.
-        far, longest, jobs, commit, record, quick: as of `rooms`; the new records have the old names with `-again`.
+        far, longest, jobs, commit, record, quick, seconds: as of `rooms`; new records have the old names with
+            `-again`.
     """
     whole = running.commit_of(commit)
     for path in paths:
         old, *_ = records.read(path)
         header = {**old, "commit": whole, "survivors_of": old["commit"]}
         new = records.Record(record / f"{_name(old['room'], old['seed'])}-again.jsonl", header)
-        running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest, quick)
+        running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest, quick, seconds)
     return 0
 
 

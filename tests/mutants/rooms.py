@@ -24,7 +24,7 @@ from tests.mutants.nursery import Nursery
 from tests.mutants.reach import saying_what_is_reached
 
 ROOT = Path(__file__).parents[2]
-KEPT_IN_PLACE = 8
+KEPT_IN_PLACE = 12
 """So many files of tests are held by processes at a time."""
 ABOUT_ONE_MODULE = ("tests/claims/test_claims.py", "tests/claims/test_every_claim_has_a_rival.py")
 """Long files of tests whose parameter is a name in a module: of a change those are asked that its module names."""
@@ -121,6 +121,8 @@ class Room:
     """Processor time of the tests of other rooms for one change, and of a file of its own room, in seconds."""
     quick: bool = False
     """Whether only the nearest files are asked, in place."""
+    seconds: float = SECONDS_IN_PLACE
+    """Processor time of all of these for one change."""
     controlling: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def control(self, tree: Tree, file: str, change: Change, seconds: float) -> dict[str, Any]:
@@ -198,7 +200,7 @@ class Room:
     def _quickly(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str]) -> None:
         """Ask files in place until one has a test that falls."""
         before = (tree.folder / change.file).read_bytes()
-        seconds = max(SECONDS_IN_PLACE / len(files), LEAST_IN_PLACE) if files else 0.0
+        seconds = max(self.seconds / len(files), LEAST_IN_PLACE) if files else 0.0
         for file in files:
             names = sorted(named_in_or_beside(change.file, tree.folder)) if about(file, change) else None
             on_disk = change.file.startswith(READ_BY_OTHERS)
@@ -302,6 +304,7 @@ def judge(
     far: float,
     longest: float,
     quick: bool = False,
+    seconds: float = SECONDS_IN_PLACE,
 ) -> None:
     """Ask the tests about every change that has no fate yet, and write it down."""
     left: queue.SimpleQueue[Change] = queue.SimpleQueue()
@@ -312,7 +315,9 @@ def judge(
     if left.empty():
         return
     listed = records.equivalents()
-    of_room = Room([path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest, quick)
+    of_room = Room(
+        [path.relative_to(ROOT).as_posix() for path in files_of(room)], record, far, longest, quick, seconds
+    )
     failures: list[BaseException] = []
 
     def work(tree: Tree) -> None:

@@ -27,6 +27,7 @@ class Run(RunLab):
     """
 
     name = "recurrent"
+    arms_option = "--parts"
     question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     parts: tuple[Part, ...] = PARTS

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from attnlab_theory.labs.reviews.answered import ROWS, LogOdds, log_odds
+from attnlab_theory.labs.reviews.answers import ROWS, LogOdds, log_odds
 from attnlab_theory.labs.reviews.material import Encoded, batch_of
 from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled import LabelledBatch

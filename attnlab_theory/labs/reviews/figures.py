@@ -8,11 +8,12 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.drawing import bars, interval, level
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.reviews.arms import BEST, SHARED
 from attnlab_theory.report import style
 
 
 def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
-    """Accuracy on training and validation after every epoch, of every seed of one variant."""
+    """Accuracy on training and validation after every epoch, of every seed of one arm."""
     chosen = [row for row in rows if row["variant"] == base]
     last = max(row["epoch"] for row in chosen)
     ends = {
@@ -41,17 +42,17 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
 
 def optimizers(estimates: Estimates) -> Figure:
     """Test accuracy of every optimizer, at the rate that all share and at its own."""
-    found = [e for e in estimates.of("accuracy over seeds") if " at " in e.setting["part"]]
-    names = list(dict.fromkeys(e.setting["part"].partition(" ")[0] for e in found))
-    swept = any(e.setting["part"].endswith("its best rate") for e in found)
-    last = "its best rate" if swept else "the shared rate"
-    said = ", ".join(
-        f"{e.setting['part'].partition(' ')[0]} {e.value:.1%}" for e in found if e.setting["part"].endswith(last)
-    )
+    rates = {"the shared rate": SHARED, "its best rate": BEST}
+    name_of = {part: name for parts in rates.values() for name, part in parts.items()}
+    found = Estimates(e for e in estimates.of("accuracy over seeds") if e.setting["part"] in name_of)
+    names = list(dict.fromkeys(name_of[e.setting["part"]] for e in found))
+    shown = {rate: Estimates(e for e in found if e.setting["part"] in p.values()) for rate, p in rates.items()}
+    shown = {rate: chosen for rate, chosen in shown.items() if chosen}
+    last = list(shown)[-1]
+    said = ", ".join(f"{name_of[e.setting['part']]} {e.value:.1%}" for e in shown[last])
     figure, (ax,) = style.panels(f"At {last}: {said}", size=(6.8, 4.2))
-    for series, rate in enumerate(("the shared rate", "its best rate")[: 1 + swept]):
-        chosen = Estimates(e for n in names for e in found if e.setting["part"] == f"{n} at {rate}")
-        places = [names.index(e.setting["part"].partition(" ")[0]) + 0.2 * series - 0.1 for e in chosen]
+    for series, (rate, chosen) in enumerate(shown.items()):
+        places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
     ax.set_xticks(range(len(names)), names)
     ax.grid(visible=False, axis="x")

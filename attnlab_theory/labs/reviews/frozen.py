@@ -8,7 +8,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Array, Float
 
-from attnlab_theory.labs.reviews.answered import ROWS
+from attnlab_theory.labs.reviews.answers import ROWS
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled import LabelledBatch

@@ -1,119 +1,82 @@
-"""The whole lab: every optimizer at the shared rate and at its own best, every order, and a random search.
+"""What is trained in the review lab: every optimizer at the shared rate and at its own best, every order, trials.
 
-`waves` says what is to be trained; whoever iterates trains. What is finished under the folder need not be trained
-again: `language.runs` knows whether it is the same. Which rate is an optimizer's best is known only after the rates
-of the first seed are trained: these are the first wave, and all others the second.
+Which rate is an optimizer's best is known only after the rates of the first seed are trained: these are the first
+wave, all other arms are the second, and the trials of a random search the third.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
-from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.labs.reviews.diverging import noted
+from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.reviews.arms import (
+    BASE,
+    BEST,
+    NEVER_ZEROED,
+    ORDER,
+    SHARED,
+    Arm,
+    OptimizerName,
+    OrderName,
+    Preset,
+)
+from attnlab_theory.labs.reviews.divergence import noted
 from attnlab_theory.labs.reviews.material import Material
-from attnlab_theory.labs.reviews.presets import Preset
-from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
 from attnlab_theory.labs.reviews.stages import training
 from attnlab_theory.labs.reviews.starts import Start
 from attnlab_theory.labs.reviews.trials import Trial
-from attnlab_theory.labs.reviews.variants import Variant
-from attnlab_theory.language.checkpoint import Saved, load_model
-from attnlab_theory.language.runs import Run, refuse_left_over
+from attnlab_theory.language.checkpoint import Saved
 
 Curve = tuple[dict[str, float], ...]
 """What was watched, epoch by epoch."""
 
-
-class Stage(NamedTuple):
-    """A run, and the file for its model."""
-
-    run: Run
-    path: Path
+Part = tuple[str, Arm]
+"""What an arm is compared as, and the arm."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Lab:
-    """Which models are trained on what, and where they are kept.
+class Reviews(Lab):
+    """Classifiers that differ in how they are trained.
 
     Raises:
-        ValueError: if there is no seed.
+        ValueError: if there is no seed or no optimizer, or an optimizer or an order is named twice.
     """
 
     preset: Preset
-    seeds: tuple[int, ...]
     material: Callable[[int], Material]
     """The reviews of a seed."""
     start: Callable[[Material], Start]
-    folder: Path
-    """The folder for the models."""
     optimizers: tuple[OptimizerName, ...] = get_args(OptimizerName)
     orders: tuple[OrderName, ...] = get_args(OrderName)
     forgetful: bool = True
     """Whether the base is also trained without zeroing gradients."""
+    trials: tuple[Trial, ...] = ()
+    """Of the random search, for the first seed."""
 
     def __post_init__(self) -> None:
-        if not self.seeds:
-            raise ValueError("a run needs at least one seed")
-        if not self.optimizers:
-            raise ValueError("a run needs at least one optimizer; adamw alone is the least")
-        for kind, names in (("optimizer", self.optimizers), ("order", self.orders)):
-            for name in names:
-                if names.count(name) > 1:
-                    raise ValueError(f"{kind} {name} is named twice; once is enough")
+        super().__post_init__()
+        each_once("optimizer", self.optimizers)
+        if self.orders:
+            each_once("order", self.orders)
 
     @property
-    def base(self) -> Variant:
-        """What the others are compared with: AdamW at the recipe's rate, in another order in every epoch."""
-        return self._at("adamw", self.preset.recipe.rate)
+    def base(self) -> Arm:
+        """What the others are compared with: AdamW at the recipe's rate, in the preset's order."""
+        return self.shared("adamw")
 
-    def path(self, variant: Variant, seed: int) -> Path:
-        """The file of a trained model."""
-        return self.folder / f"seed-{seed}" / variant.name
-
-    def waves(self) -> Iterator[list[tuple[Variant, int]]]:
-        """All variants and seeds that are to be trained; each wave before the next is asked for.
-
-        Raises:
-            ValueError: as `variants`.
-        """
-        first, swept = self.seeds[0], self.swept()
-        yield [(variant, first) for variant in swept]
-        variants = self.variants()
-        yield [(each, seed) for seed in self.seeds for each in variants if seed != first or each not in swept]
-
-    def stage(self, variant: Variant, seed: int) -> Stage:
-        """How a variant is trained.
-
-        Raises:
-            ValueError: as `stages.training`.
-        """
-        material, path = self.material(seed), self.path(variant, seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        recipe = dataclasses.replace(self.preset.recipe, seed=seed)
-        return Stage(_run(material, self.start(material), recipe, variant), path)
-
-    def variants(self) -> tuple[Variant, ...]:
-        """All that every seed trains; the rates of the first seed must be trained.
-
-        Raises:
-            ValueError: if one of those models is missing, or as `best`.
-        """
-        shared = [self.shared(name) for name in self.optimizers]
-        ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
-        kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
-        best = [found for name in self.optimizers if (found := self.best(name)) is not None]
-        return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
-
-    def shared(self, optimizer: OptimizerName) -> Variant:
+    def shared(self, optimizer: OptimizerName) -> Arm:
         """The optimizer at the rate that all share."""
         return self._at(optimizer, self.preset.recipe.rate)
 
-    def _at(self, optimizer: OptimizerName, rate: float) -> Variant:
-        return Variant(optimizer=optimizer, rate=rate, order=self.preset.order)
+    def _at(self, optimizer: OptimizerName, rate: float) -> Arm:
+        return Arm(optimizer=optimizer, rate=rate, order=self.preset.order)
 
-    def best(self, optimizer: OptimizerName) -> Variant | None:
+    def swept(self) -> tuple[Arm, ...]:
+        """Every optimizer at every rate of its sweep."""
+        return tuple(self._at(name, rate) for name in self.optimizers for rate in self.preset.rates[name])
+
+    def best(self, optimizer: OptimizerName) -> Arm | None:
         """The optimizer at the rate with the highest validation accuracy after the last epoch, for the first seed.
 
         None if no rates are swept.
@@ -128,76 +91,102 @@ class Lab:
         candidates = [each for each in rates if noted(self.path(each, first)) is None]
         if not candidates:
             raise ValueError(f"{optimizer} diverged at all of its {len(rates)} rates: sweep lower ones")
-        scores = [self.curve(each, first)[-1]["validation accuracy"] for each in candidates]
-        return candidates[scores.index(max(scores))]
+        return max(candidates, key=lambda each: self.curve(each, first)[-1]["validation accuracy"])
 
-    def diverged(self) -> dict[Variant, str]:
-        """The variants that diverged for at least one seed, and how: nothing is compared with them.
+    def arms(self) -> tuple[Arm, ...]:
+        """All that is compared. The rates of the first seed must be trained.
+
+        Raises:
+            ValueError: as `best`.
+        """
+        shared = [self.shared(name) for name in self.optimizers]
+        best = [found for name in self.optimizers if (found := self.best(name)) is not None]
+        ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
+        kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
+        return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
+
+    def parts(self) -> tuple[Part, ...]:
+        """The arms by what they are compared as; one arm may play several parts.
+
+        Raises:
+            ValueError: as `best`.
+        """
+        found: list[Part] = [(BASE, self.base)]
+        for name in self.optimizers:
+            found.append((SHARED[name], self.shared(name)))
+            if (best := self.best(name)) is not None:
+                found.append((BEST[name], best))
+        arms = self.arms()
+        found += [(ORDER[each.order], each) for each in arms if each.order != self.base.order]
+        return (*found, *((NEVER_ZEROED, each) for each in arms if not each.zeroed))
+
+    def arms_of(self, seed: int) -> tuple[Arm, ...]:
+        """The same for every seed; raises as `arms`."""
+        return self.arms()
+
+    def waves(self) -> Iterator[Sequence[Unit]]:
+        """The rates of the first seed, all other arms, and the trials of the search.
+
+        Raises:
+            ValueError: as `best`.
+        """
+        rates = [Unit(arm, self.seeds[0]) for arm in self.swept()]
+        yield rates
+        arms = self.arms()
+        yield [unit for seed in self.seeds for arm in arms if (unit := Unit(arm, seed)) not in rates]
+        yield self.search()
+
+    def search(self) -> list[Unit]:
+        """The trials."""
+        return [Unit(trial, self.seeds[0]) for trial in self.trials]
+
+    def path(self, arm: Arm | Trial, seed: int) -> Path:
+        """The file of a model. Its folder is made."""
+        if isinstance(arm, Arm):
+            return super().path(arm, seed)
+        path = self.folder / "search" / arm.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def stages(self, arm: Arm | Trial, seed: int) -> Iterator[Stage]:
+        """The one stage of an arm; that of a trial has AdamW, and the order of the base.
+
+        Raises:
+            ValueError: as `stages.training`.
+        """
+        material, recipe = self.material(seed), dataclasses.replace(self.preset.recipe, seed=seed)
+        start, path = self.start(material), self.path(arm, seed)
+        if isinstance(arm, Arm):
+            yield Stage(training(material, start, recipe, arm), path)
+        else:
+            own = dataclasses.replace(self.base, rate=arm.rate)
+            yield Stage(training(material, start, arm.of(recipe), own, stage="trial"), path)
+
+    def diverged(self) -> dict[Arm, str]:
+        """The arms that diverged for at least one seed, and how: nothing is compared with them.
 
         Raises:
             ValueError: if the base is among them, without which nothing can be compared.
         """
-        found: dict[Variant, str] = {}
-        for variant in (*self.swept(), *self.variants()):
-            said = [line for seed in self.seeds if (line := noted(self.path(variant, seed))) is not None]
+        found: dict[Arm, str] = {}
+        for arm in (*self.swept(), *self.arms()):
+            said = [line for seed in self.seeds if (line := noted(self.path(arm, seed))) is not None]
             if said:
-                found[variant] = said[0]
+                found[arm] = said[0]
         if self.base in found:
             raise ValueError(f"what all others are compared with diverged: {found[self.base]}")
         return found
 
-    def curve(self, variant: Variant, seed: int) -> Curve:
+    def curve(self, arm: Arm | Trial, seed: int) -> Curve:
         """What was watched while a model was trained.
 
         Raises:
             ValueError: if it is missing.
         """
-        return curve_of(load_model(self.path(variant, seed)))
-
-    def saved(self, variant: Variant, seed: int) -> Saved:
-        """A trained model.
-
-        Raises:
-            ValueError: if it is missing.
-        """
-        return load_model(self.path(variant, seed))
-
-    def refuse_left_over(self) -> None:
-        """Refuse to start anew where a stopped run has left a checkpoint.
-
-        Raises:
-            ValueError: naming the checkpoint.
-        """
-        for partial in sorted(self.folder.glob("*/*.partial")):
-            refuse_left_over(partial.with_suffix(""))
-
-    def swept(self) -> tuple[Variant, ...]:
-        """Every optimizer at every rate of its sweep."""
-        return tuple(self._at(name, rate) for name in self.optimizers for rate in self.preset.rates[name])
-
-
-def trial_stage(lab: Lab, trial: Trial, seed: int) -> Stage:
-    """One trial of a random search, with AdamW.
-
-    Raises:
-        ValueError: as `stages.training`.
-    """
-    material = lab.material(seed)
-    recipe = dataclasses.replace(trial.of(lab.preset.recipe), seed=seed)
-    path = lab.folder / "search" / trial.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    variant = dataclasses.replace(lab.base, rate=trial.rate)
-    return Stage(_run(material, lab.start(material), recipe, variant, stage="trial"), path)
+        return curve_of(self.saved(arm, seed))
 
 
 def curve_of(saved: Saved) -> Curve:
     """What a file keeps of the epochs of its training."""
     watched: Any = saved.about.get("watched", ())
     return tuple(watched)
-
-
-def _run(material: Material, start: Start, recipe: Recipe, variant: Variant, *, stage: str = "train") -> Run:
-    def first() -> Any:
-        return start.first(recipe.seed)
-
-    return training(material, first, start.config, recipe, variant, start=start.about, stage=stage)

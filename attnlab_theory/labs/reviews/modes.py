@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special
 
 from attnlab_theory.labs.estimates import Estimate
-from attnlab_theory.labs.reviews.answered import ROWS, log_odds, probabilities, right
+from attnlab_theory.labs.reviews.answers import ROWS, log_odds, probabilities, right
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier

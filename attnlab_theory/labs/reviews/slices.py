@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from attnlab_theory.labs.estimates import Estimates, mean, share
-from attnlab_theory.labs.reviews.answered import Probabilities, right
+from attnlab_theory.labs.reviews.answers import Probabilities, right
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.stats import bounded
 

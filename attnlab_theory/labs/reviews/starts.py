@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from attnlab_theory.labs.reviews.presets import FirstWeights
+from attnlab_theory.labs.reviews.arms import FirstWeights
 from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model, load_model
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.encoder_config import EncoderConfig

@@ -77,3 +77,8 @@ class Space:
 def budget(trials: Sequence[Trial]) -> int:
     """How many epochs all trials take, each trained to its end."""
     return sum(trial.epochs for trial in trials)
+
+
+def declared(trials: Sequence[Trial]) -> str:
+    """What a search will spend at most."""
+    return f"budget: {len(trials)} trials, at most {budget(trials)} epochs"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab_theory.answers import sheet
+from attnlab_theory.answers import questions
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.knowledge import measure
@@ -106,7 +106,7 @@ def test_the_page_and_the_sheet_quote_what_the_sound_of_a_name_does():
     assert (len(first), sum(p <= 0.003 for p in first)) == (10, 8)
     assert [f"{p:.2f}" for p in first[8:]] == ["0.03", "0.21"]
     assert "| first syllable | at most 0.003 in eight, 0.03 and 0.21 in the others |" in PAGE
-    (entry,) = sheet.chosen("practical4/4c")
+    (entry,) = questions.chosen("practical4/4c")
     assert "eight of ten pretrained models (p ≤ 0.003," in entry.answer
     assert "0.03 and 0.21 in the others" in entry.answer
     assert [f"{p:.2g}" for p in last[:4]] == ["0.014", "0.03", "0.036", "0.12"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab_theory.answers import sheet
+from attnlab_theory.answers import questions
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.recurrent import measure, tuning
 from attnlab_theory.report import record
@@ -25,7 +25,7 @@ PAGE = plain((ROOT / "docs" / "recurrent.md").read_text(encoding="utf-8"))
 
 
 def answer(name):
-    (entry,) = sheet.chosen(name)
+    (entry,) = questions.chosen(name)
     return plain(entry.answer)
 
 

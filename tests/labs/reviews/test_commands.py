@@ -7,10 +7,10 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.reviews import frozen, searching
-from attnlab_theory.labs.reviews.answered import accuracy
+from attnlab_theory.labs.reviews import frozen, outcomes
+from attnlab_theory.labs.reviews.answers import accuracy
 from attnlab_theory.labs.reviews.material import encoded
-from attnlab_theory.labs.reviews.searching import Outcome
+from attnlab_theory.labs.reviews.outcomes import Outcome
 from attnlab_theory.labs.reviews.starts import read_model
 from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.language.corpora.reviews import read_reviews
@@ -232,7 +232,10 @@ def test_without_a_sweep_optimizers_have_the_shared_rate_alone(capsys, tmp_path)
     assert parts == {"base", "adamw at the shared rate", "sgd at the shared rate"}
 
 
-def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_again(capsys, folder, tmp_path):
+def test_a_search_spends_what_it_declares_and_a_finished_one_is_not_trained_again(
+    capsys, monkeypatch, folder, tmp_path
+):
+    monkeypatch.setattr("sys.argv", ["attnlab", "reviews", "search"])
     space = ("--epochs", 1, 2, "--rates", 1e-3, 2e-3)
     options = [*data(folder), "--trials", 4, *space, "--out", tmp_path, "--json"]
     code, out, err = run(capsys, "search", *options)
@@ -257,9 +260,9 @@ def outcome(number, validation, test):
 def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
     lost = Outcome(trial=Trial(batch=1, rate=1.0, epochs=1), curve=(), test=None, diverged="loss nan")
     found = [lost, outcome(1, 0.7, 0.6), outcome(2, 0.8, 0.5), outcome(3, 0.8, 0.7)]
-    assert searching.winner(found) is found[2]
-    assert not searching.worth(found, 0.05)
-    assert len(searching.worth(found * 2, 0.05)) == 3 + 2
+    assert outcomes.winner(found) is found[2]
+    assert not outcomes.worth(found, 0.05)
+    assert len(outcomes.worth(found * 2, 0.05)) == 3 + 2
 
 
 @pytest.mark.parametrize(

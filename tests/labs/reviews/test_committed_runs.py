@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.claims import Verdict
+from attnlab_theory.cli import main
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.reviews import results
-from attnlab_theory.labs.reviews.presets import PRESETS
+from attnlab_theory.labs.reviews import measure
+from attnlab_theory.labs.reviews.arms import PRESETS
 from attnlab_theory.language.corpora.reviews import read_reviews
 from attnlab_theory.report import record
 from tests.shared_data import shared_data
@@ -157,7 +158,7 @@ def test_the_page_quotes_every_seed(seed):
 
 
 def test_the_page_says_how_many_seeds_would_decide_what_is_open():
-    undecided = results.again(FOLDER).verdicts.undecided
+    undecided = measure.again(FOLDER).verdicts.undecided
     decide = {(each.claim, each.setting.get("part", each.setting.get("pair"))): each.decide for each in undecided}
     assert decide == {
         ("training-accuracy-is-higher", "base"): 13,
@@ -194,6 +195,22 @@ def test_the_page_says_how_many_seeds_would_decide_what_is_open():
     ],
 )
 def test_the_page_says_how_many_seeds_would_decide_what_real_reviews_leave_open(folder, claim, decide, said):
-    (left,) = [each for each in results.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
+    (left,) = [each for each in measure.again(FOLDER / folder).verdicts.undecided if each.claim == claim]
     assert left.decide == decide
     assert said in " ".join(PAGE.split())
+
+
+@pytest.mark.parametrize(("accuracy", "code"), [(0.95, 0), (0.5, 1)])
+def test_what_the_test_was_asked_is_judged_again_beside_the_run_and_counts(tmp_path, accuracy, code):
+    (tmp_path / "reviews.run.json").write_text("{}")
+    (tmp_path / "estimates.json").write_text("[]")
+    for seed in range(3):
+        test = {"reviews": 100, "accuracy": accuracy + 0.01 * seed}
+        (tmp_path / f"test.{seed}.json").write_text(json.dumps({"test": test}))
+    assert main(["reviews", "judge", str(tmp_path)]) == 0
+    assert not (tmp_path / "tested.json").exists()
+    (tmp_path / "tested.json").write_text("[]")
+    assert main(["reviews", "judge", str(tmp_path)]) == code
+    assert record.read_findings(tmp_path / "reviews.json") == ()
+    (finding,) = record.read_findings(tmp_path / "tested.json")
+    assert (finding.claim, finding.as_expected) == ("tuned-models-reach-87", code == 0)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from attnlab_theory.labs.reviews import modes
-from attnlab_theory.labs.reviews.answered import log_odds, probabilities, right
+from attnlab_theory.labs.reviews.answers import log_odds, probabilities, right
 from attnlab_theory.labs.reviews.explanations import (
     attention_rollout,
     gradient_times_input,
     leave_one_out,
     rollout,
 )
-from attnlab_theory.labs.reviews.faithful import agreement, blank_of, faithfulness
+from attnlab_theory.labs.reviews.faithfulness import agreement, blank_of, faithfulness
 from attnlab_theory.labs.reviews.material import encoded
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from attnlab_theory.labs.reviews.arms import Arm
 from attnlab_theory.labs.reviews.material import Sizes, encoded, generated, read
-from attnlab_theory.labs.reviews.variants import Variant
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.words import Words
 
@@ -51,7 +51,7 @@ def test_reviews_of_one_label_teach_nothing(tmp_path):
 
 
 def test_orders_shuffle_nothing_but_by_label():
-    shuffled, by_label = (Variant(optimizer="adamw", rate=1e-3, order=order) for order in ("shuffled", "by-label"))
+    shuffled, by_label = (Arm(optimizer="adamw", rate=1e-3, order=order) for order in ("shuffled", "by-label"))
     assert shuffled.ordered(REVIEWS) == REVIEWS
     assert by_label.ordered(REVIEWS).labels == (0, 0, 1)
     assert by_label.ordered(REVIEWS).texts == ("bad", "bad bad bad bad film", "good film")
@@ -61,7 +61,7 @@ def test_orders_shuffle_nothing_but_by_label():
 @pytest.mark.parametrize("rate", [float("nan"), 0.0, -1.0, float("inf")])
 def test_a_rate_that_is_none_is_refused(rate):
     with pytest.raises(ValueError, match=f"learning rate must be positive and finite, not {rate}"):
-        Variant(optimizer="sgd", rate=rate)
+        Arm(optimizer="sgd", rate=rate)
 
 
 def test_rows_of_reviews_are_those_of_the_file():

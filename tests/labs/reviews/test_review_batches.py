@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab_theory.labs.reviews.commands.data import Data
+from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.material import encoded, read
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.words import Words

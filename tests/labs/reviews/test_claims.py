@@ -4,19 +4,21 @@ import numpy as np
 import pytest
 
 from attnlab_theory.claims import Verdict
-from attnlab_theory.labs.reviews import findings
-from attnlab_theory.labs.reviews.asked import Asked, Bayes
-from attnlab_theory.labs.reviews.measured import against_bayes, measure
-from attnlab_theory.labs.reviews.searched import curves
-from attnlab_theory.labs.reviews.variants import Variant
-from attnlab_theory.language.corpora.labelled_grammar import embedded
+from attnlab_theory.labs.estimates import Estimates, mean
+from attnlab_theory.labs.reviews.accuracies import Answers, Bayes, against_bayes, of_parts
+from attnlab_theory.labs.reviews.arms import Arm
+from attnlab_theory.labs.reviews.evaluation import judged_over_models, over_models
+from attnlab_theory.labs.reviews.faithfulness import WITHIN_ONE
+from attnlab_theory.labs.reviews.measure import over_models as of_seeds
+from attnlab_theory.labs.reviews.measure import verdicts
+from attnlab_theory.labs.reviews.optimism import curves
 
 REVIEWS = 1000
 BASE, SGD, SLOW_SGD, SORTED = (
-    Variant(optimizer="adamw", rate=2e-3),
-    Variant(optimizer="sgd", rate=2e-3),
-    Variant(optimizer="sgd", rate=0.5),
-    Variant(optimizer="adamw", rate=2e-3, order="by-label"),
+    Arm(optimizer="adamw", rate=2e-3),
+    Arm(optimizer="sgd", rate=2e-3),
+    Arm(optimizer="sgd", rate=0.5),
+    Arm(optimizer="adamw", rate=2e-3, order="by-label"),
 )
 PARTS = (
     ("base", BASE),
@@ -28,12 +30,12 @@ PARTS = (
 )
 
 
-def model(variant, seed, accuracy):
-    right = round(REVIEWS * (accuracy + 0.001 * ((seed + 1) * len(variant.name) % 5)))
+def model(arm, seed, accuracy):
+    right = round(REVIEWS * (accuracy + 0.001 * ((seed + 1) * len(arm.name) % 5)))
     hits = np.arange(REVIEWS) < right
     curve = tuple({"training accuracy": 0.9 + 0.01 * e, "validation accuracy": 0.9 - 0.01 * e} for e in range(3))
-    return Asked(
-        variant=variant,
+    return Answers(
+        arm=arm,
         seed=seed,
         curve=curve,
         test=np.where(hits, 0.9, 0.1),
@@ -44,9 +46,9 @@ def model(variant, seed, accuracy):
 
 
 def judged(accuracies, seeds=4):
-    """The verdicts of each claim where the variants have these accuracies."""
-    asked = [model(variant, seed, accuracy) for variant, accuracy in accuracies.items() for seed in range(seeds)]
-    found = findings.verdicts(measure(asked, PARTS), None)
+    """The verdicts of each claim where the arms have these accuracies."""
+    asked = [model(arm, seed, accuracy) for arm, accuracy in accuracies.items() for seed in range(seeds)]
+    found = verdicts(of_parts(asked, PARTS))
     return {(f.claim, f.setting.get("part")): f.verdict for f in found.findings}
 
 
@@ -75,8 +77,8 @@ def test_curves_and_dropout_are_judged_of_the_base_alone():
 
 
 def test_a_part_gains_nothing_over_itself():
-    asked = [model(variant, seed, 0.9) for variant in (BASE, SGD, SLOW_SGD, SORTED) for seed in range(2)]
-    gains = measure(asked, PARTS).of("accuracy gained")
+    asked = [model(arm, seed, 0.9) for arm in (BASE, SGD, SLOW_SGD, SORTED) for seed in range(2)]
+    gains = of_parts(asked, PARTS).of("accuracy gained")
     assert {(e.setting["part"], e.setting["against"]) for e in gains} == {
         ("sgd at the shared rate", "base"),
         ("sgd at its best rate", "base"),
@@ -88,18 +90,35 @@ def test_a_part_gains_nothing_over_itself():
 
 @pytest.mark.parametrize(("accuracy", "floor"), [(0.8, Verdict.SUPPORTED), (0.999, Verdict.REFUTED)])
 def test_a_model_that_beats_bayes_is_found_out(accuracy, floor):
-    grammar, hits = embedded(), np.arange(REVIEWS) < 0.92 * REVIEWS
+    hits = np.arange(REVIEWS) < 0.92 * REVIEWS
     rule = Bayes(seed=0, posterior=np.where(hits, 0.9, 0.1), hits=hits)
-    found = findings.verdicts(against_bayes([model(BASE, 0, accuracy)], [rule], BASE), grammar)
-    verdicts = {f.claim: f.verdict for f in found.findings}
-    assert verdicts["nobody-beats-bayes"] == floor
-    assert verdicts["bayes-accuracy-is-the-sum"] == Verdict.SUPPORTED
-    refuted = findings.verdicts(against_bayes([model(BASE, 0, 0.6)], [rule], BASE), grammar)
+    found = verdicts(against_bayes([model(BASE, 0, accuracy)], [rule], BASE))
+    judged = {f.claim: f.verdict for f in found.findings}
+    assert judged["nobody-beats-bayes"] == floor
+    assert judged["bayes-accuracy-is-the-sum"] == Verdict.SUPPORTED
+    refuted = verdicts(against_bayes([model(BASE, 0, 0.6)], [rule], BASE))
     assert {f.claim: f.verdict for f in refuted.findings}["order-is-read"] == Verdict.REFUTED
 
 
 def test_luck_is_judged_for_the_longest_search_alone():
     rng = np.random.default_rng(0)
     estimates = curves(0.9 + 0.01 * rng.normal(size=40), np.full(40, 0.9), 0.05)
-    (found,) = findings.verdicts(estimates, None).findings
+    (found,) = verdicts(estimates).findings
     assert (found.claim, found.setting["n"], found.verdict) == ("winners-are-lucky", 20, Verdict.SUPPORTED)
+
+
+@pytest.mark.parametrize(("accuracy", "verdict"), [(0.9, Verdict.SUPPORTED), (0.8, Verdict.REFUTED)])
+def test_tuned_models_are_judged_by_their_mean_on_one_test(accuracy, verdict):
+    whole = over_models([accuracy - 0.01, accuracy, accuracy + 0.01])
+    (found,) = judged_over_models(whole, REVIEWS).findings
+    assert (found.claim, found.setting) == ("tuned-models-reach-87", {"models": 3, "reviews": REVIEWS})
+    assert found.verdict == verdict
+
+
+def test_one_model_alone_is_not_judged_by_its_answers_and_not_counted_beside_the_mean():
+    alone = [mean("rank correlation", np.full(20, 0.9), WITHIN_ONE, 0.05, pair="gradient, rollout")]
+    (left,) = verdicts(Estimates(alone)).unjudged
+    assert (left.claim, left.runs) == ("explanations-agree", 1)
+    both = verdicts(Estimates((*alone, *of_seeds([Estimates(alone)] * 4))))
+    assert [(each.claim, each.draws) for each in both.findings] == [("explanations-agree", 4)]
+    assert both.unjudged == ()

@@ -3,15 +3,17 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.special
 from jaxtyping import Float
 
-from attnlab_theory.labs.reviews.answered import log_odds
+from attnlab_theory.labs.reviews.answers import log_odds
 from attnlab_theory.labs.reviews.explanations import scored
-from attnlab_theory.labs.reviews.faithful import blank_of, chosen
+from attnlab_theory.labs.reviews.faithfulness import blank_of, chosen
 from attnlab_theory.labs.reviews.material import Encoded
+from attnlab_theory.language.corpora.reviews import NAMES
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.text.subwords import Subwords
 from attnlab_theory.language.text.vocabulary import OfSentences
@@ -22,7 +24,7 @@ RANDOM = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Explained:
+class Line:
     """One line, what the model says of it, and which of its tokens that hangs on."""
 
     text: str
@@ -36,10 +38,44 @@ class Explained:
     without: dict[str, float]
     """The probability of label 1 if those tokens are covered; `random`: the mean over as many random tokens."""
 
+    @property
+    def label(self) -> int:
+        """What the model says."""
+        return int(self.probability > 0.5)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, token by token."""
+        tokens = [
+            {"token": token, **{name: float(scores[place]) for name, scores in self.scores.items()}}
+            for place, token in enumerate(self.tokens)
+        ]
+        told = {"text": self.text, "label": self.label, "probability": self.probability}
+        return {**told, "tokens": tokens, "top": self.top, "probability_without": self.without}
+
+    def page(self) -> str:
+        """For people: a row for each token, and a star at each that is covered."""
+        width = max(16, *map(len, self.tokens))
+        rows = [
+            f"{token:{width}}" + "".join(self._cell(name, place) for name in self.scores)
+            for place, token in enumerate(self.tokens)
+        ]
+        covered = "".join(f" {self.without[name]:>13.3f} " for name in self.scores)
+        return "\n".join(
+            [
+                f"{NAMES[self.label]}, probability of label 1: {self.probability:.3f}   {self.text}",
+                f"{'':{width}}" + "".join(f" {name:>13} " for name in self.scores),
+                *rows,
+                f"{'without *':{width}}{covered}  without random ones: {self.without['random']:.3f}",
+            ]
+        )
+
+    def _cell(self, name: str, place: int) -> str:
+        return f" {self.scores[name][place]:>+13.3f}{'*' if place in self.top[name] else ' '}"
+
 
 def explain(
     model: Classifier, text: OfSentences, lines: Sequence[str], asked: Encoded, *, seed: int = 0
-) -> tuple[Explained, ...]:
+) -> tuple[Line, ...]:
     """Score every token of every line.
 
     Args:
@@ -68,7 +104,7 @@ def explain(
     covered["random"] = np.mean(draws, axis=0)
     whole = scipy.special.expit(ask(asked.rows))
     return tuple(
-        Explained(
+        Line(
             text=line,
             probability=float(whole[row]),
             tokens=names_of(text, tokens[row, 1 : asked.lengths[row] - 1]),

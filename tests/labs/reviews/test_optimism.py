@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from attnlab_theory.labs.reviews.searched import best_of, curves, expected_best, expected_optimism, optimism
+from attnlab_theory.labs.reviews.optimism import best_of, curves, expected_best, expected_optimism, optimism
 
 ACCURACIES = hnp.arrays(float, 6, elements=st.sampled_from([0.5, 0.6, 0.75, 0.9]))
 ROUNDING = 1e-12

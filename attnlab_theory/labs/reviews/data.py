@@ -1,11 +1,15 @@
 """Options that say which reviews are read."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnlab_theory.labs.reviews.arms import Preset
+
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.material import Material, Sizes
+    from attnlab_theory.labs.reviews.starts import Start
     from attnlab_theory.language.text.vocabulary import OfSentences
 
 
@@ -49,6 +53,26 @@ class Data:
         if self.train is None or self.validation is None or self.test is None:
             raise ValueError(f"data of your own are three files; missing: {', '.join(missing)}")
         return read(self.train, self.validation, self.test, text=text, least=self.least)
+
+    def beginning(
+        self, preset: Preset, drawn: "Sizes | None" = None
+    ) -> tuple[Callable[[int], "Material"], Callable[["Material"], "Start"]]:
+        """The reviews of every seed, in the words of a model, and where training begins on them.
+
+        Args:
+            preset: whose model is wanted.
+            drawn: how many reviews there are, where they are drawn from the grammar.
+
+        Raises:
+            ValueError: if a pretrained model is not installed.
+        """
+        from attnlab_theory.labs.reviews.starts import pretrained, scratch
+
+        sizes = preset.model
+        if sizes is not None:
+            return lambda seed: self.material(seed, sizes=drawn), lambda material: scratch(sizes, material.text)
+        start, text = pretrained()
+        return lambda seed: self.material(seed, text, drawn), lambda _: start
 
     @property
     def paths(self) -> tuple[Path | None, ...]:

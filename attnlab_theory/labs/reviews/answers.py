@@ -20,7 +20,6 @@ ROWS = 64
 Probabilities = Float[np.ndarray, " reviews"]
 """Of label 1, for each review."""
 
-
 LogOdds = Float[np.ndarray, " reviews"]
 """The logarithm of the odds of label 1, for each review."""
 
@@ -52,6 +51,11 @@ def log_odds(model: Any, rows: LabelledBatch, *, key: PRNGKeyArray | None = None
 @eqx.filter_jit
 def _logits(model: Any, batch: LabelledBatch, key: PRNGKeyArray | None) -> Float[Array, "b classes"]:
     return model.logits(batch, key)
+
+
+def labels(found: Probabilities) -> str:
+    """A label on each line, in the order of the reviews."""
+    return "".join(f"{int(answer > 0.5)}\n" for answer in found)
 
 
 def right(found: Probabilities, labels: Int[np.ndarray, " reviews"]) -> Bool[np.ndarray, " reviews"]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.labs import judged_again
+from attnlab_theory.labs.engine.record import read
 from attnlab_theory.labs.estimates import Estimate, over_seeds, share
-from attnlab_theory.labs.reviews.answered import Probabilities, probabilities, right
+from attnlab_theory.labs.reviews.answers import Probabilities, probabilities, right
+from attnlab_theory.labs.reviews.claims import OVER_MODELS, STATEMENTS
 from attnlab_theory.labs.reviews.material import encoded
-from attnlab_theory.labs.verdicts import ERROR_RATE, Statement, Verdicts, judged
+from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.report import record
@@ -19,7 +20,7 @@ from attnlab_theory.stats import Interval
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Tested:
+class Evaluation:
     """What one classifier said of the reviews of a test."""
 
     answers: Probabilities
@@ -31,11 +32,6 @@ class Tested:
     """The accuracy of always saying the commoner label."""
     cut: int
     """Reviews that did not fit into the longest row, and lost their end."""
-
-    @property
-    def labels(self) -> str:
-        """A label on each line, in the order of the reviews."""
-        return "".join(f"{int(answer > 0.5)}\n" for answer in self.answers)
 
     def as_json(self) -> dict[str, Any]:
         """All but the answers."""
@@ -61,7 +57,7 @@ class Tested:
         return said + (f"\n{self.cut} reviews did not fit and were cut" if self.cut else "")
 
 
-def tested(model: Any, text: OfSentences, reviews: Reviews) -> Tested:
+def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:
     """Ask a classifier about every review.
 
     Args:
@@ -75,7 +71,7 @@ def tested(model: Any, text: OfSentences, reviews: Reviews) -> Tested:
     asked = encoded(reviews, text, model.config.encoder.block)
     answers = probabilities(model, asked.rows)
     hits = right(answers, reviews.targets)
-    return Tested(
+    return Evaluation(
         answers=answers,
         right=int(np.sum(hits)),
         accuracy=share("test accuracy", hits.astype(float), ERROR_RATE),
@@ -84,13 +80,9 @@ def tested(model: Any, text: OfSentences, reviews: Reviews) -> Tested:
     )
 
 
-WANTED = 0.87
-"""What a laptop should reach: the accuracy that is asked of fine-tuned models."""
-
-
 def over_models(values: Sequence[float]) -> Estimate:
     """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
-    return over_seeds("accuracy over models", values, ERROR_RATE, within=Interval(0.0, 1.0))
+    return over_seeds(OVER_MODELS, values, ERROR_RATE, within=Interval(0.0, 1.0))
 
 
 def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
@@ -101,17 +93,10 @@ def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
         reviews: how many the test has.
     """
     whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
-    reached = Statement(
-        estimate=whole,
-        claim="tuned-models-reach-87",
-        statement=f"Models of this kind label at least {WANTED:.0%} of these test reviews right, on average.",
-        source="uw/3.q5",
-        predicted=Interval.at_least(WANTED),
-    )
-    return judged([reached], experiment="reviews")
+    return verdicts_on(STATEMENTS, [whole], experiment="reviews")
 
 
-def judge_again(folder: Path) -> Verdicts | None:
+def again(folder: Path) -> Verdicts | None:
     """The finding about models that `reviews train` asked the test, judged again on what it told of each.
 
     Args:
@@ -122,8 +107,7 @@ def judge_again(folder: Path) -> Verdicts | None:
     """
     if not (folder / "tested.json").exists():
         return None
-    paths = sorted(folder.glob("test.*.json"))
-    tests = [judged_again.read(path, lambda told: told["test"]) for path in paths]
+    tests = [read(path, lambda told: told["test"]) for path in sorted(folder.glob("test.*.json"))]
     if len({test["reviews"] for test in tests}) != 1:
         raise ValueError(f"{folder} has tested.json, but no test.SEED.json of several models on one test")
     return judged_over_models(over_models([test["accuracy"] for test in tests]), tests[0]["reviews"])

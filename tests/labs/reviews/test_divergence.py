@@ -1,16 +1,13 @@
 """A training that diverges is noted, and what is compared or searched goes on without it."""
 
-import functools
-
 import pytest
 
 from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.labs.reviews import searching
-from attnlab_theory.labs.reviews.commands.searching import train_every
-from attnlab_theory.labs.reviews.diverging import Ended, note_path, noted, trained
-from attnlab_theory.labs.reviews.lab import Lab
+from attnlab_theory.labs.reviews.arms import FirstWeights, Preset
+from attnlab_theory.labs.reviews.divergence import Ended, note_path, noted, trained
+from attnlab_theory.labs.reviews.lab import Reviews
 from attnlab_theory.labs.reviews.material import Sizes, generated
-from attnlab_theory.labs.reviews.presets import FirstWeights, Preset
+from attnlab_theory.labs.reviews.outcomes import outcomes, winner
 from attnlab_theory.labs.reviews.starts import scratch
 from attnlab_theory.labs.reviews.trials import Space, Trial
 from attnlab_theory.labs.training import Checkpoints
@@ -22,10 +19,8 @@ HOPELESS = 1e12
 SIZES = FirstWeights(layers=1, heads=1, width=4, block=48, dropout=0.0)
 TRIALS = tuple(Trial(batch=16, rate=rate, epochs=2) for rate in (HOPELESS, 1e-3))
 
-TRAIN = functools.partial(train_every, resume=False, save_every=60.0)
 
-
-def lab(folder, rates=(HOPELESS, 1e-3)):
+def lab(folder, rates=(HOPELESS, 1e-3), trials=()):
     preset = Preset(
         model=SIZES,
         recipe=Recipe(epochs=2, batch=16, rate=1e-3, rows=16, shuffled=True),
@@ -33,7 +28,7 @@ def lab(folder, rates=(HOPELESS, 1e-3)):
         space=Space(batches=(16,), rates=(HOPELESS, 1e-3), epochs=(2,)),
         trials=2,
     )
-    return Lab(
+    return Reviews(
         preset=preset,
         seeds=(0,),
         material=lambda seed: generated(seed, Sizes(train=32, validation=8, test=8)),
@@ -42,31 +37,42 @@ def lab(folder, rates=(HOPELESS, 1e-3)):
         optimizers=("adamw",),
         orders=("shuffled",),
         forgetful=False,
+        trials=trials,
     )
 
 
-def staged(ours):
-    """The stages of the first wave."""
-    return [ours.stage(variant, seed) for variant, seed in next(ours.waves())]
+def staged(ours, units):
+    return [stage for unit in units for stage in ours.stages(*unit)]
+
+
+def first_wave(ours):
+    return staged(ours, next(ours.waves()))
+
+
+def searched(folder, trials):
+    """What came of the trials."""
+    ours = lab(folder, trials=trials)
+    for run, path in staged(ours, ours.search()):
+        trained(run, Checkpoints(writing_params_path=path))
+    return outcomes(ours)
 
 
 def test_a_search_goes_on_after_a_trial_that_diverges(tmp_path, capsys):
-    ours = lab(tmp_path)
-    lost, found = searching.search(ours, TRIALS, 0, TRAIN)
+    lost, found = searched(tmp_path, TRIALS)
     assert "1e+12" in lost.diverged
     assert (lost.curve, lost.test, found.diverged, len(found.curve)) == ((), None, None, 2)
-    assert searching.winner([lost, found]) is found
+    assert winner([lost, found]) is found
     assert lost.as_json()["validation"] is None
     assert "diverged and is left out" in capsys.readouterr().err
 
 
 def test_a_search_of_nothing_but_hopeless_trials_is_refused(tmp_path):
     with pytest.raises(ValueError, match="all 1 trials diverged"):
-        searching.search(lab(tmp_path), TRIALS[:1], 0, TRAIN)
+        searched(tmp_path, TRIALS[:1])
 
 
 def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys):
-    first = staged(lab(tmp_path))[0]
+    first = first_wave(lab(tmp_path))[0]
     assert first.run.training.schedule.peak == HOPELESS
     fresh, again = (Checkpoints(writing_params_path=first.path, resume=resume) for resume in (False, True))
     assert trained(first.run, fresh) is Ended.DIVERGED
@@ -81,15 +87,15 @@ def test_a_note_stands_for_the_model_until_somebody_starts_anew(tmp_path, capsys
 
 def test_the_best_rate_is_one_that_did_not_diverge(tmp_path):
     ours = lab(tmp_path)
-    for stage in staged(ours):
+    for stage in first_wave(ours):
         trained(stage.run, Checkpoints(writing_params_path=stage.path))
     assert ours.best("adamw").rate == 1e-3
-    assert [variant.rate for variant in ours.diverged()] == [HOPELESS]
+    assert [arm.rate for arm in ours.diverged()] == [HOPELESS]
 
 
 def test_where_all_rates_diverge_there_is_no_best_one(tmp_path):
     ours = lab(tmp_path, rates=(HOPELESS,))
-    (first,) = staged(ours)
+    (first,) = first_wave(ours)
     trained(first.run, Checkpoints(writing_params_path=first.path))
     assert note_path(first.path).exists()
     with pytest.raises(ValueError, match="adamw diverged at all of its 1 rates"):

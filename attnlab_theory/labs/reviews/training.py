@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
-from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.presets import PRESETS, Preset, PresetName
-from attnlab_theory.labs.reviews.rules import OptimizerName, OrderName
+from attnlab_theory.labs.reviews.arms import PRESETS, Arm, OptimizerName, OrderName, Preset, PresetName
+from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
 if TYPE_CHECKING:
@@ -71,9 +70,7 @@ class Train:
 
     def run(self) -> int:
         """Train and write."""
-        from attnlab_theory.labs.reviews.commands.starting import beginning
         from attnlab_theory.labs.reviews.stages import training
-        from attnlab_theory.labs.reviews.variants import Variant
 
         if self.frozen:
             self._refuse_recipe()
@@ -82,13 +79,13 @@ class Train:
             files.refuse_unwritable(self.outputs_path)
             files.refuse_input(self.outputs_path, *self.data.paths)
         preset = self.model.of(PRESETS[self.preset])
-        reviews, start_on = beginning(preset, self.data)
+        reviews, start_on = self.data.beginning(preset)
         material = reviews(self.recipe.seed)
         start, recipe = start_on(material), self.recipe.of(preset.recipe)
         if self.frozen:
             return self._fit_head(material, start)
-        variant = Variant(optimizer=self.optimizer, rate=recipe.rate, order=self.order or preset.order)
-        run = training(material, lambda: start.first(recipe.seed), start.config, recipe, variant, start=start.about)
+        arm = Arm(optimizer=self.optimizer, rate=recipe.rate, order=self.order or preset.order)
+        run = training(material, start, recipe, arm)
         return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
 
     def _refuse_recipe(self) -> None:
@@ -114,7 +111,7 @@ class Train:
         accuracies = {"training accuracy": training, "validation accuracy": validation}
         origin = {"stage": "frozen", "variant": "logistic", "seed": self.recipe.seed, "start": start.about}
         save_model(path, model, material.text, {"origin": origin, "losses": [], "watched": [accuracies]})
-        words, test = self._tested(model, material)
+        words, test = self._evaluated(model, material)
         told = {"origin": origin, **accuracies, **test, "seconds": time.monotonic() - began}
         said = ", ".join(f"{name} {number:.4f}" for name, number in accuracies.items())
         print(json.dumps(told, indent=1) if self.checkpoint.json else f"{path} is written; {said}{words}")
@@ -127,15 +124,16 @@ class Train:
 
         curve = curve_of(saved)
         said = ", ".join(f"{name} {number:.4f}" for name, number in curve[-1].items())
-        words, test = self._tested(saved.model, material)
+        words, test = self._evaluated(saved.model, material)
         return Told(f"after the last epoch: {said}{words}", {"epochs": list(curve), **test})
 
-    def _tested(self, model: Any, material: "Material") -> tuple[str, dict[str, Any]]:
+    def _evaluated(self, model: Any, material: "Material") -> tuple[str, dict[str, Any]]:
         """The test in words and numbers, and its answers in their file; nothing if nobody wants them."""
-        from attnlab_theory.labs.reviews.tested import tested
+        from attnlab_theory.labs.reviews.answers import labels
+        from attnlab_theory.labs.reviews.evaluation import evaluation
 
         if self.outputs_path is None:
             return "", {}
-        found = tested(model, material.text, material.test)
-        files.write_text(self.outputs_path, found.labels)
+        found = evaluation(model, material.text, material.test)
+        files.write_text(self.outputs_path, labels(found.answers))
         return f"\n{found.words}", {"test": found.as_json()}

@@ -3,25 +3,22 @@
 import dataclasses
 import functools
 import json
-import sys
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import files
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.reviews.commands.data import Data
-from attnlab_theory.labs.reviews.diverging import Ended, trained
-from attnlab_theory.labs.reviews.presets import PRESETS, PresetName
-from attnlab_theory.labs.reviews.trials import Space, Trial, budget
+from attnlab_theory.labs.engine.run import tell
+from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
+from attnlab_theory.labs.reviews.data import Data
+from attnlab_theory.labs.reviews.divergence import Ended, trained
+from attnlab_theory.labs.reviews.trials import Space, budget, declared
 from attnlab_theory.labs.training import Checkpoints
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.reviews.lab import Lab, Stage
-    from attnlab_theory.labs.reviews.searching import Outcome
-    from attnlab_theory.language.runs import Run
-
+    from attnlab_theory.labs.reviews.lab import Reviews
+    from attnlab_theory.labs.reviews.outcomes import Outcome
 
 QUESTION = "Which batch size, rate and number of epochs are best on validation, and how lucky is the winner?"
 
@@ -57,22 +54,21 @@ class Search:
 
     def run(self) -> int:
         """Search and write; 130 after Ctrl-C."""
-        from attnlab_theory.labs.reviews.searching import search
+        from attnlab_theory.labs.reviews.outcomes import outcomes
         from attnlab_theory.report import provenance, record
 
         began, about = time.monotonic(), provenance.of_this_process()
-        preset = PRESETS[self.preset]
-        trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
         lab = self._lab()
-        tell(declared(trials))
+        tell(declared(lab.trials))
         with folders.begun(self.out, "reviews", "search"):
             if not self.resume:
                 lab.refuse_left_over()
-            train = functools.partial(train_every, resume=self.resume, save_every=self.save_every)
-            found = search(lab, trials, self.seed, train)
-            if found is None:
-                return 130
-            told = self._told(found, trials)
+            for unit in lab.search():
+                for run, path in lab.stages(*unit):
+                    kept = Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
+                    if trained(run, kept) is Ended.STOPPED:
+                        return 130
+            told = self._told(outcomes(lab))
             about = {"question": QUESTION, **about, "seconds": round(time.monotonic() - began, 2)}
             files.write_text(self.out / "search.run.json", record.to_text(about))
         print(json.dumps(told, indent=1) if self.json else _page(told))
@@ -84,30 +80,36 @@ class Search:
         changed = {name: numbers for name, numbers in given.items() if numbers is not None}
         return dataclasses.replace(PRESETS[self.preset].space, **changed)
 
-    def _lab(self) -> "Lab":
-        from attnlab_theory.labs.reviews.commands.starting import beginning
-        from attnlab_theory.labs.reviews.lab import Lab
+    def _lab(self) -> "Reviews":
+        from attnlab_theory.labs.reviews.lab import Reviews
 
         preset = PRESETS[self.preset]
-        reviews, start = beginning(preset, self.data)
+        trials = self._space().drawn(preset.trials if self.trials is None else self.trials, self.seed)
+        reviews, start = self.data.beginning(preset)
         first = reviews(self.seed)
-        return Lab(
-            preset=preset, seeds=(self.seed,), material=lambda _: first, start=start, folder=self.out / "models"
+        return Reviews(
+            preset=preset,
+            seeds=(self.seed,),
+            material=lambda _: first,
+            start=start,
+            folder=self.out / "models",
+            trials=trials,
         )
 
-    def _told(self, found: "tuple[Outcome, ...]", trials: tuple[Trial, ...]) -> dict[str, Any]:
+    def _told(self, found: "tuple[Outcome, ...]") -> dict[str, Any]:
         """What is printed; written to the folder too."""
+        from attnlab_theory.labs.engine.record import draw
         from attnlab_theory.labs.reviews import figures
-        from attnlab_theory.labs.reviews.measured import ERROR_RATE
-        from attnlab_theory.labs.reviews.searching import epochs_trained, winner, worth
-        from attnlab_theory.report import record, style
+        from attnlab_theory.labs.reviews.outcomes import epochs_trained, winner, worth
+        from attnlab_theory.labs.verdicts import ERROR_RATE
+        from attnlab_theory.report import record
 
         estimates = worth(found, ERROR_RATE)
         told = {
             "seed": self.seed,
             "space": dataclasses.asdict(self._space()),
             # One rung: every trial is trained to its end. The key stays as it is in runs that are committed.
-            "budget": {"trials": len(trials), "rungs": 1, "epochs": budget(trials)},
+            "budget": {"trials": len(found), "rungs": 1, "epochs": budget([each.trial for each in found])},
             "epochs_trained": epochs_trained(found),
             "winner": winner(found).as_json(),
             "trials": [outcome.as_json() for outcome in found],
@@ -115,36 +117,8 @@ class Search:
         }
         files.write_text(self.out / "search.json", record.to_text(told))
         if any(estimate.quantity == "optimism" for estimate in estimates):
-            with files.replacing_all(self.out / "search", (".svg", ".png")) as written:
-                style.save(lambda: figures.searches(estimates), list(written.values()))
+            draw({"search": functools.partial(figures.searches, estimates)}, self.out)
         return told
-
-
-def train_every(stages: "Iterable[Stage]", *, resume: bool, save_every: float) -> Iterator[Ended]:
-    """Train trials to their end, one after the other, and say how each ended; none after Ctrl-C.
-
-    Several devices share the rows of every batch, as in all other trainings.
-    """
-    for run, path in stages:
-        kept = Checkpoints(writing_params_path=path, resume=resume, save_every=save_every)
-        yield (ended := trained(run, kept, told=of_batch(run)))
-        if ended is Ended.STOPPED:
-            return
-
-
-def of_batch(run: "Run") -> str:
-    """What tells a trial from others of its learning rate."""
-    return f", batches of {run.origin['recipe']['batch']}"
-
-
-def tell(text: str) -> None:
-    """A line on standard error."""
-    print(text, file=sys.stderr)
-
-
-def declared(trials: tuple[Trial, ...]) -> str:
-    """What a search will spend at most."""
-    return f"budget: {len(trials)} trials, at most {budget(trials)} epochs"
 
 
 def _page(told: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""attnlab reviews evaluate and predict: how often a classifier is right, and what it says of other lines."""
+"""attnlab reviews evaluate, predict, explain: how often a classifier is right, what it says of lines, and why."""
 
 import dataclasses
 import json
@@ -13,11 +13,14 @@ from attnlab_theory import files
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
+    from attnlab_theory.labs.reviews.evaluation import Evaluation
     from attnlab_theory.labs.reviews.material import Encoded
-    from attnlab_theory.labs.reviews.tested import Tested
     from attnlab_theory.language.checkpoint import Saved
     from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
     from attnlab_theory.language.corpora.reviews import Reviews
+
+MANY = 200
+"""Tokens from which on it is told that leaving each of them out takes a while."""
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -50,7 +53,8 @@ class Evaluate:
 
     def run(self) -> int:
         """Ask, count, print."""
-        from attnlab_theory.labs.reviews.tested import judged_over_models, over_models
+        from attnlab_theory.labs.reviews.answers import labels
+        from attnlab_theory.labs.reviews.evaluation import judged_over_models, over_models
         from attnlab_theory.language.corpora.reviews import has_labels
         from attnlab_theory.report import record
 
@@ -59,7 +63,7 @@ class Evaluate:
             return self._predicted(self.test)
         found = [self._tested(path) for path in self.models]
         if self.outputs_path is not None:
-            files.write_text(self.outputs_path, found[0][0].labels)
+            files.write_text(self.outputs_path, labels(found[0][0].answers))
         if len(found) == 1:
             (test, rules) = found[0]
             print(json.dumps(test.as_json() | rules, indent=1) if self.json else test.words + _page_of(rules))
@@ -76,33 +80,33 @@ class Evaluate:
 
     def _predicted(self, test: Path) -> int:
         """What one model says of reviews whose labels nobody tells: nothing is counted."""
-        from attnlab_theory.labs.reviews.answered import probabilities
+        from attnlab_theory.labs.reviews.answers import labels, probabilities
         from attnlab_theory.labs.reviews.starts import read_model
 
         if len(self.models) > 1:
             raise ValueError(f"{test} has no labels to count by: name one model, whose answers are written")
         saved = read_model(next(iter(self.models)))
         texts, asked = lines_for(saved, test)
-        labels = [int(p > 0.5) for p in probabilities(saved.model, asked.rows).tolist()]
-        page = "".join(f"{label}\n" for label in labels)
+        page = labels(probabilities(saved.model, asked.rows))
         if self.outputs_path is not None:
             files.write_text(self.outputs_path, page)
         print(f"{test} has no labels: {len(texts)} reviews are labelled, and none is scored", file=sys.stderr)
         if self.json:
-            told = dict.fromkeys(("right", "accuracy", "interval", "error_rate", "majority"))
-            print(json.dumps({"reviews": len(texts), **told, "cut": asked.cut, "labels": labels}, indent=1))
+            unknown = dict.fromkeys(("right", "accuracy", "interval", "error_rate", "majority"))
+            told = {"reviews": len(texts), **unknown, "cut": asked.cut, "labels": list(map(int, page.split()))}
+            print(json.dumps(told, indent=1))
         elif self.outputs_path is None:
             print(page, end="")
         return 0
 
-    def _tested(self, path: Path) -> "tuple[Tested, dict[str, float]]":
+    def _tested(self, path: Path) -> "tuple[Evaluation, dict[str, float]]":
         """What a model says, and what is known of rules on the same reviews."""
+        from attnlab_theory.labs.reviews.evaluation import evaluation
         from attnlab_theory.labs.reviews.starts import read_model
-        from attnlab_theory.labs.reviews.tested import tested
 
         saved = read_model(path)
         reviews, language = self._asked(path, saved)
-        return tested(saved.model, saved.text, reviews), _rules(language)
+        return evaluation(saved.model, saved.text, reviews), _rules(language)
 
     def _refuse_unfit(self) -> None:
         if not self.models:
@@ -154,7 +158,7 @@ class Predict:
 
     def run(self) -> int:
         """Ask and write."""
-        from attnlab_theory.labs.reviews.answered import probabilities
+        from attnlab_theory.labs.reviews.answers import probabilities
         from attnlab_theory.labs.reviews.starts import read_model
         from attnlab_theory.language.corpora.reviews import NAMES
 
@@ -174,6 +178,43 @@ class Predict:
         else:
             files.write_text(self.outputs_path, answers)
             print(f"{len(texts)} lines are labelled in {self.outputs_path}")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Explain:
+    """Score every token of every line: gradient times input, attention rollout, and what is lost without it.
+
+    Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. Below
+    stands the probability of label 1 if they are covered, and the same for as many random tokens.
+    """
+
+    model: Model
+    lines: Annotated[
+        Path, tyro.conf.Positional, tyro.conf.arg(metavar="LINES", help="File with a text on each line.")
+    ]
+    seed: int = 0
+    """Of the random tokens that are covered."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
+
+    def run(self) -> int:
+        """Ask and print."""
+        from attnlab_theory import refuse
+        from attnlab_theory.labs.reviews.lines import explain
+        from attnlab_theory.labs.reviews.starts import read_model
+
+        refuse.not_a_seed(self.seed)
+        saved = read_model(self.model)
+        texts, asked = lines_for(saved, self.lines)
+        tokens = int((asked.lengths - 2).sum())
+        if tokens >= MANY:
+            print(f"{tokens} tokens are left out one by one: long lines take minutes", file=sys.stderr)
+        found = explain(saved.model, saved.text, texts, asked, seed=self.seed)
+        if self.json:
+            print(json.dumps([each.as_json() for each in found], indent=1, ensure_ascii=False))
+        else:
+            print("\n\n".join(each.page() for each in found))
         return 0
 
 
@@ -207,7 +248,7 @@ def _page_of(rules: dict[str, float]) -> str:
     return f"\nBayes's rule: {rules['bayes_accuracy']:.2%}; counting words: {rules['counting_accuracy']:.2%}"
 
 
-def _together(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estimate") -> dict[str, Any]:
+def _together(found: "dict[str, tuple[Evaluation, dict[str, float]]]", whole: "Estimate") -> dict[str, Any]:
     from attnlab_theory.report import record
 
     every = [{"model": name, **test.as_json(), **rules} for name, (test, rules) in found.items()]
@@ -215,7 +256,7 @@ def _together(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estim
     return {"models": every, "over_models": mean}
 
 
-def _page_of_all(found: "dict[str, tuple[Tested, dict[str, float]]]", whole: "Estimate") -> str:
+def _page_of_all(found: "dict[str, tuple[Evaluation, dict[str, float]]]", whole: "Estimate") -> str:
     return "\n".join(
         [
             *(f"{name}: {test.words}{_page_of(rules)}" for name, (test, rules) in found.items()),

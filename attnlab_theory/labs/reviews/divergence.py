@@ -23,19 +23,14 @@ class Ended(enum.Enum):
     DIVERGED = enum.auto()
 
 
-def trained(
-    run: "Run",
-    checkpoints: Checkpoints,
-    *,
-    told: str = "",
-    interrupts: Interrupts | None = None,
-) -> Ended:
+def trained(run: "Run", checkpoints: Checkpoints, interrupts: Interrupts | None = None) -> Ended:
     """Train as `labs.training.train` does, and leave a note where there would be a model if training diverges.
 
     With `resume` a run with such a note is not trained again.
 
     Args:
-        run, checkpoints, told, interrupts: as `train`.
+        run: an arm or a trial.
+        checkpoints, interrupts: as `train`.
 
     Raises:
         ValueError: as `train`, but for a run that diverges.
@@ -47,6 +42,8 @@ def trained(
     if checkpoints.resume and noted(path) is not None and _note(path)["run"] == _identity(run):
         return Ended.DIVERGED
     note_path(path).unlink(missing_ok=True)
+    trial = run.origin["stage"] == "trial"
+    told = f", batches of {run.origin['recipe']['batch']}" if trial else f", seed {run.training.seed}"
     try:
         seconds = train(run, checkpoints, told=told, interrupts=interrupts)
     except Diverged as error:

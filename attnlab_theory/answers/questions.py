@@ -1,0 +1,147 @@
+"""The questions of the answer sheet as they are written: one TOML file for each homework."""
+
+import dataclasses
+import difflib
+import functools
+import importlib.resources
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from attnlab_theory.claims import Statement
+
+HOMEWORKS = ("cs224n", "practical4", "uw", "ann-hw3", "blog")
+"""In the order of the sheet; each has a TOML file of its name."""
+
+FIELD = re.compile(r"(\w+)=(?:'([^']*)'|([^\s{}']+))")
+PLACEHOLDER = re.compile(rf"\{{([\w-]+)((?:\s+{FIELD.pattern})*)\}}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One question of the sheet as it is written, before anything is judged."""
+
+    id: str
+    question: str
+    answer: str
+    """At most five sentences, with placeholders."""
+    evidence: tuple[str, ...]
+    """Names of claims and identities."""
+    findings: tuple[str, ...] = ()
+    """Names of claims about trained models: a training run has judged them, nobody waits for one here."""
+    lab: str = "knowledge"
+    """Whose run that is."""
+    submitted: dict[str, str] | None = None
+    """Where a submitted answer is wrong: what it claimed, what was measured, what is right."""
+
+
+class Declared(NamedTuple):
+    """What a lab says of itself without a run."""
+
+    statements: Sequence[Statement]
+    question: str
+    option: str
+    """The option of `attnlab LAB run` that names its arms."""
+
+
+@functools.cache
+def entries() -> tuple[Entry, ...]:
+    """Every question of the sheet, in order.
+
+    Raises:
+        ValueError: if a file lacks a field or has one that is not known.
+    """
+    found: list[Entry] = []
+    for homework in HOMEWORKS:
+        text = importlib.resources.files("attnlab_theory.answers").joinpath(f"{homework}.toml").read_text("utf-8")
+        found += [_entry(homework, table) for table in tomllib.loads(text)["question"]]
+    return tuple(found)
+
+
+def chosen(selector: str = "") -> tuple[Entry, ...]:
+    """The questions of a homework, or one question, or all of them.
+
+    Args:
+        selector: HOMEWORK, HOMEWORK/QUESTION, or nothing.
+
+    Raises:
+        ValueError: if there is none of that name, with the nearest one.
+    """
+    every = entries()
+    found = tuple(e for e in every if not selector or selector in (e.id, e.id.split("/")[0]))
+    if not found:
+        # A forgotten homework is not a misspelt question: 2b alone is close to practical4/2b.
+        tails = [e.id for e in every if e.id.split("/")[1] == selector]
+        known = [*HOMEWORKS, *(e.id for e in every)]
+        near = (tails or difflib.get_close_matches(selector, known, n=1, cutoff=0.0))[0]
+        raise ValueError(f"the answer sheet has no '{selector}'; the nearest is {near}")
+    return found
+
+
+def refuse_undeclared(asked: Iterable[Entry], labs: Mapping[str, Declared]) -> None:
+    """Refuse answers that rest on findings which no lab can make. Nothing is run for that.
+
+    Args:
+        asked: questions of the sheet.
+        labs: what each lab declares, by its name.
+
+    Raises:
+        ValueError: naming the question, and the lab, the statement or the setting that there is not.
+    """
+    for entry in asked:
+        if not entry.findings:
+            continue
+        if entry.lab not in labs:
+            raise ValueError(f"{entry.id} rests on a run of '{entry.lab}', and no lab is called that")
+        for name in entry.findings:
+            stated = [each for each in labs[entry.lab].statements if each.name == name]
+            if not stated:
+                raise ValueError(f"{entry.id} rests on '{name}', which attnlab {entry.lab} run does not state")
+            for claim, fields, *_ in PLACEHOLDER.findall(entry.answer):
+                if claim == name and not any(_can_be(each, setting_of(fields)) for each in stated):
+                    raise ValueError(f"{entry.id} quotes '{name}' at '{fields.strip()}', where nobody states it")
+
+
+def _can_be(stated: Statement, setting: Mapping[str, Any]) -> bool:
+    """Whether a statement may be about such a setting, as far as it says what it is about."""
+    values = {key: wanted if isinstance(wanted, tuple) else (wanted,) for key, wanted in stated.where.items()}
+    return all(value in values.get(key, (value,)) for key, value in setting.items())
+
+
+def _entry(homework: str, table: dict[str, Any]) -> Entry:
+    name = f"{homework}/{table.get('id')}"
+    submitted = table.get("submitted")
+    allowed = {"id", "question", "evidence", "submitted" if submitted else "answer"}
+    if set(table) - {"findings", "lab"} != allowed or (
+        submitted and list(submitted) != ["claimed", "measured", "right"]
+    ):
+        raise ValueError(f"{name} must have the fields {sorted(allowed)}, not {sorted(table)}")
+    # Unmarked, the wrong assertion would be the first thing that is read.
+    labelled = [f"{label.capitalize()}: {text}" for label, text in (submitted or {}).items()]
+    answer = " ".join(labelled) if submitted else table["answer"]
+    return Entry(
+        id=name,
+        question=_flat(table["question"]),
+        answer=_flat(answer),
+        evidence=tuple(table["evidence"]),
+        findings=tuple(table.get("findings", ())),
+        lab=table.get("lab", "knowledge"),
+        submitted={label: _flat(text) for label, text in submitted.items()} if submitted else None,
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def setting_of(fields: str) -> dict[str, float | str]:
+    """The fields of a setting, written `name=value name='two words'`."""
+    return {name: text or _value(word) for name, text, word in FIELD.findall(fields)}

@@ -1,0 +1,211 @@
+"""What is claimed of classifiers of reviews, by uw/3, by papers and by this lab."""
+
+import functools
+from collections.abc import Sequence
+
+from attnlab_theory.claims import Statement
+from attnlab_theory.claims.statement import Measured
+from attnlab_theory.labs.reviews.arms import BASE, BEST, NEVER_ZEROED, ORDER, SHARED
+from attnlab_theory.language.corpora.labelled_grammar import embedded
+from attnlab_theory.stats import Interval
+
+MARGIN = 0.02
+"""Accuracies that differ by less are called the same."""
+
+AGREE = 0.5
+"""Explanations agree whose mean rank correlation is higher."""
+
+UNMOVED = 1e-4
+"""Log-odds that move by less are called unmoved: no probability moves by more than a quarter of it."""
+
+BESIDE_BAYES = 0.1
+"""The resolution of what is compared with Bayes's rule."""
+
+WANTED = 0.87
+"""What a laptop should reach: the accuracy that is asked of fine-tuned models."""
+
+OVER_MODELS = "accuracy over models"
+
+SAME, HIGHER, LOWER = Interval(-MARGIN, MARGIN), Interval.at_least(0.0), Interval.at_most(0.0)
+
+
+def _lucky(measured: Measured, every: Sequence[Measured]) -> Interval | None:
+    """Of the longest search alone."""
+    longest = max(each.setting["n"] for each in every if each.quantity == measured.quantity)
+    return HIGHER if measured.setting["n"] == longest else None
+
+
+_conjecture = functools.partial(Statement, expect=None, source="uw/3.q4")
+_gain = functools.partial(_conjecture, quantity="accuracy gained")
+_certain = functools.partial(Statement, of_training=False)
+
+
+def _of_answers(
+    name: str, statement: str, quantity: str, predicted: Interval, source: str = "uw section 3"
+) -> tuple[Statement, Statement]:
+    """A conjecture about the mean over models. An older run has the number of its first model, which is too few."""
+    mean = _conjecture(
+        name=name, statement=statement, quantity=f"mean {quantity}", predicted=predicted, source=source
+    )
+
+    def alone(_: Measured, every: Sequence[Measured]) -> Interval | None:
+        return None if any(each.quantity == mean.quantity for each in every) else predicted
+
+    first = _conjecture(name=name, statement=statement, quantity=quantity, predicted=alone, source=source)
+    return mean, first
+
+
+STATEMENTS = (
+    _certain(
+        name="nobody-beats-bayes",
+        statement="No classifier is right more often than Bayes's rule, which follows the exact posterior.",
+        source="Bayes's rule has the least error",
+        quantity="accuracy above Bayes's rule",
+        predicted=LOWER,
+        resolution=BESIDE_BAYES,
+    ),
+    _certain(
+        name="bayes-accuracy-is-the-sum",
+        statement="Bayes's rule is right as often as the sum over all sorts of reviews says.",
+        source="language/corpora/labelled_grammar.py",
+        quantity="accuracy of Bayes's rule",
+        predicted=lambda *_: Interval.point(embedded().bayes_accuracy),
+        resolution=BESIDE_BAYES,
+    ),
+    _certain(
+        name="order-is-read",
+        statement="This encoder is right more often than any rule that counts words: it reads their order.",
+        source="language/corpora/labelled_grammar.py",
+        quantity="accuracy where order counts",
+        predicted=lambda *_: Interval.at_least(embedded().counting_accuracy),
+    ),
+    _gain(
+        name="one-rate-favours-adamw",
+        statement="At AdamW's learning rate the other optimizers are right less often.",
+        where={"part": tuple(SHARED.values())},
+        predicted=LOWER,
+    ),
+    _gain(
+        name="best-rates-stay-within-the-margin",
+        statement=f"Each at its own best rate, optimizers differ by at most {MARGIN:g} in accuracy.",
+        where={"part": tuple(BEST.values()), "against": BEST["adamw"]},
+        predicted=SAME,
+    ),
+    _gain(
+        name="a-rate-of-its-own-helps",
+        statement="An optimizer's own best rate, chosen on validation, raises its accuracy on test.",
+        where={"part": tuple(BEST.values()), "against": tuple(SHARED.values())},
+        predicted=HIGHER,
+    ),
+    _gain(
+        name="alike-lengths-stay-within-the-margin",
+        statement=f"Whether reviews of similar length share a batch changes accuracy by at most {MARGIN:g}.",
+        where={"part": ORDER["alike"]},
+        predicted=SAME,
+    ),
+    _gain(
+        name="shuffling-stays-within-the-margin",
+        statement=f"Whether reviews are shuffled in every epoch changes accuracy by at most {MARGIN:g}.",
+        where={"part": ORDER["file"]},
+        predicted=SAME,
+    ),
+    _gain(
+        name="sorted-labels-hurt",
+        statement="Reviews sorted by label, all of one first, lower the accuracy.",
+        where={"part": ORDER["by-label"]},
+        predicted=LOWER,
+    ),
+    _gain(
+        name="gradients-must-be-zeroed",
+        statement="Without zeroing, each step has the sum of all gradients so far, and the accuracy is lower.",
+        where={"part": NEVER_ZEROED},
+        predicted=LOWER,
+    ),
+    _conjecture(
+        name="training-accuracy-is-higher",
+        statement="After the last epoch the accuracy on training reviews exceeds that on validation.",
+        quantity="training less validation accuracy",
+        where={"part": BASE},
+        predicted=HIGHER,
+    ),
+    _conjecture(
+        name="validation-peaks-no-later",
+        statement="Validation accuracy is at its best no later than training accuracy.",
+        quantity="best epoch of validation less of training",
+        where={"part": BASE},
+        predicted=LOWER,
+    ),
+    _conjecture(
+        name="dropout-costs-accuracy",
+        statement="The same parameters are right less often in training mode, with dropout, than in "
+        "evaluation mode.",
+        source="uw/3.q3",
+        quantity="accuracy lost to dropout",
+        where={"part": BASE},
+        predicted=HIGHER,
+    ),
+    _certain(
+        name="modes-differ-in-dropout-alone",
+        statement="With all rates of dropout at zero, training mode and evaluation mode are the same: "
+        "no log-odds move.",
+        source="uw/3.q3",
+        quantity="moved by mode alone",
+        predicted=Interval.point(0.0),
+        resolution=UNMOVED,
+    ),
+    _certain(
+        name="padding-moves-rounding-alone",
+        statement=f"Padding to the longest row moves no review's log-odds by more than {UNMOVED:g}.",
+        source="uw/3.q1",
+        quantity="moved by padding",
+        predicted=Interval.at_most(UNMOVED),
+        resolution=UNMOVED,
+    ),
+    _certain(
+        name="gradients-take-memory",
+        statement="A gradient needs more memory than the loss alone, which forgets a layer once the next is there.",
+        source="uw/3.q3",
+        quantity="memory of gradients",
+        predicted=Interval.at_least(1.0),
+    ),
+    *_of_answers(
+        "confidence-stays-near-accuracy",
+        f"A model's mean confidence is its accuracy, to {MARGIN:g}.",
+        "confidence less accuracy",
+        SAME,
+    ),
+    *_of_answers(
+        "explanations-agree",
+        f"Two explanations rank a review's tokens alike: a mean rank correlation above {AGREE:g}.",
+        "rank correlation",
+        Interval.at_least(AGREE),
+        "Jain and Wallace 2019",
+    ),
+    *_of_answers(
+        "top-tokens-decide",
+        "Hiding a review's top tokens moves the answer further than hiding random ones.",
+        "moved by hiding",
+        HIGHER,
+        "DeYoung et al. 2020",
+    ),
+    *_of_answers(
+        "top-tokens-suffice",
+        "A review's top tokens alone keep more of the answer than random ones.",
+        "held by keeping",
+        HIGHER,
+        "DeYoung et al. 2020",
+    ),
+    _conjecture(
+        name="winners-are-lucky",
+        statement="The winner of a search looks better on validation than it is, for it was chosen by that.",
+        quantity="optimism",
+        predicted=_lucky,
+    ),
+    Statement(
+        name="tuned-models-reach-87",
+        statement=f"Models of this kind label at least {WANTED:.0%} of these test reviews right, on average.",
+        source="uw/3.q5",
+        quantity=OVER_MODELS,
+        predicted=Interval.at_least(WANTED),
+    ),
+)

@@ -1,0 +1,175 @@
+"""attnlab reviews: does a sentence of a review praise or blame, and what does an encoder look at?"""
+
+import dataclasses
+import functools
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import subcommand
+
+from attnlab_theory.interrupts import Interrupts
+from attnlab_theory.labs.engine.run import JudgeLab, RunLab, tell
+from attnlab_theory.labs.options import given
+from attnlab_theory.labs.reviews.arms import PRESETS, OptimizerName, OrderName, Preset, PresetName
+from attnlab_theory.labs.reviews.data import Data
+from attnlab_theory.labs.reviews.divergence import Ended, trained
+from attnlab_theory.labs.reviews.questions import Evaluate, Explain, Predict
+from attnlab_theory.labs.reviews.search import Search
+from attnlab_theory.labs.reviews.training import Sizes, Train
+from attnlab_theory.labs.reviews.trials import declared
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from attnlab_theory.labs.engine.lab import Stage
+    from attnlab_theory.labs.engine.record import Results
+    from attnlab_theory.labs.processes import Workers
+    from attnlab_theory.labs.reviews.lab import Reviews as Lab
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Adjustments(Sizes):
+    """Changes to the preset."""
+
+    epochs: int | None = None
+    """Passes over the training reviews."""
+    batch_size: int | None = None
+    """Reviews behind one step."""
+    train_reviews: int = 2000
+    """How many reviews are drawn for training, without files."""
+    test_reviews: int = 2000
+    """How many are drawn for test, without files."""
+
+    def of(self, preset: Preset) -> Preset:
+        """The preset with what was given; raises as `Sizes.of`."""
+        changed = super().of(preset)
+        recipe = dataclasses.replace(changed.recipe, **given({"epochs": self.epochs, "batch": self.batch_size}))
+        return dataclasses.replace(changed, recipe=recipe)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run(RunLab):
+    """Train every optimizer at the shared rate and at its own best, every order, and the trials of a search.
+
+    Then ask all models about test reviews, explain their answers, judge and draw. Without files, reviews are
+    drawn from an embedded grammar, for which the accuracy of Bayes's rule is known exactly.
+    """
+
+    name = "reviews"
+    arms_option = "--optimizers or --orders"
+    question = "What decides how often an encoder labels reviews right, and what does it look at?"
+    shares = ("search",)
+    data: Data = dataclasses.field(default_factory=Data)
+    preset: PresetName = "tiny"
+    """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
+    optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
+    """Optimizers. Each is trained at the shared rate and at its own best one. AdamW is trained in any case."""
+    sweep: bool = True
+    """Whether each optimizer is also trained at its own best rate, which a sweep with the first seed finds."""
+    orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
+    """Orders of the training reviews. shuffled: another in every epoch. alike: the same, but reviews of similar
+    length share a batch. file: as they come. by-label: all unfavourable ones first."""
+    forgetful: bool = True
+    """Whether AdamW is also trained as by a loop that never zeroes gradients."""
+    trials: int | None = None
+    """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
+    seeds: int = 5
+    """How many seeds to run. Reviews that are drawn, first weights and dropout follow from the seed.
+    Three took 160 seconds on two cores. Fewer than four decide nothing."""
+    out: Path = Path("lab/reviews")
+    """Folder for models, JSON and figures. It is made if it does not exist."""
+    training: Adjustments = dataclasses.field(default_factory=Adjustments)
+
+    @property
+    def small(self) -> bool:
+        """Models with first weights are."""
+        return PRESETS[self.preset].model is not None
+
+    def lab(self) -> "Lab":
+        """What is trained on what.
+
+        Raises:
+            ValueError: of bad input, before anything is written.
+        """
+        from attnlab_theory.labs.reviews.lab import Reviews as Lab
+        from attnlab_theory.labs.reviews.material import Sizes
+        from attnlab_theory.labs.reviews.measure import refuse_unexplainable
+
+        preset = self.training.of(PRESETS[self.preset])
+        if not self.sweep:
+            preset = dataclasses.replace(preset, rates={name: () for name in preset.rates})
+        number = preset.trials if self.trials is None else self.trials
+        trials = preset.space.drawn(number, self.seed) if number else ()
+        sizes = Sizes(train=self.training.train_reviews, test=self.training.test_reviews)
+        reviews, start = self.data.beginning(preset, sizes)
+        reviews = functools.cache(reviews)
+        # Both complain of bad input before anything is written.
+        config = start(reviews(self.seed)).config
+        refuse_unexplainable(reviews(self.seed), config.encoder.block)
+        return Lab(
+            preset=preset,
+            seeds=self.every_seed(),
+            material=reviews if self.data.train is None else (lambda _: reviews(self.seed)),
+            start=start,
+            folder=self.out / "models",
+            optimizers=self.optimizers,
+            orders=self.orders,
+            forgetful=self.forgetful,
+            trials=trials,
+        )
+
+    def trained(self, lab: Any, processes: "AbstractContextManager[Workers | None]") -> bool:
+        """Train all of it, once the budget of the search is told; raises as that of all labs."""
+        if lab.trials:
+            tell(declared(lab.trials))
+        return super().trained(lab, processes)
+
+    def train(self, stage: "Stage", interrupts: Interrupts | None = None) -> bool:
+        """Train a stage, which may diverge; False if Ctrl-C stopped that."""
+        return trained(stage.run, self.checkpoints(stage.path), interrupts) is not Ended.STOPPED
+
+    def results(self, lab: "Lab") -> "Results":
+        """Ask all models, and judge what they say."""
+        from attnlab_theory.labs.reviews.measure import results
+
+        return results(lab, tell)
+
+    def about(self, lab: "Lab") -> dict[str, Any]:
+        """Preset, optimizers, orders, and how many trials there are."""
+        told = {"optimizers": list(self.optimizers), "orders": list(self.orders), "trials": len(lab.trials)}
+        return {"preset": self.preset, **told}
+
+
+class Judge(JudgeLab):
+    """Judge a run of this lab again."""
+
+    name = "reviews"
+
+    def again(self) -> "Results":
+        """What the folder holds, judged again."""
+        from attnlab_theory.labs.reviews.measure import again
+
+        return again(self.folder)
+
+
+JUDGE = f"{inspect.getdoc(JudgeLab)} `tested.json` is judged again, too, if the folder has it."
+
+
+@dataclasses.dataclass(frozen=True)
+class Reviews:
+    """Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned."""
+
+    task: (
+        Annotated[Train, subcommand("train")]
+        | Annotated[Evaluate, subcommand("evaluate")]
+        | Annotated[Predict, subcommand("predict")]
+        | Annotated[Explain, subcommand("explain")]
+        | Annotated[Search, subcommand("search")]
+        | Annotated[Run, subcommand("run")]
+        | Annotated[Judge, subcommand("judge", description=JUDGE)]
+    )
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()
