@@ -40,6 +40,14 @@ def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, 
     assert {f["claim"]: f["verdict"] for f in found} == expected
 
 
+def test_the_code_that_looks_inside_a_model_prints_what_its_comments_say(capsys):
+    code = python_of("docs/heads.md")
+    exec(code, {})
+    promised = re.findall(r"^print\(.*\)  # (True|\([\d, ]+\))", code, flags=re.MULTILINE)
+    assert len(promised) == 2
+    assert capsys.readouterr().out.split("\n")[:-1] == promised
+
+
 def test_the_claim_in_the_readme_takes_twelve_lines():
     assert len(python_of("README.md").strip().splitlines()) <= 12
 
