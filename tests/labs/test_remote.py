@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from attnlab_theory.labs.engine import remote
 from attnlab_theory.labs.engine.lab import Lab, Stage
@@ -12,7 +13,8 @@ class Toys(Lab):
         return ("sgd.lr-1", "sgd.lr-1.file")
 
     def stages(self, arm, seed):
-        yield Stage(None, self.path(arm, seed))
+        run: Any = None
+        yield Stage(run, self.path(arm, seed))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Here:
 
 
 def test_an_arm_whose_name_begins_as_another_gets_its_own_files_and_checkpoints_go(tmp_path):
-    lab, here, folder = Toys(seeds=(0,), folder=tmp_path), Here(), tmp_path / "seed-0"
+    lab, folder = Toys(seeds=(0,), folder=tmp_path), tmp_path / "seed-0"
+    here: Any = Here()
     folder.mkdir()
     for name in ("sgd.lr-1.partial", "sgd.lr-1.file.partial", "sgd.lr-1.lock", "sgd.lr-10.partial"):
         (folder / name).write_text(name)
