@@ -41,6 +41,16 @@ class Told(NamedTuple):
     """For the JSON value."""
 
 
+def refuse_no_time(save_every: float) -> None:
+    """Refuse what is no number of seconds between two checkpoints.
+
+    Raises:
+        ValueError: naming the option.
+    """
+    if not save_every >= 0:
+        raise ValueError(f"--save-every is a number of seconds, at least 0, not {save_every}")
+
+
 def train_and_report(
     run: "Run", checkpoints: Checkpoints, *, adding: "Callable[[Saved], Told] | None" = None
 ) -> int:
@@ -91,8 +101,7 @@ def train(
     from attnlab_theory.labs.progress import Progress
     from attnlab_theory.language.runs import complete, partial_path, standing
 
-    if not checkpoints.save_every >= 0:
-        raise ValueError(f"--save-every is a number of seconds, at least 0, not {checkpoints.save_every}")
+    refuse_no_time(checkpoints.save_every)
     path = checkpoints.writing_params_path
     files.refuse_unwritable(path)
     with files.held(path):

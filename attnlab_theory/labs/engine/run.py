@@ -21,7 +21,7 @@ from attnlab_theory import files, inputs
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.options import WholeRun
-from attnlab_theory.labs.training import train
+from attnlab_theory.labs.training import refuse_no_time, train
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.engine.lab import Lab, Stage
@@ -89,6 +89,7 @@ class RunLab(WholeRun, abc.ABC):
         from attnlab_theory.report import provenance, record
 
         began = time.monotonic()
+        refuse_no_time(self.save_every)
         lab = self.lab()
         if self.cluster and self.processes:
             raise ValueError("--processes is for this machine, --cluster for others: name one of them")
