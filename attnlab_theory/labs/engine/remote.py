@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import pickle
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,15 +34,21 @@ def trained(command: Any, lab: Lab, cluster: Cluster, tell: Callable[[str], None
     """
     carried = pickle.dumps(_carried(command))
 
-    def ask(unit: Unit) -> Mapping[str, bytes]:
-        return cluster.call(train_unit, carried, unit, _left(lab, unit))
-
     for wave in lab.waves():
+        paths = {lab.path(*unit) for unit in wave}
+
+        def ask(unit: Unit, paths: Set[Path] = paths) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
+            left = _left(lab, unit, paths)
+            return left, cluster.call(train_unit, carried, unit, left)
+
         with ThreadPoolExecutor(min(len(wave), MOST) or 1) as threads:
             pending = [threads.submit(ask, unit) for unit in wave]
             try:
                 for done, (unit, future) in enumerate(zip(wave, pending, strict=True), 1):
-                    _write(future.result(), lab.folder)
+                    left, found = future.result()
+                    _write(found, lab.folder)
+                    for name in left.keys() - found.keys():
+                        (lab.folder / name).unlink(missing_ok=True)
                     tell(f"{getattr(unit.arm, 'name', unit.arm)}, seed {unit.seed}: {done} of {len(wave)} trained")
             except BaseException:
                 cluster.close()
@@ -71,14 +77,25 @@ def train_unit(carried: bytes, unit: Unit, left: Mapping[str, bytes]) -> dict[st
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in every}
 
 
-def _left(lab: Lab, unit: Unit) -> dict[str, bytes]:
-    """The files of a unit that lie in the folder of models."""
+def _left(lab: Lab, unit: Unit, paths: Set[Path]) -> dict[str, bytes]:
+    """The files of a unit that lie in the folder of models.
+
+    A stage before the last has a file of its own, whose name begins alike: ARM.before, say. So has another arm.
+
+    Args:
+        lab: whose folder it is.
+        unit: the arm and the seed.
+        paths: of the models of all units that are trained beside it.
+    """
     path = lab.path(*unit)
-    # A stage before the last has a file of its own, whose name begins alike: ARM.before, say.
-    every = [each for each in path.parent.glob("*") if f"{each.name}.".startswith(f"{path.name}.")]
-    return {
-        each.relative_to(lab.folder).as_posix(): each.read_bytes() for each in every if each.suffix not in PASSING
-    }
+    others = [each for each in paths if _belongs(each, path) and each != path]
+    every = [each for each in path.parent.iterdir() if _belongs(each, path) and each.suffix not in PASSING]
+    own = [each for each in every if not any(_belongs(each, other) for other in others)]
+    return {each.relative_to(lab.folder).as_posix(): each.read_bytes() for each in own}
+
+
+def _belongs(file: Path, model: Path) -> bool:
+    return file.parent == model.parent and f"{file.name}.".startswith(f"{model.name}.")
 
 
 def _write(found: Mapping[str, bytes], folder: Path) -> None:
