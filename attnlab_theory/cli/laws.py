@@ -29,7 +29,7 @@ class List:
         """Print the list."""
         from attnlab_theory.cli import library
 
-        every, labs = library.experiments(), library.labs()
+        every, labs = library.experiments(), {**library.labs(), "heads": library.heads()}
         if self.json:
             listed = [
                 {

@@ -70,6 +70,15 @@ def labs() -> "dict[str, Declared]":
     return {run.name: Declared(claims.STATEMENTS, run.question, run.arms_option) for run, claims in every}
 
 
+def heads() -> "Declared":
+    """What the lab of heads declares. It trains nothing, so it has no `run`."""
+    from attnlab_theory.answers.questions import Declared
+    from attnlab_theory.labs.heads.claims import STATEMENTS
+    from attnlab_theory.labs.heads.commands import QUESTION
+
+    return Declared(STATEMENTS, QUESTION, "--parts")
+
+
 def by_name() -> "dict[str, Experiment]":
     """Every experiment by its name."""
     return {experiment.name: experiment for experiment in experiments()}

@@ -203,3 +203,17 @@ def test_a_query_has_a_number_where_there_are_several():
 def test_a_signature_names_one_array_or_a_tuple_of_several():
     assert CONTRACTS["uw/1.2.1"].signature == "query(keys: np.ndarray) -> np.ndarray"
     assert CONTRACTS["practical4/2d.1"].signature.endswith(" -> tuple[np.ndarray, np.ndarray]")
+
+
+def test_six_rows_are_shown_and_of_seven_the_first_four_and_the_last():
+    assert numbers(np.arange(6.0)[:, None]) == "(0) (1) (2) (3) (4) (5)"
+    assert numbers(np.arange(7.0)[:, None]) == "(0) (1) (2) (3) … (6)"
+
+
+@pytest.mark.parametrize("angle", np.arange(0.3, 2 * np.pi, np.pi / 4))
+def test_of_the_worst_sum_the_largest_entry_is_shown_positive(angle):
+    """A singular vector has no sign of its own."""
+    off = np.array([[np.cos(angle), np.sin(angle)], [0, 0]])
+    seen = TwoSubspaces(Frame(2, 2), 1).measure((np.diag([1.0, 0.0]) + off,)).seen
+    entries = [float(entry) for entry in seen["worst s = v_a + v_b"].strip("()").split(", ")]
+    assert max(entries) == max(map(abs, entries))

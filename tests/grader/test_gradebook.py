@@ -97,6 +97,21 @@ def test_what_is_no_ordinary_file_is_neither_followed_nor_waited_for(tmp_path):
     assert content_of({"a": b"bc"}) != content_of({"ab": b"c"})
 
 
+@pytest.mark.parametrize("worth", ["0", "0.5", "10000"])
+def test_a_question_may_be_worth_anything_from_nothing_to_ten_thousand(tmp_path, worth):
+    own = tmp_path / "own.toml"
+    own.write_text(f'homework = "uw"\n[points]\n"1.2.1" = {worth}\n"1.2.2" = 1\n')
+    assert rubric_of(str(own)).total == float(worth) + 1
+
+
+@pytest.mark.parametrize("worth", ["-0.5", "10000.5", "nan", "inf", "true", '"1"'])
+def test_a_question_is_worth_no_other_thing(tmp_path, worth):
+    own = tmp_path / "own.toml"
+    own.write_text(f'homework = "uw"\n[points]\n"1.2.1" = {worth}\n')
+    with pytest.raises(ValueError, match=r"1\.2\.1 is worth a number from 0 to 10000, not"):
+        rubric_of(str(own))
+
+
 def test_names_in_capitals_are_names(tmp_path):
     (tmp_path / "ANSWERS.PY").write_text("x = 1")
     (tmp_path / "folder").mkdir()

@@ -144,11 +144,13 @@ def test_a_run_that_ctrl_c_stops_goes_on_to_the_same_bytes(done, tmp_path, capsy
 
     monkeypatch.setattr(Progress, "advance", press)
     assert run(tmp_path, seeds=3) == 130
-    capsys.readouterr()
-    assert run(tmp_path, seeds=3) == 2
-    assert "narrow.partial is left of a stopped run: go on with --resume" in capsys.readouterr().err
     for left[0] in presses:
         assert run(tmp_path, seeds=3, resume=True) == 130
+        capsys.readouterr()
+        assert run(tmp_path, seeds=3) == 2
+        said = capsys.readouterr().err
+        assert "partial is left of a stopped run: go on with --resume" in said
+        assert said.count("\n") == 1, "it is said before anything is trained"
     assert not (tmp_path / "toy.run.json").exists()
     assert run(tmp_path, seeds=3, resume=True) == 0
     assert files_of(tmp_path) == files_of(done)

@@ -3,20 +3,26 @@
 import dataclasses
 import functools
 import importlib
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import library
-from attnlab_theory.labs.estimates import ANYTHING, Estimates
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates
 from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.report import record
 from attnlab_theory.stats import Interval
 
 FIGURES = Path(__file__).parents[2] / "figures"
-LABS = library.labs()
+LABS = {**library.labs(), "heads": library.heads()}
+OF_HEADS = sorted((FIGURES / "heads").rglob("*.findings.json"))
+"""Each part of the lab of heads has files of its own, and no run that trains."""
 RUNS = sorted((lab, path.parent) for lab in LABS for path in (FIGURES / lab).rglob(f"{lab}.run.json"))
+RUNS += [("heads", path) for path in OF_HEADS]
+each_run = pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(p.relative_to(FIGURES)) for _, p in RUNS])
 
 
 BY_RESOLUTION = {
@@ -36,6 +42,11 @@ NOT_COMMITTED = {
 
 @functools.cache
 def judged_again(lab, folder):
+    if lab == "heads":
+        rows = json.loads(Path(str(folder).replace(".findings.", ".estimates.")).read_text("utf-8"))
+        estimates = Estimates(map(Estimate.from_json, rows))
+        told = verdicts_on(LABS[lab].statements, estimates, experiment=lab)
+        return SimpleNamespace(estimates=estimates, verdicts=told)
     return importlib.import_module(f"attnlab_theory.labs.{lab}.measure").again(folder)
 
 
@@ -56,7 +67,7 @@ def moved(estimate, predicted, measured, error_rate):
     )
 
 
-@pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(folder.relative_to(FIGURES)) for _, folder in RUNS])
+@each_run
 def test_what_a_committed_run_supports_falls_when_its_number_moves(lab, folder):
     statements, numbers = LABS[lab].statements, list(judged_again(lab, folder).estimates)
     supported = [f for f in judged_again(lab, folder).verdicts.findings if f.verdict == Verdict.SUPPORTED]
@@ -74,7 +85,7 @@ def test_what_a_committed_run_supports_falls_when_its_number_moves(lab, folder):
         assert {again[claim, str(f.setting)] for f in stands} == {Verdict.REFUTED}, claim
 
 
-@pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(folder.relative_to(FIGURES)) for _, folder in RUNS])
+@each_run
 def test_what_is_supported_refutes_its_negation(lab, folder):
     """Its rival is its negation: the measured interval lies inside the prediction, and nowhere else."""
     for finding in judged_again(lab, folder).verdicts.findings:
@@ -86,7 +97,7 @@ def test_statements_that_rest_on_their_resolution_exist():
     assert BY_RESOLUTION.keys() <= {each.name for lab in LABS.values() for each in lab.statements}
 
 
-@pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(folder.relative_to(FIGURES)) for _, folder in RUNS])
+@each_run
 def test_a_lab_states_nothing_twice_of_one_number(lab, folder):
     numbers = judged_again(lab, folder).estimates
     for each in numbers:
@@ -98,5 +109,12 @@ def test_a_lab_states_nothing_twice_of_one_number(lab, folder):
 def test_some_committed_run_judges_every_statement(lab):
     names = (lab, *library.BESIDE.get(lab, ()))
     files = [folder / f"{name}.json" for one, folder in RUNS if one == lab for name in names]
+    files = OF_HEADS if lab == "heads" else files
     judged = {finding.claim for file in files if file.exists() for finding in record.read_findings(file)}
     assert {stated.name for stated in LABS[lab].statements} - judged == NOT_COMMITTED.get(lab, set())
+
+
+@pytest.mark.parametrize("path", OF_HEADS, ids=lambda p: str(p.relative_to(FIGURES)))
+def test_committed_findings_on_heads_are_those_of_judging_again(path):
+    rows = [record.as_json(finding) for finding in judged_again("heads", path).verdicts.findings]
+    assert record.to_text(rows) == path.read_text("utf-8")

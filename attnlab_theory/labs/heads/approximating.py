@@ -8,7 +8,6 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.heads import losses
 from attnlab_theory.labs.heads.families import (
@@ -19,10 +18,9 @@ from attnlab_theory.labs.heads.families import (
     SHARE,
     estimates_of,
     family,
-    judged,
     layer_and_head,
 )
-from attnlab_theory.labs.heads.losses import FEATURES, LENGTHS, TOLERATED
+from attnlab_theory.labs.heads.losses import FEATURES, LENGTHS
 from attnlab_theory.labs.heads.results import Tell
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.language.models.approximations import (
@@ -33,15 +31,7 @@ from attnlab_theory.language.models.approximations import (
     RandomFeatures,
 )
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
-
-JUDGED_FEATURES, JUDGED_KEYS = 256, 9
-"""The budgets at which a head survives or not. Stated before any run: exact attention to 30 keys costs less than
-256 features do, and a third of the keys are 9."""
-
-APART = 0.25
-"""A prediction within this share of the features measured is right. Stated before any run."""
 
 FITTED = 50
 """Sentences that say how queries and keys are written, at most; others are judged."""
@@ -212,32 +202,3 @@ def _ranks(found: Measured) -> Iterator[Estimate]:
             POSITIVE,
             names=lambda index: {"tokens_from": LENGTHS[index[0]], "layer": index[1] + 1},
         )
-
-
-def verdicts(estimates: Estimates) -> Findings:
-    """Which heads survive what, and whether theory knows the features that they take."""
-    return Findings(filter(None, map(_verdict, estimates)))
-
-
-def _verdict(estimate: Estimate) -> Finding | None:
-    setting = estimate.setting
-    if estimate.quantity == "features measured over predicted":
-        return judged(
-            estimate,
-            "theory-predicts-the-features",
-            f"The features for an error of {TOLERATED:g} are those predicted, to {APART:.0%}.",
-            Interval(1 / (1 + APART), 1 + APART),
-            section="approximations",
-        )
-    if estimate.quantity != "relative error":
-        return None
-    budget = JUDGED_FEATURES if "features" in setting["approximation"] else JUDGED_KEYS
-    if setting["budget"] != budget:
-        return None
-    return judged(
-        estimate,
-        "the-head-survives",
-        f"The head's outputs err by at most {TOLERATED:g} of their size if it is so approximated.",
-        Interval.at_most(TOLERATED),
-        section="approximations",
-    )

@@ -16,17 +16,11 @@ import numpy as np
 from jaxtyping import Float
 from rich.table import Table
 
-from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, judged
+from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, verdicts
 from attnlab_theory.labs.heads.results import Results, Tell, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
-from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import Bands, bands, refuse_too_few, with_each_left_out
-
-COLLAPSED = 0.1
-"""Tokens collapse if less than this share of their first distance is left after the last layer. Stated before any
-run."""
 
 FLOOR = 1e-14
 """Float64 tells no smaller relative distances apart."""
@@ -127,43 +121,6 @@ def _kept_and_depth(index: tuple[int, ...]) -> dict[str, Any]:
 def _exponential(found: Bands) -> Bands:
     with np.errstate(over="ignore"):
         return Bands(*(np.exp(each) for each in found))
-
-
-def verdicts(estimates: Estimates) -> Findings:
-    """Whether attention alone makes tokens alike, and whether skip connections and MLPs stop it."""
-    return Findings(filter(None, map(_verdict, estimates)))
-
-
-def _verdict(estimate: Estimate) -> Finding | None:
-    if estimate.quantity == "last step less the earlier ones":
-        statement = "The last layer of attention alone takes more off the logarithm of the distance than others."
-        return judged(estimate, "the-collapse-accelerates", statement, Interval.at_most(0.0), section="collapse")
-    if estimate.quantity != "share of the distance left":
-        return None
-    less, more = Interval.at_most(COLLAPSED), Interval.at_least(COLLAPSED)
-    claim, statement, predicted = {
-        Kept.ATTENTION: (
-            "attention-alone-collapses",
-            f"Attention alone leaves at most {COLLAPSED:g} of the tokens' distance to rank one.",
-            less,
-        ),
-        Kept.NO_MLPS: (
-            "skip-connections-stop-the-collapse",
-            f"Attention with skip connections leaves at least {COLLAPSED:g} of the distance.",
-            more,
-        ),
-        Kept.NO_SKIPS: (
-            "mlps-do-not-stop-the-collapse",
-            f"Attention and MLPs without skip connections leave at most {COLLAPSED:g} of the distance.",
-            less,
-        ),
-        Kept.ALL: (
-            "the-model-does-not-collapse",
-            f"The whole model leaves at least {COLLAPSED:g} of the distance.",
-            more,
-        ),
-    }[Kept(estimate.setting["kept"])]
-    return judged(estimate, claim, statement, predicted, section="collapse")
 
 
 def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Results:

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnlab_theory.claims import Finding
-from attnlab_theory.labs import estimates
-from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.claims import Findings
+from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.heads.claims import STATEMENTS
+from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import Bands, bands
 
 ERROR_RATE = 0.05
 """The error rate of each family: of one number for all heads, or for all layers."""
-
-FINE = 1e-9
-"""The resolution of a claim that a number lies on one side: support must show it."""
 
 ANY = Interval(-math.inf, math.inf)
 POSITIVE = Interval(0.0, math.inf)
@@ -68,15 +66,6 @@ def estimates_of(quantity: str, found: Bands, draws: int, bound: str, names: Nam
             )
 
 
-def judged(estimate: Estimate, claim: str, statement: str, predicted: Interval, *, section: str) -> Finding:
-    """The verdict of a number; nobody knows what to expect of a trained model."""
-    return estimates.judged(
-        estimate,
-        experiment="heads",
-        claim=claim,
-        statement=statement,
-        source=f"mathematics/heads.md#{section}",
-        predicted=predicted,
-        resolution=FINE,
-        expect=None,
-    )
+def verdicts(estimates: Estimates) -> Findings:
+    """What is claimed of heads, judged on numbers of a part."""
+    return verdicts_on(STATEMENTS, estimates, experiment="heads").findings

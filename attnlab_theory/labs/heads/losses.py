@@ -16,6 +16,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory.axes import PRNGKeyArray
+from attnlab_theory.labs.heads.claims import TOLERATED
 from attnlab_theory.labs.heads.traces import Trace, softmax
 from attnlab_theory.language.models.approximations import (
     Approximation,
@@ -47,9 +48,6 @@ PLACES = 32
 
 LENGTHS = (2, 16, 32, 64)
 """Where the ranges of tokens of a sentence begin; each ends before the next, the last never."""
-
-TOLERATED = 0.1
-"""The error that a head may have. Stated before any run."""
 
 
 def approximations(*, causal: bool, most_features: int = FEATURES[-1]) -> tuple[Approximation, ...]:

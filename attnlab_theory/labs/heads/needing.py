@@ -1,17 +1,17 @@
 """The part of the lab about ablations: which heads a classifier needs, and which stand in for each other."""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from rich.table import Table
 
-from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.comparisons import mcnemar_p, right
 from attnlab_theory.labs.estimates import Estimate, Estimates, share
 from attnlab_theory.labs.heads.ablating import Ablated, Head, ablated
+from attnlab_theory.labs.heads.claims import SPARED
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import (
     ANY,
@@ -22,15 +22,12 @@ from attnlab_theory.labs.heads.families import (
     Names,
     estimates_of,
     family,
-    judged,
     layer_and_head,
+    verdicts,
 )
 from attnlab_theory.labs.heads.results import Results, Tell, counted
-from attnlab_theory.stats import Interval, paired
+from attnlab_theory.stats import paired
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
-
-SPARED = 0.01
-"""A head whose absence costs at most this accuracy can be spared. Stated before any run."""
 
 FEW = 20
 """Answers that change, below which the spread over groups says too little: intervals are exact instead."""
@@ -152,39 +149,6 @@ def _by_group(values: Float[np.ndarray, "*m n"], seed: int) -> Float[np.ndarray,
     sums = np.stack([np.sum(values[..., group == number], axis=-1) for number in range(groups)])
     counts = np.bincount(group, minlength=groups).reshape(-1, *(1,) * (values.ndim - 1))
     return with_each_left_out(sums) / with_each_left_out(counts)
-
-
-def verdicts(estimates: Estimates) -> Findings:
-    """Which heads are needed, which can be spared, which stand in for each other."""
-    return Findings(finding for estimate in estimates for finding in _verdicts(estimate))
-
-
-def _verdicts(estimate: Estimate) -> Sequence[Finding]:
-    told = functools.partial(judged, estimate, section="ablations")
-    match estimate.quantity:
-        case "accuracy lost":
-            return (
-                told(
-                    "the-head-is-needed",
-                    "Without the head fewer labels are right.",
-                    Interval.at_least(0.0),
-                ),
-                told(
-                    "the-model-does-without-the-head",
-                    f"Without the head the accuracy loses at most {SPARED:g}.",
-                    Interval.at_most(SPARED),
-                ),
-            )
-        case "log-odds lost beyond the sum":
-            return (
-                told(
-                    "redundant-heads-stand-in-for-each-other",
-                    "Both heads left out take more from the log-odds of the right label than they do one by one.",
-                    Interval.at_least(0.0),
-                ),
-            )
-        case _:
-            return ()
 
 
 def _table(estimates: Estimates) -> Table:

@@ -7,7 +7,9 @@ from rich.table import Table
 
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads import findings
+from attnlab_theory.labs.heads import quantities
+from attnlab_theory.labs.heads.claims import CONTEXT, EXPLAINED
+from attnlab_theory.labs.heads.families import verdicts
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, counts, judged_of
@@ -16,7 +18,7 @@ from attnlab_theory.labs.heads.traces import Reading
 TOLD = (
     (
         "the-noisy-length-matters",
-        f"heads: the noisy length explains at least {findings.EXPLAINED:.0%} of the variance",
+        f"heads: the noisy length explains at least {EXPLAINED:.0%} of the variance",
     ),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
     ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
@@ -41,7 +43,7 @@ ASSUMED = (
     ("own-scores-vary-as-fitted", "these scores vary as the fitted law says"),
     ("keys-move-alone", "keys of a sentence do not move together"),
     ("rarer-types-do-as-well", "theory explains the weights of rarer types as well"),
-    ("neighbours-drive-the-choice", f"equal neighbours make at least {findings.CONTEXT:.0%} of the gamble"),
+    ("neighbours-drive-the-choice", f"equal neighbours make at least {CONTEXT:.0%} of the gamble"),
 )
 """What theory assumes of each head, and whether its gambles follow the neighbours of a pair."""
 
@@ -73,8 +75,8 @@ def results(
     plan = planned(reading.tokens, occurrences=occurrences, seed=seed, source=source)
     found = measured(reading, plan, calibrated=predicted, seed=seed, tell=tell)
     tell("intervals")
-    estimates = findings.measure(found)
-    judged = findings.verdicts(estimates)
+    estimates = quantities.measure(found)
+    judged = verdicts(estimates)
     drawn: dict[str, Draw | None] = {
         "premises": functools.partial(figures.premises, estimates, judged),
         "habits": functools.partial(figures.habits, estimates),

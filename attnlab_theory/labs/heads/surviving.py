@@ -10,24 +10,21 @@ import numpy as np
 from jaxtyping import Int
 from rich.table import Table
 
-from attnlab_theory.claims import Finding, Findings, Verdict
+from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.comparisons import gained, right
-from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.estimates import Estimates, share
 from attnlab_theory.labs.heads import answers, approximating
-from attnlab_theory.labs.heads.approximating import JUDGED_FEATURES, JUDGED_KEYS, setting_of
+from attnlab_theory.labs.heads.approximating import setting_of
+from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, LOST, TOLERATED
 from attnlab_theory.labs.heads.encoder import EncoderReading
-from attnlab_theory.labs.heads.families import ERROR_RATE, judged
-from attnlab_theory.labs.heads.losses import FEATURES, TOLERATED
+from attnlab_theory.labs.heads.families import ERROR_RATE, verdicts
+from attnlab_theory.labs.heads.losses import FEATURES
 from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, judged_of
 from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.language.models.approximations import Approximation, Gauge, RandomFeatures, approximated
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval
-
-LOST = 0.02
-"""The accuracy that a model may lose with all of its heads approximated. Stated before any run."""
 
 TOLD = (
     ("the-head-survives", f"heads and approximations: the output errs by at most {TOLERATED:.0%}"),
@@ -64,7 +61,6 @@ def results(
     found = approximating.measured(reading, sentences=sentences, most_features=most_features, seed=seed, tell=tell)
     tell("intervals")
     estimates = approximating.estimated(found)
-    findings = approximating.verdicts(estimates)
     missing: tuple[str, ...] = ()
     if not isinstance(reading, EncoderReading) or reading.classifier is None:
         missing = ("Nothing is said of accuracies: the model is no classifier.",)
@@ -74,7 +70,7 @@ def results(
         tried = [each for each in found.tried if _is_judged(each)]
         accuracies = accuracies_of(reading, labels, tried, found.gauge, seed=seed, tell=tell)
         estimates = Estimates([*estimates, *accuracies])
-        findings = Findings([*findings, *verdicts(accuracies)])
+    findings = verdicts(estimates)
     survives = judged_of(findings, "the-model-survives")
     drawn: dict[str, Draw | None] = {
         "survival": functools.partial(figures.survival, estimates, findings),
@@ -121,23 +117,6 @@ def accuracies_of(
         found.append(share("accuracy with all heads replaced", hits.astype(float), rate, **setting_of(each)))
         found.extend(gained(own, hits, rate, **setting_of(each)))
     return Estimates(found)
-
-
-def verdicts(estimates: Estimates) -> Findings:
-    """Whether the model survives."""
-    return Findings(filter(None, map(_verdict, estimates)))
-
-
-def _verdict(estimate: Estimate) -> Finding | None:
-    if estimate.quantity != "accuracy gained":
-        return None
-    return judged(
-        estimate,
-        "the-model-survives",
-        f"With all heads so approximated the model loses at most {LOST:g} of its accuracy.",
-        Interval.at_least(-LOST),
-        section="approximations",
-    )
 
 
 def _is_judged(each: Approximation) -> bool:

@@ -18,8 +18,10 @@ from attnlab_theory.labs.captions.measure import about_the_language, verdicts
 from attnlab_theory.labs.captions.models import Evaluation
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
+from attnlab_theory.labs.captions.tasks import Run
 from attnlab_theory.labs.perplexity import Losses
 from attnlab_theory.labs.sentences import Sizes, generated
+from attnlab_theory.labs.texts import Texts
 from attnlab_theory.language.corpora import grammar
 
 BRIEF = [
@@ -175,6 +177,20 @@ def test_every_arm_begins_otherwise_than_scratch_or_reads_otherwise(tmp_path):
         alike = all(np.array_equal(one, other) for one, other in zip(*same, strict=True))
         assert (not alike) or run.config != plain.config or run.origin["recipe"]["shuffled"]
         assert alike == (name != "permuted")
+
+
+def test_files_are_read_before_anything_is_trained_and_never_again(tmp_path):
+    """A worker of a cluster has them no longer."""
+    names = ("train", "validation", "test", "other")
+    for name in names:
+        (tmp_path / name).write_text("a cat runs\na dog sits\n" * 8)
+    texts = Texts(**{name: tmp_path / name for name in names[:3]})
+    lab = Run(texts=texts, pretrain_corpus=tmp_path / "other", seeds=2, out=tmp_path / "run").lab()
+    for name in names:
+        (tmp_path / name).unlink()
+    assert lab.material(1).train == lab.material(0).train
+    assert lab.other(1).train == lab.other(0).train
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_finer_sweep_is_drawn_by_ways_to_cut(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.claims import Verdict
-from attnlab_theory.labs.heads import approximating, losses, surviving
+from attnlab_theory.labs.heads import approximating, claims, families, losses, surviving
 from attnlab_theory.labs.heads.traces import Tokens, Trace, softmax
 from attnlab_theory.language.models.approximations import Coupling, FeatureMap, Linformer, RandomFeatures, Window
 from attnlab_theory.theory.features import pair
@@ -62,7 +62,7 @@ def measured(**how):
 
 def judged(**how):
     found = approximating.estimated(measured(**how))
-    return found, approximating.verdicts(found)
+    return found, families.verdicts(found)
 
 
 def said(judged, name, budget):
@@ -108,7 +108,7 @@ def test_theory_knows_the_features_but_for_those_of_rare_large_products():
 def test_a_prediction_of_four_times_the_features_is_refuted():
     found = measured(strength=0.7)
     wrong = approximating.estimated(dataclasses.replace(found, predicted=4 * found.predicted))
-    verdicts = [f.verdict for f in approximating.verdicts(wrong).of("theory-predicts-the-features")]
+    verdicts = [f.verdict for f in families.verdicts(wrong).of("theory-predicts-the-features")]
     assert verdicts == [Verdict.REFUTED] * 6
 
 
@@ -219,7 +219,7 @@ def test_the_least_rank_is_that_of_the_outputs_and_no_sketch_does_with_less():
     values = np.linalg.svd(outputs, compute_uv=False)
     rank = int(found.least[0, 0])
     tails = [np.sqrt(np.sum(values[r:] ** 2) / np.sum(values**2)) for r in (rank - 1, rank)]
-    assert tails[0] > losses.TOLERATED >= tails[1]
+    assert tails[0] > claims.TOLERATED >= tails[1]
     assert np.all(found.drawn > found.least)
 
 
@@ -237,7 +237,7 @@ def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences(
     assert (p.value, p.setting["only_first"], p.setting["only_second"]) == (1.0, 0, 0)
     changed = found.of("mcnemar p", budget=2)[0].setting
     assert changed["only_first"] + changed["only_second"] > 0
-    assert len(surviving.verdicts(found)) == 2
+    assert len(families.verdicts(found)) == 2
 
 
 def test_a_text_of_few_sentences_is_refused():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.claims import Verdict
-from attnlab_theory.labs.heads import collapse, encoder, gpt
+from attnlab_theory.labs.heads import collapse, encoder, families, gpt
 from attnlab_theory.labs.heads.traces import Kept, Layered, Tokens
 from attnlab_theory.language.models.encoder import Encoder, seen_by_all
 from attnlab_theory.language.models.encoder_config import EncoderConfig
@@ -141,7 +141,7 @@ class Given:
 
 def verdicts(shares):
     found = collapse.estimated(collapse.measured(Given(shares), sentences=60))
-    return {f.claim: f.verdict for f in collapse.verdicts(found)}
+    return {f.claim: f.verdict for f in families.verdicts(found)}
 
 
 STAYING = (0.5, 0.4, 0.35, 0.3)

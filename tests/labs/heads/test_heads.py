@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads import findings, gpt, premises
+from attnlab_theory.labs.heads import families, gpt, premises, quantities
 from attnlab_theory.labs.heads.gambling import gamble, given_neighbours
 from attnlab_theory.labs.heads.habits import QUANTITIES, Habits
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
-from attnlab_theory.labs.heads.splits import Rows
+from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.labs.heads.traces import Reading, Tokens, Trace, softmax
 from attnlab_theory.language.models.attending import attending
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
@@ -166,7 +166,7 @@ def chosen(by_context):
     neighbours, sentence = rng.integers(0, 3, n), np.arange(n)
     chance = np.array([0.0, 0.5, 1.0])[neighbours] if by_context else np.full(n, 0.5)
     split = (rng.random(n) < chance).astype(float)[:, None]
-    return given_neighbours(Rows(sentence % groups, sentence, np.zeros(n, int), neighbours, split), groups)
+    return given_neighbours(NearTies(sentence % groups, sentence, np.zeros(n, int), neighbours, split), groups)
 
 
 def test_a_choice_that_the_neighbours_make_is_told_from_a_coin():
@@ -182,7 +182,7 @@ def test_a_choice_that_the_neighbours_make_is_told_from_a_coin():
 
 def test_nothing_is_said_of_neighbours_that_never_recur():
     n = 60
-    rows = Rows(np.arange(n) % 20, np.arange(n), np.zeros(n, int), np.arange(n), np.linspace(0, 1, n)[:, None])
+    rows = NearTies(np.arange(n) % 20, np.arange(n), np.zeros(n, int), np.arange(n), np.linspace(0, 1, n)[:, None])
     found = given_neighbours(rows, 20)
     assert np.all(np.isnan(found.given))
     assert np.all(np.isnan(found.explained))
@@ -195,7 +195,7 @@ def lab(law, **changes):
     k = in_layers(typed_keys(jax.random.key(1), law, kinds, heads=4, d=8, **changes), 2)
     q = 2 * in_layers(jax.random.normal(jax.random.key(2), (600, 4, 6, 8)), 2)
     given = Given(np.asarray(kinds), q, k)
-    return findings.measure(measured(given, planned(given.tokens), calibrated=40))
+    return quantities.measure(measured(given, planned(given.tokens), calibrated=40))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def stretched():
 
 
 def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
-    judged = findings.verdicts(stretched)
+    judged = families.verdicts(stretched)
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("slope of the variance"):
         assert each.interval.low > 0
@@ -215,7 +215,7 @@ def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
 
 def test_isotropic_keys_have_no_noisy_length():
     found = lab(KeyLaw.ISOTROPIC)
-    judged = findings.verdicts(found)
+    judged = families.verdicts(found)
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.REFUTED] * 4
     for each in found.of("slope of the variance"):
         assert each.interval.low <= 0 <= each.interval.high
@@ -223,8 +223,8 @@ def test_isotropic_keys_have_no_noisy_length():
 
 def test_slopes_and_excesses_get_no_verdict(stretched):
     """What they would be held against is false of trained models, whatever their keys do."""
-    claims = {f.claim for f in findings.verdicts(stretched)}
-    without = {e.quantity for e in stretched if not findings.verdicts(Estimates([e]))}
+    claims = {f.claim for f in families.verdicts(stretched)}
+    without = {e.quantity for e in stretched if not families.verdicts(Estimates([e]))}
     assert {"slope of the variance", "variance along own mean beyond that along others'"} <= without
     assert claims >= {"the-noisy-length-matters", "noise-adds-to-the-prediction"}
 
@@ -236,7 +236,7 @@ def test_mean_scores_without_noise_stand_beside_theory(stretched):
 
 
 def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
-    judged = findings.verdicts(stretched)
+    judged = families.verdicts(stretched)
     assert [f.verdict for f in judged.of("theory-beats-the-mean-weight")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("squared error over predicted variance"):
         assert each.interval.low < 1 < each.interval.high
@@ -250,7 +250,7 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     given = Given(np.asarray(kinds), in_layers(jax.random.normal(jax.random.key(2), (300, 2, 6, 4)), 2), k)
     found = measured(given, planned(given.tokens), calibrated=10)
     assert sorted(found.plan.types.tolist()) == [0, 1, 3]
-    assert len(findings.verdicts(findings.measure(found)).of("the-noisy-length-matters")) == 2
+    assert len(families.verdicts(quantities.measure(found)).of("the-noisy-length-matters")) == 2
 
 
 def test_keys_on_two_points_are_far_from_normal():
@@ -259,7 +259,7 @@ def test_keys_on_two_points_are_far_from_normal():
     k = in_layers(typed_keys(jax.random.key(1), KeyLaw.ISOTROPIC, kinds, heads=2, d=4, variance=1e-4), 2)
     q = in_layers(jax.random.normal(jax.random.key(2), (600, 2, 6, 4)), 2)
     given = Given(np.asarray(kinds), q, k + signs)
-    judged = findings.verdicts(findings.measure(measured(given, planned(given.tokens), calibrated=0)))
+    judged = families.verdicts(quantities.measure(measured(given, planned(given.tokens), calibrated=0)))
     assert [f.verdict for f in judged.of("scores-are-normal")] == [Verdict.REFUTED] * 2
 
 

@@ -9,15 +9,16 @@ import scipy.special
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads import assumptions, findings
+from attnlab_theory.labs.heads import assumptions
 from attnlab_theory.labs.heads.calibration import Calibration, Predictions, curve, of_heads
+from attnlab_theory.labs.heads.claims import CONTEXT, RARER, SHIFTED, SPREAD, TOGETHER
 from attnlab_theory.labs.heads.families import estimates_of, layer_and_head
-from attnlab_theory.labs.heads.findings import CONTEXT, RARER, SHIFTED, SPREAD, TOGETHER
+from attnlab_theory.labs.heads.families import verdicts as verdicts_on_heads
 from attnlab_theory.labs.heads.fitting import fitted
 from attnlab_theory.labs.heads.gambling import given_neighbours
 from attnlab_theory.labs.heads.normality import Normality
 from attnlab_theory.labs.heads.plan import planned
-from attnlab_theory.labs.heads.splits import Rows
+from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.labs.heads.traces import softmax
 from attnlab_theory.stats.groups import Bands, ratio_bands
 from tests.labs.heads.synthetic import ERROR_RATE, LAYERS, LIMIT, Given, families, in_layers, missing
@@ -33,7 +34,7 @@ def judged(quantity, found):
 
 def _verdicts(quantity, found):
     estimates = Estimates(estimates_of(quantity, found, 1, "", layer_and_head))
-    return [finding.verdict for finding in findings.verdicts(estimates)]
+    return [finding.verdict for finding in verdicts_on_heads(estimates)]
 
 
 def some(verdicts, verdict):
@@ -283,7 +284,7 @@ def explained(share):
     found = np.zeros((GROUPS + 1, LAYERS, HEADS))
     for head, layer in np.ndindex(split.shape[:2]):
         own = (part[layer, row] for part in (pair, neighbours, split[head, :, :, None]))
-        found[:, layer, head] = given_neighbours(Rows(row % GROUPS, row, *own), GROUPS).explained
+        found[:, layer, head] = given_neighbours(NearTies(row % GROUPS, row, *own), GROUPS).explained
     return judged("gamble explained by neighbours", families(found))
 
 

@@ -173,17 +173,17 @@ class Heads:
 
 def _margins(part: PartName) -> dict[str, float]:
     """The margins that were stated before any run."""
-    from attnlab_theory.labs.heads import approximating, collapse, findings, losses, needing, surviving
+    from attnlab_theory.labs.heads import claims
 
     match part:
         case "premises":
-            return {"explained": findings.EXPLAINED, "normal": findings.NORMAL, "context": findings.CONTEXT}
+            return {"explained": claims.EXPLAINED, "normal": claims.NORMAL, "context": claims.CONTEXT}
         case "collapse":
-            return {"collapsed": collapse.COLLAPSED}
+            return {"collapsed": claims.COLLAPSED}
         case "approximations":
-            return {"tolerated": losses.TOLERATED, "apart": approximating.APART, "lost": surviving.LOST}
+            return {"tolerated": claims.TOLERATED, "apart": claims.APART, "lost": claims.LOST}
         case "ablations":
-            return {"spared": needing.SPARED}
+            return {"spared": claims.SPARED}
         case _:
             assert_never(part)
 

@@ -1,4 +1,4 @@
-"""All that the lab measures of every head and layer, and the verdicts on the homeworks' premises."""
+"""All that the lab measures of every head and layer."""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.claims import Finding, Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.heads import assumptions, calibration, gambling, own_means
 from attnlab_theory.labs.heads.families import (
@@ -18,7 +17,6 @@ from attnlab_theory.labs.heads.families import (
     SHARE,
     estimates_of,
     family,
-    judged,
     layer,
     layer_and_head,
 )
@@ -26,27 +24,6 @@ from attnlab_theory.labs.heads.habits import LENGTHS, QUANTITIES
 from attnlab_theory.labs.heads.measuring import Measured
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import Bands, ratio_bands
-
-EXPLAINED = 0.1
-"""A stretch that explains less of the variance of scores does not matter. Stated before any run."""
-
-NORMAL = 0.1
-"""Scores whose distribution function is nearer than this to a normal one count as normal. Stated before any run."""
-
-CONTEXT = 0.1
-"""Neighbours that explain less of the variance of splits do not drive them. Stated before any run."""
-
-SHIFTED = 0.25
-"""Standard deviations: scores that are nearer to their type's mean on average count as unmoved by their query."""
-
-SPREAD = 0.25
-"""Of the fitted variance: scores whose variance is nearer to it count as unmoved by their query, too."""
-
-TOGETHER = 0.1
-"""Of the variance of scores: if two keys of a sentence share less, they count as independent."""
-
-RARER = 0.1
-"""Of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
 
 OVER_SENTENCES = "McDiarmid: sentences are independent; Bonferroni over heads"
 DEALT_ANEW = f"permutations: {own_means.DEALT} of means among types of similar count, the largest of all heads"
@@ -59,15 +36,6 @@ def measure(found: Measured) -> Estimates:
     for part in (_habits, _keys, _splits, _predictions):
         estimates.extend(part(found))
     return Estimates(estimates)
-
-
-def verdicts(estimates: Estimates) -> Findings:
-    """What the homeworks take for granted, judged head by head and layer by layer.
-
-    The slope of the variance and the excess along own means get no verdict. What they would be held against is
-    false of layer-normalised keys, whatever their lengths do (docs/mathematics/heads.md).
-    """
-    return Findings(finding for finding in map(_verdict, estimates) if finding)
 
 
 def _habits(found: Measured) -> Iterator[Estimate]:
@@ -182,67 +150,3 @@ def _curve(found: calibration.Curve, draws: int) -> Iterator[Estimate]:
 
 def _layer_and_length(index: tuple[int, ...]) -> dict[str, Any]:
     return {"layer": index[0] + 1, "keys_from": LENGTHS[index[1]]}
-
-
-def _verdict(estimate: Estimate) -> Finding | None:
-    match estimate.quantity:
-        case "variance explained by the stretch":
-            statement = f"The noisy length explains at least {EXPLAINED:g} of the variance within a type."
-            return judged(
-                estimate,
-                "the-noisy-length-matters",
-                statement,
-                Interval.at_least(EXPLAINED),
-                section="noisy-lengths",
-            )
-        case "distance from normal":
-            statement = f"Within a type a foreign query's scores are normal, to {NORMAL:g} in distribution."
-            return judged(
-                estimate, "scores-are-normal", statement, Interval.at_most(NORMAL), section="normal-scores"
-            )
-        case "index of the mean less half of the copies'":
-            statement = "The layer hedges: its mean gambles at most half as much as copies of one of its heads."
-            return judged(estimate, "the-layer-hedges", statement, Interval.at_most(0.0), section="hedging")
-        case "gamble explained by neighbours":
-            statement = f"Neighbours make at least {CONTEXT:g} of the variance of a near-tied pair's split."
-            return judged(
-                estimate, "neighbours-drive-the-choice", statement, Interval.at_least(CONTEXT), section="hedging"
-            )
-        case "explained by theory less by the type":
-            statement = "Theory predicts the weights of frequent words better than their mean weight does."
-            return judged(
-                estimate,
-                "theory-beats-the-mean-weight",
-                statement,
-                Interval.at_least(0.0),
-                section="predicted-weights",
-            )
-        case "explained by theory less without noise":
-            return judged(
-                estimate,
-                "noise-adds-to-the-prediction",
-                "Theory predicts the weights better than the softmax of the mean scores, without noise, does.",
-                Interval.at_least(0.0),
-                section="predicted-weights",
-            )
-        case "shift of scores":
-            statement = (
-                f"Queries do not move with the keys of their sentence: scores are off by {SHIFTED:g} standard "
-                "deviations on average, at most."
-            )
-            within = Interval(-SHIFTED, SHIFTED)
-            return judged(estimate, "queries-leave-keys-alone", statement, within, section="predicted-weights")
-        case "variance of scores over the fitted":
-            statement = f"Asked by the sentence's own query, scores vary as the fitted law says, to {SPREAD:.0%}."
-            within = Interval(1 - SPREAD, 1 + SPREAD)
-            return judged(estimate, "own-scores-vary-as-fitted", statement, within, section="predicted-weights")
-        case "scores that move together":
-            statement = f"Keys of a sentence do not move together: of the variance they share {TOGETHER:g} at most."
-            within = Interval(-TOGETHER, TOGETHER)
-            return judged(estimate, "keys-move-alone", statement, within, section="predicted-weights")
-        case "explained for commoner types less for rarer ones":
-            statement = f"Theory explains the weights of rarer types as well, to {RARER:g} of their variance."
-            within = Interval.at_most(RARER)
-            return judged(estimate, "rarer-types-do-as-well", statement, within, section="predicted-weights")
-        case _:
-            return None

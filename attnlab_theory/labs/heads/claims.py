@@ -1,0 +1,224 @@
+"""What the homeworks take for granted of heads, and what theory says of them, held against those of a real model.
+
+Nobody knows what to expect of a trained model. Each statement is about this very model, and each family of numbers,
+one for every head or layer, brings its own error rate. All margins were stated before any run.
+
+The slope of the variance and the excess along own means get no verdict. What they would be held against is false of
+layer-normalised keys, whatever their lengths do (docs/mathematics/heads.md).
+"""
+
+from typing import Any
+
+from attnlab_theory.claims import Statement
+from attnlab_theory.labs.heads.traces import Kept
+from attnlab_theory.stats import Interval
+
+FINE = 1e-9
+"""The resolution of a statement that a number lies on one side: support must show it."""
+
+EXPLAINED = 0.1
+"""A stretch that explains less of the variance of scores does not matter."""
+
+NORMAL = 0.1
+"""Scores whose distribution function is nearer than this to a normal one count as normal."""
+
+CONTEXT = 0.1
+"""Neighbours that explain less of the variance of splits do not drive them."""
+
+SHIFTED = 0.25
+"""Standard deviations: scores that are nearer to their type's mean on average count as unmoved by their query."""
+
+SPREAD = 0.25
+"""Of the fitted variance: scores whose variance is nearer to it count as unmoved by their query, too."""
+
+TOGETHER = 0.1
+"""Of the variance of scores: if two keys of a sentence share less, they count as independent."""
+
+RARER = 0.1
+"""Of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
+
+COLLAPSED = 0.1
+"""Tokens collapse if less than this share of their first distance is left after the last layer."""
+
+TOLERATED = 0.1
+"""The error that a head may have."""
+
+JUDGED_FEATURES, JUDGED_KEYS = 256, 9
+"""The budgets at which a head survives or not. Exact attention to 30 keys costs less than 256 features do, and 9
+are a third of the keys. No budget of features is one of keys."""
+
+APART = 0.25
+"""A prediction within this share of the features measured is right."""
+
+LOST = 0.02
+"""The accuracy that a model may lose with all of its heads approximated."""
+
+SPARED = 0.01
+"""A head whose absence costs at most this accuracy can be spared."""
+
+
+def _at_home(section: str, **told: Any) -> Statement:
+    """A statement whose reasons stand in a section of docs/mathematics/heads.md."""
+    source = f"mathematics/heads.md#{section}"
+    return Statement(source=source, resolution=FINE, expect=None, of_training=False, **told)
+
+
+STATEMENTS = (
+    _at_home(
+        "noisy-lengths",
+        name="the-noisy-length-matters",
+        statement=f"The noisy length explains at least {EXPLAINED:g} of the variance within a type.",
+        quantity="variance explained by the stretch",
+        predicted=Interval.at_least(EXPLAINED),
+    ),
+    _at_home(
+        "normal-scores",
+        name="scores-are-normal",
+        statement=f"Within a type a foreign query's scores are normal, to {NORMAL:g} in distribution.",
+        quantity="distance from normal",
+        predicted=Interval.at_most(NORMAL),
+    ),
+    _at_home(
+        "hedging",
+        name="the-layer-hedges",
+        statement="The layer hedges: its mean gambles at most half as much as copies of one of its heads.",
+        quantity="index of the mean less half of the copies'",
+        predicted=Interval.at_most(0.0),
+    ),
+    _at_home(
+        "hedging",
+        name="neighbours-drive-the-choice",
+        statement=f"Neighbours make at least {CONTEXT:g} of the variance of a near-tied pair's split.",
+        quantity="gamble explained by neighbours",
+        predicted=Interval.at_least(CONTEXT),
+    ),
+    _at_home(
+        "predicted-weights",
+        name="theory-beats-the-mean-weight",
+        statement="Theory predicts the weights of frequent words better than their mean weight does.",
+        quantity="explained by theory less by the type",
+        predicted=Interval.at_least(0.0),
+    ),
+    _at_home(
+        "predicted-weights",
+        name="noise-adds-to-the-prediction",
+        statement="Theory predicts the weights better than the softmax of the mean scores, without noise, does.",
+        quantity="explained by theory less without noise",
+        predicted=Interval.at_least(0.0),
+    ),
+    _at_home(
+        "predicted-weights",
+        name="queries-leave-keys-alone",
+        statement=f"Queries do not move with the keys of their sentence: scores are off by {SHIFTED:g} standard "
+        "deviations on average, at most.",
+        quantity="shift of scores",
+        predicted=Interval(-SHIFTED, SHIFTED),
+    ),
+    _at_home(
+        "predicted-weights",
+        name="own-scores-vary-as-fitted",
+        statement=f"Asked by the sentence's own query, scores vary as the fitted law says, to {SPREAD:.0%}.",
+        quantity="variance of scores over the fitted",
+        predicted=Interval(1 - SPREAD, 1 + SPREAD),
+    ),
+    _at_home(
+        "predicted-weights",
+        name="keys-move-alone",
+        statement=f"Keys of a sentence do not move together: of the variance they share {TOGETHER:g} at most.",
+        quantity="scores that move together",
+        predicted=Interval(-TOGETHER, TOGETHER),
+    ),
+    _at_home(
+        "predicted-weights",
+        name="rarer-types-do-as-well",
+        statement=f"Theory explains the weights of rarer types as well, to {RARER:g} of their variance.",
+        quantity="explained for commoner types less for rarer ones",
+        predicted=Interval.at_most(RARER),
+    ),
+    _at_home(
+        "collapse",
+        name="the-collapse-accelerates",
+        statement="The last layer of attention alone takes more off the logarithm of the distance than others.",
+        quantity="last step less the earlier ones",
+        predicted=Interval.at_most(0.0),
+    ),
+    *(
+        _at_home(
+            "collapse",
+            name=name,
+            statement=statement,
+            quantity="share of the distance left",
+            where={"kept": str(kept)},
+            predicted=predicted,
+        )
+        for kept, predicted, name, statement in (
+            (
+                Kept.ATTENTION,
+                Interval.at_most(COLLAPSED),
+                "attention-alone-collapses",
+                f"Attention alone leaves at most {COLLAPSED:g} of the tokens' distance to rank one.",
+            ),
+            (
+                Kept.NO_MLPS,
+                Interval.at_least(COLLAPSED),
+                "skip-connections-stop-the-collapse",
+                f"Attention with skip connections leaves at least {COLLAPSED:g} of the distance.",
+            ),
+            (
+                Kept.NO_SKIPS,
+                Interval.at_most(COLLAPSED),
+                "mlps-do-not-stop-the-collapse",
+                f"Attention and MLPs without skip connections leave at most {COLLAPSED:g} of the distance.",
+            ),
+            (
+                Kept.ALL,
+                Interval.at_least(COLLAPSED),
+                "the-model-does-not-collapse",
+                f"The whole model leaves at least {COLLAPSED:g} of the distance.",
+            ),
+        )
+    ),
+    _at_home(
+        "approximations",
+        name="the-head-survives",
+        statement=f"The head's outputs err by at most {TOLERATED:g} of their size if it is so approximated.",
+        quantity="relative error",
+        where={"budget": (JUDGED_FEATURES, JUDGED_KEYS)},
+        predicted=Interval.at_most(TOLERATED),
+    ),
+    _at_home(
+        "approximations",
+        name="theory-predicts-the-features",
+        statement=f"The features for an error of {TOLERATED:g} are those predicted, to {APART:.0%}.",
+        quantity="features measured over predicted",
+        predicted=Interval(1 / (1 + APART), 1 + APART),
+    ),
+    _at_home(
+        "approximations",
+        name="the-model-survives",
+        statement=f"With all heads so approximated the model loses at most {LOST:g} of its accuracy.",
+        quantity="accuracy gained",
+        predicted=Interval.at_least(-LOST),
+    ),
+    _at_home(
+        "ablations",
+        name="the-head-is-needed",
+        statement="Without the head fewer labels are right.",
+        quantity="accuracy lost",
+        predicted=Interval.at_least(0.0),
+    ),
+    _at_home(
+        "ablations",
+        name="the-model-does-without-the-head",
+        statement=f"Without the head the accuracy loses at most {SPARED:g}.",
+        quantity="accuracy lost",
+        predicted=Interval.at_most(SPARED),
+    ),
+    _at_home(
+        "ablations",
+        name="redundant-heads-stand-in-for-each-other",
+        statement="Both heads left out take more from the log-odds of the right label than they do one by one.",
+        quantity="log-odds lost beyond the sum",
+        predicted=Interval.at_least(0.0),
+    ),
+)
