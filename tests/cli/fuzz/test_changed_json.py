@@ -17,7 +17,7 @@ from attnlab_theory import exits
 from attnlab_theory.book import pages as book
 from attnlab_theory.cli import main
 from attnlab_theory.grader.classroom import hand_ins, journal, markers, marks, rubric
-from attnlab_theory.labs import judged_again
+from attnlab_theory.labs.engine import record
 from attnlab_theory.language.checkpoint import KEY, save_model
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixers import Softmax
@@ -71,7 +71,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize("lab", LABS)
 def test_a_run_whose_numbers_are_changed_is_judged_or_refused(tmp_path, monkeypatch, lab):
     # Figures take the most time, and their numbers are the same.
-    monkeypatch.setattr(judged_again, "draw", lambda *_: None)
+    monkeypatch.setattr(record, "draw", lambda *_: None)
     texts = {
         path.name: path.read_bytes()
         for path in (FIGURES / lab).iterdir()
@@ -128,7 +128,7 @@ def more_than_all(told):
 def test_what_such_changes_have_found_is_refused_with_the_name_of_the_file(
     tmp_path, monkeypatch, capsys, lab, name, change
 ):
-    monkeypatch.setattr(judged_again, "draw", lambda *_: None)
+    monkeypatch.setattr(record, "draw", lambda *_: None)
     for path in (FIGURES / lab).glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     value = json.loads((tmp_path / name).read_text())
