@@ -5,6 +5,7 @@ A device gives bytes for ever. A pipe that nobody writes gives none. A sparse fi
 
 import json
 import os
+import re
 import select
 import stat
 import time
@@ -105,12 +106,21 @@ def json_of(path: Path) -> Any:
 
 
 def _loaded(text: bytes) -> Any:
-    return json.loads(text.decode("utf-8"), parse_constant=_refused)
+    value = json.loads(text.decode("utf-8"), parse_constant=_refused)
+    if HALVES.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it holds half of a character, which no file of text can hold") from None
+    return value
 
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
+
+HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Halves of a character, as JSON may write them. Two of them make a whole one."""
 
 DAMAGED = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 """What comes of values that are not of the form that was expected."""

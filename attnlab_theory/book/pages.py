@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from attnlab_theory import files, inputs
+from attnlab_theory import exits, files, inputs
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.report import record
 from attnlab_theory.report.table import interval_text, tallies
@@ -41,7 +41,8 @@ def write(folder: Path) -> Path:
         counts={str(v): counts[v] for v in Verdict},
         unexpected=sum(not finding.as_expected for finding in every),
     )
-    files.write_text(folder / "index.html", page)
+    # Somebody else's findings may hold what no page may, and what a terminal would obey.
+    files.write_text(folder / "index.html", exits.visible(page))
     return folder / "index.html"
 
 

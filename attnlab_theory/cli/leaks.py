@@ -1,6 +1,5 @@
 """attnlab leaks: somebody's function, however it wants its tokens, and the outputs that move with the future."""
 
-import ast
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
@@ -43,8 +42,8 @@ class Leaks:
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
     """A file and a function in it that maps [length width] to [length anything]; numpy, jax or torch.
-    A function or a module that wants a batch gets a batch of one. Of several arrays that come back the first is
-    judged."""
+    A class stands for what it makes of no arguments. A function or a module that wants a batch gets a batch of one.
+    Of several arrays that come back the first is judged, of a dictionary the one with a row for each position."""
     length: int = 12
     """Positions."""
     width: int = 8
@@ -70,9 +69,8 @@ class Leaks:
             inputs = leaks.random_numbers(self.length, self.tokens)
             replacing = leaks.other_numbers(self.tokens)
         refuse_time_limit(self.time_limit)
-        path, name = split(self.function)
-        _refuse_class(path, name)
-        with Submission(self.function, time_limit=self.time_limit, any_framework=True) as asked:
+        path, _ = split(self.function)
+        with Submission(self.function, time_limit=self.time_limit, any_framework=True, instances=True) as asked:
             mixer, way = self._handed(asked, inputs)
             try:
                 found = leaks.leaks(mixer, inputs, replacing)
@@ -87,6 +85,7 @@ class Leaks:
                 "arrays": way.parts,
                 "prefixes_tried": int(cut.tried.sum()),
                 "depends_on_length": cut.depends,
+                "training": asked.is_training,
             }
             print(json.dumps(told, indent=1))
             return code
@@ -94,7 +93,7 @@ class Leaks:
             print(f"{self.function} was given and judged with {way.said}.")
         print(leaks.picture(found))
         print(sentence(cut))
-        if code and _may_be_training(path):
+        if asked.is_training or (code and _may_be_training(path)):
             print("A torch module in training mode drops at random and norms over batches: call its .eval() first.")
         return code
 
@@ -146,36 +145,12 @@ def _shape(inputs: "np.ndarray", way: Way) -> str:
 
 def _called(asked: "Submission", way: Way, x: "np.ndarray") -> "np.ndarray":
     """The outputs, in the type in which they were returned: how far rounding goes depends on it."""
-    first = asked.call(x[None] if way.batch else x, parts=way.parts)[0]
+    first = asked.call(x[None] if way.batch else x, parts=way.parts, positions=len(x))[0]
     outputs = first.array
     if first.kind in ("float32", "float16"):
         outputs = outputs.astype(first.kind)
     # A batch of one, asked for or made by a wrapper.
     return outputs[0] if outputs.ndim == 3 and len(outputs) == 1 else outputs
-
-
-def _refuse_class(path: "Path", name: str) -> None:
-    """Refuse a class, which makes a model and is none.
-
-    Raises:
-        BrokenAnswer: with the line to write.
-    """
-    from attnlab_theory.grader.reasons import BrokenAnswer
-
-    if any(isinstance(node, ast.ClassDef) and node.name == name for node in _top(path)):
-        instance = "model" if name != "model" else "instance"
-        raise BrokenAnswer(
-            f"{path}::{name} is a class: write {instance} = {name}(...) into a file that imports it, with .eval() "
-            f"if it is a module of torch's, and name that: {path}::{instance}"
-        )
-
-
-def _top(path: "Path") -> list[ast.stmt]:
-    try:
-        return ast.parse(path.read_bytes()).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # The child says what is wrong with the file.
-        return []
 
 
 def _may_be_training(path: "Path") -> bool:

@@ -5,7 +5,6 @@ a second. One JSON value per line goes each way, a reply with the number of its 
 prints goes to the lab by a pipe of its own, and what it reads is empty.
 """
 
-import ast
 import base64
 import contextlib
 import difflib
@@ -29,7 +28,7 @@ class Broken(Exception):
         self.reason = reason
 
 
-def main(in_force: list[str]) -> None:
+def main(in_force: list[str], notebook: ModuleType) -> None:
     """Say which fences stand, load the function that is named, and answer calls until the pipe is closed."""
     requests, replies = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -62,7 +61,11 @@ def main(in_force: list[str]) -> None:
     loaded: list[Callable[..., Any]] = []
 
     def load() -> list[dict[str, Any]]:
-        found["function"], function = _load(path, first["names"])
+        found["function"], function = _load(path, first["names"], notebook)
+        if first["instances"] and isinstance(function, type):
+            function = _instance(path, found["function"], function)
+        if "torch" in sys.modules and getattr(function, "training", False) is True:
+            found["training"] = "yes"
         loaded.append(function)
         return []
 
@@ -79,7 +82,7 @@ def _leave_with_parent(parent: int) -> None:
     os._exit(0)
 
 
-def _load(path: str, names: list[str]) -> tuple[str, Callable[..., Any]]:
+def _load(path: str, names: list[str], notebook: ModuleType) -> tuple[str, Callable[..., Any]]:
     """The function that has the first of these names that the file defines, and that name."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
@@ -87,7 +90,10 @@ def _load(path: str, names: list[str]) -> tuple[str, Callable[..., Any]]:
         module = ModuleType("submission") if is_notebook else _module(path)
         sys.modules["submission"] = module
         if is_notebook:
-            _run_notebook(path, names, module)
+            try:
+                notebook.run(path, names, module)
+            except notebook.Unreadable as unreadable:
+                raise Broken(str(unreadable)) from None
     for function in names:
         found = getattr(module, function, None)
         if callable(found):
@@ -95,6 +101,22 @@ def _load(path: str, names: list[str]) -> tuple[str, Callable[..., Any]]:
         if found is not None:
             raise Broken(f"has a '{function}', a value {_kind(found)}, not a function")
     raise Broken(f"has no function '{names[0]}'{_nearest(names[0], module)}")
+
+
+def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:
+    """What a class makes of no arguments, which somebody who names a class means."""
+    try:
+        with _explained(path):
+            made = kind()
+    except Broken as broken:
+        instance = "model" if name != "model" else "instance"
+        raise Broken(
+            f"is a class, and making one of it without arguments {broken}: write {instance} = {name}(...) into a "
+            f"file that imports it, with .eval() if it is a module of torch's, and name that: ::{instance}"
+        ) from None
+    if not callable(made):
+        raise Broken(f"is a class whose instances cannot be called: it needs a __call__{_nearest('forward', kind)}")
+    return made
 
 
 def _module(path: str) -> ModuleType:
@@ -109,55 +131,7 @@ def _module(path: str) -> ModuleType:
     return module
 
 
-def _run_notebook(path: str, names: list[str], module: ModuleType) -> None:
-    """Run what a notebook imports, defines and assigns, in the order of its cells, but none of its other lines.
-
-    Those draw, print, train or speak to the notebook's own program. An assignment that fails is left out, for it
-    may need one of them; who uses its name then reads of a NameError.
-    """
-    cells = _cells(path)
-    defined = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    trees = {number: ast.parse(source, f"{path}, cell {number}") for number, source in cells.items()}
-    for function in names:
-        defining = [
-            number
-            for number, tree in trees.items()
-            for node in tree.body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == function
-        ]
-        if len(defining) > 1:
-            cells_named = ", ".join(map(str, defining))
-            raise Broken(f"defines '{function}' {len(defining)} times, in cells {cells_named}; leave one of them")
-    for number, tree in trees.items():
-        for node in tree.body:
-            code = compile(ast.Module([node], []), f"{path}, cell {number}", "exec")
-            if isinstance(node, defined):
-                exec(code, vars(module))
-            elif isinstance(node, ast.Assign | ast.AnnAssign):
-                with contextlib.suppress(Exception):
-                    exec(code, vars(module))
-
-
-def _cells(path: str) -> dict[int, str]:
-    """The cells of code by their number, from 1, without lines that only a notebook's own program can read."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            written = json.load(file)["cells"]
-        sources = {
-            number: "".join(cell["source"])
-            for number, cell in enumerate(written, 1)
-            if cell["cell_type"] == "code" and not "".join(cell["source"]).startswith("%%")
-        }
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError):
-        raise Broken("is no notebook: it must be the JSON file that Jupyter saves") from None
-    commands = ("%", "!", "?")
-    return {
-        number: "\n".join("" if line.lstrip().startswith(commands) else line for line in source.split("\n"))
-        for number, source in sources.items()
-    }
-
-
-def _nearest(function: str, module: ModuleType) -> str:
+def _nearest(function: str, module: ModuleType | type) -> str:
     names = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
     close = difflib.get_close_matches(function, names, n=1, cutoff=0.4)
     return f"; did you mean '{close[0]}'?" if close else ""
@@ -170,6 +144,8 @@ def _call(function: Callable[..., Any], path: str, request: dict[str, Any]) -> l
         try:
             with _explained(path):
                 returned = function(*(convert(a) if hasattr(a, "shape") else a for a in arguments))
+                if positions := request.get("positions"):
+                    returned = _outputs(returned, positions)
                 return [_encoded(part) for part in _parts(returned, request["parts"])]
         except Broken as broken:
             # The first is the likeliest kind of array, so its failure is the one to read.
@@ -239,6 +215,25 @@ def _shown(value: object) -> str:
 
 def _kind(value: Any) -> str:
     return "that is None" if value is None else f"of type {type(value).__name__}"
+
+
+def _outputs(returned: Any, positions: int) -> Any:
+    """What a model returns, without the loss that it has not computed and without the names around its logits."""
+    if isinstance(returned, tuple) and any(part is None for part in returned):
+        left = [part for part in returned if part is not None]
+        return left[0] if len(left) == 1 else tuple(left)
+    if not isinstance(returned, dict):
+        return returned
+    shapes = {str(name): tuple(getattr(value, "shape", ())) for name, value in returned.items()}
+    # A row for each position, with a batch of one around them or without.
+    fitting = [name for name, s in shapes.items() if (len(s), *s[:-1]) in ((2, positions), (3, 1, positions))]
+    if len(fitting) != 1:
+        told = ", ".join(f"{_shown(name)} {[*shape]}" for name, shape in shapes.items()) or "nothing"
+        which = "none" if not fitting else "several"
+        raise Broken(
+            f"returned a dictionary of {told}, and {which} of them with a row for each position", "wrong shape"
+        )
+    return next(value for name, value in returned.items() if str(name) == fitting[0])
 
 
 def _parts(returned: Any, parts: int) -> list[Any]:

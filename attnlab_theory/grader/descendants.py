@@ -18,12 +18,18 @@ def holdings() -> tuple[int, int]:
     unlinked: dict[tuple[int, int], int] = {}
     for process in found:
         # Files in memory that have no name, written to and never looked at.
-        for descriptor in Path(f"/proc/{process}/fd").glob("*"):
+        for descriptor in _descriptors(process):
             with contextlib.suppress(OSError):
-                held = descriptor.stat()
+                held = os.stat(f"/proc/{process}/fd/{descriptor}")
                 if stat.S_ISREG(held.st_mode) and not held.st_nlink:
                     unlinked[held.st_dev, held.st_ino] = 512 * held.st_blocks
     return len(found), sum(map(_resident, found)) + sum(unlinked.values())
+
+
+def _descriptors(process: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(f"/proc/{process}/fd")
+    return []
 
 
 def _resident(process: int) -> int:

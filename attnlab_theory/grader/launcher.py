@@ -25,10 +25,10 @@ LOOK_EVERY = 0.05
 
 def main(plan: dict[str, Any]) -> None:
     """Put up the fences, and run `child` behind them."""
-    child, kernel, descendants = map(_neighbour, ("child", "kernel", "descendants"))
+    child, notebook, kernel, descendants = map(_neighbour, ("child", "notebook", "kernel", "descendants"))
     if sys.platform != "linux":
         os.close(plan["status"])
-        return child.main(_limited(plan))
+        return child.main(_limited(plan), notebook)
     wanted, inside = set(plan["means"]), set(plan["inside"])
     in_force = sorted(inside) + _joined(plan["groups"])
     if not inside:
@@ -68,7 +68,7 @@ def main(plan: dict[str, Any]) -> None:
             os.close(os.open(needed, os.O_RDONLY))
         except OSError as error:
             return print(json.dumps({"unreadable": f"{needed}: {error.strerror}"}))
-    return child.main(in_force)
+    return child.main(in_force, notebook)
 
 
 def _neighbour(name: str) -> ModuleType:

@@ -75,6 +75,7 @@ class Submission:
         any_framework: whether to try torch and jax arrays, too, where the file has imported one of the two.
         alone: whether it may not read the other files of its folder.
         names: other names of the function, each tried if the file does not define those before it.
+        instances: whether a class stands for what it makes of no arguments.
         means: what may be used for fences; fewer for a test.
 
     Raises:
@@ -93,10 +94,13 @@ class Submission:
         any_framework: bool = False,
         alone: bool = False,
         names: Sequence[str] = (),
+        instances: bool = False,
         means: frozenset[str] | None = None,
     ) -> None:
         self.path, self.function = split(where)
-        self._names = [self.function, *names]
+        self._names, self._instances = [self.function, *names], instances
+        self.is_training = False
+        """Whether it says that it is a module of torch's in training mode; known inside the block."""
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
@@ -134,7 +138,8 @@ class Submission:
     def __enter__(self) -> "Submission":
         with contextlib.ExitStack() as block:
             block.enter_context(self._enclosure)
-            self._send({"path": str(self.path.absolute()), "names": self._names}, parts=0)
+            asked = {"path": str(self.path.absolute()), "names": self._names, "instances": self._instances}
+            self._send(asked, parts=0)
             self._receive("loading it takes")
             self._block = block.pop_all()
         self._is_loaded = True
@@ -149,19 +154,27 @@ class Submission:
         """The function at these arguments, arrays or plain numbers; in float64."""
         return self.call(*arguments)[0].array
 
-    def call(self, *arguments: Any, parts: int = 1) -> tuple[Reply, ...]:
+    def call(self, *arguments: Any, parts: int = 1, positions: int | None = None) -> tuple[Reply, ...]:
         """The function at these arguments, which must return `parts` arrays."""
-        self.send(*arguments, parts=parts)
+        self.send(*arguments, parts=parts, positions=positions)
         return self.receive()
 
-    def send(self, *arguments: Any, parts: int = 1) -> None:
-        """Have a call made without waiting for it: the two processes need not wait for each other."""
+    def send(self, *arguments: Any, parts: int = 1, positions: int | None = None) -> None:
+        """Have a call made without waiting for it: the two processes need not wait for each other.
+
+        Args:
+            arguments: of the function.
+            parts: how many arrays it must return.
+            positions: of a model, which may also return None beside its outputs, or a dictionary with one array
+                that has a row for each of them. None: it returns `parts` arrays and nothing else.
+        """
         if not self._is_loaded:
             raise RuntimeError("a submission is called inside its with block")
         request = {
             "arguments": [_encoded(np.asarray(a)) if hasattr(a, "shape") else a for a in arguments],
             "parts": parts,
             "any_framework": self.any_framework,
+            "positions": positions,
         }
         self._send(request, parts)
 
@@ -217,6 +230,7 @@ class Submission:
             )
         # Its own word, and to nobody's harm: the kernel counts besides, and ends it.
         self._used = max(self._used, used) if math.isfinite(used) else self._used
+        self.is_training = message.get("training") == "yes"
         if named != self.function:
             self.function, self.where = named, f"{self.path}::{named}"
         if "broken" in message:

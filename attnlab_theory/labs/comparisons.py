@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnlab_theory.labs.estimates import Estimate, Estimates, mean
-from attnlab_theory.stats import Interval, paired
+from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean
+from attnlab_theory.stats import paired
 from attnlab_theory.stats.comparisons import discordant_odds, mcnemar
 
 
@@ -60,15 +60,9 @@ def mcnemar_p(
         setting: of the estimate.
     """
     p = mcnemar(one, other)
-    return Estimate(
-        quantity="mcnemar p",
-        setting={**setting, **dict(zip(names, _discordant(one, other), strict=True))},
-        value=p,
-        interval=Interval.point(p),
-        draws=1,
-        bound="exact: the p-value is computed, by the binomial law of the discordant pairs (McNemar)",
-        error_rate=0.0,
-    )
+    told = "exact: the p-value is computed, by the binomial law of the discordant pairs (McNemar)"
+    counts = dict(zip(names, _discordant(one, other), strict=True))
+    return known("mcnemar p", p, 1, told, **setting, **counts)
 
 
 def right(

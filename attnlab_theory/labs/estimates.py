@@ -88,7 +88,7 @@ class Estimate:
         """What `as_json` wrote."""
         inputs.refuse_other_fields(value, FIELDS)
         read = {**value, "interval": record.from_ends(value["interval"])}
-        if "values" in value:
+        if "values" in value or "within" in value:
             read |= {"values": tuple(map(float, value["values"])), "within": record.from_ends(value["within"])}
         return cls(**read)
 
@@ -127,14 +127,14 @@ def mean(quantity: str, draws: np.ndarray, bound: Bound, error_rate: float, **se
     )
 
 
-def counted(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
+def known(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
     """A number without chance.
 
     Args:
-        quantity: what was counted.
+        quantity: what is known.
         value: the number.
         draws: of how many.
-        told: of what, and why no more is meant.
+        told: how, and of what: it stands in the place of a bound.
         setting: of the estimate.
     """
     return Estimate(
@@ -143,7 +143,7 @@ def counted(quantity: str, value: float, draws: int, told: str, **setting: Any) 
         value=value,
         interval=Interval.point(value),
         draws=draws,
-        bound=f"counted: {told}",
+        bound=told,
         error_rate=0.0,
     )
 

@@ -33,6 +33,7 @@ SAID = {
     "generation-products": "batch * (2 * t * (t - 1) * d + 24 * t * d**2 + 2 * t * d * vocabulary)",
     "generation-with-padding-or-without-a-cache": "2 * t * (t + 1) * d + 24 * t * d**2 if capacity "
     "else 12 * t**2 * d**2 + 4 * t**3 * d // 3",
+    "hyperbolic-error-is-half-the-positive": "(exp(L) - 1) / 2 / m",
     "interference-of-random-patterns": "(n - 1) * exp(-strength + strength**2 / (2 * d))",
     "layer-products": "{'projections': 4, 'mixing': 0, 'mlp': 8, 'layer': 12}[part] * t * d**2 "
     "+ (2 * t**2 * d if part in ('mixing', 'layer') else 0)",
@@ -48,6 +49,7 @@ SAID = {
     "operations-of-recurrence-and-attention": "2 * t * d**2 if kind == 'recurrent' else 2 * t**2 * d",
     "other-values-need-no-queries": "sqrt(2) * beta * exp(-(beta**2))",
     "plain-attention-copies-itself": "2 * exp(-(beta**2))",
+    "positive-error-is-the-second-moment": "exp(L) / m",
     "products-that-wait-for-one-another": "log2(t)",
     "projector-noise": "noise**2 * m",
     "readout-costs-the-same-for-any-batch": "batch * (2 * t * (t + 1) * d + 24 * t * d**2) "
@@ -81,7 +83,8 @@ def test_a_rival_or_a_foil_predicts_the_number_of_its_statement(name):
     claim = BY_NAME[name]
     assert claim.rival is not None or claim.foil_of is not None
     for setting in claim.settings:
-        said = eval(SAID[name], vars(math) | setting.fields())
+        named = vars(math) | setting.fields() | {"L": getattr(setting, "sum_square", None)}
+        said = eval(SAID[name], named)
         ends = [end for end in (instead(claim, setting).low, instead(claim, setting).high) if math.isfinite(end)]
         np.testing.assert_allclose(ends, said, rtol=1e-12)
 
@@ -112,3 +115,13 @@ def test_weights_of_mean_exponentials_are_a_softmax():
     powers = [math.exp(m + v / 2) for m, v in zip(means, variances, strict=True)]
     expected = powers[0] ** 2 * powers[1] / sum(powers) ** 3
     assert moments._of_mean_exponentials((means, variances), setting) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("second-moment-of-a-strong-query", 0.4824), ("second-moment-by-gauss-hermite", 0.4877)]
+)
+def test_a_number_in_a_statement_is_what_is_predicted(name, said):
+    claim = BY_NAME[name]
+    assert f"{said} at 32" in claim.statement
+    (setting,) = (setting for setting in claim.settings if setting.beta == 32)
+    assert claim.predicted_at(setting).low == pytest.approx(said, abs=5e-5)

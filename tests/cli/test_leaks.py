@@ -48,8 +48,31 @@ def like_a_language_model(ids):
     return np.cumsum(TABLE[ids], axis=1), None
 
 
-def wrapped(ids):
-    return like_a_language_model(ids[None])[0]
+class Output(dict):
+    pass
+
+
+def with_names(x):
+    batch, t, width = x.shape
+    return Output(loss=None, logits=np.cumsum(x, axis=1), weights=np.tri(t)[None, None])
+
+
+def with_two_names(x):
+    return {"left": np.cumsum(x, axis=0), "right": x}
+
+
+def with_no_rows(x):
+    return {"mean": x.mean(axis=-2).ravel(), 3: 1.5}
+
+
+class Wide:
+    def __init__(self, width):
+        pass
+
+
+class Module:
+    def forward(self, x):
+        return x
 
 
 def narrow(x):
@@ -77,7 +100,9 @@ def run(capsys, *arguments):
         ("with_weights", [], 0, "models.py::with_weights was given and judged with the first of 2 arrays."),
         ("batched_with_more", [], 1, "was given and judged with a batch of one and the first of 3 arrays."),
         ("of_numbers", ["--tokens", "9"], 0, "11 of 11 prefixes alone give the outputs that they give within"),
-        ("wrapped", ["--tokens", "9"], 0, "No leak at length 12"),
+        ("like_a_language_model", ["--tokens", "9"], 0, "was given and judged with a batch of one."),
+        ("Layer", [], 0, "models.py::Layer was given and judged with a batch of one."),
+        ("with_names", [], 0, "models.py::with_names was given and judged with a batch of one."),
         ("over_length", [], 1, "Outputs depend on the length of the whole: "),
         (
             "torch_like",
@@ -111,9 +136,14 @@ def test_json_says_how_the_function_was_asked(capsys):
         ("of_numbers", "given [12, 8] it raised IndexError: "),
         ("like_a_language_model", "given [12, 8] it raised IndexError: "),
         (
-            "Layer",
-            "models.py::Layer is a class: write model = Layer(...) into a file that imports it,",
+            "Wide",
+            "models.py::Wide is a class, and making one of it without arguments raised TypeError: Wide.__init__() "
+            "missing 1 required positional argument: 'width'",
         ),
+        ("Wide", "write model = Wide(...) into a file that imports it, with .eval() if it is a module of torch's"),
+        ("Module", "is a class whose instances cannot be called: it needs a __call__"),
+        ("with_two_names", "a dictionary of left [12, 8], right [12, 8], and several of them with a row for each"),
+        ("with_no_rows", "returned a dictionary of mean [8], 3 [], and none of them with a row for each position"),
         ("absent", "has no function 'absent'"),
     ],
 )
@@ -121,3 +151,51 @@ def test_what_was_handed_over_and_what_came_back_are_told(capsys, name, said):
     code, out, err = run(capsys, f"models.py::{name}")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+STAND_IN = """
+import types
+
+
+class Module:
+    training = True
+
+    def eval(self):
+        self.training = False
+        return self
+
+    def __call__(self, x):
+        return self.forward(x)
+
+
+nn = types.SimpleNamespace(Module=Module)
+
+
+def from_numpy(array):
+    return array
+"""
+
+DROPPING = """
+import torch
+
+
+class Dropping(torch.nn.Module):
+    def forward(self, x):
+        return x * (2.0 if self.training else 1.0)
+
+
+made = Dropping()
+evaluated = Dropping().eval()
+"""
+
+
+@pytest.mark.parametrize(("name", "says"), [("Dropping", True), ("made", True), ("evaluated", False)])
+def test_a_module_in_training_mode_is_told_to_call_eval(capsys, tmp_path, monkeypatch, name, says):
+    monkeypatch.chdir(tmp_path)
+    # Beside the file, where its process finds it instead of torch.
+    (tmp_path / "torch.py").write_text(STAND_IN)
+    (tmp_path / "dropping.py").write_text(DROPPING)
+    code, out, err = run(capsys, f"dropping.py::{name}")
+    assert (code, err) == (0, "")
+    assert ("call its .eval() first" in out) == says
+    assert json.loads(run(capsys, f"dropping.py::{name}", "--json")[1])["training"] == says

@@ -126,6 +126,28 @@ def test_rotating_the_inputs_changes_no_norm(x, routes, values, seed):
     assert np.max(np.abs(there.w - turn.T @ here.w @ turn)) <= rounding * np.linalg.norm(here.w)
 
 
+ENTRIES_OF_ROUNDING = {
+    "a zero of the keys": ([[1.0, 1, 1, 0], [1, -1, 0, 1], [1, 0, 0, -1]], [1, 1, 2]),
+    "a zero for all": ([[-1.0, 0, 1, 0], [0, 1, 0, 1], [-1, 0, 1, 1]], [1, 1, 1]),
+    "many zeros": ([[1.0, -1, 0, 0], [-1, 0, 0, 1], [1, 0, 0, 0]], [2, 0, 1]),
+}
+
+
+@pytest.mark.parametrize(("x", "routes"), ENTRIES_OF_ROUNDING.values(), ids=ENTRIES_OF_ROUNDING)
+@pytest.mark.parametrize("power", [-1000, 1000, 1010])
+def test_entries_of_rounding_may_be_lost_where_inputs_are_long(x, routes, power):
+    """Of matrices as small as that, what is 1e-17 of the largest entry is no normal number any more."""
+    here, there = (route(2.0**p * np.array(x), routes, np.eye(3)[routes], tolerance=1e-6) for p in (0, power))
+    assert there.certified <= 1e-6
+    assert there.margin == pytest.approx(here.margin, rel=routing_rtol(TRIANGLE_CONDITION))
+
+
+def test_entries_that_count_may_not_be_lost():
+    x, routes = ENTRIES_OF_ROUNDING["a zero of the keys"]
+    with pytest.raises(ValueError, match=r"ask for matrices beyond float64: scale them down"):
+        route(2.0**1021 * np.array(x), routes, 2.0**40 * np.eye(3)[routes], tolerance=2.0**20)
+
+
 @pytest.mark.parametrize("scale", [1e-150, 1e-6, 1e6, 1e150])
 def test_the_inputs_units_do_not_matter(scale):
     here = route(HOMEWORK, [2, 0, None], WANTED, tolerance=1e-3)
@@ -151,6 +173,13 @@ def test_key_and_query_rows_are_as_few_as_the_routed_rows():
     found = route(HOMEWORK, [2, 0, None], WANTED, tolerance=1e-3)
     assert found.k.shape == found.q.shape == (2, 4)
     assert np.linalg.matrix_rank(found.w) == 2
+
+
+def test_there_are_no_rows_of_rounding_alone():
+    """All rows attend to the first input, and one query does for them all."""
+    x = independent(np.random.default_rng(5).uniform(-1, 1, (N, N)))[:3]
+    found = route(x, [0, 0, 0], np.ones((3, 1)), tolerance=1e-3)
+    assert len(found.k) == len(found.q) == np.linalg.matrix_rank(found.w) == 1
 
 
 def test_weights_and_outputs_are_those_of_attention():

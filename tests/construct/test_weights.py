@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from attnlab_theory.construct import query_for_weights
+from attnlab_theory.construct.weights import _is_minimum
 from tests.tolerances import best_weights_atol, weights_rtol
 
 SIMPLEX = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
@@ -181,3 +182,10 @@ def test_weights_need_to_add_up_to_one_in_their_own_type_only(dtype):
 def test_keys_that_are_too_small_are_refused():
     with pytest.raises(ValueError, match="scale the keys up"):
         query_for_weights(np.array([[1.0, 0], [0, 1], [1, 1]]) * 1e-310, np.array([0.1, 0.2, 0.7]))
+
+
+def test_a_flat_place_far_from_everything_is_no_minimum():
+    """All weight lies on the second key, and 2e-8 more than is wanted: a slope below its rounding."""
+    rows, wanted = np.array([[0.0], [1.0]]), np.array([2e-8, 1 - 2e-8])
+    assert not _is_minimum(rows, wanted, np.array([6e7]))
+    assert _is_minimum(rows, wanted, np.array([np.log(wanted[1] / wanted[0])]))

@@ -94,3 +94,31 @@ def test_a_run_that_is_killed_leaves_no_process_and_is_gone_on_with(tmp_path, ru
     assert list(scratch.iterdir()) == [], "the next run removes what a killed one has left"
     for process in started:
         assert glob.glob(f"/sys/fs/cgroup/**/attnlab-{process}-*", recursive=True) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_check_that_is_stopped_leaves_no_process(tmp_path, number, code):
+    scratch, secret = tmp_path / "scratch", str(tmp_path / "987654321.8")
+    scratch.mkdir()
+    (tmp_path / "attnlab.py").write_text(COMMAND)
+    (tmp_path / "mine.py").write_text(
+        f"import subprocess\nsubprocess.run(['sh', '-c', 'sleep 600; :', {secret!r}], start_new_session=True)\n"
+    )
+    command = [sys.executable, tmp_path / "attnlab.py", "check", f"{tmp_path}/mine.py::f", "--question", "uw/1.2.1"]
+    checking = subprocess.Popen(
+        command, env=os.environ | {"TMPDIR": str(scratch)}, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 100
+    while not running(secret):
+        assert checking.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    checking.send_signal(number)
+    said = checking.communicate(timeout=60)[1]
+    assert checking.returncode == code
+    assert said == ("" if number == signal.SIGKILL else "attnlab: interrupted\n")
+    while running(secret):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    # Who is killed cannot remove anything. What is left is an empty folder, for the submission wrote elsewhere.
+    assert [path for path in scratch.rglob("*") if number != signal.SIGKILL or not path.is_dir()] == []

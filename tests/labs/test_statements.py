@@ -27,7 +27,7 @@ each_run = pytest.mark.parametrize(("lab", "folder"), RUNS, ids=[str(p.relative_
 
 BY_RESOLUTION = {
     "bayes-accuracy-is-the-sum": "a point; the best rule that counts words lies further away than 0.1",
-    "nobody-beats-bayes": "a theorem; the numbers check what measures them, and who sees the labels gains 0.077",
+    "nobody-beats-bayes": "a theorem; its numbers check the measurement, and whoever sees the labels gains 0.077",
     "captions-have-the-stated-entropy": "a point; a language with one choice fewer lies further away than 0.5 nats",
 }
 """Statements that a measured interval supports which is as narrow as their resolution, and why that is enough."""

@@ -67,6 +67,13 @@ def test_a_replaced_value_is_kept_and_moves_only_what_comes_after_it():
     assert gap(changed["layers.1.out"], kept().kept["layers.1.out"]) > 0.1
 
 
+def test_a_value_is_replaced_once():
+    found = tape(MODEL.walk(ROWS), keep=["layers.0.out"], replace={"layers.0.out": lambda x: x + 1}).kept
+    assert gap(found["layers.0.out"] - 1, kept().kept["layers.0.out"]) <= rounding(
+        lambda m: tape(m.walk(ROWS)).end[0], MODEL
+    )
+
+
 def test_weights_can_be_replaced_though_the_pass_does_without_them():
     """All weight on the first token: each head hands on its value."""
 

@@ -28,6 +28,8 @@ KEPT_IN_PLACE = 12
 """So many files of tests are held by processes at a time."""
 ABOUT_ONE_MODULE = ("tests/claims/test_claims.py", "tests/claims/test_every_claim_has_a_rival.py")
 """Long files of tests whose parameter is a name in a module: of a change those are asked that its module names."""
+ABOUT_ALL = (*ABOUT_ONE_MODULE, "tests/claims/test_rivals_in_numbers.py")
+"""Files about all claims: they import no module of a claim, and are near to each."""
 READ_BY_OTHERS = "attnlab_theory/grader/"
 """Files below are read by processes that the tests start; a change has to be on disk, too."""
 SECONDS_OF_TESTS = 60
@@ -178,7 +180,7 @@ class Room:
         near = [file for file in room if file in imports and file not in own]
         rest = [file for file in room if file not in own + near]
         if self.quick:
-            nearest = [*own, *near, *(file for file in rest if file in ABOUT_ONE_MODULE)]
+            nearest = [*own, *near, *(file for file in rest if file in ABOUT_ALL)]
             short_first = sorted(rest, key=lambda file: (tree.folder / file).stat().st_size)
             self._quickly(tree, line, change, nearest or short_first)
             if line["asked"]:

@@ -51,7 +51,7 @@ class Journal:
     def add(self, content: str, marks: dict[str, Mark]) -> None:
         """Note the marks of a content."""
         self.marks[content] = marks
-        self._write({"content": content, "marks": marks})
+        self._write(_sealed({"content": content, "marks": marks}))
 
     def _write(self, value: dict[str, Any]) -> None:
         assert self._file is not None
@@ -80,7 +80,9 @@ class Journal:
                     raise self._refused(f"was begun with another {name}")
             for line in lines:
                 entry = json.loads(line)
-                if set(entry["marks"]) != set(self.terms.rubric.points):
+                wanted = _sealed({"content": entry["content"], "marks": entry["marks"]})
+                # As text: NaN differs from itself.
+                if json.dumps(entry) != json.dumps(wanted) or set(entry["marks"]) != set(self.terms.rubric.points):
                     raise LookupError
                 self.marks[str(entry["content"])] = entry["marks"]
         except UNREADABLE:
@@ -89,6 +91,11 @@ class Journal:
 
     def _refused(self, why: str) -> ValueError:
         return ValueError(f"{self.path} {why}: move it away, or name another file with --journal")
+
+
+def _sealed(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry with a hash of it: no mark is taken from a line that somebody or something has changed."""
+    return {**entry, "hash": hashlib.sha256(json.dumps(entry).encode()).hexdigest()[:16]}
 
 
 def _heading(terms: Terms) -> dict[str, Any]:

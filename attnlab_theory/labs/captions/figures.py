@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
@@ -44,35 +45,32 @@ def perplexities(estimates: Estimates) -> Figure:
 def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
     """The validation loss of every arm and seed, epoch by epoch."""
     arms = _few(row["arm"] for row in curves)
-    ends = {
-        arm: np.mean(
-            [
-                min((row for row in curves if (row["arm"], row["seed"]) == (arm, seed)), key=lambda r: r["loss"])[
-                    "epoch"
-                ]
-                for seed in {row["seed"] for row in curves if row["arm"] == arm}
-            ]
-        )
-        for arm in arms
-    }
+    ends = {}
+    for arm in arms:
+        by_seed = _by_seed(curves, arm).values()
+        ends[arm] = np.mean([min(rows, key=lambda row: row["loss"])["epoch"] for rows in by_seed])
     said = ", ".join(f"{arm} {epoch:.2g}" for arm, epoch in ends.items())
     figure, (ax,) = style.panels(f"Epoch of the lowest validation loss: {said}", size=(6.8, 4.4))
     for series, arm in enumerate(arms):
-        seeds = list(dict.fromkeys(row["seed"] for row in curves if row["arm"] == arm))
-        for seed in seeds:
-            points = [(row["epoch"], row["loss"]) for row in curves if (row["arm"], row["seed"]) == (arm, seed)]
+        for place, rows in enumerate(_by_seed(curves, arm).values()):
             ax.plot(
-                *zip(*points, strict=True),
+                [row["epoch"] for row in rows],
+                [row["loss"] for row in rows],
                 color=style.COLOURS[series % 7],
                 linestyle=style.DASHES[series % 7],
                 marker=style.MARKERS[series % 7],
-                label=arm if seed == seeds[0] else None,
+                label=None if place else arm,
                 linewidth=1.2,
             )
     ax.set(xlabel="epoch", ylabel="validation loss, nats per token")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="upper right", ncols=1 + len(arms) // 5)
     return figure
+
+
+def _by_seed(curves: Sequence[Mapping[str, Any]], arm: str) -> dict[int, list[Mapping[str, Any]]]:
+    of_arm = [row for row in curves if row["arm"] == arm]
+    return {seed: [row for row in of_arm if row["seed"] == seed] for seed in {row["seed"]: None for row in of_arm}}
 
 
 def quality_and_diversity(estimates: Estimates) -> Figure:
@@ -87,33 +85,20 @@ def quality_and_diversity(estimates: Estimates) -> Figure:
             ((e, estimates.of("backward", **e.setting)[0]) for e in estimates.of("forward", arm=arm)),
             key=lambda pair: pair[0].value,
         )
-        xs, ys = ([each.value for each in column] for column in zip(*points, strict=True))
-        errors = [_ends(column) for column in zip(*points, strict=True)]
-        ax.errorbar(
-            xs,
-            ys,
-            xerr=errors[0],
-            yerr=errors[1],
-            color=style.COLOURS[series % 7],
-            fmt=style.MARKERS[series % 7],
-            markerfacecolor="white",
-            linestyle=style.DASHES[series % 7],
-            linewidth=1.0,
-            label=arm,
-        )
+        _line(ax, points, series=series, label=arm)
         if series == 0:
-            for (e, _), x, y in zip(points, xs, ys, strict=True):
-                side = 6 if points.index(next(p for p in points if p[0] is e)) % 2 else -6
+            for place, (x, y) in enumerate(points):
+                side, across, up = (1, "left", "bottom") if place % 2 else (-1, "right", "top")
                 ax.annotate(
-                    _called(e.setting["decoding"]),
-                    (x, y),
-                    (8 if side > 0 else -8, side),
+                    _called(x.setting["decoding"]),
+                    (x.value, y.value),
+                    (8 * side, 6 * side),
                     textcoords="offset points",
                     fontsize=7,
                     bbox=BEHIND_WORDS,
                     zorder=5,
-                    ha="left" if side > 0 else "right",
-                    va="bottom" if side > 0 else "top",
+                    ha=across,
+                    va=up,
                 )
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
     ax.margins(0.12)
@@ -132,20 +117,9 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
         kind, number = _kind(each.setting["decoding"])
         kinds.setdefault(kind, []).append((number, each, estimates.of("backward", **each.setting)[0]))
     for series, (kind, points) in enumerate(kinds.items()):
-        numbers, xs, ys = zip(*sorted(points, key=lambda point: point[0]), strict=True)
-        ax.errorbar(
-            [e.value for e in xs],
-            [e.value for e in ys],
-            xerr=_ends(xs),
-            yerr=_ends(ys),
-            color=style.COLOURS[series % 7],
-            fmt=style.MARKERS[series % 7],
-            markerfacecolor="white",
-            linestyle=style.DASHES[series % 7],
-            linewidth=1.0,
-            label=kind,
-        )
-        for number, x, y in zip(numbers, xs, ys, strict=True):
+        points = sorted(points, key=lambda point: point[0])
+        _line(ax, [pair for _, *pair in points], series=series, label=kind)
+        for number, x, y in points:
             ax.annotate(
                 f"{number:g}",
                 (x.value, y.value),
@@ -161,6 +135,23 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
     ax.set(xlabel="forward BLEU: is each sentence well formed?", ylabel="backward BLEU: is everything covered?")
     ax.legend(loc="lower left", title=_over(forward), title_fontsize=8)
     return figure
+
+
+def _line(ax: Axes, points: Sequence[Sequence[Estimate]], *, series: int, label: str) -> None:
+    """Pairs of estimates, each with its intervals, and a line that joins them."""
+    xs, ys = zip(*points, strict=True)
+    ax.errorbar(
+        [e.value for e in xs],
+        [e.value for e in ys],
+        xerr=_ends(xs),
+        yerr=_ends(ys),
+        color=style.COLOURS[series % 7],
+        fmt=style.MARKERS[series % 7],
+        markerfacecolor="white",
+        linestyle=style.DASHES[series % 7],
+        linewidth=1.0,
+        label=label,
+    )
 
 
 def _kind(decoding: str) -> tuple[str, float]:

@@ -16,7 +16,7 @@ from attnlab_theory.labs.captions.lab import Captions
 from attnlab_theory.labs.captions.models import Evaluation, Summary
 from attnlab_theory.labs.captions.sweep import SHOWN, Row
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, read, renewed, stored
-from attnlab_theory.labs.estimates import Estimate, Estimates, counted, mean
+from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES
 from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
 from attnlab_theory.language.corpora.grammar import Grammar
@@ -55,7 +55,7 @@ def results(
     """
     first = lab.material(lab.seeds[0])
     real = [tuple(first.text.encode_text(sentence).tolist()) for sentence in first.test]
-    known: list[Evaluation] = []
+    asked: list[Evaluation] = []
     rows: list[Row] = []
     worths: list[Estimate] = []
     texts: dict[str, str] = {}
@@ -63,7 +63,7 @@ def results(
     for model in lab.models():
         test, told = lab.material(model.seed).test, f"{model.arm}, seed {model.seed}"
         tell(f"{told}: losses")
-        known.append(models.ask(model, lab))
+        asked.append(models.ask(model, lab))
         if model.seed == lab.seeds[0]:
             worths += heads.worths(
                 model.saved.model, lab.encoded(test[:LOOKED_AT], model.seed), arm=model.arm, seed=model.seed
@@ -75,9 +75,9 @@ def results(
                 texts[f"{each.name}.txt"] = each.lines
                 samples.append(each.sample)
     language = () if first.grammar is None else about_the_language(first.grammar, lab.seeds[0])
-    apart = (*models.above_the_floor(known), *sweep.about_real(real), *worths, *language)
-    curves = [point for model in known for point in model.curve]
-    found = _results([model.summary for model in known], rows, curves, apart)
+    apart = (*models.above_the_floor(asked), *sweep.about_real(real), *worths, *language)
+    curves = [point for model in asked for point in model.curve]
+    found = _results([model.summary for model in asked], rows, curves, apart)
     return dataclasses.replace(found, texts={**texts, "samples.txt": "\n".join(samples)})
 
 
@@ -90,8 +90,8 @@ def again(folder: Path) -> Results:
         ValueError: if a file is missing or damaged.
     """
     old = stored(folder)
-    known = _models(folder) if (folder / "models.json").exists() else []
-    measured = renewed(old, Estimates((*models.compare(known), *sweep.compare(_rows(folder)))))
+    trained = _models(folder) if (folder / "models.json").exists() else []
+    measured = renewed(old, Estimates((*models.compare(trained), *sweep.compare(_rows(folder)))))
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
@@ -115,16 +115,16 @@ def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
             before = owners.setdefault((model.arm, model.seed), part.folder)
             if before is not part.folder:
                 raise ValueError(f"{before} and {part.folder} both hold the model {model.arm} of seed {model.seed}")
-    known = sorted((m for part in parts for m in part.models), key=lambda model: model.seed)
-    for line in models.left_out(known):
+    trained = sorted((m for part in parts for m in part.models), key=lambda model: model.seed)
+    for line in models.left_out(trained):
         tell(line)
     found = _results(
-        known,
+        trained,
         sorted((row for part in parts for row in part.rows), key=lambda row: row.seed),
         [point for folder in folders for point in read(folder / "curves.json", list)],
         (*first.of(OF_REAL), *(each for part in parts for each in part.of(OF_ONE_MODEL))),
     )
-    return dataclasses.replace(found, shown=(*found.shown, f"{len(known)} models of {len(parts)} runs."))
+    return dataclasses.replace(found, shown=(*found.shown, f"{len(trained)} models of {len(parts)} runs."))
 
 
 class Part(NamedTuple):
@@ -158,8 +158,8 @@ def about_the_language(language: Grammar, seed: int) -> Estimates:
     apart = float(np.max(np.abs(parsed - [each.log_probability for each in derived])))
     told = {"seed": seed, "entropy": language.entropy}
     logs = mean("log-probability of a caption", parsed, OVER_SENTENCES, FLOOR_ERROR_RATE, **told)
-    meant = "these very sentences are meant"
-    return Estimates((logs, counted("log-probability by derivation less by parsing", apart, DRAWN, meant)))
+    meant = "counted: these very sentences are meant"
+    return Estimates((logs, known("log-probability by derivation less by parsing", apart, DRAWN, meant)))
 
 
 def figures_of(estimates: Estimates, curves: Sequence[dict[str, Any]]) -> dict[str, Draw]:
@@ -184,24 +184,24 @@ def figures_in(folder: Path) -> dict[str, Draw]:
 
 
 def _results(
-    known: Sequence[Summary], rows: Sequence[Row], curves: list[dict[str, Any]], apart: Sequence[Estimate]
+    trained: Sequence[Summary], rows: Sequence[Row], curves: list[dict[str, Any]], apart: Sequence[Estimate]
 ) -> Results:
     """Models and captions compared and judged.
 
     Args:
-        known: the models.
+        trained: the models.
         rows: the scores of what they wrote.
         curves: their losses by epoch.
         apart: numbers that are no comparison over seeds.
     """
-    measured = Estimates((*models.compare(known), *sweep.compare(rows), *apart))
+    measured = Estimates((*models.compare(trained), *sweep.compare(rows), *apart))
     return Results(
         estimates=measured,
         verdicts=verdicts(measured),
         tables={
             "sweep": [row.as_json() for row in rows],
             "curves": curves,
-            "models": [model.as_json() for model in known],
+            "models": [model.as_json() for model in trained],
         },
         figures=figures_of(measured, curves),
         shown=(sweep.table(measured),),

@@ -13,7 +13,7 @@ from attnlab_theory.labs.captions.arms import BASE, DECODINGS, DecodingName
 from attnlab_theory.labs.captions.generate import Tokens, as_lines, captions, side
 from attnlab_theory.labs.captions.lab import Model
 from attnlab_theory.labs.captions.scores import Scores, openings, scores
-from attnlab_theory.labs.estimates import Estimate, Estimates, counted, over_generations, over_seeds
+from attnlab_theory.labs.estimates import Estimate, Estimates, known, over_generations, over_seeds
 from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.decode import Sampling
 from attnlab_theory.language.text.bleu import References
@@ -42,8 +42,8 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         """All numbers in one level."""
-        known = {"arm": self.arm, "seed": self.seed, "decoding": self.decoding, "generation": self.generation}
-        return {**known, **vars(self.scores), "harmonic": self.scores.harmonic}
+        own = {"arm": self.arm, "seed": self.seed, "decoding": self.decoding, "generation": self.generation}
+        return {**own, **vars(self.scores), "harmonic": self.scores.harmonic}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Row":
@@ -105,14 +105,14 @@ def sweep(
     """
     refuse.not_a_size(count=count, generations=generations)
     laws = {name: sampling(name) for name in names}
-    known: dict[str, tuple[list[Tokens], References]] = {}
+    texts: dict[str, tuple[list[Tokens], References]] = {}
     for model in models:
         text = model.saved.text
         kind = str(text.as_json())
-        if kind not in known:
+        if kind not in texts:
             tokens = [tuple(text.encode_text(sentence).tolist()) for sentence in real]
-            known[kind] = tokens, References(tokens)
-        tokens, references = known[kind]
+            texts[kind] = tokens, References(tokens)
+        tokens, references = texts[kind]
         for name, law in laws.items():
             for number in range(generations):
                 key = key_for(model.seed, "captions", name, str(number))
@@ -150,9 +150,8 @@ def about_real(sentences: Sequence[Tokens]) -> Estimates:
         "commonest opening of real sentences": max(begun.values()) / count,
         "openings of real sentences": float(len(begun)),
     }
-    return Estimates(
-        counted(name, number, count, "these very sentences are meant") for name, number in numbers.items()
-    )
+    told = "counted: these very sentences are meant"
+    return Estimates(known(name, number, count, told) for name, number in numbers.items())
 
 
 def table(estimates: Estimates) -> Table:

@@ -75,7 +75,7 @@ def _left(lab: Lab, unit: Unit) -> dict[str, bytes]:
     """The files of a unit that lie in the folder of models."""
     path = lab.path(*unit)
     # A stage before the last has a file of its own, whose name begins alike: ARM.before, say.
-    every = [each for each in path.parent.glob(f"{path.name}*") if each.name.partition(".")[0] == path.name]
+    every = [each for each in path.parent.glob("*") if f"{each.name}.".startswith(f"{path.name}.")]
     return {
         each.relative_to(lab.folder).as_posix(): each.read_bytes() for each in every if each.suffix not in PASSING
     }

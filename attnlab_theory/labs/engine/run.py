@@ -100,9 +100,7 @@ class RunLab(WholeRun, abc.ABC):
         with folders.begun(self.out, self.name, *self.shares):
             if not self.resume:
                 lab.refuse_left_over()
-            if self.cluster:
-                self._trained_on(self.cluster, lab)
-            elif not self.trained(lab, processes):
+            if not self.trained(lab, processes):
                 return 130
             found = self.results(lab)
             found.write(self.name, self.out)
@@ -126,6 +124,9 @@ class RunLab(WholeRun, abc.ABC):
         """
         from attnlab_theory.labs.processes import unit_trained
 
+        if self.cluster:
+            self._trained_on(self.cluster, lab)
+            return True
         with processes as pool:
             for wave in lab.waves():
                 if pool is None:

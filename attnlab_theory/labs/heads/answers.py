@@ -1,6 +1,6 @@
 """What a classifier answers, with its heads as they are or with others in their place.
 
-`reviews/answered.py` asks for log-odds as well, but of any model that gives logits, with dropout if wanted. Here
+`reviews/answers.py` asks for log-odds as well, but of any model that gives logits, with dropout if wanted. Here
 each batch may have a classifier of its own, and the ablations go on from states in the middle of the model.
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from attnlab_theory.labs import estimates
 from attnlab_theory.labs.comparisons import gained
-from attnlab_theory.labs.estimates import Estimate, Estimates, share
+from attnlab_theory.labs.estimates import Estimates, known, share
 from attnlab_theory.labs.knowledge.answers import Answers, in_pairs, independent
 from attnlab_theory.labs.knowledge.claims import COMMONEST
 from attnlab_theory.stats import Interval
@@ -67,18 +67,8 @@ def commonest(answers: Answers) -> Estimates:
         shares.setdefault((arm, group), []).append(max(map(places.count, set(places))) / len(places))
     found = []
     for (arm, group), row in shares.items():
-        share_of_one = float(np.mean(row))
-        found.append(
-            Estimate(
-                quantity=COMMONEST,
-                setting={"variant": arm, "group": group},
-                value=share_of_one,
-                interval=Interval.point(share_of_one),
-                draws=len(answers.of(group, variant=arm)),
-                bound="counted: the places of these very questions",
-                error_rate=0.0,
-            )
-        )
+        draws, told = len(answers.of(group, variant=arm)), "counted: the places of these very questions"
+        found.append(known(COMMONEST, float(np.mean(row)), draws, told, variant=arm, group=group))
     return Estimates(found)
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from rich.table import Table
 
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, renewed, stored
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, counted, mean, over_seeds
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, known, mean, over_seeds
 from attnlab_theory.labs.mixers.arms import CAUSAL, HONEST_SEEDS, LEAKING
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, NEAREST, STATEMENTS
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
@@ -169,8 +169,8 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
         found.append(over_seeds("least wanted weight", least, ERROR_RATE, within=Interval(-1.0, 2.0), head=name))
         if name == ONE_SHARED:
             # The head that comes nearest to a bound, where no single head may pass it.
-            told = "the greatest of these very heads"
-            found.append(counted(NEAREST, max(least), len(least), told, head=ONE_SHARED))
+            told = "counted: the greatest of these very heads"
+            found.append(known(NEAREST, max(least), len(least), told, head=ONE_SHARED))
     return Estimates((*found, *leaks_over_seeds(found)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab_theory import inputs
 from attnlab_theory.labs.engine.record import read
 from attnlab_theory.labs.estimates import Estimate, over_seeds, share
 from attnlab_theory.labs.reviews.answers import Probabilities, probabilities, right
@@ -107,7 +108,16 @@ def again(folder: Path) -> Verdicts | None:
     """
     if not (folder / "tested.json").exists():
         return None
-    tests = [read(path, lambda told: told["test"]) for path in sorted(folder.glob("test.*.json"))]
-    if len({test["reviews"] for test in tests}) != 1:
+    paths = sorted(folder.glob("test.*.json"))
+    tests = [read(path, _told) for path in paths]
+    if len({reviews for reviews, _ in tests}) != 1:
         raise ValueError(f"{folder} has tested.json, but no test.SEED.json of several models on one test")
-    return judged_over_models(over_models([test["accuracy"] for test in tests]), tests[0]["reviews"])
+    return judged_over_models(over_models([accuracy for _, accuracy in tests]), tests[0][0])
+
+
+def _told(value: Any) -> tuple[int, float]:
+    """How many reviews a model was asked about, and its accuracy."""
+    inputs.refuse_other_fields(value["test"], {"reviews": int, "accuracy": (int, float)})
+    if not 0 <= value["test"]["accuracy"] <= 1:
+        raise ValueError(f"an accuracy lies between 0 and 1, not at {value['test']['accuracy']}")
+    return value["test"]["reviews"], value["test"]["accuracy"]

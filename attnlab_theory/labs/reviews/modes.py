@@ -8,13 +8,12 @@ import jax
 import numpy as np
 import scipy.special
 
-from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.labs.estimates import Estimate, known
 from attnlab_theory.labs.reviews.answers import ROWS, log_odds, probabilities, right
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.labelled import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.seeds import key_for
-from attnlab_theory.stats import Interval
 
 
 def accuracy_lost_to_dropout(model: Any, asked: Encoded, seed: int) -> float:
@@ -39,7 +38,7 @@ def moved_by_mode_alone(model: Classifier, asked: Encoded, seed: int) -> Estimat
     calm = without_dropout(model)
     plain, training = (log_odds(calm, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
     furthest = float(np.max(np.abs(plain - training)))
-    return _counted("moved by mode alone", furthest, len(asked), "these very reviews are meant", seed=seed)
+    return known("moved by mode alone", furthest, len(asked), "these very reviews are meant", seed=seed)
 
 
 def without_dropout(model: Classifier) -> Classifier:
@@ -68,7 +67,7 @@ def moved_by_padding(model: Any, asked: Encoded, block: int, **setting: Any) -> 
     ]
     whole = np.concatenate(there)
     furthest = float(np.max(np.abs(whole[:, 1] - whole[:, 0] - log_odds(model, asked.rows))))
-    return _counted("moved by padding", furthest, len(asked), "these very reviews are meant", **setting)
+    return known("moved by padding", furthest, len(asked), "these very reviews are meant", **setting)
 
 
 def memory_of_gradients(model: Any, asked: Encoded, **setting: Any) -> Estimate:
@@ -80,7 +79,7 @@ def memory_of_gradients(model: Any, asked: Encoded, **setting: Any) -> Estimate:
 
     plain, tracked = (_temporary(program, model) for program in (loss, jax.grad(loss)))
     told = "counted: what the compiler sets aside for this program"
-    return _counted("memory of gradients", tracked / max(plain, 1), 1, told, **setting, rows=len(batch.tokens))
+    return known("memory of gradients", tracked / max(plain, 1), 1, told, **setting, rows=len(batch.tokens))
 
 
 def _temporary(program: Any, model: Any) -> int:
@@ -88,10 +87,3 @@ def _temporary(program: Any, model: Any) -> int:
     found = compiled.memory_analysis()
     assert found is not None, "every backend of XLA tells what its programs need"
     return int(found.temp_size_in_bytes)
-
-
-def _counted(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
-    point = Interval.point(value)
-    return Estimate(
-        quantity=quantity, setting=setting, value=value, interval=point, draws=draws, bound=told, error_rate=0.0
-    )

@@ -11,10 +11,11 @@ import pytest
 from attnlab_theory.claims import Verdict
 from attnlab_theory.labs.heads import collapse, encoder, families, gpt
 from attnlab_theory.labs.heads.traces import Kept, Layered, Tokens
-from attnlab_theory.language.models.encoder import Encoder
+from attnlab_theory.language.models.encoder import Encoder, seen_by_all
 from attnlab_theory.language.models.encoder_config import EncoderConfig
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.tape import tape
+from attnlab_theory.language.models.weighing import place
 from attnlab_theory.language.text.words import Words
 from tests.language.models import gap, rounding
 
@@ -93,6 +94,28 @@ def test_without_skip_connections_nothing_of_a_token_passes_by_attention(which, 
     same = changed(request.getfixturevalue(which), lambda model: [b.mixing.out.weight for b in model.blocks])
     for kept in Kept:
         assert (collapse.distances(states(same, kept))[1] < 1e-12) == (not kept.skips)
+
+
+@pytest.mark.parametrize("kept", Kept)
+@pytest.mark.parametrize("which", ["of_encoder", "of_gpt"])
+def test_a_layer_hands_on_what_is_kept_of_it(which, kept, request):
+    """The first layer put together by hand: an encoder normalises sums, a GPT what is read."""
+    reading, normalised = request.getfixturevalue(which), which == "of_encoder"
+    before, after = states(reading, kept)[:2]
+    x = jnp.asarray(before, jnp.float32)[None]
+    ones = jnp.ones(x.shape[:2], bool)
+    where = seen_by_all(ones) if normalised else place(*ones.shape, None, None)
+
+    def first(model):
+        block = model.blocks[0]
+        mixed, _ = block.mixing.whole(x if normalised else block.ln_1(x), where, None)
+        between = x + mixed if kept.skips else mixed
+        between = block.ln_1(between) if normalised else between
+        more = block.transformed(between) if kept.mlps else between
+        out = between + more if kept.skips and kept.mlps else more
+        return (block.ln_2(out) if normalised else out)[0]
+
+    assert gap(after, first(reading.model)) <= rounding(first, reading.model)
 
 
 def test_the_distance_is_that_to_the_nearest_equal_rows():

@@ -1,5 +1,6 @@
 """attnlab knowledge run: from generated persons to verdicts, and to the same bytes after every stop."""
 
+import dataclasses
 import json
 import shutil
 import signal
@@ -8,6 +9,11 @@ import pytest
 
 from attnlab_theory import files
 from attnlab_theory.cli import main
+from attnlab_theory.labs.knowledge.arms import PRESETS
+from attnlab_theory.labs.knowledge.corpora import biographies
+from attnlab_theory.labs.knowledge.corpora.birthplaces import Questions
+from attnlab_theory.labs.knowledge.lab import Knowledge
+from attnlab_theory.labs.knowledge.material import generated
 from attnlab_theory.labs.progress import Progress
 from attnlab_theory.report import provenance, record, style
 from tests.labs.knowledge.people import run, write_people
@@ -224,6 +230,28 @@ def test_who_is_learned_and_asked_is_told(tmp_path, capsys, monkeypatch):
     assert (
         "of 2 questions for evaluation, 1 stand in the file for finetuning too, 'Where was Ada born?' first" in err
     )
+
+
+def test_questions_of_every_seed_are_good_before_anything_is_trained(tmp_path):
+    good = generated(dataclasses.replace(biographies.PRESETS["tiny"], seed=0))
+    long = Questions((f"Where was {'a' * 80} born?",), ("Rome",), "the persons of seed 1")
+    bad = dataclasses.replace(good, asked={**good.asked, "never-seen": long})
+    lab = Knowledge(
+        preset=PRESETS["tiny"],
+        arms=("none",),
+        seeds=(0, 1),
+        material=lambda seed: bad if seed else good,
+        folder=tmp_path,
+    )
+    with pytest.raises(ValueError, match="line 1 of the persons of seed 1 takes 97 characters"):
+        next(lab.waves())
+    assert list(dataclasses.replace(lab, seeds=(0,)).waves()) == [[("none", 0)]]
+
+
+@pytest.mark.parametrize("option", ["--arms", "--variants"])
+def test_the_models_are_called_arms_or_variants(option, capsys):
+    code, _, err = run(capsys, "run", option, "rope", "rope")
+    assert (code, err) == (2, "attnlab: arm rope is named twice; once is enough\n")
 
 
 FILES = [*("wiki.txt", "--finetune_corpus_path", "train.tsv"), *SMALL, "--eval_corpus_path"]

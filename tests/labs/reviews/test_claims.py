@@ -122,3 +122,12 @@ def test_one_model_alone_is_not_judged_by_its_answers_and_not_counted_beside_the
     both = verdicts(Estimates((*alone, *of_seeds([Estimates(alone)] * 4))))
     assert [(each.claim, each.draws) for each in both.findings] == [("explanations-agree", 4)]
     assert both.unjudged == ()
+
+
+@pytest.mark.parametrize(("accuracy", "verdict"), [(0.915, Verdict.SUPPORTED), (0.85, Verdict.REFUTED)])
+def test_reviews_of_alike_lengths_are_compared_within_the_margin(accuracy, verdict):
+    alike = Arm(optimizer="adamw", rate=2e-3, order="alike")
+    found = [model(arm, seed, known) for arm, known in ((BASE, 0.92), (alike, accuracy)) for seed in range(4)]
+    measured = of_parts(found, [("base", BASE), ("order alike", alike)])
+    by_claim = {f.claim: f.verdict for f in verdicts(measured).findings}
+    assert by_claim["alike-lengths-stay-within-the-margin"] == verdict
