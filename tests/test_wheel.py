@@ -46,7 +46,8 @@ def attnlab(tmp_path_factory):
 
 def test_installed_command_lists_and_runs_in_an_empty_folder(attnlab, tmp_path):
     listed = json.loads(run(attnlab, "list", "--json", cwd=tmp_path))
-    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {e["name"] for e in listed}
+    labs = {path.parent.name for path in (ROOT / "attnlab_theory" / "labs").glob("*/claims.py")}
+    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} | labs == {e["name"] for e in listed}
     result = json.loads(run(attnlab, "run", "copying", "--json", cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path)))
     assert [f for f in result["findings"] if f["verdict"] != f["expect"]] == []
     assert result["run"]["commit"] is None

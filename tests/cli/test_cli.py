@@ -1,10 +1,12 @@
 """The front door: help, one-line refusals, and lazily imported rooms."""
 
+import importlib
 import json
 import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,13 +43,19 @@ def test_bad_usage_is_one_line_and_exit_code_2(capsys, arguments, said):
     assert said in err
 
 
-def test_list_names_every_claim_of_every_experiment(capsys):
+def test_list_names_every_claim_of_every_experiment_and_of_every_lab(capsys):
     from attnlab_theory.claims import CLAIMS
 
+    labs = Path(__file__).parents[2] / "attnlab_theory" / "labs"
+    stated = {
+        each.name
+        for path in labs.glob("*/claims.py")
+        for each in importlib.import_module(f"attnlab_theory.labs.{path.parent.name}.claims").STATEMENTS
+    }
     code, out, _ = run(capsys, "list", "--json")
     assert code == 0
     named = {claim["name"] for experiment in json.loads(out) for claim in experiment["claims"]}
-    assert named == {claim.name for claim in CLAIMS}
+    assert named == {claim.name for claim in CLAIMS} | stated
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:
