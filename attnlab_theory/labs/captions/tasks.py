@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory import inputs
 from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
 from attnlab_theory.labs.captions.bleu import Score, Sweep
 from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
@@ -169,14 +168,10 @@ class Draw:
     def run(self) -> int:
         """Read and draw."""
         from attnlab_theory.labs.captions.measure import figures_in
-        from attnlab_theory.labs.engine.record import draw
+        from attnlab_theory.labs.engine.record import draw, usable
 
-        try:
+        with usable(self.folder, to="drawn"):
             draw(figures_in(self.folder), self.folder)
-        except inputs.DAMAGED as error:
-            if type(error) is ValueError:
-                raise
-            raise ValueError(f"{self.folder} holds numbers that cannot be drawn: {inputs.told(error)}") from error
         print(f"figures are in {self.folder}/")
         return 0
 

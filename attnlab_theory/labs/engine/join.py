@@ -48,7 +48,7 @@ class JoinLab(abc.ABC):
         Raises:
             ValueError: in one line, if the folders cannot be joined.
         """
-        from attnlab_theory.labs.engine.record import read
+        from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
 
         if len(self.folders) < 2:
@@ -58,10 +58,12 @@ class JoinLab(abc.ABC):
                 raise ValueError(f"{folder} is named twice; each folder is named once, and --out is another one")
         runs = [read(folder / f"{self.name}{folders.RUN}", dict) for folder in self.folders]
         self._refuse_others(runs)
-        found = self.results()
+        with usable(*self.folders, to="joined"):
+            found = self.results()
         about = {key: runs[0].get(key) for key in ("question", *self.shared, "error_rate")}
         about |= {**provenance.of_this_process(), "runs": runs, **found.verdicts.as_json()}
-        with folders.begun(self.out, self.name):
+        # Only a figure looks into every table.
+        with folders.begun(self.out, self.name), usable(*self.folders, to="joined"):
             found.write(self.name, self.out)
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
         return report(found, about, self.out, json=self.json)

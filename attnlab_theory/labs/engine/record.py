@@ -1,8 +1,9 @@
 """What a run found, as files: numbers, findings, tables, texts and figures. And what such files hold."""
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -122,6 +123,26 @@ def read(path: Path, made: Callable[[Any], T]) -> T:
     if not path.exists():
         raise ValueError(f"{path} is missing: name a folder that a run of the lab wrote")
     return inputs.parsed(path, made, remedy="run the lab again")
+
+
+@contextlib.contextmanager
+def usable(*folders: Path, to: str) -> Iterator[None]:
+    """Say in one line what is wrong with the numbers of folders.
+
+    Args:
+        folders: whose numbers are used here.
+        to: what cannot be done with such numbers.
+
+    Raises:
+        ValueError: naming the folders, where a number is missing or not of its form.
+    """
+    try:
+        yield
+    except inputs.DAMAGED as error:
+        if type(error) is ValueError:
+            raise
+        told = f"hold numbers that cannot be {to}" if len(folders) > 1 else f"holds numbers that cannot be {to}"
+        raise ValueError(f"{', '.join(map(str, folders))} {told}: {inputs.told(error)}") from error
 
 
 def drawing(module: Any, names: Sequence[str], *arguments: Any) -> dict[str, Draw]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory import files, inputs
+from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.options import WholeRun
@@ -167,7 +167,7 @@ class JudgeLab(abc.ABC):
         Raises:
             ValueError: in one line, if the folder lacks what it takes.
         """
-        from attnlab_theory.labs.engine.record import read
+        from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
 
         about_path = self.folder / f"{self.name}{folders.RUN}"
@@ -177,12 +177,8 @@ class JudgeLab(abc.ABC):
                     f"{self.folder} has no {path.name}: name a folder that `attnlab {self.name} run` wrote"
                 )
         about = read(about_path, dict)
-        try:
+        with usable(self.folder, to="judged"):
             found = self.again()
-        except inputs.DAMAGED as error:
-            if type(error) is ValueError:
-                raise
-            raise ValueError(f"{self.folder} holds numbers that cannot be judged: {inputs.told(error)}") from error
         process = provenance.of_this_process()
         judge = {key: process[key] for key in ("commit", "versions", "command")}
         about |= {**found.verdicts.as_json(), "judged": judge}

@@ -120,3 +120,16 @@ def test_folders_without_a_run_are_refused(capsys, tmp_path):
     code, (_, err) = joined(capsys, one, written(tmp_path / "other", [("scratch", 1)]))
     assert code == 2
     assert "models.json is damaged" in err
+
+
+@pytest.mark.usefixtures("unpainted")
+def test_curves_that_cannot_be_drawn_are_refused_in_one_line(capsys, tmp_path):
+    one, other = (written(tmp_path / str(seed), [("scratch", seed)]) for seed in (0, 1))
+    (other / "curves.json").write_text('[{"arm": "scratch", "seed": 1, "epoch": 1, "loss": "low"}, 3]')
+    code, (out, err) = joined(capsys, one, other, "--out", tmp_path / "out")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{one}, {other} hold numbers that cannot be joined" in err
+    code = main(["captions", "draw", str(other)])
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{other} holds numbers that cannot be drawn" in err
