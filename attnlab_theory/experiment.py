@@ -52,6 +52,23 @@ class Experiment:
     """The cap on draws of one claim at one setting, declared before looking."""
     error_rate: float = 1e-6
     """Split evenly over every claim and setting of this experiment."""
+    part_of: "Experiment | None" = None
+    """The experiment of which this is one claim: its error rate is shared, and findings bear its name."""
+
+
+def part(experiment: Experiment, claim: Claim) -> Experiment:
+    """One claim of an experiment, to be run alone: the same numbers as in a whole run, and a figure of its own."""
+    from attnlab_theory.report import forest
+    from attnlab_theory.report.formulas import plain
+
+    return dataclasses.replace(
+        experiment,
+        name=f"{experiment.name}.{claim.name}",
+        question=plain(claim.statement),
+        claims=(claim,),
+        draw_figure=forest.draw,
+        part_of=experiment,
+    )
 
 
 Load = Callable[[], Mapping[str, Experiment]]
@@ -64,12 +81,13 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
     Raises:
         ValueError: as `check`.
     """
+    whole = experiment.part_of or experiment
     return check(
         claim,
         key=key_for(seed, claim.stream_name),
-        error_rate=experiment.error_rate / sum(len(each.settings) for each in experiment.claims),
-        max_draws=experiment.max_draws[budget],
-        experiment=experiment.name,
+        error_rate=whole.error_rate / sum(len(each.settings) for each in whole.claims),
+        max_draws=whole.max_draws[budget],
+        experiment=whole.name,
     )
 
 
@@ -194,7 +212,10 @@ def _run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequen
     done: list[Experiment] = []
     findings = Findings()
     begin = time.perf_counter()
-    board = Board(sum(len(e.claims) for e in experiments), quiet=options.json)
+    # The claims of one experiment come one after the other; those of several come mixed, and a table sorts them.
+    alone, first = len(experiments) == 1, experiments[0]
+    title = "" if first.part_of else f"{first.name}: {first.question}"
+    board = Board(sum(len(e.claims) for e in experiments), quiet=options.json, prints=alone, title=title)
     try:
         with (
             _booked(done, options.out) as problems,
@@ -216,7 +237,7 @@ def _run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequen
         about = _provenance(done, options, time.perf_counter() - begin)
         print(record.to_text({"findings": [record.as_json(f) for f in findings], "run": about}), end="")
     else:
-        _print_verdicts(findings, sum(e.error_rate for e in experiments), options.out)
+        _print_verdicts(experiments, findings, options.out)
     if problems:
         return exits.refuse(problems[0])
     return 0 if all(f.as_expected for f in findings) else 1
@@ -333,16 +354,21 @@ def _write(experiment: Experiment, findings: Findings, options: RunOptions, seco
         raise _Stopped(files.unwritable_folder(options.out, error)) from error
 
 
-def _print_verdicts(findings: Findings, rate: float, folder: Path) -> None:
+def _print_verdicts(experiments: Sequence[Experiment], findings: Findings, folder: Path) -> None:
     from attnlab_theory.report.table import notes, show, verdict_table
 
-    show(verdict_table(findings))
+    alone = len(experiments) == 1
+    if not alone:
+        show(verdict_table(findings))
     for note in notes(findings):
         show(f"\n{note}")
+    rate, figure = sum(e.error_rate for e in experiments), folder / experiments[0].name
     show(
         f"\n{len(findings)} findings; all verdicts together err with probability at most {rate:.1g}, if what every "
-        f"bound assumes of the draws is true. Figures and data: {folder}/"
+        "bound assumes of the draws is true."
     )
+    # A path on a line of its own, however narrow the terminal is, can be copied.
+    print(f"Figure: {figure}.png\nData:   {figure}.json" if alone else f"Figures and data: {folder}/")
 
 
 @contextlib.contextmanager

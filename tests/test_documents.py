@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from attnlab_theory.cli import main
+from attnlab_theory.report.record import read_findings
+from attnlab_theory.report.table import claim_text, show, tallies
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
@@ -50,6 +52,15 @@ def test_the_code_that_looks_inside_a_model_prints_what_its_comments_say(capsys)
 
 def test_the_claim_in_the_readme_takes_twelve_lines():
     assert len(python_of("README.md").strip().splitlines()) <= 12
+
+
+def test_the_readme_shows_what_a_run_prints(capsys):
+    (shown,) = re.findall(r"```\n(two-heads-.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    # A quick run sees the same draws as the committed one as long as its verdicts fall as early.
+    found = read_findings(ROOT / "figures" / "two_heads_hedge.json").of(shown.split()[0])
+    (tally,) = tallies(found)
+    show(claim_text(tally))
+    assert capsys.readouterr().out == shown
 
 
 def test_the_readme_has_at_most_800_words():

@@ -11,7 +11,7 @@ import types
 import jax
 import pytest
 
-from attnlab_theory import files
+from attnlab_theory import experiment, files
 from attnlab_theory.claims import Verdict
 from attnlab_theory.experiment import Experiment, findings_of, judge_claim, run
 from attnlab_theory.report import provenance
@@ -39,8 +39,31 @@ def test_a_run_writes_findings_provenance_and_both_figures(tmp_path, capsys):
     assert (about["seed"], about["budget"], about["family_error_rate"]) == (0, "quick", 1e-6)
     assert set(provenance.NUMERIC_PACKAGES) | {"python"} == set(about["versions"])
     said = capsys.readouterr()
-    assert "SUPPORTED" in said.out
-    assert "coins: coin" in said.err
+    assert said.out.startswith(
+        "coins: Is a coin's mean its chance?\n\ncoin  SUPPORTED\n  A coin's mean is its chance.\n"
+    )
+    assert said.out.count("coin  SUPPORTED") == 1
+    stem = tmp_path / "deep" / "lab" / "coins"
+    assert said.out.endswith(f"Figure: {stem}.png\nData:   {stem}.json\n")
+    assert said.err == "judging: 1 claim\n"
+
+
+def test_several_experiments_end_with_a_table_of_every_claim(tmp_path, capsys):
+    assert run([toy("first"), toy("second")], options(tmp_path)) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["claim", "settings", "predicted", "measured", "verdict"]
+    assert [line[0] for line in lines[1:5]] == ["first", "coin", "second", "coin"]
+    assert lines[2][1] == "2"
+    assert lines[2][-1] == "SUPPORTED"
+
+
+def test_one_claim_alone_has_the_numbers_of_the_whole_run_and_files_of_its_own(tmp_path):
+    whole = toy("coins", coin_claim(), coin_claim(name="other"))
+    alone = experiment.part(whole, whole.claims[1])
+    assert run([whole, alone], options(tmp_path)) == 0
+    assert names(tmp_path) == files_of("coins", "coins.other") | {"index.html"}
+    found = json.loads((tmp_path / "coins.json").read_text("utf-8"))
+    assert json.loads((tmp_path / "coins.other.json").read_text("utf-8")) == found[2:]
 
 
 @pytest.fixture

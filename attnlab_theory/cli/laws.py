@@ -84,8 +84,11 @@ class List:
 class Run(RunOptions):
     """Judge claims: predict, measure, and write findings and figures."""
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME|FILE.py ...]")] = ()
-    """Experiments to run, or Python files with claims of your own; all experiments if none is named."""
+    names: Annotated[
+        tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[NAME|NAME::CLAIM|FILE.py ...]")
+    ] = ()
+    """Experiments, or Python files with claims of your own. NAME::CLAIM is one claim. Without a name all
+    experiments are run."""
 
     def run(self) -> int:
         """Run the experiments."""
@@ -95,19 +98,22 @@ class Run(RunOptions):
         with interrupts.remembered() as pressed:
             from attnlab_theory import judges
             from attnlab_theory.cli import own_claims
+            from attnlab_theory.report import progress
 
             # Processes judge the lab's own experiments, if there are several; a person's file runs once, here.
-            own = [Path(name) for name in self.names if own_claims.is_file(name)]
-            shared = len(self.names) != 1 and not own
+            own = [Path(name.partition("::")[0]) for name in self.names if own_claims.is_file(name)]
+            shared = len(self.names) != 1 and not own and not any("::" in name for name in self.names)
             if shared and not self.cluster:
                 judges.get_ready("attnlab_theory.cli.loaded")
-            from attnlab_theory import experiment
-            from attnlab_theory.cli import library
+            with progress.said("loading the experiments", quiet=self.json):
+                from attnlab_theory import experiment
+                from attnlab_theory.cli import library
 
-            chosen = library.chosen(self.names)
+                chosen = library.chosen(self.names)
             load = library.by_name if shared else None
             if self.cluster:
-                load = functools.partial(library.with_sources, {path.name: path.read_text("utf-8") for path in own})
+                sources = {path.name: path.read_text("utf-8") for path in own}
+                load = functools.partial(library.with_sources, sources, self.names)
             return experiment.run(chosen, self, pressed, load)
 
 

@@ -84,41 +84,58 @@ def by_name() -> "dict[str, Experiment]":
     return {experiment.name: experiment for experiment in experiments()}
 
 
-def with_sources(sources: Mapping[str, str]) -> "dict[str, Experiment]":
+def with_sources(sources: Mapping[str, str], names: Sequence[str] = ()) -> "dict[str, Experiment]":
     """Every experiment by its name, and those of somebody's own files: for a machine that does not have the files.
 
     Args:
         sources: of these files, by their names.
+        names: as `chosen` takes them, so that parts of experiments are there, too; paths may have any folder.
 
     Raises:
         ValueError: as `own_claims.experiment_of`.
     """
-    known = by_name()
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         for name, source in sources.items():
-            path = Path(folder) / name
-            path.write_text(source, "utf-8")
-            own = own_claims.experiment_of(path, set(known))
-            known[own.name] = own
-    return known
+            (Path(folder) / name).write_text(source, "utf-8")
+        asked = [str(Path(folder) / Path(name).name) if own_claims.is_file(name) else name for name in names]
+        every = [*by_name().values(), *chosen([*(str(Path(folder) / name) for name in sources), *asked])]
+    return {experiment.name: experiment for experiment in every}
 
 
 def chosen(names: Sequence[str]) -> list["Experiment"]:
     """The experiments of the given names, those of somebody's own files last; all of the lab's if none is given.
 
+    Args:
+        names: of experiments, or paths of files; with ::CLAIM after it, that claim alone.
+
     Raises:
         ValueError: if a name is unknown, with the nearest one suggested; as `own_claims.experiment_of`.
     """
     known = by_name()
-    files = [Path(name) for name in dict.fromkeys(names) if own_claims.is_file(name)]
-    for name in names:
+    asked = [name.partition("::") for name in dict.fromkeys(names)]
+    for name, _, _ in asked:
         if name not in known and not own_claims.is_file(name):
             raise unknown("experiment", name, known, "attnlab list")
-    own = [own_claims.experiment_of(path, set(known)) for path in files]
-    for name, count in Counter(experiment.name for experiment in own).items():
+    paths = list(dict.fromkeys(name for name, _, _ in asked if own_claims.is_file(name)))
+    own = {path: own_claims.experiment_of(Path(path), set(known)) for path in paths}
+    for name, count in Counter(experiment.name for experiment in own.values()).items():
         if count > 1:
             raise ValueError(f"{count} files make an experiment called {name}; rename one of them")
-    return [e for e in known.values() if not names or e.name in names] + own
+    found: list[Experiment] = []
+    for name, experiment in {**known, **own}.items():
+        if not names or (name, "", "") in asked:
+            found.append(experiment)
+        found += [_part(experiment, claim) for other, mark, claim in asked if mark and other == name]
+    return found
+
+
+def _part(experiment: "Experiment", name: str) -> "Experiment":
+    from attnlab_theory.experiment import part
+
+    claims = {claim.name: claim for claim in experiment.claims}
+    if name not in claims:
+        raise unknown(f"claim of {experiment.name}", name, claims, "attnlab list")
+    return part(experiment, claims[name])
 
 
 def owner(claim_name: str) -> "tuple[Experiment, Claim]":

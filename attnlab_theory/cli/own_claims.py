@@ -36,7 +36,8 @@ GUARDED = ("predict", "draw", "bound", "resolution")
 
 
 def is_file(name: str) -> bool:
-    """Whether a name on the command line means a file and not an experiment of the lab."""
+    """Whether a name on the command line means a file and not an experiment of the lab; ::CLAIM may follow it."""
+    name, _, _ = name.partition("::")
     return name.endswith(".py") or "/" in name
 
 

@@ -1,59 +1,45 @@
-"""The live board of verdicts: a table that grows while the run goes on; plain lines without a terminal."""
+"""What a run shows while it judges: the claim that is judged and the time left, and every verdict as it falls."""
 
 import contextlib
 from collections.abc import Iterator
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
-
 from attnlab_theory.claims import Findings
-from attnlab_theory.report.table import Tally, style_of, tallies
+from attnlab_theory.report.progress import Progress
+from attnlab_theory.report.table import claim_text, show, tallies
 
 
 class Board:
-    """Progress of a run, on standard error."""
+    """Progress of a run, on standard error.
 
-    def __init__(self, claims: int, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
-        self._lines: list[Text] = []
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=self.console,
-        )
-        self._task = self._bar.add_task("starting", total=claims)
-        self._live: Live | None = None
+    Args:
+        claims: how many are judged.
+        quiet: show nothing.
+        prints: whether every claim is printed on standard output as soon as it is judged.
+        title: is printed before the first of them.
+    """
+
+    def __init__(self, claims: int, *, quiet: bool = False, prints: bool = False, title: str = "") -> None:
+        self._progress = Progress("judging", claims, "claims" if claims != 1 else "claim", quiet=quiet)
+        self._prints, self._title = prints and not quiet, title
 
     @contextlib.contextmanager
     def shown(self) -> Iterator["Board"]:
-        """Show the board while the block runs, if standard error is a terminal."""
-        if not self.console.is_terminal:
-            yield self
-            return
-        with Live(self._bar, console=self.console, refresh_per_second=8, transient=True) as live:
-            self._live = live
+        """Show the board while the block runs."""
+        with self._progress:
             yield self
 
     def begin(self, experiment: str, claim: str) -> None:
-        """Say what is being checked now."""
-        self._bar.update(self._task, description=f"{experiment}: {claim}")
+        """Say what is being judged now."""
+        self._progress.begin(f"{experiment}: {claim}")
 
     def end(self, findings: Findings) -> None:
-        """Add the verdict of the claim that has just been judged."""
-        self._bar.advance(self._task)
-        for line in tallies(findings):
-            text = _line(line)
-            if self._live is None:
-                self.console.print(text)
-            else:
-                self._lines.append(text)
-                self._live.update(Group(*self._lines[-12:], self._bar))
-
-
-def _line(line: Tally) -> Text:
-    note = "" if line.as_expected else f"  (expected {line.expect})"
-    return Text.assemble(f"{line.experiment}: {line.claim}  ", (line.verdict, style_of(line)), note)
+        """Count the claim that has just been judged, and print it."""
+        self._progress.advance()
+        if not self._prints:
+            return
+        with self._progress.cleared():
+            if self._title:
+                show(f"{self._title}\n")
+                self._title = ""
+            for tally in tallies(findings):
+                show(claim_text(tally))

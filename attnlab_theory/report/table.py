@@ -3,16 +3,18 @@
 import dataclasses
 import math
 import sys
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Iterable, Sequence
+from typing import Any, assert_never
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.exits import visible
+from attnlab_theory.report.formulas import plain
 from attnlab_theory.stats import Interval, VarianceState
 
 STYLES = {Verdict.SUPPORTED: "green", Verdict.REFUTED: "magenta", Verdict.INCONCLUSIVE: "yellow"}
@@ -29,6 +31,8 @@ class Tally:
     verdict: str
     expect: Verdict | None
     as_expected: bool
+    worst: Finding
+    """At the setting that decides: the one that speaks most against the verdict that is expected."""
 
 
 def tallies(findings: Iterable[Finding]) -> list[Tally]:
@@ -50,31 +54,72 @@ def tallies(findings: Iterable[Finding]) -> list[Tally]:
                 verdict=verdict,
                 expect=group[0].expect,
                 as_expected=all(f.as_expected for f in group),
+                worst=_worst(group),
             )
         )
     return lines
 
 
+def _worst(group: Sequence[Finding]) -> Finding:
+    """The first of the findings that are least as expected; of a foil, the one that is nearest to support."""
+
+    def against(finding: Finding) -> tuple[bool, bool, float]:
+        beyond = _beyond(finding) / finding.resolution
+        foil = finding.expect == Verdict.REFUTED
+        return not finding.as_expected, finding.verdict != Verdict.INCONCLUSIVE, -beyond if foil else beyond
+
+    return max(group, key=against)
+
+
+def _beyond(finding: Finding) -> float:
+    """How far the middle of what was measured lies outside the prediction; negative inside."""
+    middle, predicted = finding.measured.centre, finding.predicted
+    return max(predicted.low - middle, middle - predicted.high)
+
+
+def claim_text(tally: Tally) -> RenderableType:
+    """One claim for people: its name and verdict, what it says, and the numbers at the setting that decides."""
+    worst = tally.worst
+    setting = ", ".join(f"{name}={_short(value)}" for name, value in worst.setting.items())
+    which = f"worst of {tally.settings} settings" if tally.settings > 1 else "setting"
+    draws = f"{worst.draws:,} draws" if worst.draws > 1 else "one computation"
+    lines = (
+        plain(worst.statement),
+        f"{which}: {setting}",
+        f"predicted {interval_text(worst.predicted)}, measured {measured_text(worst.measured)} ({draws})",
+    )
+    head = Text.assemble((tally.claim, "bold"), "  ", (tally.verdict, style_of(tally)), _note(tally))
+    return Group(head, *(Padding(Text(line), (0, 0, 0, 2)) for line in lines))
+
+
+def _note(tally: Tally) -> Text:
+    """What the verdict is beside what is expected."""
+    if tally.expect is None:
+        return Text(" (a conjecture)")
+    if not tally.as_expected:
+        return Text(f" but {tally.expect} was expected", style="red")
+    return Text(" (a foil)" if tally.expect == Verdict.REFUTED else "")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def verdict_table(findings: Findings) -> Table:
-    """The table that `attnlab run` ends with: a line per claim, below the name of its experiment."""
+    """A line per claim, below the name of its experiment, with the numbers at the setting that decides."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("claim", overflow="fold")
-    for column in ("settings", "draws"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
+    table.add_column("settings", justify="right", no_wrap=True)
+    for column in ("predicted", "measured", "verdict"):
+        table.add_column(column, overflow="fold")
     experiment = ""
     for line in tallies(findings):
         if line.experiment != experiment:
             experiment = line.experiment
             table.add_row(f"[bold]{escape(experiment)}[/]")
-        verdict = f"[{style_of(line)}]{line.verdict}[/]"
-        if line.expect is None:
-            verdict += " (a conjecture)"
-        elif line.expect != Verdict.SUPPORTED and line.as_expected:
-            verdict += " (a foil)"
-        elif not line.as_expected:
-            verdict += f" [red]but {line.expect} was expected[/]"
-        table.add_row(f"  {escape(line.claim)}", str(line.settings), f"{line.draws:,}", verdict)
+        verdict = Text.assemble((line.verdict, style_of(line)), _note(line))
+        predicted, measured = interval_text(line.worst.predicted), measured_text(line.worst.measured)
+        table.add_row(f"  {escape(line.claim)}", str(line.settings), predicted, measured, verdict)
     return table
 
 
@@ -102,7 +147,7 @@ def notes(findings: Findings) -> list[str]:
 
 def _explained(finding: Finding) -> str:
     """One verdict in doubt: its setting, its numbers, and what to do."""
-    setting = ", ".join(f"{name} = {value}" for name, value in finding.setting.items())
+    setting = ", ".join(f"{name} = {_short(value)}" for name, value in finding.setting.items())
     expected = "" if finding.as_expected else f" ({finding.expect} was expected)"
     return (
         f"{finding.claim} at {setting}: {finding.verdict}{expected}. Predicted {interval_text(finding.predicted)}, "
@@ -142,7 +187,7 @@ def style_of(tally: Tally) -> str:
 
 
 def show(renderable: RenderableType) -> None:
-    """Print on standard output, strings as they are; without a terminal, no spaces fill the lines.
+    """Print on standard output, strings as they are; without a terminal, no spaces fill the lines and none is cut.
 
     Control characters are written out, in strings and in the cells of tables.
     """
@@ -158,7 +203,7 @@ def show(renderable: RenderableType) -> None:
         return
     if isinstance(renderable, Table):
         # A file has no edge at which a column had to be cut.
-        console.width = max(console.width, Console(width=sys.maxsize).measure(renderable).minimum)
+        console.width = max(console.width, Console(width=sys.maxsize).measure(renderable).maximum)
     with console.capture() as captured:
         console.print(renderable)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))

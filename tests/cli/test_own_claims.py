@@ -70,6 +70,14 @@ def test_only_what_a_file_lists_as_its_claims_is_judged(mine, capsys):
     assert {f["claim"] for f in json.loads(capsys.readouterr().out)["findings"]} == {"alike"}
 
 
+def test_one_claim_of_a_file_is_judged_alone(mine, capsys):
+    assert main(["run", "mine.py::twice", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {(f["experiment"], f["claim"]) for f in found} == {("mine", "twice")}
+    assert main(["run", "mine.py::twise"]) == 2
+    assert capsys.readouterr().err == "attnlab: no claim of mine is called 'twise'; did you mean twice?\n"
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [
@@ -149,7 +157,9 @@ def test_a_function_that_ends_is_refused_in_one_line(mine, capsys, part, code, s
     assert main(["run", "mine.py"]) == 2
     out, err = capsys.readouterr()
     assert f"{part} failed: {'_Ended: ' * ('os' in code)}{said}" in err
-    assert (out, err.splitlines()[-1][:8], "Traceback" in err) == ("", "attnlab:", False)
+    assert (err.splitlines()[-1][:8], "Traceback" in err) == ("attnlab:", False)
+    # What has been judged before the figure is drawn has been printed.
+    assert ("alike  SUPPORTED" in out) == (part == "draw_figure")
     assert not any(path.suffix in (".json", ".svg", ".png") for path in (mine.parent / "lab").iterdir())
 
 

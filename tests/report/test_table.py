@@ -10,7 +10,7 @@ from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.claim import RivalFinding
-from attnlab_theory.report.table import interval_text, notes, show, style_of, tallies, verdict_table
+from attnlab_theory.report.table import claim_text, interval_text, notes, show, style_of, tallies, verdict_table
 from attnlab_theory.stats import Interval, VarianceCheck, VarianceState
 
 FINDING = Finding(
@@ -69,10 +69,55 @@ def test_a_foil_that_fell_is_called_a_foil():
     assert "REFUTED (a foil)" in printed([finding(verdict=Verdict.REFUTED, expect=Verdict.REFUTED)])
 
 
-def test_every_experiment_and_claim_is_named_once_with_its_draws():
-    text = printed([finding(draws=1_234_567), finding(experiment="other", claim="second"), finding(claim="third")])
-    for word in ("copying", "other", "leak", "second", "third", "1,234,567"):
+def test_every_experiment_and_claim_is_named_once_with_its_numbers():
+    first = finding(predicted=Interval.at_most(7.5), measured=Interval(6.0, 6.5))
+    text = printed([first, finding(experiment="other", claim="second"), finding(claim="third")])
+    for word in ("copying", "other", "leak", "second", "third", "≤ 7.5", "6.25 ± 0.25"):
         assert word in text
+
+
+def settings(*middles: float, **changes) -> list[Finding]:
+    """Findings of one claim that predicts 3, measured at settings n = 0, 1, ..."""
+    every = {"predicted": Interval.point(3.0), **changes}
+    return [finding(setting={"n": n}, measured=Interval(x - 0.5, x + 0.5), **every) for n, x in enumerate(middles)]
+
+
+@pytest.mark.parametrize(
+    ("found", "worst"),
+    [
+        (settings(3.1, 2.7, 3.2), 1),
+        (settings(3.0, 3.0), 0),
+        (settings(1.0, 2.0, 2.9, predicted=Interval.at_most(3.0)), 2),
+        (settings(9.0, 5.0, 7.0, expect=Verdict.REFUTED, verdict=Verdict.REFUTED), 1),
+        ([*settings(3.4), *settings(9.0, 3.0, 8.0, verdict=Verdict.REFUTED)], 0),
+        ([*settings(9.0, expect=None), *settings(0.0, 3.0, expect=None, verdict=Verdict.INCONCLUSIVE)[1:]], 0),
+    ],
+    ids=["furthest", "first of equals", "nearest its bound", "a foil nearest support", "refuted", "a conjecture"],
+)
+def test_the_setting_that_decides_is_the_worst(found, worst):
+    (line,) = tallies(found)
+    assert line.worst.setting == {"n": worst}
+    assert line.worst.as_expected == all(f.as_expected for f in found)
+
+
+def test_a_claim_is_told_by_its_statement_its_worst_setting_and_its_numbers(capsys):
+    (line,) = tallies(settings(3.1, 2.7, statement=r"It is $\frac{6}{2}$, as $\beta \to 0$."))
+    show(claim_text(line))
+    assert capsys.readouterr().out.splitlines() == [
+        "leak  SUPPORTED",
+        "  It is 6/2, as β → 0.",
+        "  worst of 2 settings: n=1",
+        "  predicted 3, measured 2.70 ± 0.50 (1,000 draws)",
+    ]
+
+
+def test_long_statements_are_indented_in_every_line(capsys):
+    (line,) = tallies([finding(statement="word " * 40, draws=1)])
+    show(claim_text(line))
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "leak  SUPPORTED"
+    assert all(each.startswith("  ") for each in rest)
+    assert rest[-2:] == ["  setting: n=4", "  predicted 0, measured 0 (one computation)"]
 
 
 def test_names_are_printed_as_they_are_and_not_read_as_markup():
@@ -86,10 +131,11 @@ def test_without_a_terminal_there_are_no_colours():
     assert "\x1b" in printed([finding()], force_terminal=True, color_system="standard")
 
 
-def test_a_file_gets_every_column_in_full(capsys):
+@pytest.mark.parametrize("no_wrap", [True, False])
+def test_a_file_gets_every_column_in_full(capsys, no_wrap):
     table = Table()
     for name in ("one", "two", "three"):
-        table.add_column(name * 10, no_wrap=True)
+        table.add_column(name * 10, no_wrap=no_wrap)
     table.add_row("x" * 70, "y" * 70, "z" * 70)
     show(table)
     out = capsys.readouterr().out

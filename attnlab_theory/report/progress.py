@@ -1,0 +1,99 @@
+"""How far a command has come, on standard error: a bar with the time left, or without a terminal some lines."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+EVERY = 10.0
+"""Seconds between two lines."""
+
+
+class Progress:
+    """So many equal parts of some work. It says at once what is done.
+
+    Args:
+        doing: what is done, such as "judging".
+        total: the number of parts.
+        parts: what they are called, such as "claims".
+        every: seconds between two lines, where there is no bar.
+        quiet: say nothing.
+    """
+
+    def __init__(self, doing: str, total: int, parts: str, *, every: float = EVERY, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+        self._doing, self._total, self._parts, self._every = doing, total, parts, every
+        self._done, self._begun, self._lock = 0, time.monotonic(), threading.Lock()
+        self._said = self._begun
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+        left = (TimeRemainingColumn(), TextColumn("left"))
+        self._bar = Bar(*columns, *left, console=self.console, transient=True, redirect_stdout=False)
+        self._task = self._bar.add_task(doing, total=total)
+
+    def __enter__(self) -> "Progress":
+        self._begun = self._said = time.monotonic()
+        if self.console.is_terminal:
+            self._bar.start()
+        else:
+            self._say(f"{self._doing}: {self._total} {self._parts}")
+        return self
+
+    def __exit__(self, *leaving: object) -> None:
+        if self.console.is_terminal:
+            self._bar.stop()
+
+    def begin(self, part: str) -> None:
+        """Name the part that is being done, beside the bar."""
+        self._bar.update(self._task, description=f"{self._doing} {part}")
+
+    def advance(self) -> None:
+        """One more part is done."""
+        with self._lock:
+            self._done += 1
+            self._bar.update(self._task, completed=self._done)
+            now = time.monotonic()
+            if self.console.is_terminal or now - self._said < self._every or self._done == self._total:
+                return
+            self._said = now
+            left = (now - self._begun) / self._done * (self._total - self._done)
+            self._say(f"{self._doing}: {self._done} of {self._total} {self._parts}, about {duration(left)} left")
+
+    @contextlib.contextmanager
+    def cleared(self) -> Iterator[None]:
+        """Take the bar away while the block prints."""
+        with self._lock:
+            shown = self._bar.live.is_started
+            if shown:
+                self._bar.stop()
+            try:
+                yield
+            finally:
+                if shown:
+                    self._bar.start()
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, markup=False)
+
+
+@contextlib.contextmanager
+def said(text: str, *, quiet: bool = False) -> Iterator[None]:
+    """Say on a terminal what goes on in the block, whose length nobody knows, as long as it lasts.
+
+    Elsewhere nothing is said: of bad input, which may be found in the block, one line tells and no other.
+
+    Args:
+        text: what goes on, such as "loading the experiments".
+        quiet: say nothing.
+    """
+    console = Console(stderr=True, quiet=quiet)
+    with console.status(f"{text} …") if console.is_terminal else contextlib.nullcontext():
+        yield
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people: seconds up to two minutes, then minutes."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
