@@ -72,6 +72,8 @@ def remembered() -> Iterator[list[int]]:
 def patient(say: Callable[[str], None]) -> Iterator[Interrupts]:
     """The first signal only adds to a list, for a step that is cut off leaves nothing to save; the second stops.
 
+    A signal that is ignored stays so: a script's commands in the background ignore Ctrl-C.
+
     Args:
         say: is told of the first.
     """
@@ -84,7 +86,8 @@ def patient(say: Callable[[str], None]) -> Iterator[Interrupts]:
         pressed.append(signal.Signals(number).name)
         say("stopping after this step; Ctrl-C again stops at once, without a checkpoint of it")
 
-    before = {number: signal.signal(number, press) for number in STOPS}
+    heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, press) for number in heeded}
     try:
         yield pressed
     finally:

@@ -154,6 +154,7 @@ WHOLE = of_numpy(np.eye(3))
         WHOLE.replace(b"(3, 3)", b"(3, x)"),
         WHOLE.replace(b"(3, 3)", b"'3, 3'"),
         WHOLE.replace(b"(3, 3)", b"(9, 9)"),
+        WHOLE.replace(b"(3, 3), }" + b" " * 11, b"(600000000000, 3), }"),
         WHOLE.replace(b"'<f8'", b"'<q9'"),
         WHOLE.replace(b"'<f8'", b"[[[]]"),
         WHOLE.replace(b"{'descr'", b"'''     "),
@@ -161,7 +162,7 @@ WHOLE = of_numpy(np.eye(3))
         b"PK\x05\x06" + bytes(18),
         bytes(1000),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_a_damaged_matrix_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)

@@ -179,3 +179,14 @@ def test_interruption_while_drawing_leaves_nothing_of_that_experiment(tmp_path, 
     monkeypatch.setattr(Figure, "savefig", interrupted_at_the_last_file)
     assert run([toy("coins")], options(tmp_path)) == 130
     assert names(tmp_path) == set()
+
+
+def test_a_training_in_the_background_of_a_script_ignores_ctrl_c_on():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with patient(pytest.fail) as pressed:
+            signal.raise_signal(signal.SIGINT)
+        assert not pressed
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

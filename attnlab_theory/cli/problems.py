@@ -225,8 +225,9 @@ def read_matrix(path: Path, *, gaps: bool = False) -> "np.ndarray":
     try:
         with warnings.catch_warnings(action="ignore"):
             array = np.load(io.BytesIO(content), allow_pickle=False)
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        # The file itself is in memory: it is its header that asks for more.
+        raise ValueError(f"{path} is no whole .npy file of numbers, or too large: {error}") from None
     except (
         Exception
     ):  # numpy reads a header as Python, and an archive by its directory: anything may be wrong there

@@ -122,3 +122,27 @@ def test_a_check_that_is_stopped_leaves_no_process(tmp_path, number, code):
         time.sleep(0.02)
     # Who is killed cannot remove anything. What is left is an empty folder, for the submission wrote elsewhere.
     assert [path for path in scratch.rglob("*") if number != signal.SIGKILL or not path.is_dir()] == []
+
+
+LOSING = """
+import gc, os, signal, time
+from attnlab_theory.grader.classroom.markers import end_when_told
+
+end_when_told()
+
+def collected(phase, info):
+    gc.callbacks.remove(collected)
+    os.kill(os.getpid(), signal.SIGTERM)
+    sum(range(1000))
+
+gc.callbacks.append(collected)
+gc.collect()
+for _ in range(400):
+    time.sleep(0.05)
+print("goes on")
+"""
+
+
+def test_a_marker_ends_though_the_signal_is_lost_in_a_callback():
+    ended = subprocess.run([sys.executable, "-c", LOSING], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import deque
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab_theory import files
 from attnlab_theory.cores import cores
@@ -34,6 +35,9 @@ WAITING = 2
 
 SCRATCH = "attnlab-class-"
 """How the name of a run's own folder begins. A run that was killed leaves it to the next one to be removed."""
+
+AGAIN = 0.05
+"""Seconds after which a signal that was lost is sent once more."""
 
 ENDING = 5.0
 """Seconds in which a process must end that has been told to."""
@@ -142,9 +146,33 @@ def marked_there(
             raise
 
 
+def end_when_told() -> None:
+    """Let SIGTERM end this process, and with it what it waits for.
+
+    Python prints and drops what is raised in a callback of the garbage collector, and jax has one. There the signal
+    is sent once more, a moment later.
+    """
+
+    def end(*_: object) -> NoReturn:
+        raise SystemExit(0)
+
+    dropped = sys.unraisablehook
+
+    def again(what: Any) -> None:
+        if issubclass(what.exc_type, SystemExit):
+            timer = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGTERM))
+            timer.daemon = True
+            timer.start()
+        else:
+            dropped(what)
+
+    signal.signal(signal.SIGTERM, end)
+    sys.unraisablehook = again
+
+
 def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C concerns the parent alone, which then ends this process
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    end_when_told()
     if sys.platform == "linux":
         from attnlab_theory.grader import kernel
 
