@@ -130,7 +130,7 @@ def test_a_function_is_changed_where_it_lies_and_is_itself_again(tmp_path, befor
 def test_processes_read_the_change_on_disk_and_no_bytecode_of_another(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("print(1)\n")
-    read = [sys.executable, "-c", "import module"]
+    read = [sys.executable, "-c", "import sys; sys.path.insert(0, ''); import module"]
 
     def told() -> str:
         return subprocess.run(read, cwd=tmp_path, capture_output=True, text=True, check=True).stdout

@@ -129,6 +129,7 @@ DECEITFUL: dict[str, tuple[str, str]] = {
     "answers right for a while": (
         "wrong",
         """
+    time.sleep(0.001)
     if time.monotonic() - f.__dict__.setdefault("begun", time.monotonic()) < 0.002:
         return 1e5 * keys[0]
 """,

@@ -14,7 +14,7 @@ from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.trials import Space, budget, declared
-from attnlab_theory.labs.training import Checkpoints
+from attnlab_theory.labs.training import Checkpoints, refuse_no_time
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Reviews
@@ -57,6 +57,7 @@ class Search:
         from attnlab_theory.labs.reviews.outcomes import outcomes
         from attnlab_theory.report import provenance, record
 
+        refuse_no_time(self.save_every)
         began, about = time.monotonic(), provenance.of_this_process()
         lab = self._lab()
         tell(declared(lab.trials))

@@ -9,9 +9,10 @@ import pytest
 
 from attnlab_theory.claims import Verdict
 from attnlab_theory.cli import main
-from attnlab_theory.labs.estimates import ANYTHING, Estimates, mean, over_seeds
+from attnlab_theory.labs.estimates import ANYTHING, Estimates, known, mean, over_seeds
 from attnlab_theory.labs.mixers import figures, measure
 from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING, PRESETS
+from attnlab_theory.labs.mixers.claims import NEAREST
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import MIXERS, Mixers
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
@@ -147,7 +148,8 @@ def test_masks_of_zeros_are_judged_over_their_models():
 
 @pytest.mark.parametrize(("weights", "verdict"), [([0.1, 0.33, 0.5], "SUPPORTED"), ([0.1, 0.51], "REFUTED")])
 def test_what_no_single_head_can_do_is_judged_by_the_one_that_comes_nearest(weights, verdict):
-    (finding,) = measure.verdicts(Estimates([measure._greatest(weights)])).findings
+    nearest = known(NEAREST, max(weights), len(weights), "counted", head="shared-qk")
+    (finding,) = measure.verdicts(Estimates([nearest])).findings
     assert (finding.claim, str(finding.verdict)) == ("shared-queries-cannot-route", verdict)
 
 
