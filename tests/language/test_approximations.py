@@ -14,6 +14,7 @@ from attnlab_theory.attention.features import (
 )
 from attnlab_theory.attention.sketches import linformer_attention
 from attnlab_theory.attention.sparse import bigbird_mask, sliding_window_attention
+from attnlab_theory.language.models import approximations
 from attnlab_theory.language.models.approximations import (
     BigBird,
     FeatureMap,
@@ -167,3 +168,9 @@ def test_an_encoder_whose_heads_see_all_keys_is_the_encoder():
 def test_a_budget_for_nothing_is_refused(make, told):
     with pytest.raises(ValueError, match=told):
         make()
+
+
+def test_large_scores_beside_a_hidden_key_do_not_overflow():
+    k, seen = jnp.array([[200.0], [199.0], [300.0]]), jnp.array([[True, True, False]])
+    weights = approximations._softmax(jnp.ones((1, 1)), k, seen)
+    np.testing.assert_allclose(weights, [[1 / (1 + np.exp(-1)), 1 / (1 + np.e), 0]], rtol=1e-5)

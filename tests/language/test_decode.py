@@ -218,3 +218,9 @@ def test_every_row_has_a_law_of_its_own_and_nan_stays_in_its_row():
 def test_numbers_out_of_range_are_refused(options, said):
     with pytest.raises(ValueError, match=said):
         Sampling(**options)
+
+
+@pytest.mark.parametrize(("option", "value"), [("top_p", 1.5), ("top_p", 0.0), ("min_p", 1.5), ("min_p", -0.5)])
+def test_a_share_of_probability_beyond_its_ends_is_refused(option, value):
+    with pytest.raises(ValueError, match=option.replace("_", "-")):
+        Sampling(**{option: value})
