@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from attnlab_theory import exits
+from attnlab_theory import __version__, exits
 from attnlab_theory.cli import bounds
 from attnlab_theory.cli.commands import COMMANDS, Command, refuse_gone
 from attnlab_theory.cli.overview import Overview
@@ -48,6 +48,15 @@ def main(arguments: list[str] | None = None) -> int:
     return exits.exit_code(lambda: _parse(given).run())
 
 
+class Version:
+    """The version of attnlab."""
+
+    def run(self) -> int:
+        """Print it."""
+        print(f"attnlab {__version__}")
+        return 0
+
+
 def configure_jax() -> None:
     """Keep compiled code between runs; the user's own environment comes first."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab" / "jax"
@@ -64,8 +73,10 @@ def _parse(arguments: list[str]) -> Command:
         ValueError: if it is mistaken.
         SystemExit: where tyro has printed the help of a command, or completions.
     """
-    if not arguments:
-        raise ValueError(f"name a command: {', '.join(COMMANDS)}; attnlab --help says what each does")
+    # Who types the bare name asks what there is: that is help, and no mistake.
+    arguments = arguments or ["--help"]
+    if arguments == ["--version"]:
+        return Version()
     if arguments[0].startswith(COMPLETION):
         return _parsed_by_tyro({name: entry.options() for name, entry in COMMANDS.items()}, "attnlab", arguments)
     asked = arguments[0] in HELP
@@ -92,7 +103,12 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
 
     from attnlab_theory.options import parsed_in_one_line
 
-    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes)
+    config = (
+        tyro.conf.FlagCreatePairsOff,
+        tyro.conf.DisallowNone,
+        tyro.conf.OmitSubcommandPrefixes,
+        tyro.conf.OmitArgPrefixes,
+    )
 
     def parse() -> Command:
         if isinstance(options, dict):

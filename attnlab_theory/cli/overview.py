@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 ABOUT = "Check claims about attention: predict a number, measure it, judge."
+OPTIONS = (("-h, --help", "show this help message and exit"), ("--version", "show the version and exit"))
 BOLD, DIM = "1", "2"
 NARROWEST = 40
 """Columns of the narrowest box."""
@@ -44,8 +45,8 @@ class Overview:
                     yield painted(DIM, "│ ") + head + painted(DIM, f"{line:<{room}} │")
             yield painted(DIM, f"╰{'─' * (indent + room + 2)}╯")
 
-        yield f"{painted(BOLD, 'usage:')} attnlab [-h] {{{','.join(self.abouts)}}}"
+        yield f"{painted(BOLD, 'usage:')} attnlab [-h] [--version] {{{','.join(self.abouts)}}}"
         yield f"\n{ABOUT}\n"
-        yield from box("options", [("-h, --help", "show this help message and exit")])
+        yield from box("options", OPTIONS)
         bullets = [(f"  • {name}", about) for name, about in self.abouts.items()]
         yield from box("subcommands", [("(required)", ""), *bullets])

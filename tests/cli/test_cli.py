@@ -29,7 +29,6 @@ def run(capsys, *arguments):
         (["lisst"], "no command is called 'lisst'; did you mean list?"),
         (["zzz"], "no command is called 'zzz'; attnlab --help names them"),
         (["-h", "lisst"], "did you mean list?"),
-        ([], "name a command: list, run, "),
         (["--json", "list"], "--json stands where a command should; name one first: list, run, "),
         (["list", "--jsn"], "Perhaps you meant: --json"),
         (["knowledge", "rum"], "Available subcommands: pretrain, "),

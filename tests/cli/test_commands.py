@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory import __version__
 from attnlab_theory.cli import main
 from attnlab_theory.cli.commands import COMMANDS, GONE
 from tests.cli.every_option import EVERY
 
 EVERY_HELP = """
 import contextlib, io, re, sys
+from attnlab_theory import __version__
 from attnlab_theory.cli import main
 from attnlab_theory.cli.commands import COMMANDS
 
@@ -126,3 +128,19 @@ def test_completions_for_a_shell_name_the_options_of_every_command(capsys):
     completions = help_of(capsys, "--tyro-print-completion", "bash")
     assert all(f"'{name}'" in completions or f" {name} " in completions for name in COMMANDS)
     assert "--finetune-corpus-path" in completions
+
+
+def test_the_bare_name_prints_the_help_as_no_mistake(capsys):
+    assert main([]) == 0
+    bare = capsys.readouterr()
+    assert bare == (help_of(capsys, "--help"), "")
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr() == (f"attnlab {__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [["run"], ["grade"], ["knowledge", "run"], ["knowledge", "data"]])
+def test_no_help_offers_none_as_a_value(capsys, words):
+    assert "None}" not in help_of(capsys, *words, "-h")
