@@ -171,7 +171,7 @@ def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsy
     assert main(["answers", "cs224n/1a.ii"]) == 130
     said = capsys.readouterr()
     assert said.out == ""
-    assert [line.split()[-1] for line in said.err.splitlines()] == ["SUPPORTED", "interrupted"]
+    assert [line.split()[-1] for line in said.err.splitlines()] == ["claims", "interrupted"]
 
 
 def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
