@@ -244,3 +244,8 @@ def refused(folder, message):
     with pytest.raises(ValueError, match=message) as raised:
         load_encoder(folder)
     assert "\n" not in str(raised.value)
+
+
+def test_all_that_is_missing_is_named_once_for_all_layers():
+    names = ["embeddings.weight", "layer.0.q.weight", "layer.1.q.weight", "layer.1.k.weight"]
+    assert huggingface._by_layer(names) == ["embeddings.weight", "layer.*.q.weight", "layer.1.k.weight"]

@@ -5,7 +5,9 @@ What is read here is refused in one line where it is missing, truncated, damaged
 
 import json
 import os
+import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -158,7 +160,9 @@ def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mappin
     """
     missing = [name for name in expected if name not in arrays]
     if missing:
-        raise ValueError(f"{file} lacks {listed(map(repr, missing))}: it is not whole")
+        raise ValueError(
+            f"{file} lacks {', '.join(map(repr, missing if len(missing) <= SHOWN else _by_layer(missing)))}: it is not whole"
+        )
     wrong = [
         f"{name} must have shape {shape}, not {arrays[name].shape}"
         for name, shape in expected.items()
@@ -166,6 +170,13 @@ def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mappin
     ]
     if wrong:
         raise ValueError(f"{file}: {listed(wrong)}")
+
+
+def _by_layer(names: Sequence[str]) -> list[str]:
+    """All names; one that several layers have is named once, with a star for the number of the layer."""
+    starred = {name: re.sub(r"\.\d+\.", ".*.", name) for name in names}
+    several = {star for star, count in Counter(starred.values()).items() if count > 1}
+    return list(dict.fromkeys(star if star in several else name for name, star in starred.items()))
 
 
 def listed(names: Iterable[str]) -> str:
