@@ -160,9 +160,8 @@ def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mappin
     """
     missing = [name for name in expected if name not in arrays]
     if missing:
-        raise ValueError(
-            f"{file} lacks {', '.join(map(repr, missing if len(missing) <= SHOWN else _by_layer(missing)))}: it is not whole"
-        )
+        named = missing if len(missing) <= SHOWN else _by_layer(missing)
+        raise ValueError(f"{file} lacks {', '.join(map(repr, named))}: it is not whole")
     wrong = [
         f"{name} must have shape {shape}, not {arrays[name].shape}"
         for name, shape in expected.items()
