@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import functools
 import gc
-import pickle
 import queue
 import sys
 import threading
@@ -91,33 +90,6 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
     )
 
 
-def judge_there(load: bytes, name: str, number: int, options: dict[str, Any]) -> Findings:
-    """Judge a claim on a worker of a cluster.
-
-    Args:
-        load: a `Load`, pickled: what it loads is kept until another is asked for.
-        name: of the experiment.
-        number: of the claim in it.
-        options: of `judge_claim`.
-    """
-    return _judge_there(load)(name, number, options)
-
-
-@functools.lru_cache(maxsize=1)
-def _judge_there(load: bytes) -> Callable[[str, int, dict[str, Any]], Findings]:
-    return _judge_of(pickle.loads(load))
-
-
-class _Elsewhere:
-    """Whichever worker of a cluster is free judges, as a process of `judges` does here."""
-
-    def __init__(self, cluster: "Cluster", load: Load) -> None:
-        self._cluster, self._load = cluster, pickle.dumps(load)
-
-    def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> Findings:
-        return self._cluster.call(judge_there, self._load, experiment, claim, options)
-
-
 def judge_of(load: Load) -> "judges.Load":
     """What a process of `judges` needs, to judge claims of these experiments by their numbers.
 
@@ -144,7 +116,7 @@ def findings_of(
     budget: Budget,
     board: Board | None = None,
     stopped: Callable[[], object] = bool,
-    judge: "judges.Judge | _Elsewhere | None" = None,
+    judge: "judges.Judge | judges.JudgeOfCluster | None" = None,
 ) -> Findings:
     """Judge every claim of an experiment.
 
@@ -201,14 +173,28 @@ def run(
         return exits.refuse(f"--seed: {error}")
     with contextlib.ExitStack() as holding:
         try:
+            # A cluster that does not answer is told of before anything is written.
+            cluster = holding.enter_context(_cluster(options.cluster)) if options.cluster else None
             files.make_folder(options.out)
             holding.enter_context(files.held(options.out))
         except ValueError as error:
             return exits.refuse(str(error))
-        return _run(experiments, options, pressed, load)
+        return _run(experiments, options, pressed, load, cluster)
 
 
-def _run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequence[int], load: Load | None) -> int:
+def _cluster(address: str) -> "Cluster":
+    from attnlab_theory.cluster.client import Cluster
+
+    return Cluster(address, one_core=True)
+
+
+def _run(
+    experiments: Sequence[Experiment],
+    options: RunOptions,
+    pressed: Sequence[int],
+    load: Load | None,
+    cluster: "Cluster | None",
+) -> int:
     done: list[Experiment] = []
     findings = Findings()
     begin = time.perf_counter()
@@ -220,7 +206,7 @@ def _run(experiments: Sequence[Experiment], options: RunOptions, pressed: Sequen
         with (
             _booked(done, options.out) as problems,
             board.shown(),
-            _judging(experiments, options, board, pressed, load) as judged,
+            _judging(experiments, options, board, pressed, load, cluster) as judged,
         ):
             for experiment, found, seconds in judged:
                 _write(experiment, found, options, seconds)
@@ -272,6 +258,7 @@ def _judging(
     board: Board,
     pressed: Sequence[int],
     load: Load | None,
+    cluster: "Cluster | None",
 ) -> Iterator[Iterator[tuple[Experiment, Findings, float]]]:
     """What each experiment found and the seconds it took, in order, judged ahead until the block is left.
 
@@ -279,7 +266,7 @@ def _judging(
     after every claim whether they are still asked.
     """
     left = threading.Event()
-    processes: queue.SimpleQueue[judges.Judge | _Elsewhere | None] = queue.SimpleQueue()
+    processes: queue.SimpleQueue[judges.Judge | judges.JudgeOfCluster | None] = queue.SimpleQueue()
 
     def judged(experiment: Experiment) -> tuple[Experiment, Findings, float]:
         started = time.perf_counter()
@@ -300,13 +287,13 @@ def _judging(
             processes.put(judge)
         return experiment, found, time.perf_counter() - started
 
-    count = len(experiments) if options.cluster else judges.can_share(len(experiments)) if load else 0
+    count = len(experiments) if cluster else judges.can_share(len(experiments)) if load else 0
     threads = ThreadPoolExecutor(count or THREADS)
     # Programs that are traced stay: looking through them again and again takes several seconds of a quick run.
     youngest, *older = gc.get_threshold()
     gc.set_threshold(100_000, *older)
     try:
-        with _running(count, options.cluster, load) as running:
+        with judges.judges(count, judge_of(load), cluster) if load else contextlib.nullcontext([]) as running:
             for judge in running or [None] * THREADS:
                 processes.put(judge)
             try:
@@ -316,23 +303,6 @@ def _judging(
     finally:
         gc.set_threshold(youngest, *older)
         threads.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _running(count: int, cluster: str | None, load: Load | None) -> Iterator[Sequence["judges.Judge | _Elsewhere"]]:
-    """So many that judge, on a cluster or in processes here; none if there is nothing that they could load."""
-    if cluster is not None and load is not None:
-        from attnlab_theory.cluster.client import Cluster
-
-        try:
-            there = Cluster(cluster, tell=lambda text: print(text, file=sys.stderr), one_core=True)
-        except ValueError as error:
-            raise _Stopped(str(error)) from error
-        with there:
-            yield [_Elsewhere(there, load)] * count
-        return
-    with judges.judges(count, judge_of(load)) if load else contextlib.nullcontext([]) as running:
-        yield running
 
 
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:

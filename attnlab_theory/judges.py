@@ -5,8 +5,10 @@ and no thread of jax is lost in a fork. Where the system cannot fork, a process 
 """
 
 import contextlib
+import functools
 import gc
 import multiprocessing
+import pickle
 import signal
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ from attnlab_theory.cores import cores
 
 if TYPE_CHECKING:
     from attnlab_theory.claims import Findings
+    from attnlab_theory.cluster.client import Cluster
 
 MOST = 8
 """Processes at most: each takes about a gigabyte."""
@@ -89,9 +92,51 @@ class Judge:
         self._connection.close()
 
 
+class JudgeOfCluster:
+    """Whichever worker of a cluster is free judges one claim after another.
+
+    Args:
+        cluster: whose workers judge.
+        load: gives the function that judges.
+    """
+
+    def __init__(self, cluster: "Cluster", load: Load) -> None:
+        self._cluster, self._load = cluster, pickle.dumps(load)
+
+    def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> "Findings":
+        """As `Judge.findings_of`.
+
+        Raises:
+            Exception: whatever judging raised.
+            ValueError: as `Cluster.call`.
+        """
+        return self._cluster.call(judge_there, self._load, experiment, claim, options)
+
+
+def judge_there(load: bytes, experiment: str, claim: int, options: dict[str, Any]) -> "Findings":
+    """Judge a claim on a worker of a cluster.
+
+    Args:
+        load: a `Load`, pickled. What it gives is kept until another is asked for.
+        experiment, claim, options: of the function that it gives.
+    """
+    return _loaded(load)(experiment, claim, options)
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(load: bytes) -> Callable[[str, int, dict[str, Any]], "Findings"]:
+    return pickle.loads(load)()
+
+
 @contextlib.contextmanager
-def judges(count: int, load: Load) -> Iterator[list[Judge]]:
-    """So many processes, which are gone after the block."""
+def judges(
+    count: int, load: Load, cluster: "Cluster | None" = None
+) -> Iterator["list[Judge] | list[JudgeOfCluster]"]:
+    """So many judges: processes, which are gone after the block, or the workers of a cluster, which is closed."""
+    if cluster is not None:
+        with cluster:
+            yield [JudgeOfCluster(cluster, load)] * count
+        return
     running: list[Judge] = []
     try:
         for _ in range(count):

@@ -4,18 +4,18 @@ import contextlib
 import dataclasses
 import json
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
+    from attnlab_theory.cluster.client import Cluster
     from attnlab_theory.grader.classroom.hand_ins import HandIn
     from attnlab_theory.grader.classroom.journal import Journal
-    from attnlab_theory.grader.classroom.marks import Row, Terms
+    from attnlab_theory.grader.classroom.marks import Row
 
 SPEAK_EVERY = 30.0
 """Seconds between two lines of progress, where nobody sees a bar."""
@@ -111,13 +111,17 @@ class Grade:
             files.make_folder(self.html)
         # Where nothing else protects the judge, this process is protected like those that judge.
         terms = Terms(rubric=chosen, time_limit=self.time_limit, unfenced=self.unfenced)
-        with Journal(path, terms).open() as journal:
+        # A cluster that does not answer is told of before a journal is begun.
+        with self._reached() as cluster, Journal(path, terms).open() as journal:
             fences.become_undumpable()
-            unjudged = self._judge(found, journal)
+            unjudged = self._judge(found, journal, cluster)
         return _rows(found, journal, unjudged)
 
-    def _judge(self, found: "list[HandIn]", journal: "Journal") -> dict[str, str]:
+    def _judge(self, found: "list[HandIn]", journal: "Journal", cluster: "Cluster | None") -> dict[str, str]:
         """Judge what the journal does not know yet; why the lab has no marks, by content."""
+        from attnlab_theory.grader.classroom import markers
+        from attnlab_theory.report.progress import Progress
+
         new = {
             hand_in.content: hand_in
             for hand_in in found
@@ -129,31 +133,29 @@ class Grade:
         unjudged: dict[str, str] = {}
         if not new:
             return unjudged
-        with self._marked(list(new.values()), journal.terms) as marked, _progress(len(new)) as told:
-            for done, (hand_in, marks) in enumerate(marked, 1):
+        parts = "submissions" if len(new) > 1 else "submission"
+        work, terms = list(new.values()), journal.terms
+        if cluster is None:
+            marked = markers.marked(work, self.processes or markers.most_at_once(), terms)
+        else:
+            marked = markers.marked_there(work, cluster, terms)
+        with Progress("judging", len(new), parts, every=SPEAK_EVERY) as progress:
+            for hand_in, marks in marked:
                 if isinstance(marks, str):
                     unjudged[hand_in.content] = marks
                 else:
                     journal.add(hand_in.content, marks)
-                told(done)
+                progress.advance()
         return unjudged
 
-    @contextlib.contextmanager
-    def _marked(self, work: "list[HandIn]", terms: "Terms") -> "Iterator[Iterator[tuple[HandIn, Any]]]":
-        """The marks of submissions, as they come: from processes here, or from a cluster."""
-        from attnlab_theory.grader.classroom import markers
-
+    def _reached(self) -> "AbstractContextManager[Cluster | None]":
+        """The cluster that judges, if one is named."""
         if self.cluster is None:
-            yield markers.marked(work, self.processes or markers.most_at_once(), terms)
-            return
+            return contextlib.nullcontext()
         from attnlab_theory.cluster.client import Cluster
         from attnlab_theory.grader.classroom.marking import unprotected
 
-        def tell(text: str) -> None:
-            print(text, file=sys.stderr)
-
-        with Cluster(self.cluster, tell=tell, able=None if self.unfenced else unprotected) as there:
-            yield markers.marked_there(work, there, terms)
+        return Cluster(self.cluster, able=None if self.unfenced else unprotected)
 
 
 def _rows(found: "list[HandIn]", journal: "Journal", unjudged: dict[str, str]) -> "list[Row]":
@@ -173,26 +175,3 @@ def _rows(found: "list[HandIn]", journal: "Journal", unjudged: dict[str, str]) -
             )
         )
     return rows
-
-
-@contextlib.contextmanager
-def _progress(planned: int) -> "Iterator[Callable[[int], None]]":
-    """A bar with the time that is left on standard error, or a line now and then where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console, begun = Console(stderr=True), time.monotonic()
-    spoken = [begun]
-    columns = (TextColumn("judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("left"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("judging", total=planned)
-
-        def told(done: int) -> None:
-            progress.update(task, completed=done)
-            now = time.monotonic()
-            if not console.is_terminal and now - spoken[0] >= SPEAK_EVERY:
-                spoken[0] = now
-                left = (now - begun) / done * (planned - done)
-                print(f"{done} of {planned} judged; about {left / 60:.0f} min left", file=sys.stderr)
-
-        yield told

@@ -113,6 +113,8 @@ class Run(RunOptions):
             load = library.by_name if shared else None
             if self.cluster:
                 sources = {path.name: path.read_text("utf-8") for path in own}
+                if len(sources) < len(set(own)):
+                    raise ValueError("with --cluster, files of claims need different names: rename one of them")
                 load = functools.partial(library.with_sources, sources, self.names)
             return experiment.run(chosen, self, pressed, load)
 

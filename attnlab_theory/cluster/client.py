@@ -7,6 +7,7 @@ which that one assembles them; what a lost worker still sends is dropped.
 import contextlib
 import os
 import pickle
+import sys
 import threading
 import time
 import uuid
@@ -38,6 +39,10 @@ PASSED = ("JAX_", "XLA_", "OPENBLAS_", "OMP_")
 """Environment variables that are the same on every worker begin like this."""
 
 
+class Lost(ValueError):
+    """Every worker that did some work was killed."""
+
+
 class Stopped(Exception):
     """The cluster was closed while a function was called."""
 
@@ -47,7 +52,7 @@ class Cluster:
 
     Args:
         address: of the scheduler, tcp://HOST:PORT.
-        tell: is told what a person should know.
+        tell: is told what a person should know; by default it is printed on standard error.
         one_core: whether each process keeps to one core, as processes that train small models do.
         xla_flags: added to XLA_FLAGS of each process.
         able: is called on each worker before its first work; returns "", or why that worker cannot do it.
@@ -61,12 +66,12 @@ class Cluster:
         self,
         address: str,
         *,
-        tell: Callable[[str], None],
+        tell: Callable[[str], None] | None = None,
         one_core: bool = False,
         xla_flags: str = "",
         able: Callable[[], str] | None = None,
     ) -> None:
-        self.address, self._tell, self._able = address, tell, able
+        self.address, self._tell, self._able = address, tell or _tell, able
         self._session, self._one_core = uuid.uuid4().hex, one_core
         self._environment = {n: value for n, value in os.environ.items() if n.startswith(PASSED)}
         flags = f"{self._environment.get('XLA_FLAGS', '')} {xla_flags}".strip()
@@ -119,7 +124,8 @@ class Cluster:
 
         Raises:
             Exception: whatever the function raised.
-            ValueError: if workers died `ATTEMPTS` times, or all of them are gone.
+            Lost: if workers died `ATTEMPTS` times.
+            ValueError: if all of them are gone, or one cannot do the work.
             Stopped: if the cluster is closed meanwhile.
         """
         request = pickle.dumps((task, arguments))
@@ -133,7 +139,7 @@ class Cluster:
             if returned:
                 return value
             raise value
-        raise ValueError(f"workers were killed {ATTEMPTS} times at the same work, perhaps for want of memory")
+        raise Lost(f"workers were killed {ATTEMPTS} times at the same work, perhaps for want of memory")
 
     def _is_able(self, name: str) -> bool:
         """Whether a worker can do the work; False if it is gone.
@@ -247,6 +253,10 @@ class Cluster:
         host = name.rsplit(":", 1)[0]
         # Workers of one machine take its cores in turn.
         self._cores[name] = sum(other.rsplit(":", 1)[0] == host for other in self._cores)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 _GONE = {"KilledWorker", "CancelledError", "FutureCancelledError", "CommClosedError"}

@@ -87,7 +87,8 @@ class _Process:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, *map(str, given), "" if settings.core is None else str(settings.core)],
-            env={**kept, **settings.environment},
+            # No module is looked for in the folder where the worker was started.
+            env={**kept, **settings.environment, "PYTHONSAFEPATH": "1"},
             pass_fds=given,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
@@ -182,6 +183,10 @@ def _serve(requests: int, answers: int, alive: int, core: str) -> None:
     if core and hasattr(os, "sched_setaffinity"):
         found = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {found[int(core) % len(found)]})
+
+    for number in (requests, answers, alive):
+        # A submission that is judged here must not inherit them.
+        os.set_inheritable(number, False)
 
     def watch() -> None:
         os.read(alive, 1)

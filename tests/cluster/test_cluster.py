@@ -19,6 +19,10 @@ pytest.importorskip("distributed", reason="the extra cluster is not installed")
 from attnlab_theory.cli import main
 from attnlab_theory.cluster import client, worker
 from attnlab_theory.cluster.client import Cluster, Stopped
+from attnlab_theory.grader.classroom import markers, marking
+from attnlab_theory.grader.classroom.hand_ins import hand_ins
+from attnlab_theory.grader.classroom.marks import Terms
+from attnlab_theory.grader.classroom.rubric import rubric_of
 
 ROOT = Path(__file__).parents[2]
 TEXT = "a cat runs\nthe dog sits\na dog runs\n" * 4
@@ -188,9 +192,9 @@ def test_a_wrong_address_is_one_line(given, said, tmp_path, capsys, monkeypatch)
     monkeypatch.setattr(client, "CONNECTING", 1.0)
     assert main(["run", "copying", "--cluster", given, "--out", str(tmp_path)]) == 2
     err = capsys.readouterr().err
-    judging, refused = err.splitlines()
-    assert judging == "judging: 7 claims"
-    assert said in refused
+    assert said in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_finds_the_numbers_of_one_machine(address, tmp_path):
@@ -288,6 +292,33 @@ def test_a_class_is_graded_as_at_home(address, tmp_path, capsys):
     assert main([*told, str(tmp_path / "there.jsonl"), "--cluster", address]) == 0
     assert json.loads(capsys.readouterr().out) == here
     assert "right" in json.dumps(here)
+
+
+def kills_its_judge(handed_in, terms):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_submission_that_kills_two_workers_spoils_no_other_mark(address, tmp_path, monkeypatch):
+    place = tmp_path / "class"
+    place.mkdir()
+    (place / "one.py").write_text(GRADED.format(60))
+    monkeypatch.setattr(marking, "marks_of_files", kills_its_judge)
+    with Cluster(address, tell=lambda _: None) as cluster:
+        terms = Terms(rubric=rubric_of("practical4"), time_limit=5)
+        ((_, found),) = markers.marked_there(hand_ins(place), cluster, terms)
+    assert found == markers.ENDED_TWICE
+
+
+@pytest.mark.parametrize("command", ["grade", "lab"])
+def test_whoever_does_not_answer_is_told_of_before_anything_is_written(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(client, "CONNECTING", 1.0)
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "one.py").write_text(GRADED.format(60))
+    grade = ["grade", str(tmp_path / "class"), "--rubric", "practical4", "--journal", str(tmp_path / "out")]
+    given = {"grade": grade, "lab": lab(tmp_path, "out")}[command]
+    assert main([*given, "--cluster", "tcp://127.0.0.1:9"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("attnlab: no Dask scheduler answers")
+    assert not (tmp_path / "out").exists()
 
 
 def test_one_machine_and_others_are_not_asked_at_once(tmp_path, capsys):

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from attnlab_theory import files
 from attnlab_theory.cores import cores
-from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of, stage
+from attnlab_theory.grader.classroom.hand_ins import HandIn, content_of, files_of
 from attnlab_theory.grader.classroom.marks import Mark, Terms
 
 if TYPE_CHECKING:
@@ -46,6 +45,10 @@ ENDING = 5.0
 def most_at_once() -> int:
     """Processes that mark at the same time."""
     return min(cores() + WAITING, MOST)
+
+
+ENDED_TWICE = "the process that judges it was ended twice, perhaps for want of memory"
+"""Why the lab has no marks."""
 
 
 class _Marker:
@@ -113,7 +116,7 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
                         if attempt == 1:
                             left.append((hand_in, 2))
                             continue
-                        found = "the process that judges it was ended twice, perhaps for want of memory"
+                        found = ENDED_TWICE
                     yield hand_in, found
         finally:
             left_over = [*idle, *(marker for marker, _, _ in running.values())]
@@ -128,13 +131,17 @@ def marked_there(
     work: Sequence[HandIn], cluster: "Cluster", terms: Terms
 ) -> Iterator[tuple[HandIn, dict[str, Mark] | str]]:
     """Mark submissions on the workers of a cluster, in the order in which they are done; as `marked`."""
+    from attnlab_theory.cluster.client import Lost
     from attnlab_theory.grader.classroom.marking import marks_of_files
 
     def ask(hand_in: HandIn) -> tuple[HandIn, dict[str, Mark] | str]:
-        files = files_of(hand_in.path)
-        if content_of(files) != hand_in.content:
-            return hand_in, "its files have changed meanwhile; grade it again"
-        return hand_in, cluster.call(marks_of_files, files, terms)
+        handed_in = _unchanged(hand_in.path, hand_in.content)
+        if isinstance(handed_in, str):
+            return hand_in, handed_in
+        try:
+            return hand_in, cluster.call(marks_of_files, handed_in, terms)
+        except Lost:
+            return hand_in, ENDED_TWICE
 
     with ThreadPoolExecutor(MOST_THERE) as threads:
         try:
@@ -179,22 +186,20 @@ def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
         kernel.die_with_parent()
     # All that is left lying about goes with the folder of the parent, however this process ends.
     tempfile.tempdir = str(scratch)
-    from attnlab_theory.grader.classroom.marking import marks_of
+    from attnlab_theory.grader.classroom.marking import marks_of_files
 
     with contextlib.suppress(EOFError, OSError):
         while True:
             path, content = connection.recv()
-            folder = Path(tempfile.mkdtemp())
-            folder.chmod(0o755)
-            try:
-                handed_in = files_of(path)
-                if content_of(handed_in) != content:
-                    raise ValueError("its files have changed meanwhile; grade it again")
-                stage(handed_in, folder)
-                found: Any = marks_of(folder, list(handed_in), terms)
-            except ValueError as error:
-                found = str(error)
-            except Exception:
-                found = f"the lab failed: {traceback.format_exc(limit=-1)}"
-            files.remove_folder(folder)
+            handed_in = _unchanged(path, content)
+            found = handed_in if isinstance(handed_in, str) else marks_of_files(handed_in, terms)
             connection.send(found)
+
+
+def _unchanged(path: Path, content: str) -> dict[str, bytes] | str:
+    """The files of a submission; or in a line why they cannot be judged."""
+    try:
+        handed_in = files_of(path)
+    except ValueError as error:
+        return str(error)
+    return handed_in if content_of(handed_in) == content else "its files have changed meanwhile; grade it again"

@@ -3,9 +3,11 @@
 import json
 import os
 import tempfile
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from attnlab_theory import files
 from attnlab_theory.grader import fences
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Mark, Terms, by_hand
@@ -54,20 +56,28 @@ def is_protected(missing: Sequence[fences.Fence]) -> bool:
     return fences.JUDGE.name not in absent and own_files
 
 
-def marks_of_files(files: Mapping[str, bytes], terms: Terms) -> dict[str, Mark]:
-    """Judge a submission whose files lie elsewhere.
+def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Mark] | str:
+    """Judge a submission in a folder of its own, which is gone afterwards.
 
     Args:
-        files: as `hand_ins.files_of` gives them.
+        handed_in: its files, as `hand_ins.files_of` gives them.
         terms: what is asked.
 
     Returns:
-        As `marks_of`.
+        As `marks_of`; or in a line why the lab has no marks.
     """
-    with tempfile.TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as folder:
-        place = Path(os.path.realpath(folder))
-        stage(dict(files), place)
-        return marks_of(place, list(files), terms)
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
+    # The submission may be another user.
+    folder.chmod(0o755)
+    try:
+        stage(dict(handed_in), folder)
+        return marks_of(folder, list(handed_in), terms)
+    except ValueError as error:
+        return str(error)
+    except Exception:
+        return f"the lab failed: {traceback.format_exc(limit=-1)}"
+    finally:
+        files.remove_folder(folder)
 
 
 def unprotected() -> str:

@@ -24,6 +24,7 @@ from attnlab_theory.labs.options import WholeRun
 from attnlab_theory.labs.training import refuse_no_time, train
 
 if TYPE_CHECKING:
+    from attnlab_theory.cluster.client import Cluster
     from attnlab_theory.labs.engine.lab import Lab, Stage
     from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.processes import Workers
@@ -84,7 +85,8 @@ class RunLab(WholeRun, abc.ABC):
 
     def run(self) -> int:
         """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
-        from attnlab_theory.labs.processes import workers
+        from attnlab_theory.cluster.client import Cluster
+        from attnlab_theory.labs.processes import ONE_CORE, workers
         from attnlab_theory.labs.verdicts import ERROR_RATE
         from attnlab_theory.report import provenance, record
 
@@ -93,8 +95,12 @@ class RunLab(WholeRun, abc.ABC):
         lab = self.lab()
         if self.cluster and self.processes:
             raise ValueError("--processes is for this machine, --cluster for others: name one of them")
-        processes = workers(self.processes, small=self.small and not self.cluster, tell=tell)
         lab.refuse_unmeasurable()
+        # Both complain before anything is written.
+        if self.cluster:
+            processes = Cluster(self.cluster, tell=tell, one_core=True, xla_flags=ONE_CORE)
+        else:
+            processes = workers(self.processes, small=self.small, tell=tell)
         # Asked for before anything is written, which may be a change to the checkout.
         about = {"question": self.question, "seed": self.seed, "seeds": self.seeds, **self.about(lab)}
         about |= {**provenance.of_this_process(), "error_rate": ERROR_RATE}
@@ -109,26 +115,24 @@ class RunLab(WholeRun, abc.ABC):
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
         return report(found, about, self.out, json=self.json)
 
-    def _trained_on(self, address: str, lab: "Lab") -> None:
-        from attnlab_theory.cluster.client import Cluster
-        from attnlab_theory.labs.engine import remote
-        from attnlab_theory.labs.processes import ONE_CORE
-
-        with Cluster(address, tell=tell, one_core=True, xla_flags=ONE_CORE) as cluster:
-            remote.trained(self, lab, cluster, tell)
-
-    def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | None]") -> bool:
+    def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
         """Train every arm for every seed; False if Ctrl-C stopped that.
 
+        Args:
+            lab: of this command.
+            processes: those that train, or a cluster; None: this process does.
+
         Raises:
-            ValueError: as `train` and `processes.Workers.finished`.
+            ValueError: as `train`, `processes.Workers.finished` and `remote.trained`.
         """
+        from attnlab_theory.cluster.client import Cluster
+        from attnlab_theory.labs.engine import remote
         from attnlab_theory.labs.processes import unit_trained
 
-        if self.cluster:
-            self._trained_on(self.cluster, lab)
-            return True
         with processes as pool:
+            if isinstance(pool, Cluster):
+                remote.trained(self, lab, pool, tell)
+                return True
             for wave in lab.waves():
                 if pool is None:
                     if not all(self.train(stage) for unit in wave for stage in lab.stages(*unit)):

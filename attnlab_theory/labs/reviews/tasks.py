@@ -22,6 +22,7 @@ from attnlab_theory.labs.reviews.trials import declared
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from attnlab_theory.cluster.client import Cluster
     from attnlab_theory.labs.engine.lab import Stage
     from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.processes import Workers
@@ -119,7 +120,7 @@ class Run(RunLab):
             trials=trials,
         )
 
-    def trained(self, lab: Any, processes: "AbstractContextManager[Workers | None]") -> bool:
+    def trained(self, lab: Any, processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
         """Train all of it, once the budget of the search is told; raises as that of all labs."""
         if lab.trials:
             tell(declared(lab.trials))
