@@ -8,6 +8,9 @@ from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 
+NOTICING = 1.0
+"""Seconds in which the kernel notices that a group is empty."""
+
 
 class ControlGroup:
     """A group for one submission, made below the group of this process or beside it.
@@ -96,4 +99,17 @@ def _remove_abandoned(folder: Path) -> None:
             try:
                 os.kill(int(left.name.split("-")[1]), 0)
             except ProcessLookupError:
-                left.rmdir()
+                _remove_empty(left)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a group in which nothing runs; the kernel may need a moment to notice that all have ended."""
+    deadline = time.monotonic() + NOTICING
+    while not (folder / "cgroup.procs").read_text():
+        try:
+            folder.rmdir()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
