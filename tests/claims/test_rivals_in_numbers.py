@@ -33,6 +33,7 @@ SAID = {
     "generation-products": "batch * (2 * t * (t - 1) * d + 24 * t * d**2 + 2 * t * d * vocabulary)",
     "generation-with-padding-or-without-a-cache": "2 * t * (t + 1) * d + 24 * t * d**2 if capacity "
     "else 12 * t**2 * d**2 + 4 * t**3 * d // 3",
+    "head-2-is-untouched": "1 / (1 + exp(beta * sqrt(0.5) * (6 if end == 'least' else -6)) + (n - 2) * exp(-beta))",
     "hyperbolic-error-is-half-the-positive": "(exp(L) - 1) / 2 / m",
     "interference-of-random-patterns": "(n - 1) * exp(-strength + strength**2 / (2 * d))",
     "layer-products": "{'projections': 4, 'mixing': 0, 'mlp': 8, 'layer': 12}[part] * t * d**2 "
@@ -60,6 +61,7 @@ SAID = {
     "route-certifies": "tolerance * n / (n - 1)",
     "route-errs-less": "tolerance / 10",
     "sketched-matrix": "n / r",
+    "sinusoidal-product": "sum(cos(distance * 1e4 ** (-2 * j / (d - 2))) for j in range(d // 2)) / (d // 2)",
     "skip-connections-stop-the-collapse": "diameter",
     "small-noise-harmless-in-the-window": "variance * beta**2 / 4",
     "spectrum-tail": "sqrt((n - rank) / n)",
