@@ -91,6 +91,13 @@ def test_a_rival_or_a_foil_predicts_the_number_of_its_statement(name):
         np.testing.assert_allclose(ends, said, rtol=1e-12)
 
 
+def test_a_wider_window_reaches_further_in_every_layer_past_either_end():
+    claim = BY_NAME["window-heard"]
+    for window, layers in ((5, 1), (7, 3), (9, 8)):
+        setting = claim.at(**claim.settings[0].fields() | {"window": window, "layers": layers})
+        assert instead(claim, setting) == Interval.point(eval(SAID["window-heard"], vars(math) | setting.fields()))
+
+
 def test_one_strength_for_sixteen_keys_is_that_of_the_logarithm_among_sixteen():
     claim = BY_NAME["scores-that-grow-like-ln-n-stay-sharp"]
     setting = claim.at(**claim.settings[0].fields() | {"n": 16})
