@@ -11,10 +11,10 @@ import jax
 import numpy as np
 
 from attnlab_theory.grader import fences, replay
+from attnlab_theory.grader.cases import finds, no_litter
 from attnlab_theory.grader.contract import Case, Contract, template
-from attnlab_theory.grader.drawing import finds, no_litter
 from attnlab_theory.grader.judgement import Counterexample, Judgement
-from attnlab_theory.grader.numbering import contract_of
+from attnlab_theory.grader.question_names import contract_of
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 from attnlab_theory.grader.submission import Reply, Submission
 

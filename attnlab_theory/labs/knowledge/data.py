@@ -62,7 +62,7 @@ class Data:
 
     def _questions(self) -> "NameDataset":
         from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
-        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.corpora.text_files import read_text
         from attnlab_theory.language.text.characters import MASK, PAD
 
         if self.corpus is None:
@@ -81,8 +81,8 @@ class Data:
 
     def _documents(self) -> "CharCorruptionDataset":
         from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
-        from attnlab_theory.language.corpora.reading import read_text
         from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+        from attnlab_theory.language.corpora.text_files import read_text
 
         if self.corpus is None:
             plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)

@@ -20,8 +20,8 @@ from attnlab_theory.labs.knowledge.variants import name_of, variant
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
 from attnlab_theory.language.corpora.corruption import Corruption
-from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+from attnlab_theory.language.corpora.text_files import read_text
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.model import untrained

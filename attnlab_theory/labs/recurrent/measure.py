@@ -25,7 +25,7 @@ from attnlab_theory.labs.recurrent.claims import (
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
-from attnlab_theory.labs.recurrent.writing import garbled, texts
+from attnlab_theory.labs.recurrent.samples import garbled, texts
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for

@@ -12,7 +12,7 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.labs import comparisons
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
 ROWS = 64
 """Reviews that are computed at once."""

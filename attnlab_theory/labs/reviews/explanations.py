@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from attnlab_theory.labs.reviews.answers import ROWS, LogOdds, log_odds
 from attnlab_theory.labs.reviews.material import Encoded, batch_of
 from attnlab_theory.language.corpora.buckets import in_buckets
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
 from attnlab_theory.language.models.tape import tape
 

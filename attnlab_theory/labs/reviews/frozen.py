@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from attnlab_theory.labs.reviews.answers import ROWS
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
 
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1)

@@ -11,7 +11,7 @@ import scipy.special
 from attnlab_theory.labs.estimates import Estimate, known
 from attnlab_theory.labs.reviews.answers import ROWS, log_odds, probabilities, right
 from attnlab_theory.labs.reviews.material import Encoded
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.seeds import key_for
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int32
 
 from attnlab_theory import refuse
 from attnlab_theory.language.corpora.batches import Batch
-from attnlab_theory.language.corpora.reading import decoded, read_text
+from attnlab_theory.language.corpora.text_files import decoded, read_text
 from attnlab_theory.language.text.characters import MASK, PAD, PAD_ID, Characters
 from attnlab_theory.stats import Interval, proportion
 

@@ -6,8 +6,8 @@ import pytest
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset, always, read_questions, vocabulary
 from attnlab_theory.language.corpora.batches import by_length, in_file_order, pack
 from attnlab_theory.language.corpora.corruption import Corruption
-from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+from attnlab_theory.language.corpora.text_files import read_text
 from attnlab_theory.language.text.characters import Characters
 from tests.shared_data import shared_data
 
