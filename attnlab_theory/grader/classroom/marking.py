@@ -87,7 +87,7 @@ def unprotected() -> str:
         path = Path(os.path.realpath(folder)) / "submission.py"
         path.write_text("def probe(*_):\n    return 0\n")
         judged = check_answer(f"{path}::probe", part, drawn=drawn_cases(part), memory=MEMORY)
-    return "" if is_protected(judged.missing) else fences.said(judged.missing)
+    return "" if is_protected(judged.missing) else fences.warning(judged.missing)
 
 
 class _Marking:

@@ -72,7 +72,7 @@ class Data:
         else:
             questions = birthplaces.read_questions(self.corpus)
             # A mark among them is refused by the data set, which knows its line.
-            held = {*"".join((*questions.asked, *questions.answers))} - {MASK, PAD}
+            held = {*"".join((*questions.texts, *questions.answers))} - {MASK, PAD}
             characters = birthplaces.vocabulary("".join(held))
         if self.pretrain_corpus is not None:
             text = read_text(self.pretrain_corpus)

@@ -34,13 +34,13 @@ class Headed(NamedTuple):
     validation: float
 
 
-def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Headed:
+def with_head(model: Classifier, learned: Encoded, reviews: Encoded) -> Headed:
     """The model with the head of a logistic regression on its features; the encoder stays as it is.
 
     Args:
         model: with the mean as its pooling.
         learned: what the regression is fitted to.
-        asked: what chooses its penalty.
+        reviews: what chooses its penalty.
 
     Raises:
         ValueError: if the model pools in another way, whose layer the regression would not see.
@@ -49,7 +49,7 @@ def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Headed:
         raise ValueError(f"a head on frozen features needs the pooling mean, not {model.config.pooling}")
     x, labels = features(model, learned.rows), np.asarray(learned.rows.labels)
     shift, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
-    other, answers = features(model, asked.rows), np.asarray(asked.rows.labels)
+    other, answers = features(model, reviews.rows), np.asarray(reviews.rows.labels)
 
     def whole(strength: float) -> _Head:
         """For features as they come."""

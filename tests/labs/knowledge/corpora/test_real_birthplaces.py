@@ -68,7 +68,7 @@ def test_the_questions_are_2000_500_and_437(folder, wiki):
     assert characters.decode(batch.y[0]).startswith("□" * 33 + "⁇Lebanon⁇□")
     assert [len(part.x) for part in in_file_order(batch, 256)] == [256] * 7 + [208]
     for questions in (dev, test):
-        characters.encode_lines(questions.asked)
+        characters.encode_lines(questions.texts)
 
 
 def test_london_answers_25_of_the_500_development_questions(folder):
