@@ -360,13 +360,13 @@ def sampled(room: str, sample: int, seed: int) -> tuple[list[Change], int]:
     return random.Random(seed).sample(every, min(sample, len(every))), len(every)
 
 
-def survivors(path: Path) -> list[Change]:
-    """The changes of a record that nobody killed and that are not listed, where the sources still have them."""
-    listed, here = records.equivalents(), {}
+def survivors(path: Path, listed: bool = False) -> list[Change]:
+    """The changes of a record that nobody killed and that are not listed, or are, where the sources still have them."""
+    known, here = records.equivalents(), {}
     found = []
     for line in records.read(path)[1]:
         at = line["file"], line["text"], line["change"]
-        if line["state"] != "passed" or at in listed:
+        if line["state"] != "passed" or (at in known) != listed:
             continue
         if line["file"] not in here:
             here[line["file"]] = changes_of(ROOT / line["file"])
