@@ -361,7 +361,7 @@ def sampled(room: str, sample: int, seed: int) -> tuple[list[Change], int]:
 
 
 def survivors(path: Path, listed: bool = False) -> list[Change]:
-    """The changes of a record that nobody killed and that are not listed, or are, where the sources still have them."""
+    """What nobody killed and is not listed, or is, where the sources still have it."""
     known, here = records.equivalents(), {}
     found = []
     for line in records.read(path)[1]:
