@@ -397,6 +397,17 @@ def test_survivors_are_those_that_are_listed_or_those_that_are_not(tmp_path, lis
     assert found
 
 
+def test_a_survivor_whose_line_has_moved_is_asked_again_and_counted_where_it_was(tmp_path):
+    every = changes_of(Path(__file__).parents[1] / "attnlab_theory/stats/draws.py")
+    (change,) = [c for c in every if c.change == every[0].change and c.text == every[0].text]
+    old = {**dataclasses.asdict(change), "start": change.start + 7, "state": "passed"}
+    path = tmp_path / "record.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, old]))
+    (found,) = survivors(path)
+    assert (found.start, found.source(b"x" * 10**5)) == (change.start, change.source(b"x" * 10**5))
+    assert records.key(found) == records.key(old)
+
+
 def test_a_listed_change_without_a_reason_is_refused(tmp_path):
     path = tmp_path / "list.toml"
     path.write_text('[[change]]\nfile = "f"\ntext = "t"\nchange = "a -> b"\nkind = "equivalent"\n')

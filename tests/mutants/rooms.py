@@ -361,16 +361,20 @@ def sampled(room: str, sample: int, seed: int) -> tuple[list[Change], int]:
 
 
 def survivors(path: Path, listed: bool = False) -> list[Change]:
-    """What nobody killed and is not listed, or is, where the sources still have it."""
+    """What nobody killed and is not listed, or is, where the sources still have it.
+
+    A line that has moved is found where there is one such change in its file.
+    """
     known, here = records.equivalents(), {}
     found = []
     for line in records.read(path)[1]:
-        at = line["file"], line["text"], line["change"]
+        at, start = (line["file"], line["text"], line["change"]), records.key(line)[3]
         if line["state"] != "passed" or (at in known) != listed:
             continue
         if line["file"] not in here:
             here[line["file"]] = changes_of(ROOT / line["file"])
-        found += [c for c in here[line["file"]] if (c.file, c.text, c.change) == at and c.start == line["start"]][
-            :1
-        ]
+        alike = [c for c in here[line["file"]] if (c.file, c.text, c.change) == at]
+        there = [c for c in alike if c.start == start]
+        moved = [dataclasses.replace(c, was=start) for c in alike] if len(alike) == 1 else []
+        found += (there or moved)[:1]
     return found
