@@ -33,7 +33,7 @@ class Heads:
     RoBERTa or DistilBERT."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
-    parts: tuple[PartName, ...] = ("premises",)
+    arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
     """What is asked.
     premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
     collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
@@ -78,10 +78,10 @@ class Heads:
         reading = opened(self.model, text.sentences, tell=remarks.append)
         for remark in remarks:
             _tell(remark)
-        refuse_without_labels(self.parts, self.model, reading, text)
+        refuse_without_labels(self.arms, self.model, reading, text)
         folders.refuse_others(self.out, get_args(PartName))
         told: dict[str, Any] = {}
-        for part in dict.fromkeys(self.parts):
+        for part in dict.fromkeys(self.arms):
             began = time.monotonic()
             # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -134,8 +134,8 @@ class Heads:
         from attnlab_theory import refuse
 
         refuse.not_a_seed(self.seed)
-        if not self.parts:
-            raise ValueError("--parts must name at least one part, as in --parts premises collapse")
+        if not self.arms:
+            raise ValueError("--arms must name at least one part, as in --arms premises collapse")
         for name in ("sentences", "occurrences", "few"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} must be at least 1, not {getattr(self, name)}")
