@@ -14,6 +14,9 @@ from attnlab_theory.claims.judging import judge
 from attnlab_theory.report import record
 from attnlab_theory.stats import Bound, Interval, proportion, student
 
+ERROR_RATE = 0.05
+"""The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
+
 OVER_SEEDS = student("numbers of training runs that differ in the seed")
 OVER_GENERATIONS = student("numbers of texts that one model writes, each with random numbers of its own")
 OVER_TRIALS = student("jackknife pseudo-values of trials that are drawn independently")
@@ -170,7 +173,12 @@ def share(quantity: str, draws: np.ndarray, error_rate: float, of: str = "", **s
 
 
 def over_seeds(
-    quantity: str, values: Sequence[float], error_rate: float, *, within: Interval, **setting: Any
+    quantity: str,
+    values: Sequence[float],
+    error_rate: float = ERROR_RATE,
+    *,
+    within: Interval = ANYTHING,
+    **setting: Any,
 ) -> Estimate:
     """The mean of one number per seed, with a t interval: where the mean over more seeds would lie.
 

@@ -9,6 +9,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from attnlab_theory.labs.estimates import Estimates, mean
 from attnlab_theory.labs.sentences import Encoded
 from attnlab_theory.language.corpora.batches import Batch, Numbers, by_length
 from attnlab_theory.language.corpora.grammar import Grammar
@@ -81,6 +82,19 @@ def losses(model: Any, sentences: Encoded) -> Losses:
 def token_losses(model: Any, x: Numbers, y: Numbers) -> Float[Array, "b t"]:
     """Minus the log-probability of every token of y after those of x up to its place, in nats, without dropout."""
     return model.token_losses(Batch(x, y))
+
+
+def floor(
+    found: Losses, sentences: Sequence[str], language: Grammar | None, block: int, **setting: Any
+) -> Estimates:
+    """`loss above the grammar`: the mean over sentences that were not cut; nothing where no grammar is known.
+
+    Args: as `above_the_grammar`, and the setting of the estimate.
+    """
+    if language is None:
+        return Estimates()
+    above = above_the_grammar(found, sentences, language, block)
+    return Estimates([mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **setting)])
 
 
 def above_the_grammar(

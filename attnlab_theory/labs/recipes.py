@@ -1,12 +1,33 @@
-"""How one stage of a lab is trained, as data; nothing here imports jax, for the command line reads it first."""
+"""How large a model of a lab is, and how one stage is trained, as data.
+
+Nothing here imports jax, for the command line reads it first.
+"""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 from attnlab_theory.language.precision import Precision
 
 MicroBatches = Literal["sorted", "packed"]
 """How a batch is cut: documents of similar length side by side, or several in a row. The gradient is the same."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Size:
+    """How large a model is."""
+
+    layers: int
+    heads: int
+    width: int
+    block: int
+    """Places in the longest row."""
+    dropout: float = 0.0
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The sizes and rates by the names of `GPTConfig`."""
+        rates = {f"{where}_dropout": self.dropout for where in ("embedding", "residual", "attention")}
+        return {name: getattr(self, name) for name in ("layers", "heads", "width", "block")} | rates
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

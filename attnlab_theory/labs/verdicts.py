@@ -23,12 +23,9 @@ from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.judging import judge
 from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
-from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.labs.estimates import ERROR_RATE, Estimate
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.bounds import refuse_error_rate
-
-ERROR_RATE = 0.05
-"""The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
 
 REACH = 10.0
 """Standard deviations of a run: an interval that reaches further to either side is no judge. A convention, and a

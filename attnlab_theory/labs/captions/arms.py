@@ -6,9 +6,9 @@ configuration).
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 
 ArmName = Literal["scratch", "shuffled", "pretrained", "heads-1", "heads-6", "heads-8", "permuted", "dropped-heads"]
 """The models that are compared."""
@@ -85,22 +85,11 @@ ARMS: Mapping[str, Arm] = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """One model and one way to train it."""
 
-    layers: int
-    heads: int
-    width: int
-    block: int
-    dropout: float
     recipe: Recipe
     """`Recipe.epochs` is the highest number of epochs; training stops early."""
-
-    @property
-    def model(self) -> dict[str, Any]:
-        """The sizes and rates by the names of `GPTConfig`."""
-        rates = {f"{where}_dropout": self.dropout for where in ("embedding", "residual", "attention")}
-        return {name: getattr(self, name) for name in ("layers", "heads", "width", "block")} | rates
 
 
 PRESETS: dict[PresetName, Preset] = {
@@ -109,7 +98,6 @@ PRESETS: dict[PresetName, Preset] = {
         heads=12,
         width=48,
         block=64,
-        dropout=0.0,
         recipe=Recipe(epochs=20, batch=32, rate=3e-3, micro_batches="packed"),
     ),
     "homework": Preset(

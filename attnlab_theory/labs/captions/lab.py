@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from attnlab_theory.labs.captions import heads
 from attnlab_theory.labs.captions.arms import ARMS, Preset
-from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.recipes import Recipe
@@ -40,7 +40,6 @@ class Captions(Lab):
     """
 
     preset: Preset
-    arms: tuple[str, ...]
     material: Callable[[int], Material]
     """The captions of a seed."""
     other: Callable[[int], Material]
@@ -50,13 +49,8 @@ class Captions(Lab):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        each_once("arm", self.arms)
         for arm in self.arms:
             config(arm, self.preset, vocabulary=2)
-
-    def arms_of(self, seed: int) -> tuple[str, ...]:
-        """The arms that are trained for a seed."""
-        return self.arms
 
     def stages(self, arm: str, seed: int) -> Iterator[Stage]:
         """One stage, or for a pretrained arm two, of which the first reads the other text.

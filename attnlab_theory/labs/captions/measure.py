@@ -75,7 +75,7 @@ def results(
                 texts[f"{each.name}.txt"] = each.lines
                 samples.append(each.sample)
     language = () if first.grammar is None else about_the_language(first.grammar, lab.seeds[0])
-    apart = (*models.above_the_floor(asked), *sweep.about_real(real), *worths, *language)
+    apart = (*(each for model in asked for each in model.above), *sweep.about_real(real), *worths, *language)
     curves = [point for model in asked for point in model.curve]
     found = _results([model.summary for model in asked], rows, curves, apart)
     return dataclasses.replace(found, texts={**texts, "samples.txt": "\n".join(samples)})

@@ -2,18 +2,15 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from attnlab_theory.labs.captions.arms import BASE
 from attnlab_theory.labs.captions.lab import Captions, Model
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, over_seeds
 from attnlab_theory.labs.options import Mean
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, above_the_grammar, losses
+from attnlab_theory.labs.perplexity import Losses, floor, losses
 from attnlab_theory.labs.training import best_epoch, by_epoch
-from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.stats import Interval
 
 GAINED = {
@@ -39,8 +36,8 @@ class Evaluation:
     """The training loss of every epoch, while the model changes and with dropout."""
     mean: Mean
     """What weighs the same in both."""
-    above: np.ndarray | None
-    """For every test sentence that was not cut: its loss less that under the grammar, in nats per token."""
+    above: Estimates
+    """How far its test loss lies above the grammar's own, if a grammar is known."""
 
     @property
     def gap(self) -> float:
@@ -108,9 +105,7 @@ def ask(model: Model, lab: Captions) -> Evaluation:
         validated=tuple(about["validated"]),
         trained=by_epoch(about["losses"], len(about["validated"])),
         mean=lab.mean,
-        above=None
-        if material.grammar is None
-        else above_the_grammar(found, material.test, material.grammar, lab.preset.block),
+        above=floor(found, material.test, material.grammar, lab.preset.block, arm=model.arm, seed=model.seed),
     )
 
 
@@ -125,17 +120,8 @@ def compare(models: Sequence[Summary]) -> Estimates:
             values = [model.numbers[quantity] for model in of_arm if quantity in model.numbers]
             if len(values) == len(of_arm):
                 within = ANYTHING if "less" in quantity else Interval(0.0, math.inf)
-                found.append(over_seeds(quantity, values, ERROR_RATE, within=within, arm=arm))
+                found.append(over_seeds(quantity, values, within=within, arm=arm))
     return Estimates((*found, *_against_base(models)))
-
-
-def above_the_floor(models: Iterable[Evaluation]) -> Estimates:
-    """How far each model lies above the grammar's own loss, where a grammar is known."""
-    return Estimates(
-        mean("loss above the grammar", m.above, OVER_SENTENCES, FLOOR_ERROR_RATE, arm=m.arm, seed=m.seed)
-        for m in models
-        if m.above is not None
-    )
 
 
 def left_out(models: Sequence[Summary]) -> Iterator[str]:
@@ -162,4 +148,4 @@ def _against_base(models: Sequence[Summary]) -> Iterator[Estimate]:
         for quantity, number in GAINED.items():
             if all(number in own and number in others for own, others in pairs):
                 values = [own[number] - others[number] for own, others in pairs]
-                yield over_seeds(quantity, values, ERROR_RATE, within=ANYTHING, arm=arm, against=BASE)
+                yield over_seeds(quantity, values, arm=arm, against=BASE)

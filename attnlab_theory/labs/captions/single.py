@@ -107,8 +107,7 @@ class Evaluate:
     def run(self) -> int:
         """Measure and print."""
         from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
-        from attnlab_theory.labs.estimates import mean
-        from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+        from attnlab_theory.labs.perplexity import floor, losses
         from attnlab_theory.labs.sentences import Sizes, encoded, generated, read_sentences
         from attnlab_theory.report import record
 
@@ -129,11 +128,9 @@ class Evaluate:
             "perplexity_of_sentences": found.perplexity_of_sentences,
             "perplexity_of_tokens": found.perplexity_of_tokens,
         }
-        floor = None
-        if language is not None:
-            above = above_the_grammar(found, sentences, language, block)
-            floor = mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE)
-            told["above_the_grammar"] = floor.as_json()
+        above = floor(found, sentences, language, block)
+        if above:
+            told["above_the_grammar"] = above[0].as_json()
         if self.json:
             print(record.to_text(told), end="")
             return 0
@@ -142,10 +139,10 @@ class Evaluate:
             print(f"{read.cut} sentences are longer than the block of {block} and were cut")
         print(f"perplexity, mean of sentence means: {found.perplexity_of_sentences:.4f}")
         print(f"perplexity, mean over tokens:       {found.perplexity_of_tokens:.4f}")
-        if floor is not None:
-            low, high = floor.interval.low, floor.interval.high
-            print(f"loss above the grammar's own: {floor.value:.4f} nats per token")
-            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {floor.error_rate:g})")
+        for each in above:
+            low, high = each.interval.low, each.interval.high
+            print(f"loss above the grammar's own: {each.value:.4f} nats per token")
+            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {each.error_rate:g})")
         return 0
 
 

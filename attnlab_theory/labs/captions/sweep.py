@@ -186,4 +186,4 @@ def _over(
     if len(seeds) == 1:
         return over_generations(quantity, by_seed[0], ERROR_RATE, within=within, **told)
     means = [float(np.mean(each)) for each in by_seed]
-    return over_seeds(quantity, means, ERROR_RATE, within=within, **told)
+    return over_seeds(quantity, means, within=within, **told)

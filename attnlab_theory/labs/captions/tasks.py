@@ -78,19 +78,17 @@ class Run(RunLab):
         from attnlab_theory.labs.captions.lab import config, training
 
         refuse.not_a_size(**{"--count": self.count, "--generations": self.generations})
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         drawn = self.texts.train is None
+        material = self.of_seeds(self.texts.material, drawn=drawn)
+        first = material(self.seed)
         other = functools.cache(functools.partial(self._other, first))
         preset, changes = PRESETS[self.preset], self.training
         recipe = dataclasses.replace(preset.recipe, epochs=changes.epochs or preset.recipe.epochs)
         lab = Lab(
+            **self.every_lab(),
             preset=dataclasses.replace(preset, **changes.given, recipe=recipe),
-            arms=self.arms,
-            seeds=seeds,
-            material=functools.cache(self.texts.material) if drawn else (lambda _: first),
+            material=material,
             other=other if drawn else (lambda _: other(self.seed)),
-            folder=self.out / "models",
             longer=self.texts.longer,
             mean=self.texts.mean,
         )
@@ -131,12 +129,6 @@ class Judge(JudgeLab):
     """Judge a run of this lab again."""
 
     name = "captions"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.captions.measure import again
-
-        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

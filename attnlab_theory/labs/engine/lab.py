@@ -32,11 +32,13 @@ class Lab(abc.ABC):
     """Which arms are trained for which seeds, and where the models are kept.
 
     Raises:
-        ValueError: if there is no seed.
+        ValueError: if there is no seed or no arm, or an arm is named twice.
     """
 
     kinds: ClassVar[Mapping[str, Kind]] = KINDS
     """The models that its files may hold."""
+    arms: tuple[Any, ...]
+    """What is compared, by name."""
     seeds: tuple[int, ...]
     folder: Path
     """The folder for the models."""
@@ -44,10 +46,11 @@ class Lab(abc.ABC):
     def __post_init__(self) -> None:
         if not self.seeds:
             raise ValueError("a run needs at least one seed")
+        each_once("arm", self.arms)
 
-    @abc.abstractmethod
     def arms_of(self, seed: int) -> Sequence[Any]:
-        """The arms that are trained for a seed."""
+        """The arms that are trained for a seed: by default all of them."""
+        return self.arms
 
     @abc.abstractmethod
     def stages(self, arm: Any, seed: int) -> Iterator[Stage]:

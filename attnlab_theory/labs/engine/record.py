@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attnlab_theory import files, inputs
+from attnlab_theory.claims import Statement
 from attnlab_theory.labs.estimates import OVER_SEEDS, Estimate, Estimates
-from attnlab_theory.labs.verdicts import Verdicts
+from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
 from attnlab_theory.report import record
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ class Results:
         for name, text in self.texts.items():
             files.write_text(folder / name, text)
         draw(self.figures, folder)
+
+
+def judged(lab: str, statements: Sequence[Statement], measured: Estimates, **told: Any) -> Results:
+    """Numbers, and the verdicts of a lab on them.
+
+    Args:
+        lab: that states something.
+        statements: what it states.
+        measured: all of its numbers.
+        told: further fields of `Results`.
+    """
+    return Results(estimates=measured, verdicts=verdicts_on(statements, measured, experiment=lab), **told)
 
 
 def draw(figures: Mapping[str, Draw | None], folder: Path) -> None:

@@ -1,18 +1,21 @@
 """`attnlab LAB run` and `attnlab LAB judge`, of any lab. Nothing here imports jax: the command line reads it first.
 
 A lab declares its options, what is trained and how it is measured. The rest is the same everywhere: one folder for
-one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code.
+one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code. What a command does not
+declare is done by `measure.py`, which lies beside it.
 """
 
 import abc
 import dataclasses
+import functools
+import importlib
 import inspect
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import tyro
 from tyro.conf import subcommand
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.processes import Workers
 
+T = TypeVar("T")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunLab(WholeRun, abc.ABC):
@@ -40,6 +45,8 @@ class RunLab(WholeRun, abc.ABC):
     """What the lab asks."""
     shares: ClassVar[tuple[str, ...]] = ()
     """Names of other runs that may lie in the same folder."""
+    arms: tuple[str, ...]
+    """What is compared."""
     processes: int | None = None
     """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
     most 8, for small models on a processor, and 1 for every other.
@@ -55,17 +62,34 @@ class RunLab(WholeRun, abc.ABC):
             ValueError: of bad input, before anything is written.
         """
 
-    @abc.abstractmethod
+    def every_lab(self) -> dict[str, Any]:
+        """What every lab is made of: arms, seeds, and the folder of the models."""
+        return {"arms": self.arms, "seeds": self.every_seed(), "folder": self.out / "models"}
+
+    def of_seeds(self, read: Callable[[int], T], *, drawn: bool) -> Callable[[int], T]:
+        """The material of each seed. That of the first is read at once, so that it complains of bad input.
+
+        Args:
+            read: the material of a seed.
+            drawn: whether it follows from the seed; else it lies in files, and is the same for all seeds.
+
+        Raises:
+            ValueError: as `read`.
+        """
+        first = read(self.every_seed()[0])
+        return functools.cache(read) if drawn else lambda _: first
+
     def results(self, lab: Any) -> "Results":
-        """Measure what is trained, and judge it.
+        """Measure what is trained, and judge it: by default by `measure.results`.
 
         Raises:
             ValueError: if a model is missing.
         """
+        return _measure(self).results(lab, tell)
 
-    @abc.abstractmethod
     def about(self, lab: Any) -> dict[str, Any]:
-        """What the record of the run says of its options, beside the seeds."""
+        """What the record of the run says of its options, beside the seeds: by default the arms."""
+        return {"arms": list(self.arms)}
 
     @property
     def small(self) -> bool:
@@ -141,7 +165,7 @@ class RunLab(WholeRun, abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JudgeLab(abc.ABC):
+class JudgeLab:
     """Judge a finished run again, from the numbers in its folder. Nothing is trained.
 
     Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
@@ -155,13 +179,15 @@ class JudgeLab(abc.ABC):
     json: bool = False
     """Print one JSON value on standard output and nothing else."""
 
-    @abc.abstractmethod
     def again(self) -> "Results":
-        """What the folder holds, judged again. Tables, texts and figures are those that tell of verdicts.
+        """What the folder holds, judged again: by default by `measure.again`.
+
+        Tables, texts and figures are those that tell of verdicts.
 
         Raises:
             ValueError: if a file is missing or damaged.
         """
+        return _measure(self).again(self.folder)
 
     def run(self) -> int:
         """Read, judge, write, report; 1 if a verdict is not the expected one.
@@ -188,6 +214,12 @@ class JudgeLab(abc.ABC):
             found.write(self.name, self.folder)
             files.write_text(about_path, record.to_text(about))
         return report(found, about, self.folder, json=self.json)
+
+
+def _measure(command: object) -> Any:
+    """The module `measure` that lies beside the one of a command."""
+    folder, _, _ = type(command).__module__.rpartition(".")
+    return importlib.import_module(f"{folder}.measure")
 
 
 JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))

@@ -6,7 +6,7 @@ Source: Stanford CS224n, assignment 5 of 2021 to 2023 and assignment 4 from 2024
 import dataclasses
 from typing import Literal
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 from attnlab_theory.language.corpora.corruption import Corruption
 
 UNTRAINED = "none"
@@ -43,14 +43,9 @@ PresetName = Literal["tiny", "homework"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """One way to run the lab."""
 
-    layers: int
-    heads: int
-    width: int
-    block: int
-    dropout: float
     corruption: Corruption
     pretraining: Recipe
     finetuning: Recipe

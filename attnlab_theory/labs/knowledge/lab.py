@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage, Unit
 from attnlab_theory.labs.engine.run import tell
 from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.arms import UNTRAINED, Preset
@@ -22,19 +22,18 @@ from attnlab_theory.language.models.config import GPTConfig
 class Knowledge(Lab):
     """Models that read about the same persons, and one that does not.
 
+    Arms are names of `variants.VARIANTS`, and "none", which is vanilla without pretraining.
+
     Raises:
         ValueError: if there is no arm, or one is unknown, named twice or not for the preset's rows.
     """
 
     preset: Preset
-    arms: tuple[str, ...]
-    """Names of `variants.VARIANTS`, and "none", which is vanilla without pretraining."""
     material: Callable[[int], Material]
     """The corpus and the questions of a seed."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        each_once("arm", self.arms)
         for arm in self.arms:
             scored = self.config(arm, vocabulary=2).mixer.scored
             if arm != UNTRAINED and self.preset.pretraining.packed and not scored:
@@ -52,10 +51,6 @@ class Knowledge(Lab):
         names = ("layers", "heads", "width", "block", "dropout")
         sizes: dict[str, Any] = {name: getattr(self.preset, name) for name in names}
         return configured("vanilla" if arm == UNTRAINED else arm, vocabulary=vocabulary, **sizes)
-
-    def arms_of(self, seed: int) -> tuple[str, ...]:
-        """All arms."""
-        return self.arms
 
     def waves(self) -> Iterator[Sequence[Unit]]:
         """The one wave, as soon as the questions of every seed are good: training takes hours.

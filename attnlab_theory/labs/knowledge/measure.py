@@ -1,7 +1,7 @@
 """What a run of the lab measures of its models' answers, and how it is judged, also later from its files."""
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +27,19 @@ POINTS = 100
 """How many points a loss curve has. Each is a mean over equally many steps."""
 
 
-def results(lab: Knowledge) -> Results:
+def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
     """Ask all models, measure, judge.
 
     Args:
         lab: whose models are trained.
+        tell: is told what is being done.
 
     Raises:
         ValueError: if a model is missing, or as `measure`.
     """
     from attnlab_theory.labs.knowledge import figures
 
+    tell("answers of all models")
     answers = lab.answers()
     worlds = {seed: lab.material(seed) for seed in lab.seeds}
     truth = {(seed, person.name): person for seed, world in worlds.items() for person in world.persons}

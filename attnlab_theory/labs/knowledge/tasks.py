@@ -1,7 +1,6 @@
 """attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -18,7 +17,6 @@ from attnlab_theory.labs.options import ModelSizes, given
 from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
     from attnlab_theory.labs.knowledge.material import Material
 
@@ -107,21 +105,8 @@ class Run(RunLab):
         """
         from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
 
-        seeds = self.every_seed()
-        first = self._material(self.seed)  # Complains of bad input before anything is written.
-        return Lab(
-            preset=self._preset(),
-            arms=self.arms,
-            seeds=seeds,
-            material=(lambda _: first) if self.pretrain_corpus else functools.cache(self._material),
-            folder=self.out / "models",
-        )
-
-    def results(self, lab: "Lab") -> "Results":
-        """Ask what is trained, and judge the answers."""
-        from attnlab_theory.labs.knowledge.measure import results
-
-        return results(lab)
+        material = self.of_seeds(self._material, drawn=self.pretrain_corpus is None)
+        return Lab(**self.every_lab(), preset=self._preset(), material=material)
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset and arms."""
@@ -166,15 +151,9 @@ class Run(RunLab):
 
 
 class Judge(JudgeLab):
-    """Judge a run of this lab again."""
+    """Judge a run of this lab again, on its answers."""
 
     name = "knowledge"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again on its answers."""
-        from attnlab_theory.labs.knowledge.measure import again
-
-        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

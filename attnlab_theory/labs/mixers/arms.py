@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 
 ArmName = Literal["separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before"]
 """The models that are compared."""
@@ -29,13 +29,9 @@ PresetName = Literal["tiny", "homework"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """One model and one way to train it."""
 
-    layers: int
-    heads: int
-    width: int
-    block: int
     recipe: Recipe
 
 

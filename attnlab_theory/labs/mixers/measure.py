@@ -13,13 +13,13 @@ from jaxtyping import Float
 from rich.table import Table
 
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, renewed, stored
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, known, mean, over_seeds
+from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean, over_seeds
 from attnlab_theory.labs.mixers.arms import CAUSAL, HONEST_SEEDS, LEAKING
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, NEAREST, STATEMENTS
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import Mixers
 from attnlab_theory.labs.mixers.routing import routed
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+from attnlab_theory.labs.perplexity import OVER_SENTENCES, floor, losses
 from attnlab_theory.labs.sentences import encoded
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.decode import Sampling
@@ -132,9 +132,7 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
             told = {"arm": arm, "seed": seed}
             here = losses(model, test)
             lost[arm, seed] = here.per_token
-            if material.grammar is not None:
-                above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
-                found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
+            found += floor(here, material.test, material.grammar, lab.preset.block, **told)
             if asked is not None:
                 each = losses(model, asked)
                 single[arm, seed] = each.total / each.targets
@@ -152,21 +150,21 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
         seeds = lab.seeds_of(arm)
         values = [lost[arm, seed] for seed in seeds]
         told = {"arm": arm, "parameters": parameter_count(lab.saved(arm, lab.seeds[0]).model)}
-        found.append(over_seeds("test loss", values, ERROR_RATE, within=POSITIVE, **told))
-        found.append(over_seeds("perplexity", [math.exp(v) for v in values], ERROR_RATE, within=POSITIVE, **told))
+        found.append(over_seeds("test loss", values, within=POSITIVE, **told))
+        found.append(over_seeds("perplexity", [math.exp(v) for v in values], within=POSITIVE, **told))
         if arm != "separate" and "separate" in lab.arms:
             less = [lost[arm, seed] - lost["separate", seed] for seed in seeds]
-            found.append(over_seeds(DIFFERENCE, less, ERROR_RATE, within=ANYTHING, arm=arm))
+            found.append(over_seeds(DIFFERENCE, less, arm=arm))
         for number, sentence in enumerate(lab.own_sentences):
             told = {"arm": arm, "sentence": sentence}
             values = [float(single[arm, seed][number]) for seed in seeds]
-            found.append(over_seeds("loss of a sentence", values, ERROR_RATE, within=POSITIVE, **told))
+            found.append(over_seeds("loss of a sentence", values, within=POSITIVE, **told))
             values = [math.exp(value) for value in values]
-            found.append(over_seeds("perplexity of a sentence", values, ERROR_RATE, within=POSITIVE, **told))
+            found.append(over_seeds("perplexity of a sentence", values, within=POSITIVE, **told))
     tell("routing")
     for name, (shared, heads) in ROUTED.items():
         least = [routed(seed, shared=shared, heads=heads).least for seed in range(5)]
-        found.append(over_seeds("least wanted weight", least, ERROR_RATE, within=Interval(-1.0, 2.0), head=name))
+        found.append(over_seeds("least wanted weight", least, within=Interval(-1.0, 2.0), head=name))
         if name == ONE_SHARED:
             # The head that comes nearest to a bound, where no single head may pass it.
             told = "counted: the greatest of these very heads"
@@ -181,8 +179,7 @@ def leaks_over_seeds(found: Iterable[Estimate]) -> Estimates:
         if each.quantity == GAP and each.setting["arm"] in LEAKING:
             gaps.setdefault(each.setting["arm"], []).append(each.value)
     return Estimates(
-        over_seeds("mean honest less teacher-forced loss", values, ERROR_RATE, within=ANYTHING, arm=arm)
-        for arm, values in gaps.items()
+        over_seeds("mean honest less teacher-forced loss", values, arm=arm) for arm, values in gaps.items()
     )
 
 

@@ -1,19 +1,17 @@
 """attnlab mixers: what lets tokens see each other, compared on one language."""
 
 import dataclasses
-import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
 from attnlab_theory.labs.mixers.arms import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
 
@@ -55,24 +53,14 @@ class Run(RunLab):
         """
         from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         return Lab(
+            **self.every_lab(),
             preset=PRESETS[self.preset],
-            arms=self.arms,
-            seeds=seeds,
-            material=functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first),
-            folder=self.out / "models",
+            material=self.of_seeds(self.texts.material, drawn=self.texts.train is None),
             longer=self.texts.longer,
             mean=self.texts.mean,
             own_sentences=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
-
-    def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, and judge it."""
-        from attnlab_theory.labs.mixers.measure import results
-
-        return results(lab, tell)
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset, arms and the margin of equivalence."""
@@ -85,12 +73,6 @@ class Judge(JudgeLab):
     """Judge a run of this lab again."""
 
     name = "mixers"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.mixers.measure import again
-
-        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

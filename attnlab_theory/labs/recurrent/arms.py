@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal, NamedTuple
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 
 CellName = Literal["rnn", "w-rnn", "gpt"]
 """What a model is: a recurrent network, or a GPT."""
@@ -42,7 +42,7 @@ class Arm(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """Sizes and recipes. No recipe stops early, so that all arms of a part read equally many tokens."""
 
     layers: int = 2

@@ -58,8 +58,8 @@ class Networks(Lab):
     """The sentences of a seed, by words or by characters."""
     letters: Callable[[int], Material]
     """The same by characters."""
+    # Names of arms, and of parts for all of their arms.
     arms: tuple[str, ...] = PARTS
-    """Names of arms, and of parts for all of their arms."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block."""
     windows: int = WINDOWS
@@ -168,9 +168,7 @@ class Networks(Lab):
 
 def config_of(arm: Arm, preset: Preset, vocabulary: int) -> Config:
     """The model of an arm. Networks have f1 and f2 of the preset."""
-    sizes = {name: getattr(preset, name) for name in ("layers", "heads", "width", "block")}
-    none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
-    gpt = GPTConfig(vocabulary=vocabulary, **sizes, **none)
+    gpt = GPTConfig(vocabulary=vocabulary, **preset.model)
     if arm.cell == "gpt":
         return gpt
     hidden = arm.hidden or hidden_for(parameter_count(KINDS["GPT"].empty(gpt)), vocabulary, arm.cell)

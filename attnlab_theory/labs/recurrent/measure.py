@@ -1,6 +1,5 @@
 """What a run of the lab measures of its models: losses, gradients by distance, garbled words, tuning runs."""
 
-import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab_theory.labs.engine.record import Results, drawing, stored
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+from attnlab_theory.labs.estimates import Estimate, Estimates, over_seeds
+from attnlab_theory.labs.perplexity import floor, losses
 from attnlab_theory.labs.recurrent import tuning
 from attnlab_theory.labs.recurrent.arms import FURTHEST
 from attnlab_theory.labs.recurrent.claims import (
@@ -27,7 +26,7 @@ from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
 from attnlab_theory.labs.recurrent.samples import garbled, texts
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -89,9 +88,6 @@ def verdicts(measured: Estimates) -> Verdicts:
     return verdicts_on(STATEMENTS, measured, experiment="recurrent")
 
 
-_over_seeds = functools.partial(over_seeds, error_rate=ERROR_RATE, within=ANYTHING)
-
-
 def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
     found: list[Estimate] = []
     arms = lab.of("equal")
@@ -106,26 +102,24 @@ def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
             here = losses(model, test)
             lost[arm.name].append(here.per_token)
             parameters.setdefault(arm.name, parameter_count(model))
-            if material.grammar is not None:
-                above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
-                told = {"arm": arm.name, "seed": seed, "parameters": parameter_count(model)}
-                found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
+            told = {"arm": arm.name, "seed": seed, "parameters": parameters[arm.name]}
+            found += floor(here, material.test, material.grammar, lab.preset.block, **told)
             for weights, each in (("first weights", lab.untrained(arm, seed)), ("trained", model)):
                 norms.setdefault((arm.name, weights), []).append(_by_distance(each, lab, seed))
     for arm, values in lost.items():
         told = {"model": arm, "parameters": parameters[arm]}
-        found.append(_over_seeds("test loss", values, within=POSITIVE, **told))
+        found.append(over_seeds("test loss", values, within=POSITIVE, **told))
     for other, one in itertools.combinations(lost, 2):
         values = [a - b for a, b in zip(lost[one], lost[other], strict=True)]
-        found.append(_over_seeds(LESS, values, model=one, against=other))
+        found.append(over_seeds(LESS, values, model=one, against=other))
     for (arm, weights), each in norms.items():
         for distance in range(1, FURTHEST + 1):
             told = {"arm": arm, "weights": weights, "distance": distance}
-            found.append(_over_seeds(LOG_NORM, [float(logs[distance]) for logs in each], **told))
+            found.append(over_seeds(LOG_NORM, [float(logs[distance]) for logs in each], **told))
     for arm in [name for name in lost if name != "gpt" and "gpt" in lost]:
         pairs = zip(norms[arm, "trained"], norms["gpt", "trained"], strict=True)
         far = [float(a[FURTHEST] - b[FURTHEST]) for a, b in pairs]
-        found.append(_over_seeds(FADED, far, arm=arm, against="gpt", distance=FURTHEST))
+        found.append(over_seeds(FADED, far, arm=arm, against="gpt", distance=FURTHEST))
     return found
 
 
@@ -146,11 +140,11 @@ def _growth(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
         test = lab.test_rows(seed)
         for arm in arms:
             lost[arm.name].append(losses(lab.saved(arm, seed).model, test).per_token)
-    found = [_over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]
+    found = [over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]
     of = {(arm.cell, arm.hidden): lost[arm.name] for arm in arms}
     both = [hidden for hidden in lab.preset.hidden if ("w-rnn", hidden) in of and ("rnn", hidden) in of]
     gains = {hidden: np.subtract(of["w-rnn", hidden], of["rnn", hidden]).tolist() for hidden in both}
-    found += [_over_seeds(GAIN, values, hidden=hidden) for hidden, values in gains.items()]
+    found += [over_seeds(GAIN, values, hidden=hidden) for hidden, values in gains.items()]
     return [*found, *_slope(GAIN_BY_SIZE, {np.log2(hidden): values for hidden, values in gains.items()})]
 
 
@@ -167,7 +161,7 @@ def _rates(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
             drawn = texts(key, saved.model, saved.text, count=WRITTEN, steps=lab.preset.letters)
             shares[arm.recipe.rate].append(garbled(drawn, known))
     within = Interval(0.0, 1.0)
-    found = [_over_seeds(GARBLED, values, within=within, rate=rate) for rate, values in shares.items()]
+    found = [over_seeds(GARBLED, values, within=within, rate=rate) for rate, values in shares.items()]
     return [*found, *_slope(GARBLED_BY_RATE, {np.log10(rate): values for rate, values in shares.items()})]
 
 
@@ -176,4 +170,4 @@ def _slope(quantity: str, values: Mapping[float, Sequence[float]]) -> list[Estim
     if len(values) < 2:
         return []
     slopes = np.polyfit([*values], np.stack([*values.values()]), 1)[0]
-    return [_over_seeds(quantity, slopes.tolist())]
+    return [over_seeds(quantity, slopes.tolist())]

@@ -15,7 +15,6 @@ from attnlab_theory.labs.recurrent.arms import PARTS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.recurrent.lab import Networks
 
 
@@ -66,17 +65,13 @@ class Run(RunLab):
         preset = dataclasses.replace(TINY, activation=self.activation)
         epochs = preset.recipe.epochs if self.epochs is None else self.epochs
         refuse.not_a_size(windows=windows, epochs=epochs)
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
-        material = functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first)
+        material = self.of_seeds(self.texts.material, drawn=self.texts.train is None)
         spelled = self.texts.unit == "characters"
         lab = Networks(
+            **self.every_lab(),
             preset=dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=epochs)),
-            seeds=seeds,
             material=material,
             letters=material if spelled else functools.cache(lambda seed: by_letters(material(seed))),
-            folder=self.out / "models",
-            arms=self.arms,
             longer=self.texts.longer,
             windows=windows,
         )
@@ -85,12 +80,6 @@ class Run(RunLab):
         if self.epochs is not None and "equal" not in lab.parts:
             raise ValueError("--epochs is for models at equal parameters: add equal to --arms, or leave it out")
         return lab
-
-    def results(self, lab: "Networks") -> "Results":
-        """Measure what is trained, and judge it."""
-        from attnlab_theory.labs.recurrent.measure import results
-
-        return results(lab, tell)
 
     def about(self, lab: "Networks") -> dict[str, Any]:
         """Parts, unit and activation; and how much each arm at equal parameters reads."""
@@ -112,12 +101,6 @@ class Judge(JudgeLab):
     """Judge a run of this lab again."""
 
     name = "recurrent"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.recurrent.measure import again
-
-        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,6 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory.labs.estimates import Estimates, over_seeds
-from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.recurrent import Activation, Cell, Recurrent, RecurrentConfig
 from attnlab_theory.seeds import key_for
@@ -108,7 +107,7 @@ def last_losses(rows: Sequence[Mapping[str, Any]]) -> Estimates:
         chosen = [row for row in rows if row["name"] == name]
         told = {"setting": name, "published": chosen[0]["published"]}
         values = [row["losses"][-1] for row in chosen]
-        found.append(over_seeds("smoothed loss", values, ERROR_RATE, within=Interval.at_least(0.0), **told))
+        found.append(over_seeds("smoothed loss", values, within=Interval.at_least(0.0), **told))
     return Estimates(found)
 
 

@@ -124,8 +124,8 @@ def of_parts(found: Sequence[Answers], parts: Sequence[Part]) -> Estimates:
     by_part = {name: [each for each in found if each.arm == arm] for name, arm in parts}
     for part, models in by_part.items():
         for quantity, (number, within) in NUMBERS.items():
-            told = {"part": part, "variant": models[0].arm.name}
-            estimates.append(over_seeds(quantity, list(map(number, models)), ERROR_RATE, within=within, **told))
+            values, variant = [*map(number, models)], models[0].arm.name
+            estimates.append(over_seeds(quantity, values, within=within, part=part, variant=variant))
     return Estimates((*estimates, *_gains(by_part)))
 
 
@@ -136,8 +136,7 @@ def _gains(by_part: dict[str, list[Answers]]) -> Iterator[Estimate]:
             others = by_part.get(against)
             if part != BASE and others is not None and models[0].arm != others[0].arm:
                 values = [one.accuracy - other.accuracy for one, other in zip(models, others, strict=True)]
-                told = {"part": part, "against": against}
-                yield over_seeds("accuracy gained", values, ERROR_RATE, within=SIGNED, **told)
+                yield over_seeds("accuracy gained", values, within=SIGNED, part=part, against=against)
 
 
 def against_bayes(found: Sequence[Answers], rules: Sequence[Bayes], base: Arm) -> Estimates:

@@ -5,10 +5,10 @@ Nothing here imports jax, for the command line reads it first.
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 from attnlab_theory.labs.reviews.trials import Space
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ ArmName = OptimizerName | OrderName | Literal["never-zeroed"]
 
 ARMS: tuple[ArmName, ...] = ("adamw", "sgd", "rmsprop", "shuffled", "file", "by-label", "never-zeroed")
 """What a run compares if nothing else is said."""
+
+
+def named(arms: Sequence[ArmName], choices: Any) -> tuple[Any, ...]:
+    """The arms that are one of the choices."""
+    return tuple(arm for arm in arms if arm in get_args(choices))
+
 
 SHUFFLED: tuple[OrderName, ...] = ("shuffled", "alike")
 """Orders that are another in every epoch."""
@@ -82,23 +88,11 @@ ORDER: Mapping[OrderName, str] = {name: f"order {name}" for name in get_args(Ord
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FirstWeights:
-    """The size of an encoder that begins with random weights."""
-
-    layers: int
-    heads: int
-    width: int
-    block: int
-    """Places in the longest row."""
-    dropout: float
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Preset:
     """One model and the ways to train it."""
 
-    model: FirstWeights | None
-    """None: the pretrained MiniLM, with a new head."""
+    model: Size | None
+    """Of first weights. None: the pretrained MiniLM, with a new head."""
     recipe: Recipe
     """Its rate is that of AdamW, and the one that all optimizers share in the homework's comparison."""
     rates: Mapping[OptimizerName, tuple[float, ...]]
@@ -113,7 +107,7 @@ class Preset:
 
 PRESETS: dict[PresetName, Preset] = {
     "tiny": Preset(
-        model=FirstWeights(layers=2, heads=4, width=32, block=48, dropout=0.1),
+        model=Size(layers=2, heads=4, width=32, block=48, dropout=0.1),
         recipe=Recipe(epochs=8, batch=32, rate=2e-3, rows=32, shuffled=True),
         rates={"adamw": (2e-3, 5e-3), "sgd": (0.5, 1.0), "rmsprop": (2e-3, 5e-3)},
         space=Space(batches=(32, 64), rates=(5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3), epochs=(3, 5, 8)),

@@ -83,7 +83,7 @@ def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:
 
 def over_models(values: Sequence[float]) -> Estimate:
     """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
-    return over_seeds(OVER_MODELS, values, ERROR_RATE, within=Interval(0.0, 1.0))
+    return over_seeds(OVER_MODELS, values, within=Interval(0.0, 1.0))
 
 
 def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:

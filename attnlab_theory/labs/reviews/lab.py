@@ -7,19 +7,22 @@ wave, all other arms are the second, and the trials of a random search the third
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage, Unit
 from attnlab_theory.labs.reviews.arms import (
+    ARMS,
     BASE,
     BEST,
     NEVER_ZEROED,
     ORDER,
     SHARED,
     Arm,
+    ArmName,
     OptimizerName,
     OrderName,
     Preset,
+    named,
 )
 from attnlab_theory.labs.reviews.divergence import noted
 from attnlab_theory.labs.reviews.material import Material
@@ -37,28 +40,25 @@ Part = tuple[str, Arm]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reviews(Lab):
-    """Classifiers that differ in how they are trained.
+    """Classifiers that differ in how they are trained."""
 
-    Raises:
-        ValueError: if there is no seed or no optimizer, or an optimizer or an order is named twice.
-    """
-
+    arms: tuple[ArmName, ...] = ARMS
     preset: Preset
     material: Callable[[int], Material]
     """The reviews of a seed."""
     start: Callable[[Material], Start]
-    optimizers: tuple[OptimizerName, ...] = get_args(OptimizerName)
-    orders: tuple[OrderName, ...] = get_args(OrderName)
-    forgetful: bool = True
-    """Whether the base is also trained without zeroing gradients."""
     trials: tuple[Trial, ...] = ()
     """Of the random search, for the first seed."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        each_once("optimizer", self.optimizers)
-        if self.orders:
-            each_once("order", self.orders)
+    @property
+    def optimizers(self) -> tuple[OptimizerName, ...]:
+        """The optimizers among the arms; AdamW if there is none."""
+        return named(self.arms, OptimizerName) or ("adamw",)
+
+    @property
+    def orders(self) -> tuple[OrderName, ...]:
+        """The orders among the arms."""
+        return named(self.arms, OrderName)
 
     @property
     def base(self) -> Arm:
@@ -93,7 +93,7 @@ class Reviews(Lab):
             raise ValueError(f"{optimizer} diverged at all of its {len(rates)} rates: sweep lower ones")
         return max(candidates, key=lambda each: self.curve(each, first)[-1]["validation accuracy"])
 
-    def arms(self) -> tuple[Arm, ...]:
+    def compared(self) -> tuple[Arm, ...]:
         """All that is compared. The rates of the first seed must be trained.
 
         Raises:
@@ -102,7 +102,7 @@ class Reviews(Lab):
         shared = [self.shared(name) for name in self.optimizers]
         best = [found for name in self.optimizers if (found := self.best(name)) is not None]
         ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
-        kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
+        kept = [dataclasses.replace(self.base, zeroed=False)] if "never-zeroed" in self.arms else []
         return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
 
     def parts(self) -> tuple[Part, ...]:
@@ -116,13 +116,13 @@ class Reviews(Lab):
             found.append((SHARED[name], self.shared(name)))
             if (best := self.best(name)) is not None:
                 found.append((BEST[name], best))
-        arms = self.arms()
+        arms = self.compared()
         found += [(ORDER[each.order], each) for each in arms if each.order != self.base.order]
         return (*found, *((NEVER_ZEROED, each) for each in arms if not each.zeroed))
 
     def arms_of(self, seed: int) -> tuple[Arm, ...]:
-        """The same for every seed; raises as `arms`."""
-        return self.arms()
+        """The same for every seed; raises as `compared`."""
+        return self.compared()
 
     def waves(self) -> Iterator[Sequence[Unit]]:
         """The rates of the first seed, all other arms, and the trials of the search.
@@ -132,7 +132,7 @@ class Reviews(Lab):
         """
         rates = [Unit(arm, self.seeds[0]) for arm in self.swept()]
         yield rates
-        arms = self.arms()
+        arms = self.compared()
         yield [unit for seed in self.seeds for arm in arms if (unit := Unit(arm, seed)) not in rates]
         yield self.search()
 
@@ -169,7 +169,7 @@ class Reviews(Lab):
             ValueError: if the base is among them, without which nothing can be compared.
         """
         found: dict[Arm, str] = {}
-        for arm in (*self.swept(), *self.arms()):
+        for arm in (*self.swept(), *self.compared()):
             said = [line for seed in self.seeds if (line := noted(self.path(arm, seed))) is not None]
             if said:
                 found[arm] = said[0]

@@ -50,7 +50,7 @@ def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
     """
     tried, lost = outcomes(lab), lab.diverged()
     found: list[Answers] = []
-    arms = [arm for arm in lab.arms() if arm not in lost]
+    arms = [arm for arm in lab.compared() if arm not in lost]
     for seed, arm in itertools.product(lab.seeds, arms):
         tell(f"{arm.name}, seed {seed}: test reviews")
         found.append(answers(lab, arm, seed))
@@ -168,7 +168,7 @@ def over_models(each_seed: Sequence[Estimates]) -> Estimates:
         if one.quantity in OF_ANSWERS:
             told = {name: one.setting[name] for name in OF_ANSWERS[one.quantity]}
             same = [each.of(one.quantity, **told)[0].value for each in each_seed]
-            found.append(over_seeds(f"mean {one.quantity}", same, ERROR_RATE, within=SIGNED, **told))
+            found.append(over_seeds(f"mean {one.quantity}", same, within=SIGNED, **told))
     return Estimates(found)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from attnlab_theory.labs.reviews.arms import FirstWeights
+from attnlab_theory.labs.recipes import Size
 from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model, load_model
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.encoder_config import EncoderConfig
@@ -26,7 +26,7 @@ class Start:
     """What the first model follows from besides the seed."""
 
 
-def scratch(sizes: FirstWeights, text: OfSentences) -> Start:
+def scratch(sizes: Size, text: OfSentences) -> Start:
     """First weights throughout.
 
     Raises:

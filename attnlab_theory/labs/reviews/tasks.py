@@ -4,14 +4,23 @@ import dataclasses
 import functools
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import subcommand
 
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs.engine.run import JudgeLab, RunLab, tell
 from attnlab_theory.labs.options import given
-from attnlab_theory.labs.reviews.arms import ARMS, PRESETS, ArmName, OptimizerName, OrderName, Preset, PresetName
+from attnlab_theory.labs.reviews.arms import (
+    ARMS,
+    PRESETS,
+    ArmName,
+    OptimizerName,
+    OrderName,
+    Preset,
+    PresetName,
+    named,
+)
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.questions import Evaluate, Explain, Predict
@@ -24,7 +33,6 @@ if TYPE_CHECKING:
 
     from attnlab_theory.cluster.client import Cluster
     from attnlab_theory.labs.engine.lab import Stage
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.processes import Workers
     from attnlab_theory.labs.reviews.lab import Reviews as Lab
 
@@ -113,36 +121,30 @@ class Run(RunLab):
         config = start(reviews(self.seed)).config
         refuse_unexplainable(reviews(self.seed), config.encoder.block)
         return Lab(
+            **self.every_lab(),
             preset=preset,
-            seeds=self.every_seed(),
             material=reviews if self.data.train is None else (lambda _: reviews(self.seed)),
             start=start,
-            folder=self.out / "models",
             trials=trials,
-            **self.compared(),
         )
 
-    def compared(self) -> dict[str, Any]:
-        """The arms as the lab takes them: optimizers, orders, and whether gradients are also never zeroed.
+    def every_lab(self) -> dict[str, Any]:
+        """Arms, seeds and the folder of the models; some options say which arms of a kind there are.
 
         Raises:
-            ValueError: if there is no arm, one is named twice, or another option says again which they are.
+            ValueError: if an arm is named twice, or such an option stands beside `--arms`.
         """
-        from attnlab_theory.labs.engine.lab import each_once
-
-        each_once("arm", self.arms)
-        again = {"--optimizers": self.optimizers is not None, "--orders": self.orders is not None}
-        again["--no-forgetful"] = not self.forgetful
-        if self.arms != ARMS and any(again.values()):
-            option = next(option for option, said in again.items() if said)
+        said = {"--optimizers": self.optimizers, "--orders": self.orders}
+        said["--no-forgetful"] = None if self.forgetful else ()
+        option = next((option for option, names in said.items() if names is not None), None)
+        if option and self.arms != ARMS:
             raise ValueError(f"--arms names all that is compared: leave out {option}, or --arms")
-        optimizers = tuple(arm for arm in self.arms if arm in get_args(OptimizerName))
-        orders = tuple(arm for arm in self.arms if arm in get_args(OrderName))
-        return {
-            "optimizers": (optimizers or ("adamw",)) if self.optimizers is None else self.optimizers,
-            "orders": orders if self.orders is None else self.orders,
-            "forgetful": self.forgetful and "never-zeroed" in self.arms,
-        }
+        if self.optimizers == ():
+            raise ValueError("--optimizers names none: name at least one optimizer, as in --optimizers adamw")
+        optimizers = named(self.arms, OptimizerName) if self.optimizers is None else self.optimizers
+        orders = named(self.arms, OrderName) if self.orders is None else self.orders
+        others = [arm for arm in self.arms if arm == "never-zeroed" and self.forgetful]
+        return {**super().every_lab(), "arms": (*optimizers, *orders, *others)}
 
     def trained(self, lab: Any, processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
         """Train all of it, once the budget of the search is told; raises as that of all labs."""
@@ -154,12 +156,6 @@ class Run(RunLab):
         """Train a stage, which may diverge; False if Ctrl-C stopped that."""
         return trained(stage.run, self.checkpoints(stage.path), interrupts) is not Ended.STOPPED
 
-    def results(self, lab: "Lab") -> "Results":
-        """Ask all models, and judge what they say."""
-        from attnlab_theory.labs.reviews.measure import results
-
-        return results(lab, tell)
-
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset, optimizers, orders, and how many trials there are."""
         told = {"optimizers": list(lab.optimizers), "orders": list(lab.orders), "trials": len(lab.trials)}
@@ -170,12 +166,6 @@ class Judge(JudgeLab):
     """Judge a run of this lab again."""
 
     name = "reviews"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.reviews.measure import again
-
-        return again(self.folder)
 
 
 JUDGE = f"{inspect.getdoc(JudgeLab)} `tested.json` is judged again, too, if the folder has it."
