@@ -159,6 +159,6 @@ def refuse_other_fields(value: Any, kinds: Mapping[str, type | tuple[type, ...]]
             raise ValueError(f"{name} cannot be {value[name]!r:.40}")
 
 
-def told(error: Exception) -> str:
+def reason_in(error: Exception) -> str:
     """What an error says; a KeyError says a name alone."""
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__

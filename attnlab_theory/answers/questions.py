@@ -79,17 +79,17 @@ def chosen(selector: str = "") -> tuple[Entry, ...]:
     return found
 
 
-def refuse_undeclared(asked: Iterable[Entry], labs: Mapping[str, Declared]) -> None:
+def refuse_undeclared(entries: Iterable[Entry], labs: Mapping[str, Declared]) -> None:
     """Refuse answers that rest on findings which no lab can make. Nothing is run for that.
 
     Args:
-        asked: questions of the sheet.
+        entries: questions of the sheet.
         labs: what each lab declares, by its name.
 
     Raises:
         ValueError: naming the question, and the lab, the statement or the setting that there is not.
     """
-    for entry in asked:
+    for entry in entries:
         if not entry.findings:
             continue
         if entry.lab not in labs:

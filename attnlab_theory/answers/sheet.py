@@ -80,7 +80,7 @@ class Answer:
 
 
 def answered(
-    asked: Iterable[Entry],
+    entries: Iterable[Entry],
     judge_claim: JudgeClaim | None = None,
     *,
     recorded: Findings | None = None,
@@ -90,7 +90,7 @@ def answered(
     """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
 
     Args:
-        asked: questions of the sheet.
+        entries: questions of the sheet.
         judge_claim: judges a claim by name. Without it claims stay unjudged and their answers open.
         recorded: what training runs have found; answers that rest on a finding that is not there stay open.
         options: of `attnlab LAB run`, by lab: the one that names its arms.
@@ -116,7 +116,7 @@ def answered(
         option = (options or {}).get(entry.lab, "")
         return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
 
-    return tuple(map(answer, asked))
+    return tuple(map(answer, entries))
 
 
 def exit_code(answers: Sequence[Answer]) -> int:

@@ -55,7 +55,7 @@ def _run_of(path: Path) -> dict[str, Any] | None:
         inputs.refuse_other_fields(run, {"question": str, "budget": str, "seed": int})
         return {name: run[name] for name in ("question", "budget", "seed")}
     except inputs.DAMAGED as error:
-        said = inputs.told(error)
+        said = inputs.reason_in(error)
         raise ValueError(f"{path} does not say how it was run: {said}; run it again or delete it") from None
 
 

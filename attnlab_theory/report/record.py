@@ -91,7 +91,9 @@ def read_findings(path: Path) -> Findings:
     try:
         return Findings(map(from_json, inputs.json_of(path)))
     except inputs.DAMAGED as error:
-        raise ValueError(f"{path} does not hold findings: {inputs.told(error)}; run the experiment again") from None
+        raise ValueError(
+            f"{path} does not hold findings: {inputs.reason_in(error)}; run the experiment again"
+        ) from None
 
 
 def from_ends(pair: list[float | None]) -> Interval:

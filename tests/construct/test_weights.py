@@ -1,5 +1,7 @@
 """The query for given weights: exact where it can be, else the closest there is."""
 
+import itertools
+
 import hypothesis
 import jax.numpy as jnp
 import numpy as np
@@ -110,9 +112,10 @@ def test_tiny_weights_are_met(least):
     assert np.max(np.abs(logs - np.log(wanted))) <= best_weights_atol(4) * abs(np.log(least))
 
 
-def test_keys_out_of_reach_do_not_throw_the_query_away():
+@pytest.mark.parametrize("signs", list(itertools.product([1, -1], repeat=2)))
+def test_keys_out_of_reach_do_not_throw_the_query_away(signs):
     """Newton's last full step left for a query of length 1e10 here, with a divergence of 4e10."""
-    keys = np.array([[0.0, -1], [-3, 2], [-2, 3], [3, 3], [-3, 2]])
+    keys = np.array([[0.0, -1], [-3, 2], [-2, 3], [3, 3], [-3, 2]]) * signs
     wanted = 10.0 ** -np.array([3.0, 11, 0, 2, 9])
     wanted /= np.sum(wanted)
     found = query_for_weights(keys, wanted)

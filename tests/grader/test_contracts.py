@@ -217,3 +217,15 @@ def test_of_the_worst_sum_the_largest_entry_is_shown_positive(angle):
     seen = TwoSubspaces(Frame(2, 2), 1).measure((np.diag([1.0, 0.0]) + off,)).seen
     entries = [float(entry) for entry in seen["worst s = v_a + v_b"].strip("()").split(", ")]
     assert max(entries) == max(map(abs, entries))
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(2, 2, 1), (5, 9, 2), (12, 16, 6)])
+def test_coordinates_in_the_place_of_a_vector_are_measured_with_zeros_below(n, d, m):
+    case, contract = TwoSubspaces(Frame(n, d), m), CONTRACTS["cs224n/1b.i"]
+    (basis,) = case.arguments
+    assert contract.misread is not None
+    read, remark = contract.misread(case, (basis.T,))
+    # The basis of A is made of the first axes: with zeros below, its coordinates are the vector.
+    assert np.array_equal(read[0], basis @ basis.T)
+    assert case.measure(read).error == 0
+    assert "coordinates" in remark

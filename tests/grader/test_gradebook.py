@@ -95,6 +95,7 @@ def test_what_is_no_ordinary_file_is_neither_followed_nor_waited_for(tmp_path):
     assert found["a.py"].content == found["b.py"].content != ""
     assert found["a.py"].page != found["b.py"].page
     assert content_of({"a": b"bc"}) != content_of({"ab": b"c"})
+    assert content_of({"a": b"1", "b": b"2"}) == content_of({"b": b"2", "a": b"1"})
 
 
 @pytest.mark.parametrize("worth", ["0", "0.5", "10000"])

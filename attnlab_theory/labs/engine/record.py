@@ -142,7 +142,7 @@ def usable(*folders: Path, to: str) -> Iterator[None]:
         if type(error) is ValueError:
             raise
         told = f"hold numbers that cannot be {to}" if len(folders) > 1 else f"holds numbers that cannot be {to}"
-        raise ValueError(f"{', '.join(map(str, folders))} {told}: {inputs.told(error)}") from error
+        raise ValueError(f"{', '.join(map(str, folders))} {told}: {inputs.reason_in(error)}") from error
 
 
 def drawing(module: Any, names: Sequence[str], *arguments: Any) -> dict[str, Draw]:

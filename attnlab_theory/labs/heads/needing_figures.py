@@ -3,9 +3,9 @@
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED
 from attnlab_theory.report import style
 

@@ -108,7 +108,7 @@ class Networks(Lab):
             self.far(seed)
         if {"equal", "growth"} & set(self.parts):
             self.read(seed)
-            self.asked(seed)
+            self.test_rows(seed)
         if "rates" in self.parts:
             letters = self.letters(seed)
             encoded(letters.train, letters.text, self.preset.letters, longer=self.longer, source=letters.source)
@@ -131,7 +131,7 @@ class Networks(Lab):
             )
         return long[:LOOKED_AT]
 
-    def asked(self, seed: int) -> Encoded:
+    def test_rows(self, seed: int) -> Encoded:
         """The test sentences as every model of a block reads them.
 
         Raises:

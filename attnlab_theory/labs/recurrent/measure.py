@@ -25,7 +25,7 @@ from attnlab_theory.labs.recurrent.claims import (
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
-from attnlab_theory.labs.recurrent.writing import garbled, texts
+from attnlab_theory.labs.recurrent.samples import garbled, texts
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for
@@ -98,7 +98,7 @@ def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
     parameters: dict[str, int] = {}
     for seed in lab.seeds:
         tell(f"losses and gradients, seed {seed}")
-        material, test = lab.material(seed), lab.asked(seed)
+        material, test = lab.material(seed), lab.test_rows(seed)
         for arm in lab.preset.arms("equal"):
             model = lab.saved(arm, seed).model
             here = losses(model, test)
@@ -141,7 +141,7 @@ def _growth(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
     lost: dict[str, list[float]] = {arm.name: [] for arm in arms}
     for seed in lab.seeds:
         tell(f"losses by hidden size, seed {seed}")
-        test = lab.asked(seed)
+        test = lab.test_rows(seed)
         for arm in arms:
             lost[arm.name].append(losses(lab.saved(arm, seed).model, test).per_token)
     found = [_over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]

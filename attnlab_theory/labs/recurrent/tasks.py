@@ -147,7 +147,7 @@ class Tune:
         from attnlab_theory import refuse
         from attnlab_theory.labs.engine.record import draw, drawing
         from attnlab_theory.labs.recurrent import figures, tuning
-        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.corpora.text_files import read_text
         from attnlab_theory.language.models.recurrent import Activation
         from attnlab_theory.report import record
         from attnlab_theory.report.table import show

@@ -17,7 +17,7 @@ from attnlab_theory.labs.heads.ablating import (
     least_moving,
     mean_outputs,
 )
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from tests.labs.heads.classifiers import before_reviews, classifier
 from tests.labs.heads.synthetic import wrong_at_most
 from tests.language.models import rounding

@@ -18,7 +18,7 @@ from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.labs.heads.traces import Reading, Tokens, Trace, softmax
-from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.attention_maps import attention_maps
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import Additive
 from attnlab_theory.language.models.positions import Alibi, Rotary
@@ -82,8 +82,8 @@ def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     assert [len(each.tokens.ids) for each in traces] == [10, 4, 2]
     for trace in traces:
         ids = jnp.asarray(trace.tokens.ids[None], jnp.int32)
-        atol = rounding(lambda net, ids=ids: attending(net, ids), net)
-        assert gap(softmax(trace.scores())[None], attending(net, ids)) <= atol
+        atol = rounding(lambda net, ids=ids: attention_maps(net, ids), net)
+        assert gap(softmax(trace.scores())[None], attention_maps(net, ids)) <= atol
         assert trace.tokens.special.tolist() == [True] + [False] * (len(trace.tokens.ids) - 1)
     assert reading.name_of(int(traces[0].tokens.ids[-1])) == "cat"
 

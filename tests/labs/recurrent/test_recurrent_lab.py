@@ -18,8 +18,8 @@ from attnlab_theory.labs.recurrent.arms import ARMS, TINY, ActivationName, Arm
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import KINDS, Networks, config_of, first
 from attnlab_theory.labs.recurrent.letters import by_letters, in_a_row
+from attnlab_theory.labs.recurrent.samples import garbled, texts
 from attnlab_theory.labs.recurrent.tuning import SETTINGS, Tuned, tuned
-from attnlab_theory.labs.recurrent.writing import garbled, texts
 from attnlab_theory.labs.sentences import Material, Sizes, generated
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.gpt import parameter_count
