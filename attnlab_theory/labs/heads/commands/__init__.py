@@ -66,6 +66,7 @@ class Heads:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
         import numpy as np
 
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.heads import results, texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
@@ -91,6 +92,7 @@ class Heads:
             files.make_folder(self.out)
             with files.held(self.out):
                 results.write(found, self.out, about)
+                page.write(self.out)
             told[part] = {**found.as_json(), "run": about}
             if not self.json:
                 self._report(found, about)
