@@ -60,7 +60,7 @@ STATEMENTS = (
     ),
     Statement(
         name="nobody-beats-the-grammar",
-        statement="No model's loss is below that of the grammar itself: a model that passes it has looked ahead.",
+        statement="No model's loss is below that of the grammar itself: a model below it has looked ahead.",
         source="Gibbs's inequality",
         quantity="loss above the grammar",
         predicted=UP,
@@ -162,7 +162,7 @@ STATEMENTS = (
     ),
     Statement(
         name="pretraining-narrows-the-gap",
-        statement="A pretrained model's gap between validation and training loss is the smaller.",
+        statement="A pretrained model has a smaller gap between validation and training loss.",
         source="ann-hw3",
         quantity="gap gained",
         where={"arm": "pretrained"},

@@ -48,6 +48,7 @@ class JoinLab(abc.ABC):
         Raises:
             ValueError: in one line, if the folders cannot be joined.
         """
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
 
@@ -66,6 +67,7 @@ class JoinLab(abc.ABC):
         with folders.begun(self.out, self.name), usable(*self.folders, to="joined"):
             found.write(self.name, self.out)
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
+            page.write(self.out, found.verdicts.sentences(), found.further)
         return report(found, about, self.out, json=self.json)
 
     def _refuse_others(self, runs: Sequence[Mapping[str, Any]]) -> None:

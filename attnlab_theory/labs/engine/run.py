@@ -108,6 +108,7 @@ class RunLab(WholeRun, abc.ABC):
     def run(self) -> int:
         """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
         from attnlab_theory.cluster.client import Cluster
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.processes import ONE_CORE, workers
         from attnlab_theory.labs.verdicts import ERROR_RATE
         from attnlab_theory.report import provenance, record
@@ -135,6 +136,7 @@ class RunLab(WholeRun, abc.ABC):
             found.write(self.name, self.out)
             about |= {**found.about, "seconds": round(time.monotonic() - began, 2), **found.verdicts.as_json()}
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
+            page.write(self.out, found.verdicts.sentences(), found.further)
         return report(found, about, self.out, json=self.json)
 
     def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
@@ -195,6 +197,7 @@ class JudgeLab:
         Raises:
             ValueError: in one line, if the folder lacks what it takes.
         """
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
 
@@ -213,6 +216,7 @@ class JudgeLab:
         with files.held(self.folder):
             found.write(self.name, self.folder)
             files.write_text(about_path, record.to_text(about))
+            page.write(self.folder, found.verdicts.sentences(), found.further)
         return report(found, about, self.folder, json=self.json)
 
 

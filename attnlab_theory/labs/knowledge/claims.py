@@ -19,8 +19,8 @@ COMMONEST = "share of the commonest place"
 
 
 def _percent(share: float) -> str:
-    """Statements are typeset, and there a bare percent sign begins a comment."""
-    return f"{share:.0%}".replace("%", r"\%")
+    """A share, in percent."""
+    return f"{100 * share:.0f} %"
 
 
 def _at_most_a_guess(estimate: Estimate, every: Sequence[Estimate]) -> Interval:
@@ -57,8 +57,8 @@ STATEMENTS = (
     ),
     Statement(
         name="nobody-knows-the-never-seen",
-        statement=f"Of persons never seen at most {_percent(MARK)} are answered right, "
-        "or as many as their commonest place has.",
+        statement=f"Of never-seen persons at most {_percent(MARK)} are answered right, "
+        "or the share of their commonest place if that is larger.",
         source="practical4/4c",
         quantity="mean accuracy",
         where={"group": "never-seen"},
@@ -82,7 +82,7 @@ STATEMENTS = (
     ),
     Statement(
         name="more-wordings-are-recalled-better",
-        statement="Persons of whom a corpus speaks in more ways, not more often, are recalled more often.",
+        statement="Persons described in more wordings, with equally many sentences, are recalled more often.",
         source="Allen-Zhu and Li 2023",
         quantity="accuracy gained by wordings",
         predicted=Interval.at_least(0.0),

@@ -117,7 +117,7 @@ STATEMENTS = (
     ),
     _gain(
         name="gradients-must-be-zeroed",
-        statement="Without zeroing, each step has the sum of all gradients so far, and the accuracy is lower.",
+        statement="Without zeroing, each step follows the sum of all gradients so far, and the accuracy falls.",
         where={"part": NEVER_ZEROED},
         predicted=LOWER,
     ),
@@ -170,7 +170,7 @@ STATEMENTS = (
     ),
     *_of_answers(
         "confidence-stays-near-accuracy",
-        f"A model's mean confidence is its accuracy, to {MARGIN:g}.",
+        f"A model's mean confidence differs from its accuracy by at most {MARGIN:g}.",
         "confidence less accuracy",
         SAME,
     ),
@@ -197,7 +197,7 @@ STATEMENTS = (
     ),
     _conjecture(
         name="winners-are-lucky",
-        statement="The winner of a search looks better on validation than it is, for it was chosen by that.",
+        statement="The winner of a search looks better on validation than it is, because validation chose it.",
         quantity="optimism",
         predicted=_lucky,
     ),

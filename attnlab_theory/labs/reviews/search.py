@@ -54,6 +54,7 @@ class Search:
 
     def run(self) -> int:
         """Search and write; 130 after Ctrl-C."""
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.reviews.outcomes import outcomes
         from attnlab_theory.report import provenance, record
 
@@ -72,6 +73,7 @@ class Search:
             told = self._told(outcomes(lab))
             about = {"question": QUESTION, **about, "seconds": round(time.monotonic() - began, 2)}
             files.write_text(self.out / "search.run.json", record.to_text(about))
+            page.write(self.out)
         print(json.dumps(told, indent=1) if self.json else _page(told))
         return 0
 

@@ -66,6 +66,7 @@ class Heads:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
         import numpy as np
 
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.heads import texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
@@ -92,6 +93,7 @@ class Heads:
             with files.held(self.out):
                 found.write("findings", self.out, prefix=f"{part}.")
                 files.write_text(self.out / f"{part}{folders.RUN}", record.to_text(about))
+                page.write(self.out)
             told[part] = {**found.rows("findings"), "run": about}
             if not self.json:
                 self._report(found, about)
