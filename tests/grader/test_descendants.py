@@ -22,7 +22,7 @@ def test_a_file_without_a_name_counts_once_and_by_its_blocks(monkeypatch, proces
         os.fsync(file.fileno())
         held = 512 * os.fstat(file.fileno()).st_blocks
         waiting = [
-            subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()], stdin=subprocess.PIPE)
+            subprocess.Popen(["sleep", "9"], pass_fds=[file.fileno()], stdin=subprocess.PIPE)
             for _ in range(processes)
         ]
         try:
@@ -48,7 +48,7 @@ def test_the_first_process_of_all_ends_nobody_for_its_end_ends_them(monkeypatch,
 ENDING = """
 import subprocess, sys
 from attnlab_theory.grader import descendants
-below = "import subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True); input()"
+below = "import subprocess; print(subprocess.Popen(['sleep', '9']).pid, flush=True); input()"
 started = [
     subprocess.Popen([sys.executable, "-c", below], stdin=-1, stdout=-1, text=True, start_new_session=new)
     for new in (False, True)
