@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from attnlab_theory.grader import fences, kernel
+from attnlab_theory.grader import control_group, fences, kernel
 from attnlab_theory.grader.submission import Submission
 from tests.grader.system import missing_fences
 
@@ -118,6 +119,50 @@ def test_a_submission_has_the_processor_time_and_the_files_that_it_may_have(tmp_
     with Submission(f"{path}::f", time_limit=6.5) as submission:
         # The first word of the kernel can be taken; the second, a second later, cannot.
         assert submission().tolist() == [[7, 8], [fences.FILE_SIZE] * 2, [0, 0]]
+
+
+@linux
+@pytest.mark.usefixtures("fenced")
+def test_links_below_the_root_are_links_behind_the_fences_too(tmp_path):
+    places = [place for place in fences.SYSTEM if os.path.exists(place) and place.count("/") == 1]
+    (tmp_path / "mine.py").write_text(f"import os\ndef f(): return [os.path.islink(place) for place in {places}]")
+    with Submission(f"{tmp_path}/mine.py::f") as submission:
+        assert submission().tolist() == [os.path.islink(place) for place in places]
+
+
+@linux
+@pytest.mark.parametrize(("refused", "found"), [(0, ["mount", "pid"]), (-1, [])])
+def test_who_may_have_no_user_namespace_leaves_the_others_one_by_one(monkeypatch, refused, found):
+    asked = []
+    monkeypatch.setattr(kernel, "_unshared_user", lambda flags: False)
+    monkeypatch.setattr(kernel, "LIBC", SimpleNamespace(unshare=lambda flag: asked.append(flag) or refused))
+    assert kernel.unshared({"user", "mount", "pid"}) == found
+    spaces = kernel.NAMESPACES
+    assert asked == [spaces["mount"], spaces["pid"] | spaces["ipc"]]
+
+
+VERSION_1 = "4:memory:/above/own\n3:pids:/own\n2:cpu,cpuacct:/\n0::/\n"
+VERSION_2 = "0::/above/own\n"
+
+
+@linux
+@pytest.mark.parametrize(
+    ("listed", "folders"),
+    [(VERSION_1, {"memory/above/own", "pids/own"}), (VERSION_2, {"above"})],
+    ids=["version 1", "version 2"],
+)
+def test_a_control_group_lies_below_or_beside_that_of_the_judge(tmp_path, monkeypatch, listed, folders):
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "cgroup.subtree_control").write_text("cpu memory pids")
+    read = Path.read_text
+    monkeypatch.setattr(control_group, "ROOT", tmp_path)
+    monkeypatch.setattr(Path, "read_text", lambda self: listed if str(self) == "/proc/self/cgroup" else read(self))
+    entrances = [Path(place) for place in control_group.ControlGroup(2**20, 7).entrances]
+    assert {str(place.parents[1].relative_to(tmp_path)) for place in entrances} == folders
+    limits = {file.name: file.read_text() for place in entrances for file in place.parent.iterdir()}
+    assert limits["pids.max"] == "7"
+    assert {limits.get("memory.max"), limits.get("memory.limit_in_bytes")} == {None, str(2**20)}
 
 
 LIMITED = """
