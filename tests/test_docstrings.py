@@ -17,8 +17,6 @@ PENDING = (
     "attnlab_theory/cli",
     "attnlab_theory/construct",
     "attnlab_theory/estimators",
-    "attnlab_theory/grader",
-    "attnlab_theory/identities",
     "attnlab_theory/labs",
     "attnlab_theory/language",
     "attnlab_theory/sampling",

@@ -14,7 +14,7 @@ def window_layers(blocks: int, window: int) -> int:
         ValueError: if the window shows a block nothing but itself and there are others.
     """
     if window < 2 and blocks > 1:
-        raise ValueError(f"through a window of {window}, blocks never hear of the other {blocks - 1}")
+        raise ValueError(f"through a window of {window} a block never reaches the other {blocks - 1}")
     return max(1, math.ceil((blocks - 1) / max(1, window // 2)))
 
 
