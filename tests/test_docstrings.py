@@ -21,7 +21,6 @@ PENDING = (
     "attnlab_theory/language",
     "attnlab_theory/sampling",
     "attnlab_theory/stats",
-    "attnlab_theory/theory",
     "benchmarks",
     "experiments",
     "tests",
