@@ -18,7 +18,6 @@ PENDING = (
     "attnlab_theory/construct",
     "attnlab_theory/estimators",
     "attnlab_theory/labs",
-    "attnlab_theory/language",
     "attnlab_theory/sampling",
     "attnlab_theory/stats",
     "benchmarks",
