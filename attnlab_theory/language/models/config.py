@@ -22,8 +22,8 @@ class GPTConfig:
     """The homework's model by default: 3,323,392 parameters.
 
     Raises:
-        ValueError: naming the field and its value, if a size is not a positive whole number, the width does not
-            divide into heads, a rate is not in [0, 1), or mixer and position scheme do not go together.
+        ValueError: if a size is not a positive whole number, the width does not divide into heads, a rate is not in
+            [0, 1), or mixer and position scheme do not go together. The message has the field and its value.
 
     Source: Stanford CS224n, assignment 5 (2021 to 2023), assignment 4 (2024).
     """

@@ -25,8 +25,9 @@ class EncoderConfig:
     """BERT's base model by default, but for its vocabulary.
 
     Raises:
-        ValueError: naming the field and its value, if a size is not a positive whole number, the width does not
-            divide into heads, a rate is not in [0, 1), the padding is no token, or there is no such layout or gelu.
+        ValueError: if a size is not a positive whole number, the width does not divide into heads, a rate is not in
+            [0, 1), or the padding is no token. Also if there is no such layout or gelu. The message has the field
+            and its value.
 
     Source: Devlin et al. 2019; Liu et al. 2019.
     """

@@ -81,8 +81,8 @@ class GPT(eqx.Module):
             Logits, not normalised. Traced tokens or positions that have no row in their table give NaN.
 
         Raises:
-            ValueError: if the row is empty or longer than the model can take, tokens or positions are out of
-                range, or segments are given to a mixer that cannot keep them apart.
+            ValueError: if the row is empty or longer than the model can take, or tokens or positions are out of
+                range. Also if segments are given to a mixer that cannot keep them apart.
         """
         refuse.wrong_rank(1, tokens=tokens)
         rows = (None if x is None else x[None] for x in (segments, positions))
@@ -105,8 +105,8 @@ class GPT(eqx.Module):
             key: for dropout. None means no dropout, as in evaluation.
 
         Raises:
-            ValueError: if rows are empty or longer than the model can take, tokens or positions are out of
-                range, or segments are given to a mixer that cannot keep them apart.
+            ValueError: if rows are empty or longer than the model can take, or tokens or positions are out of
+                range. Also if segments are given to a mixer that cannot keep them apart.
         """
         self.refuse_unfit(tokens, segments, positions)
         where = place(tokens.shape[0], tokens.shape[1], segments, positions)
@@ -179,8 +179,8 @@ class GPT(eqx.Module):
         """Refuse rows that the model cannot take. Of traced arrays only the shapes are checked.
 
         Raises:
-            ValueError: if rows are empty or longer than the model can take, tokens or positions are out of
-                range, or segments are given to a mixer that cannot keep them apart.
+            ValueError: if rows are empty or longer than the model can take, or tokens or positions are out of
+                range. Also if segments are given to a mixer that cannot keep them apart.
         """
         t = tokens.shape[1]
         longest = self.config.longest
