@@ -1,5 +1,6 @@
 """Files that are either whole or absent."""
 
+import atexit
 import contextlib
 import errno
 import glob
@@ -10,6 +11,20 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+_unfinished: set[Path] = set()
+"""Temporary files of this process; those that an interrupt left are removed when Python ends."""
+
+
+def _remove_unfinished() -> None:
+    for temporary in _unfinished:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+atexit.register(_remove_unfinished)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unfinished.clear)
 
 
 @contextlib.contextmanager
@@ -104,16 +119,27 @@ def _temporary(path: Path) -> Iterator[Path]:
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
         os.close(handle)
 
 
 def _new_file(place: Path) -> tuple[int, Path]:
+    """A new file with a name that no other file has, opened and locked."""
     while True:
-        handle, name = tempfile.mkstemp(prefix=f".writing-{place.stem}.", suffix=place.suffix, dir=place.parent)
+        temporary = place.with_name(f".writing-{place.stem}.{secrets.token_hex(4)}{place.suffix}")
+        _unfinished.add(temporary)
+        try:
+            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            _unfinished.discard(temporary)
+            if isinstance(error, FileExistsError):
+                continue
+            raise
         # Before it was locked, another process may have taken it for abandoned.
         _locked(handle)
         if os.fstat(handle).st_nlink:
-            return handle, Path(name)
+            return handle, temporary
+        _unfinished.discard(temporary)
         os.close(handle)
 
 
