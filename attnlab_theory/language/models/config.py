@@ -22,8 +22,9 @@ class GPTConfig:
     """The homework's model by default: 3,323,392 parameters.
 
     Raises:
-        ValueError: if a size is not a positive whole number, the width does not divide into heads, a rate is not in
-            [0, 1), or mixer and position scheme do not go together. The message has the field and its value.
+        ValueError: if a size is not a positive whole number, the width does not divide into heads, or a rate is
+            not in [0, 1). Also if mixer and position scheme do not go together. The message has the field and its
+            value.
 
     Source: Stanford CS224n, assignment 5 (2021 to 2023), assignment 4 (2024).
     """
