@@ -83,8 +83,8 @@ class Workers:
             return all([future.result() for future in futures])
         except BrokenProcessPool:
             raise ValueError(
-                "a training process was killed, perhaps for want of memory: --resume goes on, with --processes 1 "
-                "in a single process"
+                "a training process was killed, perhaps because memory ran out: --resume goes on, with "
+                "--processes 1 in a single process"
             ) from None
 
 
