@@ -106,19 +106,19 @@ def cached(mix: Callable[..., Array]) -> Identity[Attending]:
     )
 
 
-def by_chunks(mask_of: Callable[[int, int], Array], size: int = 2) -> Callable[..., Array]:
+def by_chunks(mask_of: Callable[[int, int], Array], chunks: int = 3) -> Callable[..., Array]:
     """Attention some queries at a time, each over all keys so far, as a long prompt is read into a cache.
 
     Args:
         mask_of: from the number of queries and of keys to the mask.
-        size: queries at a time; the last ones may be fewer.
+        chunks: how many at most; of two queries at least, and the last may have fewer.
 
     Returns:
         A function of (q, k, v, mask, scale=); its own mask takes the place of the one it is given.
     """
 
     def mix(q: Array, k: Array, v: Array, mask: Array | None = None, *, scale: Scalar) -> Array:
-        outputs = []
+        outputs, size = [], max(2, -(-len(q) // chunks))
         for start in range(0, len(q), size):
             end = min(start + size, len(q))
             seen = mask_of(end - start, end)

@@ -5,6 +5,7 @@ given as t/T, shows here alone: what a model says of a prompt changes when token
 """
 
 import dataclasses
+from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -41,11 +42,12 @@ class Prefixes:
         return at + 1, float(self.moved[at])
 
 
-def prefixes(mixer: Function, x: Inputs) -> Prefixes:
-    """Give a mixer every prefix of its inputs.
+def prefixes(mixer: Function, x: Inputs, *, lengths: Iterable[int] | None = None) -> Prefixes:
+    """Give a mixer prefixes of its inputs.
 
     Args:
         mixer, x: as of `leaks`.
+        lengths: of the prefixes; None: every one.
 
     Raises:
         ValueError: if the mixer fails on all of x.
@@ -53,7 +55,7 @@ def prefixes(mixer: Function, x: Inputs) -> Prefixes:
     given = adapted(mixer, x)[1]
     whole, length = given.astype(np.float64), len(x)
     moved, relative = np.full((2, length - 1), np.nan)
-    for n in range(1, length):
+    for n in range(1, length) if lengths is None else lengths:
         try:
             alone = adapted(mixer, x[:n])[1].astype(np.float64)
         except ValueError:
