@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnlab_theory.identities.calling import Function, adapted
+from attnlab_theory.identities.adapters import Function, adapted
 from attnlab_theory.identities.leaks import Inputs, rounding_of
 
 
