@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attnlab_theory.identities.calling import Function
+from attnlab_theory.identities.adapters import Function
 from attnlab_theory.identities.leaks import EDGES, Inputs, Leaks, Replacing, leaks
 from attnlab_theory.identities.prefixes import Prefixes, prefixes
 
