@@ -22,7 +22,7 @@ from attnlab_theory.attention.linear import (
     query_shift,
     seen_key_shift,
 )
-from attnlab_theory.attention.masks import causal_mask
+from attnlab_theory.attention.masks import causal_mask, length_mask, window_mask
 from attnlab_theory.attention.positions import (
     half_layout_order,
     rotary,
@@ -72,6 +72,7 @@ __all__ = [
     "half_layout_order",
     "hyperbolic_features",
     "key_shift",
+    "length_mask",
     "linear_attention",
     "linformer_attention",
     "linked_mask",
@@ -94,6 +95,7 @@ __all__ = [
     "synthesizer_attention",
     "synthesizer_weights",
     "trigonometric_features",
+    "window_mask",
     "zero_after_softmax",
     "zero_after_softmax_weights",
 ]

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from attnlab_theory import refuse
 
@@ -27,6 +27,81 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
     if keys < queries:
         raise ValueError(f"{queries} queries are positions among the keys, and there are only {keys} of those")
     return jnp.tril(jnp.ones((queries, keys), dtype=bool), keys - queries)
+
+
+def window_mask(
+    queries: int,
+    keys: int | None = None,
+    *,
+    before: int | None = None,
+    after: int | None = 0,
+    offset: int | Int[Array, ""] | None = None,
+) -> Bool[Array, "t s"]:
+    """The mask under which each position sees so many positions before it and after it, and itself.
+
+    >>> window_mask(3, before=1).astype(int)
+    Array([[1, 0, 0],
+           [1, 1, 0],
+           [0, 1, 1]], dtype=int32)
+
+    Args:
+        queries: how many positions ask.
+        keys: how many positions there are in all; by default as many.
+        before: how many earlier positions are seen; None: all.
+        after: how many later positions are seen; None: all.
+        offset: the position of the first query among the keys, which may be traced and may lie outside; by default
+            keys - queries: the queries are the last of the keys, as in `causal_mask`. 0 puts them first.
+
+    Returns:
+        True where a query may look. Rows of queries that stand far outside the keys are all False.
+
+    Raises:
+        ValueError: if a number of positions is not a positive whole number, `before` or `after` is negative, the
+            offset is not a whole number, or, without one, there are fewer keys than queries.
+
+    Source: Beltagy et al. 2020, "Longformer", section 3.1.
+    """
+    keys = queries if keys is None else keys
+    refuse.not_a_size(queries=queries, keys=keys)
+    for name, number in {"before": before, "after": after}.items():
+        if number is not None:
+            refuse.not_whole(**{name: number})
+            if number < 0:
+                raise ValueError(f"{name} must not be negative, but is {number}")
+    if offset is None:
+        if keys < queries:
+            raise ValueError(f"{queries} queries are no positions among {keys} keys: say where, by offset")
+        offset = keys - queries
+    elif refuse.is_concrete(offset):
+        refuse.not_whole(offset=offset)
+    distance = jnp.arange(keys)[None, :] - (jnp.arange(queries) + offset)[:, None]
+    seen = jnp.ones((queries, keys), bool)
+    if before is not None:
+        seen &= distance >= -before
+    return seen if after is None else seen & (distance <= after)
+
+
+def length_mask(queries: int, keys: int, *, length: int | Int[Array, ""]) -> Bool[Array, "t s"]:
+    """The mask that hides what fills a sequence up: of the keys, the first `length` are seen.
+
+    >>> length_mask(1, 4, length=3)
+    Array([[ True,  True,  True, False]], dtype=bool)
+
+    Args:
+        queries: how many positions ask.
+        keys: how many places there are.
+        length: how many of them hold keys, the valid length; may be traced. With 0, no row sees anything.
+
+    Raises:
+        ValueError: if a number of positions is not a positive whole number, or the length does not lie between 0
+            and the number of keys.
+    """
+    refuse.not_a_size(queries=queries, keys=keys)
+    if refuse.is_concrete(length):
+        refuse.not_whole(length=length)
+        if not 0 <= length <= keys:
+            raise ValueError(f"the length must lie between 0 and the {keys} keys there are, not {length}")
+    return jnp.broadcast_to(jnp.arange(keys)[None, :] < length, (queries, keys))
 
 
 def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:

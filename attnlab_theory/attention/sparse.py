@@ -25,12 +25,13 @@ ABSENT = -1
 
 def sliding_window_attention(
     q: Float[Array, "t d"],
-    k: Float[Array, "t d"],
-    v: Float[Array, "t v"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
     *,
     scale: Scalar,
     window: int,
     causal: bool = False,
+    offset: int | None = None,
 ) -> Float[Array, "t v"]:
     """Softmax attention to the nearest positions only, in time and memory O(t * window).
 
@@ -42,33 +43,51 @@ def sliding_window_attention(
         window: positions a query sees, itself included. In both directions it is odd, and position t sees
             t - window//2 .. t + window//2; causal, position t sees the last `window` up to itself. No wrap.
         causal: no position sees a later one.
+        offset: the position of the first query among the keys. None: the queries are the last of the keys.
 
     Raises:
-        ValueError: as `attention`; also if the lengths differ, or `window` is not positive, or even where it
-            must be odd.
+        ValueError: as `attention`; also if `window` is not positive, or even where it must be odd, or if a query
+            stands where its window shows no key, or there is no offset and there are fewer keys than queries.
 
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
     """
-    n = _length(q, k, v, scale)
+    refuse_inputs(q, k, scale)
+    refuse_values(k, v)
+    n, there_are = q.shape[0], k.shape[0]
     refuse.not_a_size(window=window)
     if not causal and window % 2 == 0:
         raise ValueError(f"a window in both directions must be odd, not {window}: as many before as after")
     before = window - 1 if causal else window // 2
     after = 0 if causal else window // 2
+    offset = _offset(n, there_are, before, after, offset)
     size = min(n, max(SLIDING_BLOCK, before + after))
     starts = np.arange(0, n, size)
     # Queries past the end repeat the last one: a row that saw nothing would have no gradient but NaN.
     at = np.minimum(starts[:, None] + np.arange(size), n - 1)
-    around = starts[:, None] + np.arange(-before, size + after)
-    keys = jnp.asarray(np.where((around >= 0) & (around < n), around, ABSENT), jnp.int32)
+    around = starts[:, None] + np.arange(-before, size + after) + offset
+    keys = jnp.asarray(np.where((around >= 0) & (around < there_are), around, ABSENT), jnp.int32)
 
     def sees(query: Int[Array, " b"], key: Int[Array, " c"]) -> Bool[Array, "b c"]:
         distance = key[None, :] - query[:, None]
         return (key[None, :] >= 0) & (distance >= -before) & (distance <= after)
 
     there = jnp.maximum(keys, 0)
-    rows = _by_blocks(q[at], k[there], v[there], jnp.asarray(at, jnp.int32), keys, sees, scale)
+    rows = _by_blocks(q[at], k[there], v[there], jnp.asarray(at + offset, jnp.int32), keys, sees, scale)
     return rows.reshape(-1, v.shape[1])[:n]
+
+
+def _offset(queries: int, keys: int, before: int, after: int, offset: int | None) -> int:
+    """Where the first query stands, if every window shows a key."""
+    if offset is None:
+        if keys < queries:
+            raise ValueError(f"{queries} queries are no positions among {keys} keys: say where, by offset")
+        return keys - queries
+    refuse.not_whole(offset=offset)
+    last = offset + queries - 1
+    if offset + after < 0 or last - before >= keys:
+        blind, at = (0, offset) if offset + after < 0 else (queries - 1, last)
+        raise ValueError(f"query {blind} stands at position {at} of {keys} keys, and its window shows none of them")
+    return offset
 
 
 def bigbird_links(

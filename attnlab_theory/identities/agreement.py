@@ -106,19 +106,19 @@ def cached(mix: Callable[..., Array]) -> Identity[Attending]:
     )
 
 
-def by_chunks(mask_of: Callable[[int, int], Array], size: int = 2) -> Callable[..., Array]:
+def by_chunks(mask_of: Callable[[int, int], Array], chunks: int = 3) -> Callable[..., Array]:
     """Attention some queries at a time, each over all keys so far, as a long prompt is read into a cache.
 
     Args:
         mask_of: a function of the numbers of queries and keys to the mask.
-        size: how many queries at a time; the last chunk may have fewer.
+        chunks: how many chunks at most. Each has two queries or more, and the last may have fewer.
 
     Returns:
         A function of (q, k, v, mask, scale=). It uses `mask_of` and ignores the mask that it is given.
     """
 
     def mix(q: Array, k: Array, v: Array, mask: Array | None = None, *, scale: Scalar) -> Array:
-        outputs = []
+        outputs, size = [], max(2, -(-len(q) // chunks))
         for start in range(0, len(q), size):
             end = min(start + size, len(q))
             seen = mask_of(end - start, end)

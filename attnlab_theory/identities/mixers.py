@@ -82,7 +82,7 @@ def permuted_rows(subject: Subject, *, broken: bool = False) -> Identity[Tokens]
 
 def past_only(subject: Subject, *, broken: bool = False) -> Identity[Tokens]:
     """No output moves with a later token, bit for bit."""
-    return causal(subject.name, subject.mix, broken=broken)
+    return causal(subject.name, subject.mix, broken=broken, lengths=subject.lengths)
 
 
 def _kept_by(subject: Subject) -> list[Identity[Tokens]]:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -20,10 +21,18 @@ from attnlab_theory.attention import (
     sinusoidal,
     split_heads,
 )
-from attnlab_theory.attention.caching import cached_attention, decode_step, empty_cache
+from attnlab_theory.attention.caching import Cache, cached_attention, decode_step, empty_cache
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
 from attnlab_theory.identities.cases import Attending, Tokens
-from attnlab_theory.identities.rounding import attention_rounding, epsilon, host, peak, score_bound, weight_rounding
+from attnlab_theory.identities.rounding import (
+    angle_rounding,
+    attention_rounding,
+    epsilon,
+    host,
+    peak,
+    score_bound,
+    weight_rounding,
+)
 
 
 def _plain_rounding(case: Attending) -> float:
@@ -79,28 +88,40 @@ ROTARY = Operator(name="rotary", mix=_rotary_attention, weights=_rotary_weights,
 ZERO_AFTER_SOFTMAX = Operator(name="zero-after-softmax", mix=_zero_after, weights=_zero_after_weights)
 
 
-def longer(x: Array) -> Array:
-    """Twenty rows out of four, no two alike: a length at which blocks of one row work tile by tile."""
-    return jnp.concatenate([x * factor for factor in (1.0, 0.5, -1.0, 0.25, -0.5)])
+FACTORS = (1.0, 0.5, -1.0, 0.25, -0.5)
 
 
-LENGTHS = (4, 9, 20)
-"""Lengths at which two ways are compared. Blocks of three are full, or one or two positions remain."""
+def longer(x: Array, rows: int = 20) -> Array:
+    """More rows made of a few: copies times factors of at most one in size, no two alike.
 
-DECODED = 8
-"""How many positions are decoded one by one. A fault from the seventh on shows too."""
+    At twenty rows, blocks of one row work tile by tile.
+    """
+    copies = -(-rows // x.shape[0])
+    factors = (*FACTORS, *np.cos(2.0 * np.arange(len(FACTORS), copies)))[:copies]
+    return jnp.concatenate([x * float(factor) for factor in factors])[:rows]
+
+
+LENGTHS = (4, 17, 129)
+"""Lengths at which two ways are compared: one more than a block of 16 or 128. Blocks of three are full or not."""
+
+DECODED = 17
+"""How many positions are decoded one by one: one more than a block of 16."""
 
 
 def of_length(case: Attending, n: int) -> Attending:
-    """The case with so many queries, keys and values, at most twenty, a causal mask and the order as it is."""
-    arrays = {name: longer(getattr(case, name))[:n] for name in ("q", "k", "v")}
+    """The case with so many queries, keys and values, a causal mask and the order as it is."""
+    arrays = {name: longer(getattr(case, name), n) for name in ("q", "k", "v")}
     return dataclasses.replace(case, **arrays, mask=causal_mask(n), order=jnp.arange(n))
 
 
-def decoded_case(case: Tokens) -> Tokens:
-    """The case with `DECODED` tokens, in the order as it is."""
-    arrays = {name: longer(getattr(case, name))[:DECODED] for name in ("x", "table")}
-    return dataclasses.replace(case, **arrays, order=jnp.arange(DECODED))
+def with_tokens(case: Tokens, n: int) -> Tokens:
+    """The case with so many tokens, in the order as it is; its table stays, which few mixers read by position."""
+    return dataclasses.replace(case, x=longer(case.x, n), order=jnp.arange(n))
+
+
+def decoded_case(case: Tokens, n: int = DECODED) -> Tokens:
+    """The case with so many tokens, and a learned position for each."""
+    return dataclasses.replace(with_tokens(case, n), table=longer(case.table, n))
 
 
 def _blocked(q, k, v, mask=None, *, scale):
@@ -159,7 +180,9 @@ SCHEMES: tuple[Scheme, ...] = ("none", "learned", "sinusoidal", "rotary")
 """How a mixer learns where a token stands."""
 
 
-def queries_keys_values(case: Tokens, scheme: Scheme, positions: Sequence[int]) -> tuple[Array, Array, Array]:
+def queries_keys_values(
+    case: Tokens, scheme: Scheme, positions: Sequence[int] | Array
+) -> tuple[Array, Array, Array]:
     """Project the tokens at some positions, with one scheme of positions.
 
     Args:
@@ -196,20 +219,22 @@ def heads_pass(case: Tokens, *, heads: int, causal: bool) -> Array:
 def decoded(case: Tokens, scheme: Scheme) -> Array:
     """Causal self-attention one token at a time: each sees its own position only, the past lies in the cache."""
     n, width = case.x.shape
-    cache, outputs = empty_cache(n, width, case.w_v.shape[1], dtype=case.x.dtype), []
-    for position in range(n):
-        q, k, v = queries_keys_values(case, scheme, [position])
+
+    def step(cache: Cache, position: Array) -> tuple[Cache, Array]:
+        q, k, v = queries_keys_values(case, scheme, position[None])
         output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
-        outputs.append(output)
-    return jnp.stack(outputs)
+        return cache, output
+
+    start = empty_cache(n, width, case.w_v.shape[1], dtype=case.x.dtype)
+    return jax.lax.scan(step, start, jnp.arange(n))[1]
 
 
 def self_attention_rounding(case: Tokens, scheme: Scheme = "none") -> float:
     """Absolute error of a coordinate of self-attention, projections included.
 
     A projected coordinate sums d products: (d/2 + 1) eps of its bound, the absolute values multiplied out.
-    Sinusoids and rotations at positions below eight carry 7 (ln(10000)/2 + 5) eps < 70 eps more, and a rotation
-    stretches a coordinate's bound by sqrt(2). Queries and keys enter a score of d products in pairs.
+    Sinusoids and rotations at positions p carry p (ln(10000)/2 + 5) eps and 3 eps more (`angle_rounding`), and a
+    rotation stretches a coordinate's bound by sqrt(2). Queries and keys enter a score of d products in pairs.
     """
     n, width = case.x.shape
     eps = epsilon(case.x)
@@ -219,7 +244,8 @@ def self_attention_rounding(case: Tokens, scheme: Scheme = "none") -> float:
     if scheme == "sinusoidal":
         x = x + 1
     q, k, v = (peak(x @ np.abs(host(w))) for w in (case.w_q, case.w_k, case.w_v))
-    error = eps * (width / 2 + 1 + (70 if scheme in ("sinusoidal", "rotary") else 0))
+    turned = angle_rounding(n - 1, 1e4, eps) + 3 * eps if scheme in ("sinusoidal", "rotary") else 0.0
+    error = eps * (width / 2 + 1) + turned
     bound = float(case.scale) * width * q * k * (2 if scheme == "rotary" else 1)
     weights = weight_rounding(bound * (2 * error + eps * (width / 2 + 3)), n, eps)
     return v * (weights + error + eps * (n / 2 + 1))

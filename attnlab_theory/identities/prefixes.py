@@ -5,6 +5,7 @@ length, and a position that is given as t/T. With them, the outputs of a prompt 
 """
 
 import dataclasses
+from collections.abc import Iterable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -41,12 +42,13 @@ class Prefixes:
         return at + 1, float(self.moved[at])
 
 
-def prefixes(mixer: Function, x: Inputs) -> Prefixes:
-    """Give a mixer every prefix of its inputs.
+def prefixes(mixer: Function, x: Inputs, *, lengths: Iterable[int] | None = None) -> Prefixes:
+    """Give a mixer prefixes of its inputs.
 
     Args:
         mixer: a function of [length width] to [length v], of numpy, jax or torch arrays.
         x: the tokens, at least two; or their numbers, [length].
+        lengths: of the prefixes; by default every length.
 
     Raises:
         ValueError: if the mixer fails on all of x.
@@ -54,7 +56,7 @@ def prefixes(mixer: Function, x: Inputs) -> Prefixes:
     given = adapted(mixer, x)[1]
     whole, length = given.astype(np.float64), len(x)
     moved, relative = np.full((2, length - 1), np.nan)
-    for n in range(1, length):
+    for n in range(1, length) if lengths is None else lengths:
         try:
             alone = adapted(mixer, x[:n])[1].astype(np.float64)
         except ValueError:

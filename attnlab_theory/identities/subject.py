@@ -29,6 +29,8 @@ class Subject:
     """Whether permuting the tokens permutes the outputs."""
     causal: bool | None = None
     """Whether no output depends on a later token."""
+    lengths: tuple[int, ...] = ()
+    """At which it is tried beside that of the case: past the blocks that its code works in."""
     rounding: Callable[[Tokens], float] = self_attention_rounding
     """Absolute error of a coordinate of its output; needed where it permutes."""
 

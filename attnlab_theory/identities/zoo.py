@@ -156,6 +156,9 @@ def _both(
     return free, _causal(f"{name}, causal", build, causal=True, **kept)
 
 
+PAST_BLOCKS = (129,)
+"""One more than the block that slides, and than two chunks of linear attention."""
+
 UNBOUND: dict[str, Any] = {"sums_to_one": False, "in_hull": False}
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -164,14 +167,14 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(name="cached mixer", build=_cached, causal=True),
     *_both("rotary mixer", _rotary),
     *_both("ALiBi mixer", _alibi),
-    *_both("sliding window", _sliding),
+    *_both("sliding window", _sliding, lengths=PAST_BLOCKS),
     *_both("BigBird", _bigbird),
     *_both("additive", _additive, permutes=True, rounding=_additive_rounding),
     *_both("random synthesizer", _random),
     *_both("factorised synthesizer", _factorised),
     *_both("dense synthesizer", _dense),
     *_both("positive features", _positive, permutes=True, rounding=_feature_rounding),
-    *_both("linear attention", _linear, permutes=True, rounding=_feature_rounding),
+    *_both("linear attention", _linear, permutes=True, rounding=_feature_rounding, lengths=PAST_BLOCKS),
     *_both("trigonometric features", _trigonometric, permutes=None, sums_to_one=None, in_hull=False),
     _free("Linformer", _linformer, permutes=False, **UNBOUND),
     _causal("Linformer, used causally", _linformer, causal=False, **UNBOUND),

@@ -148,13 +148,14 @@ DERIVATIVES = (
 
 def decoded_with_the_value_before(case, scheme):
     n, width = case.x.shape
-    cache, outputs = empty_cache(n, width, width, dtype=case.x.dtype), []
-    for position in range(n):
-        q, k, _ = queries_keys_values(case, scheme, [position])
-        v = queries_keys_values(case, scheme, [max(position - 1, 0)])[2]
+
+    def step(cache, position):
+        q, k, _ = queries_keys_values(case, scheme, position[None])
+        v = queries_keys_values(case, scheme, jnp.maximum(position[None] - 1, 0))[2]
         output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
-        outputs.append(output)
-    return jnp.stack(outputs)
+        return cache, output
+
+    return jax.lax.scan(step, empty_cache(n, width, width, dtype=case.x.dtype), jnp.arange(n))[1]
 
 
 def mask_that_looks_one_ahead(queries, keys):
