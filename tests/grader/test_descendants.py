@@ -1,6 +1,7 @@
 """What the processes below this one hold."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,18 @@ def test_the_first_process_of_all_ends_nobody_for_its_end_ends_them(monkeypatch,
     monkeypatch.setattr(descendants, "_descendants", lambda: asked.append(own) or [])
     descendants.end(None)
     assert bool(asked) == (own != 1)
+
+
+def test_groups_of_others_are_ended_at_once_and_the_own_one_is_not(monkeypatch):
+    started = [subprocess.Popen(["sleep", "9"], start_new_session=new) for new in (False, True)]
+    groups, own, end = [], os.getpgrp(), os.killpg
+    monkeypatch.setattr(descendants, "_descendants", lambda: [one.pid for one in started if one.poll() is None])
+    monkeypatch.setattr(
+        os, "killpg", lambda group, sign: groups.append(group) or (group != own and end(group, sign))
+    )
+    descendants.end(None)
+    assert [one.wait() for one in started] == [-signal.SIGKILL] * 2
+    assert {*groups} == {started[1].pid}
 
 
 ENDING = """
