@@ -45,6 +45,16 @@ def test_the_first_process_of_all_ends_nobody_for_its_end_ends_them(monkeypatch,
     assert bool(asked) == (own != 1)
 
 
+def test_groups_of_others_are_ended_at_once_and_the_own_one_is_not(monkeypatch):
+    started = [subprocess.Popen(["sleep", "9"], start_new_session=new) for new in (False, True)]
+    groups, own, end = [], os.getpgrp(), os.killpg
+    monkeypatch.setattr(descendants, "_descendants", lambda: [one.pid for one in started if one.poll() is None])
+    monkeypatch.setattr(os, "killpg", lambda group, by: groups.append(group) or (group != own and end(group, by)))
+    descendants.end(None)
+    assert all(one.poll() is not None for one in started)
+    assert {*groups} == {started[1].pid}
+
+
 ENDING = """
 import subprocess, sys
 from attnlab_theory.grader import descendants
