@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.drawing import bars, below, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.report import style
@@ -24,5 +24,5 @@ def collapse(estimates: Estimates) -> Figure:
     ax.set_xticks(sorted({e.setting["depth"] for e in by_depth}))
     ax.set(xlabel="layers passed", ylabel="relative distance to rank one")
     told = f"what is kept of the layers; {interval(by_depth[0], 'max-t')}"
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=told, title_fontsize=8)
+    below(figure, ncols=4, title=told)
     return figure

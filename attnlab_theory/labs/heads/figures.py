@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval
+from attnlab_theory.labs.drawing import bars, below, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.claims import NORMAL
 from attnlab_theory.labs.heads.families import SHARE
-from attnlab_theory.labs.heads.grids import CELLS, LEGEND, grid, shape_of, size_of, verdicts_of
+from attnlab_theory.labs.heads.grids import CELLS, Panel, panels, shape_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
 from attnlab_theory.report import style
 
@@ -28,20 +28,15 @@ PREMISES = (
 def premises(estimates: Estimates, findings: Findings) -> Figure:
     """Where the homework's premises hold."""
     known = Estimates(e for e in estimates if e.interval != SHARE)
-    shown = [panel for panel in PREMISES if _has(known, panel[0])]
     matters = _supported(findings, "the-noisy-length-matters")
     normal = _supported(findings, "scores-are-normal")
     title = f"Shown: a noisy length matters in {matters} heads, and scores are normal (to {NORMAL:g}) in {normal}"
-    rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
-    figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
-    for ax in axes[len(shown) :]:
-        ax.set_axis_off()
-    for ax, (quantity, claim, told) in zip(axes, shown, strict=False):
-        verdicts = verdicts_of(findings.of(claim)) if claim else {}
-        grid(ax, known.of(quantity), shape, verdicts)
-        ax.set_title(told)
-    figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=9, color=style.INK)
-    return figure
+    shown = [
+        Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
+        for quantity, claim, told in PREMISES
+        if _has(known, quantity)
+    ]
+    return panels(title, 2, shape_of(estimates.of("share of keys")), shown)
 
 
 def habits(estimates: Estimates) -> Figure:
@@ -49,15 +44,8 @@ def habits(estimates: Estimates) -> Figure:
     shown = [quantity for quantity in QUANTITIES if quantity != "effective keys" and _has(estimates, quantity)]
     uses = [e.value for e in estimates.of("share of keys")]
     title = f"Heads use between {min(uses):.0%} and {max(uses):.0%} of the keys that they see"
-    rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
-    figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
-    for ax in axes[len(shown) :]:
-        ax.set_axis_off()
-    for ax, quantity in zip(axes, shown, strict=False):
-        grid(ax, estimates.of(quantity), shape)
-        ax.set_title(quantity)
-    figure.supxlabel(CELLS, x=0.01, ha="left", fontsize=9, color=style.INK)
-    return figure
+    shape, grids = shape_of(estimates.of("share of keys")), [Panel(each, estimates.of(each)) for each in shown]
+    return panels(title, 2, shape, grids, CELLS)
 
 
 def bluntness(estimates: Estimates) -> Figure:
@@ -81,7 +69,7 @@ def bluntness(estimates: Estimates) -> Figure:
     ax.set_xscale("log", base=2)
     ax.set(xlabel="keys that a query sees, from", ylabel="largest weight, mean over heads", ylim=(0, 1.02))
     told = f"thin line: bound by the spread of scores; {interval(top[0], 'max-t')}"
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=told, title_fontsize=8)
+    below(figure, ncols=4, title=told)
     return figure
 
 
@@ -98,7 +86,7 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
         ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
     ax.set_xticks([e.setting["layer"] for e in mean])
     ax.set(xlabel="layer", ylabel="gamble index")
-    figure.legend(loc="outside lower left", ncols=3, fontsize=8, title=interval(mean[0], "max-t"), title_fontsize=8)
+    below(figure, ncols=3, title=interval(mean[0], "max-t"))
     return figure
 
 
@@ -119,9 +107,7 @@ def calibration(estimates: Estimates) -> Figure:
         own = Estimates(e for e in curve if e.setting["layer"] == layer)
         bars(ax, own, [e.setting["predicted"] for e in own], series=series, label=f"layer {layer}", line=True)
     ax.set(xlabel="predicted mean weight, tenths of the keys", ylabel="mean weight")
-    figure.legend(
-        loc="outside lower left", ncols=4, fontsize=8, title=interval(curve[0], "max-t"), title_fontsize=8
-    )
+    below(figure, ncols=4, title=interval(curve[0], "max-t"))
     return figure
 
 

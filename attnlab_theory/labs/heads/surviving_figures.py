@@ -4,10 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval, level
+from attnlab_theory.labs.drawing import bars, below, interval, level, note
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, TOLERATED
-from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
+from attnlab_theory.labs.heads.grids import Panel, panels, shape_of
 from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS
 from attnlab_theory.report import style
 
@@ -21,22 +21,13 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
         f"Of {len(found)} heads and approximations {survive} keep within {TOLERATED:.0%}: relative errors at "
         f"{JUDGED_FEATURES} features or {JUDGED_KEYS} keys"
     )
-    columns, least = 3, estimates.of("least rank for a tenth")
-    rows, shape = -(-(len(shown) + 1) // columns), shape_of(least)
-    figure, axes = style.panels(title, rows, columns, size=size_of(shape, rows, columns))
-    for ax in axes[len(shown) + 1 :]:
-        ax.set_axis_off()
-    for ax, (name, budget) in zip(axes, shown, strict=False):
-        own = {"approximation": name, "budget": budget}
-        grid(
-            ax, estimates.of("relative error", **own), shape, verdicts_of(found.of(found[0].claim, **own)), top=1.0
-        )
-        ax.set_title(name)
-    ax = axes[len(shown)]
-    grid(ax, least, shape)
-    ax.set_title("least rank for a tenth")
-    figure.supxlabel(LEGEND, x=0.01, ha="left", fontsize=9, color=style.INK)
-    return figure
+    least = estimates.of("least rank for a tenth")
+    grids = [
+        Panel(own["approximation"], estimates.of("relative error", **own), found.of(found[0].claim, **own), 1.0)
+        for name, budget in shown
+        for own in [{"approximation": name, "budget": budget}]
+    ]
+    return panels(title, 3, shape_of(least), [*grids, Panel("least rank for a tenth", least)])
 
 
 def budgets(estimates: Estimates) -> Figure:
@@ -66,8 +57,7 @@ def budgets(estimates: Estimates) -> Figure:
         ax.minorticks_off()
         ax.set(xlabel=told, ylabel="relative error, mean over heads", ylim=(0, 1.02))
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, fontsize=8)
-    note = f"dashed: what is tolerated; {interval(found[0], 'max-t')}"
-    figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=style.INK)
+    note(figure, f"dashed: what is tolerated; {interval(found[0], 'max-t')}")
     return figure
 
 
@@ -92,9 +82,7 @@ def ranks(estimates: Estimates) -> Figure:
         ax.set_xticks(held, [f"from {LENGTHS[at]}" for at in held])
         ax.set(xlabel="tokens of the sentence", ylabel=told)
     axes[1].set_yscale("log")
-    figure.legend(
-        loc="outside lower left", ncols=6, fontsize=8, title=interval(least[0], "max-t"), title_fontsize=8
-    )
+    below(figure, ncols=6, title=interval(least[0], "max-t"))
     return figure
 
 
@@ -116,6 +104,8 @@ def replaced(estimates: Estimates) -> Figure:
     ax.set_yticks(range(len(found)), labels, fontsize=8)
     ax.invert_yaxis()
     ax.set(xlabel="accuracy")
-    note = f"dashed, shaded: the model as it is; interval: measured ({level(own)} for all together, Bonferroni)"
-    figure.supxlabel(note, x=0.01, ha="left", fontsize=8, color=style.INK)
+    note(
+        figure,
+        f"dashed, shaded: the model as it is; interval: measured ({level(own)} for all together, Bonferroni)",
+    )
     return figure
