@@ -1,6 +1,7 @@
 """Estimates in a picture. Imports matplotlib: import this module where something is drawn."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +13,17 @@ from attnlab_theory.report import style
 
 LONGEST_LABEL = 24
 """Characters of a name below a point."""
+
+
+def look(series: int, **others: Any) -> dict[str, Any]:
+    """Colour, dash and marker of a series, which no other of the first seven has; and what else is said."""
+    own = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
+    return {**own, "marker": style.MARKERS[series % 7], "markerfacecolor": "white", **others}
+
+
+def note(figure: Figure, words: str, *, fontsize: int = 8) -> None:
+    """A line at the lower edge that says what is seen."""
+    figure.supxlabel(words, x=0.01, ha="left", fontsize=fontsize, color=style.INK)
 
 
 def bars(
@@ -35,17 +47,20 @@ def bars(
     """
     values = np.array([e.value for e in found])
     ends = np.array([(e.value - e.interval.low, e.interval.high - e.value) for e in found]).T
-    ax.errorbar(
-        xs,
-        values,
-        yerr=np.maximum(ends, 0),
-        label=label,
-        fmt=style.MARKERS[series % 7],
-        color=style.COLOURS[series % 7],
-        markerfacecolor="white",
-        linestyle=style.DASHES[series % 7] if line else "",
-        linewidth=1.2,
-    )
+    joined = {} if line else {"linestyle": ""}
+    ax.errorbar(xs, values, yerr=np.maximum(ends, 0), label=label, **look(series, linewidth=1.2, **joined))
+
+
+def named(ax: Axes, labels: Sequence[str], **look: Any) -> None:
+    """Names below places 0, 1 and so on, without lines that would go up from them."""
+    ax.set_xticks(range(len(labels)), labels, **look)
+    ax.grid(visible=False, axis="x")
+
+
+def below(figure: Figure, *, ncols: int = 1, title: str | None = None) -> None:
+    """A legend below all panels, of all that has a label."""
+    size = {} if title is None else {"title": title, "title_fontsize": 8}
+    figure.legend(loc="outside lower left", ncols=ncols, fontsize=8, **size)
 
 
 def interval(estimate: Estimate, kind: str = "") -> str:

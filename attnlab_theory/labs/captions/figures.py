@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.captions.arms import DECODINGS
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.plots import bars, interval
+from attnlab_theory.labs.plots import bars, below, interval, look, named
 from attnlab_theory.report import style
 
 NUMBER_AT = ((-8, -9), (11, 9), (9, -9), (9, 9), (0, 22))
@@ -34,11 +34,10 @@ def perplexities(estimates: Estimates) -> Figure:
         ((by_sentence, "mean of sentence means (homework)"), (by_token, "mean over tokens"))
     ):
         bars(ax, found, [x + 0.24 * series - 0.12 for x in range(len(arms))], series=series, label=label)
-    ax.set_xticks(range(len(arms)), arms, rotation=25 if len(arms) > 4 else 0)
-    ax.grid(visible=False, axis="x")
+    named(ax, arms, rotation=25 if len(arms) > 4 else 0)
     ax.set(ylabel="perplexity on test sentences", xlim=(-0.6, len(arms) - 0.4))
     _cut_off(ax, by_sentence + by_token)
-    figure.legend(loc="outside lower left", fontsize=8, ncols=2, title=_over(by_sentence), title_fontsize=8)
+    below(figure, ncols=2, title=_over(by_sentence))
     return figure
 
 
@@ -56,11 +55,8 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
             ax.plot(
                 [row["epoch"] for row in rows],
                 [row["loss"] for row in rows],
-                color=style.COLOURS[series % 7],
-                linestyle=style.DASHES[series % 7],
-                marker=style.MARKERS[series % 7],
                 label=None if place else arm,
-                linewidth=1.2,
+                **look(series, linewidth=1.2, markerfacecolor=None),
             )
     ax.set(xlabel="epoch", ylabel="validation loss, nats per token")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -145,12 +141,8 @@ def _line(ax: Axes, points: Sequence[Sequence[Estimate]], *, series: int, label:
         [e.value for e in ys],
         xerr=_ends(xs),
         yerr=_ends(ys),
-        color=style.COLOURS[series % 7],
-        fmt=style.MARKERS[series % 7],
-        markerfacecolor="white",
-        linestyle=style.DASHES[series % 7],
-        linewidth=1.0,
         label=label,
+        **look(series, linewidth=1.0),
     )
 
 
@@ -183,10 +175,9 @@ def openings(estimates: Estimates) -> Figure:
         shift = 0.5 * (series - (len(arms) - 1) / 2) / max(len(arms), 2)
         bars(ax, each, [x + shift for x in range(len(each))], series=series, label=arm)
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
-    ax.set_xticks(range(len(decodings)), [_called(name) for name in decodings], rotation=35, ha="right")
-    ax.grid(visible=False, axis="x")
+    named(ax, [_called(name) for name in decodings], rotation=35, ha="right")
     ax.set(ylabel="sentences that begin with it", ylim=(0, None))
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=_over(found), title_fontsize=8)
+    below(figure, ncols=4, title=_over(found))
     return figure
 
 

@@ -5,14 +5,13 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
 from tyro.conf import subcommand
 
 from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
 from attnlab_theory.labs.captions.bleu import Score, Sweep
 from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
 from attnlab_theory.labs.engine.join import JoinLab
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, tell
 from attnlab_theory.labs.options import ModelSizes
 from attnlab_theory.labs.texts import Texts
 
@@ -150,22 +149,8 @@ class Join(JoinLab):
         return joined(self.folders, tell)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Draw:
-    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
-
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that `captions run` or `captions sweep` wrote."""
-
-    def run(self) -> int:
-        """Read and draw."""
-        from attnlab_theory.labs.captions.measure import figures_in
-        from attnlab_theory.labs.engine.record import draw, usable
-
-        with usable(self.folder, to="drawn"):
-            draw(figures_in(self.folder), self.folder)
-        print(f"figures are in {self.folder}/")
-        return 0
+class Draw(DrawLab):
+    """Draw the figures of `captions run` or `captions sweep` again."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +166,7 @@ class Captions:
         | Annotated[Run, subcommand("run")]
         | Annotated[Join, subcommand("join")]
         | Annotated[Judge, JUDGE]
-        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Draw, DRAW]
     )
 
     def run(self) -> int:

@@ -220,14 +220,39 @@ class JudgeLab:
         return report(found, about, self.folder, json=self.json)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DrawLab:
+    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    """Folder that the lab wrote."""
+
+    def run(self) -> int:
+        """Read and draw what there is to draw; nothing is removed.
+
+        Raises:
+            ValueError: in one line, if the folder lacks what it takes.
+        """
+        from attnlab_theory.labs.engine.record import draw, usable
+
+        if not (self.folder / "estimates.json").is_file():
+            raise ValueError(f"{self.folder} holds no estimates.json: name a folder that the lab wrote")
+        with usable(self.folder, to="drawn"):
+            figures = {name: each for name, each in _measure(self).figures_in(self.folder).items() if each}
+            draw(figures, self.folder)
+        print(f"{len(figures)} figures are drawn in {self.folder}")
+        return 0
+
+
 def _measure(command: object) -> Any:
     """The module `measure` that lies beside the one of a command."""
     folder, _, _ = type(command).__module__.rpartition(".")
     return importlib.import_module(f"{folder}.measure")
 
 
+DRAW = subcommand("draw", description=inspect.getdoc(DrawLab))
 JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))
-"""How the command of a subclass is called."""
+"""How the commands of subclasses are called."""
 
 
 def report(found: "Results", about: Mapping[str, Any], folder: Path, *, json: bool) -> int:

@@ -8,7 +8,6 @@ Pure attention cubes small differences, so that it collapses faster with every l
 measured.
 """
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from rich.table import Table
 
-from attnlab_theory.labs.engine.record import Results
+from attnlab_theory.labs.engine.record import Results, drawing
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.heads.claims import COLLAPSED
 from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, verdicts
@@ -127,7 +126,7 @@ def _exponential(found: Bands) -> Bands:
 
 def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Results:
     """Measure and judge; args, raises as `measured`."""
-    from attnlab_theory.labs.heads import collapse_figures
+    from attnlab_theory.labs.heads import figures
 
     estimates = estimated(measured(reading, sentences=sentences, tell=tell))
     judged = verdicts(estimates)
@@ -136,7 +135,7 @@ def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) ->
         verdicts=judged,
         about={"margins": {"collapsed": COLLAPSED}},
         shown=(_table(estimates), "", *told(judged.findings)),
-        figures={"collapse": functools.partial(collapse_figures.collapse, estimates)},
+        figures=drawing(figures, ("collapse",), estimates),
     )
 
 

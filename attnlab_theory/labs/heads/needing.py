@@ -59,7 +59,7 @@ def results(
     Raises:
         ValueError: if there are too few sentences for an interval.
     """
-    from attnlab_theory.labs.heads import needing_figures as figures
+    from attnlab_theory.labs.heads import figures
 
     found = ablated(reading, seed=seed, tell=tell)
     tell("intervals")

@@ -57,7 +57,7 @@ def results(
     Raises:
         ValueError: as `approximating.measured`.
     """
-    from attnlab_theory.labs.heads import surviving_figures as figures
+    from attnlab_theory.labs.heads import figures
 
     found = approximating.measured(reading, sentences=sentences, most_features=most_features, seed=seed, tell=tell)
     tell("intervals")

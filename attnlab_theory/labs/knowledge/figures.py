@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.labs.knowledge.lookup import Map
-from attnlab_theory.labs.plots import as_written, bars, in_percent, interval
+from attnlab_theory.labs.plots import as_written, bars, below, in_percent, interval, named
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
@@ -31,15 +31,14 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
                 np.full(len(points), x - 0.12), [p.value for p in points], "o", color=style.COLOURS[0], mfc="none"
             )
         bars(ax, Estimates([each if seeds > 1 else points[0]]), [x + 0.12 if seeds > 1 else float(x)], series=1)
-    ax.set_xticks(range(len(means)), [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
-    ax.grid(visible=False, axis="x")
+    named(ax, [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
     ax.set(xlabel="model, and its accuracy", ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
     ax.set_xlim(-0.5, len(means) - 0.5)
     kind = f"mean of {seeds} seeds, t" if seeds > 1 else "Clopper-Pearson"
     if seeds > 1:
         ax.plot([], [], "o", color=style.COLOURS[0], mfc="none", label="one seed")
     ax.plot([], [], style.MARKERS[1], color=style.COLOURS[1], mfc="white", label=interval(means[0], kind))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    below(figure, ncols=2)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure
 

@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from attnlab_theory import files, inputs
-from attnlab_theory.labs.engine.record import Results, draw, read, renewed, stored
+from attnlab_theory.labs.engine.record import Draw, Results, draw, read, renewed, stored
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge import accuracy, confidence, lookup, names
 from attnlab_theory.labs.knowledge.answers import Answered, Answers, independent
@@ -71,25 +71,20 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
-def redraw(folder: Path) -> int:
-    """Draw the figures of a folder again, from the JSON files in it. Nothing is trained or measured.
-
-    Returns:
-        How many figures there are.
+def figures_in(folder: Path) -> dict[str, Draw | None]:
+    """The figures of a folder, from the JSON files in it; None where there is nothing to draw.
 
     Raises:
-        ValueError: if the folder holds no estimates, or a file is damaged.
-        OSError: if the folder cannot be written.
+        ValueError: if it holds no estimates, or a file is damaged.
     """
-    if not (folder / "estimates.json").is_file():
-        raise ValueError(f"{folder} holds no estimates.json: name a folder that `run` or `evaluate --out` wrote")
+    from attnlab_theory.labs.knowledge import figures
 
     def rows(name: str) -> list[Any]:
         return inputs.json_of(folder / name) if (folder / name).exists() else []
 
     try:
         maps = [lookup.Map.from_json(row) for row in rows("attention.json")]
-        return _draw(stored(folder), rows("curves.json"), maps, folder)
+        return figures.of_run(stored(folder), rows("curves.json"), maps)
     except inputs.DAMAGED as error:
         raise ValueError(
             f"a JSON file in {folder} is damaged: {inputs.reason_in(error)}; run the lab again"
@@ -109,23 +104,14 @@ def write_one(predictions: Predictions, places: Collection[str], folder: Path, *
         ValueError: as `Predictions.of`.
         OSError: if the folder cannot be written.
     """
+    from attnlab_theory.labs.knowledge import figures
+
     groups: list[Group] = ["held-out"] * len(predictions.questions)
     answers = predictions.of(groups, arm=arm, seed=0)
     measured = measure(answers, places)
     for name, rows in (("answers", answers), ("estimates", measured)):
         files.write_text(folder / f"{name}.json", record.to_text([each.as_json() for each in rows]))
-    _draw(measured, (), (), folder)
-
-
-def _draw(
-    measured: Estimates, curves: Sequence[Mapping[str, Any]], maps: Sequence[lookup.Map], folder: Path
-) -> int:
-    """Draw what there is to draw, and remove nothing; returns how many figures that is."""
-    from attnlab_theory.labs.knowledge import figures
-
-    drawn = {name: each for name, each in figures.of_run(measured, curves, maps).items() if each is not None}
-    draw(drawn, folder)
-    return len(drawn)
+    draw({name: each for name, each in figures.of_run(measured, (), ()).items() if each}, folder)
 
 
 def verdicts(measured: Estimates) -> Verdicts:

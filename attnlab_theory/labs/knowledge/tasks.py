@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab
 from attnlab_theory.labs.knowledge.arms import PRESETS, PRETRAINING, Preset, PresetName
 from attnlab_theory.labs.knowledge.data import Data
 from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
@@ -156,19 +156,8 @@ class Judge(JudgeLab):
     name = "knowledge"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Draw:
-    """Draw the figures of an earlier run again, from its JSON files. Nothing is trained."""
-
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that `knowledge run` or `knowledge evaluate --out` wrote."""
-
-    def run(self) -> int:
-        """Read and draw."""
-        from attnlab_theory.labs.knowledge.measure import redraw
-
-        print(f"{redraw(self.folder)} figures are drawn in {self.folder}")
-        return 0
+class Draw(DrawLab):
+    """Draw the figures of `knowledge run` or `knowledge evaluate --out` again."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,7 +181,7 @@ class Knowledge:
         | Annotated[Baseline, subcommand("baseline")]
         | Annotated[Run, subcommand("run")]
         | Annotated[Judge, JUDGE]
-        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Draw, DRAW]
         | Annotated[Data, subcommand("data")]
     )
 

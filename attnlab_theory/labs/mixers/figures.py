@@ -11,7 +11,7 @@ from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.mixers.arms import CAUSAL
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, SAME
 from attnlab_theory.labs.perplexity import MARGIN
-from attnlab_theory.labs.plots import bars, interval
+from attnlab_theory.labs.plots import bars, below, interval, named
 from attnlab_theory.report import style
 
 
@@ -30,10 +30,9 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
     bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
     ax.axhspan(-MARGIN, MARGIN, color=style.INK, alpha=0.12, linewidth=0, label="margin of equivalence")
     ax.axhline(0, color=style.INK, linewidth=0.8)
-    ax.set_xticks(range(len(found)), [e.setting["arm"] for e in found])
-    ax.grid(visible=False, axis="x")
+    named(ax, [e.setting["arm"] for e in found])
     ax.set(ylabel="test loss less that of\nseparate, nats per token", xlim=(-0.6, len(found) - 0.4))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    below(figure, ncols=2)
     return figure
 
 
@@ -59,10 +58,9 @@ def honesty(estimates: Estimates) -> Figure:
     for series, (label, found) in enumerate(shown.items()):
         xs = [arms.index(e.setting["arm"]) + 0.3 * (series - 1 + places[e.setting["seed"]]) for e in found]
         bars(ax, found, xs, series=series, label=label)
-    ax.set_xticks(range(len(arms)), arms)
-    ax.grid(visible=False, axis="x")
+    named(ax, arms)
     ax.set(ylabel="loss, nats per token")
-    figure.legend(loc="outside lower left", ncols=3, fontsize=8, title=interval(forced[0], "t"), title_fontsize=8)
+    below(figure, ncols=3, title=interval(forced[0], "t"))
     return figure
 
 
@@ -98,8 +96,7 @@ def routing(estimates: Estimates) -> Figure:
     ax.axhline(
         0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head whose queries are its keys"
     )
-    ax.set_xticks(range(len(found)), [e.setting["head"].replace(", ", ",\n") for e in found])
-    ax.grid(visible=False, axis="x")
+    named(ax, [e.setting["head"].replace(", ", ",\n") for e in found])
     ax.set(ylabel="least wanted weight", ylim=(-0.05, 1.1))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    below(figure, ncols=2)
     return figure

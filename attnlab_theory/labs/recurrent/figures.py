@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.plots import bars, interval
+from attnlab_theory.labs.plots import bars, below, interval, look, named
 from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED
 from attnlab_theory.report import style
 
@@ -35,13 +35,12 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
         xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
         bars(ax, each, xs, series=series, label=f"{CALLED[arm]}, {each[0].setting['parameters']:,} parameters")
     ax.axhline(0, color=style.INK, linewidth=1)
-    ax.set_xticks(range(len(arms)), [CALLED[arm] for arm in arms])
-    ax.grid(visible=False, axis="x")
+    named(ax, [CALLED[arm] for arm in arms])
     ax.set(
         xlabel="model; one point for each seed (line at 0: the language itself)",
         ylabel="nats per token above the grammar",
     )
-    figure.legend(loc="outside lower left", fontsize=8, ncols=3, title=interval(found[0], "t"), title_fontsize=8)
+    below(figure, ncols=3, title=interval(found[0], "t"))
     return figure
 
 
@@ -53,10 +52,9 @@ def _on_a_text(estimates: Estimates) -> Figure:
     for series, each in enumerate(found):
         label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
         bars(ax, Estimates([each]), [series], series=series, label=label)
-    ax.set_xticks(range(len(found)), [CALLED[e.setting["model"]] for e in found])
-    ax.grid(visible=False, axis="x")
+    named(ax, [CALLED[e.setting["model"]] for e in found])
     ax.set(xlabel="model; all read equally many tokens", ylabel="test loss, nats per token")
-    figure.legend(loc="outside lower left", fontsize=8, ncols=3, title=_over(found[0]), title_fontsize=8)
+    below(figure, ncols=3, title=_over(found[0]))
     return figure
 
 
@@ -74,7 +72,7 @@ def growth(estimates: Estimates) -> Figure:
     ax.set_xscale("log", base=2)
     ax.set_xticks([e.setting["hidden"] for e in found], [str(e.setting["hidden"]) for e in found])
     ax.set(xlabel="hidden units of each layer", ylabel="loss of the W-RNN less the RNN's,\nnats per token")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower left", fontsize=8)
+    below(figure)
     return figure
 
 
@@ -87,7 +85,7 @@ def garbled(estimates: Estimates) -> Figure:
     bars(ax, found, [e.setting["rate"] for e in found], series=0, line=True, label=_over(found[0]))
     ax.set_xscale("log")
     ax.set(xlabel="learning rate", ylabel="words that are none of the language", ylim=(-0.02, 1.02))
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower left", fontsize=8)
+    below(figure)
     return figure
 
 
@@ -112,8 +110,7 @@ def gradients(estimates: Estimates) -> Figure:
                 [np.exp(np.clip(end, -20, 20)) for end in ends]
                 for ends in zip(*((e.interval.low, e.interval.high) for e in each), strict=True)
             )
-            look = {"color": style.COLOURS[series], "linestyle": style.DASHES[series]}
-            ax.plot(xs, ys, marker=style.MARKERS[series], markerfacecolor="white", label=CALLED[arm], **look)
+            ax.plot(xs, ys, label=CALLED[arm], **look(series))
             ax.fill_between(xs[1:], low, high, color=style.COLOURS[series], alpha=0.12, linewidth=0)
         ax.set(yscale="log", xlabel="distance, tokens", title=weights, ylim=(3e-3, 1e1))
     axes[0].set_ylabel("norm of the gradient,\nrelative to that at distance 0")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.plots import bars, interval, level
+from attnlab_theory.labs.plots import bars, interval, level, look, named
 from attnlab_theory.labs.reviews.arms import BEST, SHARED
 from attnlab_theory.report import style
 
@@ -25,15 +25,8 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
     for series, which in enumerate(ends):
         for number, seed in enumerate(dict.fromkeys(row["seed"] for row in chosen)):
             points = [(row["epoch"], row[which]) for row in chosen if row["seed"] == seed]
-            ax.plot(
-                *zip(*points, strict=True),
-                color=style.COLOURS[series],
-                linestyle=style.DASHES[series],
-                marker=style.MARKERS[series],
-                markerfacecolor="white",
-                linewidth=1.2,
-                label=which if number == 0 else None,
-            )
+            label = which if number == 0 else None
+            ax.plot(*zip(*points, strict=True), label=label, **look(series, linewidth=1.2))
     ax.set(xlabel="epoch", ylabel="accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="lower right")
@@ -54,8 +47,7 @@ def optimizers(estimates: Estimates) -> Figure:
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
-    ax.set_xticks(range(len(names)), names)
-    ax.grid(visible=False, axis="x")
+    named(ax, names)
     ax.set(ylabel="accuracy on test reviews", xlim=(-0.5, len(names) - 0.5))
     figure.legend(loc="outside lower left", ncols=2, title=f"over seeds, {level(found[0])}", title_fontsize=8)
     return figure
