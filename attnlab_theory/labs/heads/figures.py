@@ -13,14 +13,22 @@ from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 PREMISES = (
-    ("slope of the variance", None, "noisy length: slope of the variance, without a verdict"),
-    ("variance explained by the stretch", "the-noisy-length-matters", "variance that the noisy length explains"),
+    ("slope of the variance", None, "slope of the variance, without a verdict"),
+    (
+        "variance explained by the stretch",
+        "the-noisy-length-matters",
+        "a noisy length matters; shade: what it explains",
+    ),
     ("variance along own mean beyond that along others'", None, "excess along the own mean, without a verdict"),
     ("variance explained along own mean", None, "variance along the own mean, shared or not"),
-    ("distance from normal", "scores-are-normal", "distance of scores from normal"),
+    ("distance from normal", "scores-are-normal", f"scores are normal, to {NORMAL:g}; shade: distance"),
     ("gamble index", None, "gamble index, where the text tells something"),
-    ("weights explained by theory", "theory-beats-the-mean-weight", "weights that theory explains"),
-    ("scores that move together", "keys-move-alone", "keys of a sentence that move together (+: no)"),
+    (
+        "weights explained by theory",
+        "theory-beats-the-mean-weight",
+        "theory beats the mean weight; shade: explained",
+    ),
+    ("scores that move together", "keys-move-alone", "keys vary independently; shade: what they share"),
 )
 """Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
 
@@ -31,7 +39,7 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     shown = [panel for panel in PREMISES if _has(known, panel[0])]
     matters = _supported(findings, "the-noisy-length-matters")
     normal = _supported(findings, "scores-are-normal")
-    title = f"Shown: a noisy length matters in {matters} heads, and scores are normal (to {NORMAL:g}) in {normal}"
+    title = f"A noisy length is shown to matter in {matters} heads, and scores to be normal in {normal}"
     rows, shape = -(-len(shown) // 2), shape_of(estimates.of("share of keys"))
     figure, axes = style.panels(title, rows, 2, size=size_of(shape, rows, 2))
     for ax in axes[len(shown) :]:
@@ -89,12 +97,12 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
     """The gamble of a layer's mean, beside what copies of its heads would gamble."""
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
     said = _supported(findings, "the-layer-hedges")
-    figure, (ax,) = style.panels(f"Shown to hedge: {said} layers", size=(6.8, 4.0))
+    figure, (ax,) = style.panels(f"{said} layers are shown to hedge", size=(6.8, 4.0))
     for series, (found, label) in enumerate(((mean, "mean of the heads"), (alike, "copies of one head"))):
         bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
     for half in alike:
         ends = [half.setting["layer"] - 0.2, half.setting["layer"] + 0.2]
-        label = "half of the copies': the margin" if half is alike[0] else None
+        label = "margin: half of the copies'" if half is alike[0] else None
         ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
     ax.set_xticks([e.setting["layer"] for e in mean])
     ax.set(xlabel="layer", ylabel="gamble index")

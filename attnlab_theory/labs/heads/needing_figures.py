@@ -21,10 +21,10 @@ def ablations(estimates: Estimates, findings: Findings, *, spared_at: float) -> 
     )
     figure, axes = style.panels(title, 2, 2, size=size_of(shape, 2, 2))
     for ax, found, verdicts, told in (
-        (axes[0], lost, needed, "accuracy lost: is the head needed?"),
-        (axes[1], lost, spared, f"accuracy lost: at most {spared_at:.0%}?"),
+        (axes[0], lost, needed, "the head is needed; shade: accuracy lost"),
+        (axes[1], lost, spared, f"it costs {spared_at:.0%} at most; shade: accuracy lost"),
         (axes[2], moved, None, "log-odds moved, mean over sentences"),
-        (axes[3], estimates.of("mcnemar p"), None, "p-value of McNemar's test, of each head alone"),
+        (axes[3], estimates.of("mcnemar p"), None, "p-value of McNemar's test"),
     ):
         grid(ax, found, shape, verdicts_of(verdicts) if verdicts else {})
         ax.set_title(told)

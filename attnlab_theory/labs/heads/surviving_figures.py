@@ -18,8 +18,8 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
     shown = list(dict.fromkeys((f.setting["approximation"], f.setting["budget"]) for f in found))
     survive = sum(f.verdict == Verdict.SUPPORTED for f in found)
     title = (
-        f"Of {len(found)} heads and approximations {survive} keep within {TOLERATED:.0%}: relative errors at "
-        f"{JUDGED_FEATURES} features or {JUDGED_KEYS} keys"
+        f"{survive} of {len(found)} heads and approximations err by at most {TOLERATED:.0%}, "
+        f"at {JUDGED_FEATURES} features or {JUDGED_KEYS} keys"
     )
     columns, least = 3, estimates.of("least rank for a tenth")
     rows, shape = -(-(len(shown) + 1) // columns), shape_of(least)
@@ -44,9 +44,7 @@ def budgets(estimates: Estimates) -> Figure:
     found = estimates.of("relative error, mean over heads")
     names = list(dict.fromkeys(e.setting["approximation"] for e in found))
     least = min(found, key=lambda e: e.value)
-    title = (
-        f"The least mean error is {least.value:.2g}: {least.setting['approximation']}, {least.setting['budget']}"
-    )
+    title = f"{least.setting['approximation']} with {least.setting['budget']} errs least, by {least.value:.2g}"
     shown = {
         f"features, {coupling} projections": [name for name in names if name.endswith(f"features, {coupling}")]
         for coupling in COUPLINGS
@@ -76,8 +74,8 @@ def ranks(estimates: Estimates) -> Figure:
     least = estimates.of("least rank for a tenth, by length")
     drawn = estimates.of("rank of a drawn sketch for a tenth, by length")
     title = (
-        f"Outputs within a tenth take a rank of {np.mean([e.value for e in least]):.0f} at least, "
-        f"a drawn sketch {np.mean([e.value for e in drawn]):,.0f}"
+        f"An error of a tenth takes rank {np.mean([e.value for e in least]):.0f} at least, "
+        f"and a drawn sketch {np.mean([e.value for e in drawn]):,.0f} rows"
     )
     figure, axes = style.panels(title, 1, 2, size=(9.0, 4.2))
     for ax, own, told in (
