@@ -47,7 +47,7 @@ def write(folder: Path) -> Path:
 
 
 def _run_of(path: Path) -> dict[str, Any] | None:
-    """The question of a run and how to repeat it; None for one of training, which has no budget."""
+    """The question of a run, and how to repeat it. None for a training run, which has no budget."""
     try:
         run = inputs.json_of(path)
         if "budget" not in run:
@@ -103,7 +103,7 @@ def _with_mathml(text: str) -> Any:
 
 
 OF_PAGES = ("href", "style", "class")
-"""What a formula could do to the page that it stands in."""
+"""What in a formula could change the page around it."""
 
 
 def _formula(source: str) -> Any:

@@ -21,7 +21,7 @@ from attnlab_theory.labs import page
 from attnlab_theory.labs.engine.record import Draw, drawing, stored
 from attnlab_theory.labs.engine.record import draw as draw_all
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.heads.claims import SPARED, STATEMENTS
+from attnlab_theory.labs.heads.claims import STATEMENTS
 from attnlab_theory.labs.recurrent import tuning
 from attnlab_theory.labs.reviews.arms import BASE
 from attnlab_theory.report import record, style
@@ -128,10 +128,7 @@ def _of_heads(path: Path, part: str) -> Mapping[str, Draw | None]:
             alone = drawing(surviving_figures, ["budgets", "ranks", "replaced"], measured)
             return alone | drawing(surviving_figures, ["survival"], measured, findings)
         case _:
-            pairs = drawing(needing_figures, ["pairs"], measured, findings)
-            return pairs | {
-                "ablations": functools.partial(needing_figures.ablations, measured, findings, spared_at=SPARED)
-            }
+            return drawing(needing_figures, ["pairs", "ablations"], measured, findings)
 
 
 def _with_tuples(finding: Any) -> Any:

@@ -10,7 +10,7 @@ import scipy.special
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from attnlab_theory.construct import query_for_weights
+from attnlab_theory.construct import query_for_weights, weights
 from attnlab_theory.construct.weights import _is_minimum
 from tests.tolerances import best_weights_atol, weights_rtol
 
@@ -192,3 +192,14 @@ def test_a_flat_place_far_from_everything_is_no_minimum():
     rows, wanted = np.array([[0.0], [1.0]]), np.array([2e-8, 1 - 2e-8])
     assert not _is_minimum(rows, wanted, np.array([6e7]))
     assert _is_minimum(rows, wanted, np.array([np.log(wanted[1] / wanted[0])]))
+
+
+def test_ordinary_weights_take_few_steps(monkeypatch):
+    """Near the minimum every step doubles the digits, and no step is made that gains none."""
+    asked, steps = [], weights._newton
+    monkeypatch.setattr(weights, "_newton", lambda *at: asked.append(at) or steps(*at))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        asked.clear()
+        query_for_weights(rng.normal(size=(4, 2)), scipy.special.softmax(2 * rng.normal(size=4)))
+        assert len(asked) < 40

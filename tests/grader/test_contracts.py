@@ -191,6 +191,8 @@ def test_a_right_routing_is_shown_beside_what_was_wanted():
         seen = ThreeTokens(Frame(4, 4), 10).measure((np.eye(4),) * 3).seen
     # The axes are u_a, u_b, u_c and u_d, and c_1 is to be u_b - u_c: the first token is the worse of the two.
     assert (next(iter(seen)), seen["wanted"]) == ("weights of c_1", "(0, 1, -1, 0)")
+    # That token attends to itself, and is u_d + u_b.
+    assert np.allclose([float(x) for x in seen["c_1 / beta"].strip("()").split(", ")], [0, 1, 0, 1])
 
 
 def test_a_query_has_a_number_where_there_are_several():
@@ -229,3 +231,11 @@ def test_coordinates_in_the_place_of_a_vector_are_measured_with_zeros_below(n, d
     assert np.array_equal(read[0], basis @ basis.T)
     assert case.measure(read).error == 0
     assert "coordinates" in remark
+
+
+@pytest.mark.parametrize(("apart", "is_told"), [(0.0, True), (0.9, True), (1.1, False), (50.0, False)])
+def test_two_queries_are_the_same_that_differ_by_less_than_a_hundredth(apart, is_told):
+    first = 100 * np.eye(3)[0]
+    with jax.enable_x64(True):
+        measured = pair("practical4/2d.1", 3, 3, 0, 1, 0).measure((first, first + apart * np.eye(3)[1]))
+    assert bool(measured.remark) == is_told

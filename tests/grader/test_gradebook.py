@@ -121,6 +121,14 @@ def test_names_in_capitals_are_names(tmp_path):
     assert files_of(tmp_path / "folder") == {"2B.PY": b"x = 2"}
 
 
+def test_files_come_in_the_order_of_their_names_whatever_the_disk_says(tmp_path, monkeypatch):
+    for name in ("b.py", "a.py", "c.py"):
+        (tmp_path / name).write_text("")
+    for names in (["a.py", "b.py", "c.py"], ["c.py", "b.py", "a.py"]):
+        monkeypatch.setattr(os, "walk", lambda path, names=names, **_: [(str(path), [], names)])
+        assert list(files_of(tmp_path)) == ["a.py", "b.py", "c.py"]
+
+
 @pytest.mark.parametrize(
     ("name", "written"),
     [

@@ -47,7 +47,7 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
 
 def _on_a_text(estimates: Estimates) -> Figure:
     """Each model's loss on a text whose own entropy nobody knows, over seeds."""
-    found = [estimates.of("test loss", model=arm)[0] for arm in CALLED]
+    found = [e for e in estimates.of("test loss") if e.setting["model"] in CALLED]
     said = ", ".join(f"{e.value:.3f} ({CALLED[e.setting['model']]})" for e in found)
     figure, (ax,) = style.panels(f"The test loss is {said}", size=(6.8, 4.0))
     for series, each in enumerate(found):
@@ -95,16 +95,17 @@ def gradients(estimates: Estimates) -> Figure:
     """How much gradient an earlier token gets, by distance."""
     found = estimates.of("log of the gradient's norm")
     furthest = max(e.setting["distance"] for e in found)
+    arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     ends = {
         arm: np.exp(
             estimates.of("log of the gradient's norm", arm=arm, weights="trained", distance=furthest)[0].value
         )
-        for arm in CALLED
+        for arm in arms
     }
     said = ", ".join(f"{value:.1%} ({CALLED[arm]})" for arm, value in ends.items())
     figure, axes = style.panels(f"{furthest} tokens back, trained models keep {said} of the gradient", 1, 2)
     for ax, weights in zip(axes, ("first weights", "trained"), strict=True):
-        for series, arm in enumerate(CALLED):
+        for series, arm in enumerate(arms):
             each = estimates.of("log of the gradient's norm", arm=arm, weights=weights)
             xs, ys = [0, *(e.setting["distance"] for e in each)], [1.0, *(np.exp(e.value) for e in each)]
             low, high = (
