@@ -65,14 +65,14 @@ def test_the_readme_shows_what_a_run_prints(capsys):
 
 
 def test_committed_findings_say_what_their_claims_say_today():
-    spec = importlib.util.spec_from_file_location("statements", ROOT / "experiments" / "labs" / "statements.py")
-    statements = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(statements)
-    found = statements.stated(ROOT / "figures")
+    spec = importlib.util.spec_from_file_location("words", ROOT / "experiments" / "labs" / "words.py")
+    words = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(words)
+    found = words.stated(ROOT / "figures")
     assert len(found) > 30
     for path, stated in found.items():
         rows = json.loads(path.read_text("utf-8"))
-        assert rows == statements.renewed(rows, stated), path
+        assert rows == words.renewed(rows, stated), path
 
 
 def test_the_readme_has_at_most_800_words():

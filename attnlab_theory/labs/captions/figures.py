@@ -28,7 +28,7 @@ def perplexities(estimates: Estimates) -> Figure:
     by_sentence, by_token = (estimates.of(f"perplexity of {what}") for what in ("sentences", "tokens"))
     arms = [each.setting["arm"] for each in by_sentence]
     best = min(by_sentence, key=lambda e: e.value)
-    title = f"Lowest perplexity on test sentences: {best.setting['arm']}, {best.value:.3g}"
+    title = f"{best.setting['arm']} has the lowest perplexity on test sentences, {best.value:.3g}"
     figure, (ax,) = style.panels(title, size=(max(5.6, 1.1 * len(arms) + 1.5), 4.2))
     for series, (found, label) in enumerate(
         ((by_sentence, "mean of sentence means (homework)"), (by_token, "mean over tokens"))
@@ -48,8 +48,8 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
     for arm in arms:
         by_seed = _by_seed(curves, arm).values()
         ends[arm] = np.mean([min(rows, key=lambda row: row["loss"])["epoch"] for rows in by_seed])
-    said = ", ".join(f"{arm} {epoch:.2g}" for arm, epoch in ends.items())
-    figure, (ax,) = style.panels(f"Epoch of the lowest validation loss: {said}", size=(6.8, 4.4))
+    said = ", ".join(f"{epoch:.2g} ({arm})" for arm, epoch in ends.items())
+    figure, (ax,) = style.panels(f"Validation loss is lowest after epoch {said}", size=(6.8, 4.4))
     for series, arm in enumerate(arms):
         for place, rows in enumerate(_by_seed(curves, arm).values()):
             ax.plot(
@@ -106,7 +106,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
     """The same for many decodings of one arm: a line for every way to cut, along its number."""
     forward = estimates.of("forward", arm=arm)
     best = max(estimates.of("harmonic", arm=arm), key=lambda e: e.value)
-    title = f"{arm}: highest harmonic BLEU with {_called(best.setting['decoding'])}, {best.value:.3f}"
+    title = f"{arm} has its highest harmonic BLEU, {best.value:.3f}, with {_called(best.setting['decoding'])}"
     figure, (ax,) = style.panels(title, size=(7.4, 5.0))
     kinds: dict[str, list[tuple[float, Estimate, Estimate]]] = {}
     for each in forward:
@@ -191,7 +191,7 @@ def heads(estimates: Estimates) -> Figure:
     found = Estimates(each for each in estimates.of("worth of a head") if each.setting["arm"] in arms)
     most = max(found, key=lambda e: e.value)
     title = (
-        f"The head that is worth most: {most.setting['arm']}, layer {most.setting['layer']}, "
+        f"A head of {most.setting['arm']}, layer {most.setting['layer']}, is worth most: "
         f"{most.value:.2g} nats per token"
     )
     figure, axes = style.panels(title, 1, len(arms), size=(max(6.4, 1.2 + 2.2 * len(arms)), 4.6))

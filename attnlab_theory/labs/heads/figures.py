@@ -15,14 +15,22 @@ from attnlab_theory.labs.plots import bars, below, interval, level, note
 from attnlab_theory.report import style
 
 PREMISES = (
-    ("slope of the variance", None, "noisy length: slope of the variance, without a verdict"),
-    ("variance explained by the stretch", "the-noisy-length-matters", "variance that the noisy length explains"),
+    ("slope of the variance", None, "slope of the variance, without a verdict"),
+    (
+        "variance explained by the stretch",
+        "the-noisy-length-matters",
+        "a noisy length matters; shade: what it explains",
+    ),
     ("variance along own mean beyond that along others'", None, "excess along the own mean, without a verdict"),
     ("variance explained along own mean", None, "variance along the own mean, shared or not"),
-    ("distance from normal", "scores-are-normal", "distance of scores from normal"),
+    ("distance from normal", "scores-are-normal", f"scores are normal, to {NORMAL:g}; shade: distance"),
     ("gamble index", None, "gamble index, where the text tells something"),
-    ("weights explained by theory", "theory-beats-the-mean-weight", "weights that theory explains"),
-    ("scores that move together", "keys-move-alone", "keys of a sentence that move together (+: no)"),
+    (
+        "weights explained by theory",
+        "theory-beats-the-mean-weight",
+        "theory beats the mean weight; shade: explained",
+    ),
+    ("scores that move together", "keys-move-alone", "keys vary independently; shade: what they share"),
 )
 """Panels: what is shown, the claim whose verdicts stand in the cells, and the title."""
 
@@ -32,7 +40,7 @@ def premises(estimates: Estimates, findings: Findings) -> Figure:
     known = Estimates(e for e in estimates if e.interval != SHARE)
     matters = _shown(findings, "the-noisy-length-matters")
     normal = _shown(findings, "scores-are-normal")
-    title = f"Shown: a noisy length matters in {matters} heads, and scores are normal (to {NORMAL:g}) in {normal}"
+    title = f"A noisy length is shown to matter in {matters} heads, and scores to be normal in {normal}"
     shown = [
         Panel(told, known.of(quantity), findings.of(claim) if claim else Findings())
         for quantity, claim, told in PREMISES
@@ -79,12 +87,12 @@ def hedging(estimates: Estimates, findings: Findings) -> Figure:
     """The gamble of a layer's mean, beside what copies of its heads would gamble."""
     mean, alike = estimates.of("gamble index of the mean"), estimates.of("gamble index of one head's copies")
     said = _shown(findings, "the-layer-hedges")
-    figure, (ax,) = style.panels(f"Shown to hedge: {said} layers", size=(6.8, 4.0))
+    figure, (ax,) = style.panels(f"{said} layers are shown to hedge", size=(6.8, 4.0))
     for series, (found, label) in enumerate(((mean, "mean of the heads"), (alike, "copies of one head"))):
         bars(ax, found, [e.setting["layer"] + 0.12 * series - 0.06 for e in found], series=series, label=label)
     for half in alike:
         ends = [half.setting["layer"] - 0.2, half.setting["layer"] + 0.2]
-        label = "half of the copies': the margin" if half is alike[0] else None
+        label = "margin: half of the copies'" if half is alike[0] else None
         ax.plot(ends, [half.value / 2] * 2, color=style.INK, linestyle="--", linewidth=1, label=label)
     ax.set_xticks([e.setting["layer"] for e in mean])
     ax.set(xlabel="layer", ylabel="gamble index")
@@ -143,10 +151,10 @@ def ablations(estimates: Estimates, findings: Findings) -> Figure:
         f"and {_supported(spared)} can be spared"
     )
     shown = (
-        Panel("accuracy lost: is the head needed?", lost, needed),
-        Panel(f"accuracy lost: at most {SPARED:.0%}?", lost, spared),
+        Panel("the head is needed; shade: accuracy lost", lost, needed),
+        Panel(f"it costs {SPARED:.0%} at most; shade: accuracy lost", lost, spared),
         Panel("log-odds moved, mean over sentences", moved),
-        Panel("p-value of McNemar's test, of each head alone", estimates.of("mcnemar p")),
+        Panel("p-value of McNemar's test", estimates.of("mcnemar p")),
     )
     return panels(title, 2, shape_of(moved), shown)
 
@@ -173,8 +181,8 @@ def survival(estimates: Estimates, findings: Findings) -> Figure:
     found = findings.of("the-head-survives")
     shown = list(dict.fromkeys((f.setting["approximation"], f.setting["budget"]) for f in found))
     title = (
-        f"Of {len(found)} heads and approximations {_supported(found)} keep within {TOLERATED:.0%}: "
-        f"relative errors at {JUDGED_FEATURES} features or {JUDGED_KEYS} keys"
+        f"{_supported(found)} of {len(found)} heads and approximations err by at most {TOLERATED:.0%}, "
+        f"at {JUDGED_FEATURES} features or {JUDGED_KEYS} keys"
     )
     least = estimates.of("least rank for a tenth")
     grids = [
@@ -190,9 +198,7 @@ def budgets(estimates: Estimates) -> Figure:
     found = estimates.of("relative error, mean over heads")
     names = list(dict.fromkeys(e.setting["approximation"] for e in found))
     least = min(found, key=lambda e: e.value)
-    title = (
-        f"The least mean error is {least.value:.2g}: {least.setting['approximation']}, {least.setting['budget']}"
-    )
+    title = f"{least.setting['approximation']} with {least.setting['budget']} errs least, by {least.value:.2g}"
     shown = {
         f"features, {coupling} projections": [name for name in names if name.endswith(f"features, {coupling}")]
         for coupling in COUPLINGS
@@ -221,8 +227,8 @@ def ranks(estimates: Estimates) -> Figure:
     least = estimates.of("least rank for a tenth, by length")
     drawn = estimates.of("rank of a drawn sketch for a tenth, by length")
     title = (
-        f"Outputs within a tenth take a rank of {np.mean([e.value for e in least]):.0f} at least, "
-        f"a drawn sketch {np.mean([e.value for e in drawn]):,.0f}"
+        f"An error of a tenth takes rank {np.mean([e.value for e in least]):.0f} at least, "
+        f"and a drawn sketch {np.mean([e.value for e in drawn]):,.0f} rows"
     )
     figure, axes = style.panels(title, 1, 2, size=(9.0, 4.2))
     for ax, own, told in (

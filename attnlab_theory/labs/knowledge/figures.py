@@ -22,8 +22,8 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
     """A point per seed, and the mean over seeds with its interval."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
-    said = ", ".join(f"{_called(e.setting['variant'])} {e.value:.0%}" for e in means)
-    figure, (ax,) = style.panels(f"{group.capitalize()} persons answered right: {said}", size=(6.8, 4.4))
+    said = ", ".join(f"{e.value:.0%} ({_called(e.setting['variant'])})" for e in means)
+    figure, (ax,) = style.panels(f"Models are right about {said} of {group} persons", size=(6.8, 4.4))
     for x, each in enumerate(means):
         points = estimates.of("accuracy", group=group, variant=each.setting["variant"])
         if seeds > 1:
@@ -89,8 +89,8 @@ def confidences(estimates: Estimates) -> Figure:
     """How confident right and wrong answers are, in one panel for each arm."""
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
-    known = [f"{_called(v)} {areas[v].value:.2f}" for v in arms if v in areas]
-    title = "Chance that a right answer is surer than a wrong one: " + ", ".join(known) if known else "Confidences"
+    known = [f"{areas[v].value:.2f} ({_called(v)})" for v in arms if v in areas]
+    title = "A right answer is surer than a wrong one with chance " + ", ".join(known) if known else "Confidences"
     figure, axes = style.panels(title, 1, len(arms), size=(3.4 * len(arms) + 0.6, 3.6))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
@@ -128,7 +128,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
     ends = {arm: (_end(losses, arm, ".2f"), _end(accuracies, arm, ".0%")) for arm in arms}
     said = "; ".join(f"{arm} {', '.join(filter(None, each))}" for arm, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
-    title = f"Loss at the end, and held-out persons answered right: {said}"
+    title = f"Loss and right answers about held-out persons end at {said}"
     figure, axes = style.panels(title, 1, len(curves))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()

@@ -28,8 +28,8 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
     found = estimates.of("loss above the grammar")
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
-    said = ", ".join(f"{CALLED[arm]} {value:.3f}" for arm, value in means.items())
-    figure, (ax,) = style.panels(f"Loss above the language's own: {said}", size=(6.8, 4.0))
+    said = ", ".join(f"{value:.3f} ({CALLED[arm]})" for arm, value in means.items())
+    figure, (ax,) = style.panels(f"Losses exceed the grammar's own by {said}", size=(6.8, 4.0))
     for series, arm in enumerate(arms):
         each = estimates.of("loss above the grammar", arm=arm)
         xs = [series + 0.14 * (n - (len(each) - 1) / 2) for n in range(len(each))]
@@ -47,8 +47,8 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
 def _on_a_text(estimates: Estimates) -> Figure:
     """Each model's loss on a text whose own entropy nobody knows, over seeds."""
     found = [e for e in estimates.of("test loss") if e.setting["model"] in CALLED]
-    said = ", ".join(f"{CALLED[e.setting['model']]} {e.value:.3f}" for e in found)
-    figure, (ax,) = style.panels(f"Test loss: {said}", size=(6.8, 4.0))
+    said = ", ".join(f"{e.value:.3f} ({CALLED[e.setting['model']]})" for e in found)
+    figure, (ax,) = style.panels(f"The test loss is {said}", size=(6.8, 4.0))
     for series, each in enumerate(found):
         label = f"{CALLED[each.setting['model']]}, {each.setting['parameters']:,} parameters"
         bars(ax, Estimates([each]), [series], series=series, label=label)
@@ -71,7 +71,7 @@ def growth(estimates: Estimates) -> Figure:
     ax.axhline(0, color=style.INK, linewidth=1)
     ax.set_xscale("log", base=2)
     ax.set_xticks([e.setting["hidden"] for e in found], [str(e.setting["hidden"]) for e in found])
-    ax.set(xlabel="hidden units of each layer", ylabel="loss of the W-RNN less the RNN's,\nnats per token")
+    ax.set(xlabel="hidden units of each layer", ylabel="loss of the W-RNN minus the RNN's,\nnats per token")
     below(figure)
     return figure
 
@@ -80,11 +80,11 @@ def garbled(estimates: Estimates) -> Figure:
     """The share of words that are none, by learning rate."""
     found = estimates.of(GARBLED)
     worst = max(found, key=lambda e: e.value)
-    title = f"Most garbled words at learning rate {worst.setting['rate']:g}: {worst.value:.0%}"
+    title = f"At learning rate {worst.setting['rate']:g} most words are garbled, {worst.value:.0%}"
     figure, (ax,) = style.panels(title, size=(6.0, 4.0))
     bars(ax, found, [e.setting["rate"] for e in found], series=0, line=True, label=_over(found[0]))
     ax.set_xscale("log")
-    ax.set(xlabel="learning rate", ylabel="words that are none of the language", ylim=(-0.02, 1.02))
+    ax.set(xlabel="learning rate", ylabel="share of garbled words", ylim=(-0.02, 1.02))
     below(figure)
     return figure
 
@@ -100,8 +100,8 @@ def gradients(estimates: Estimates) -> Figure:
         )
         for arm in arms
     }
-    said = ", ".join(f"{CALLED[arm]} {value:.1%}" for arm, value in ends.items())
-    figure, axes = style.panels(f"Gradient left at a distance of {furthest} tokens, trained: {said}", 1, 2)
+    said = ", ".join(f"{value:.1%} ({CALLED[arm]})" for arm, value in ends.items())
+    figure, axes = style.panels(f"{furthest} tokens back, trained models keep {said} of the gradient", 1, 2)
     for ax, weights in zip(axes, ("first weights", "trained"), strict=True):
         for series, arm in enumerate(arms):
             each = estimates.of("log of the gradient's norm", arm=arm, weights=weights)
@@ -125,8 +125,8 @@ def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
     of = {row["name"]: row for row in rows}
     lowest = of[best.setting["setting"]]
     title = (
-        f"Lowest of the homework's settings with the right gradient: {best.value:.2f} nats per character,\n"
-        f"the {CALLED[lowest['cell']]} of {lowest['sizes']}"
+        f"The lowest loss of the homework's settings is {best.value:.2f} nats per character,\n"
+        f"that of the {CALLED[lowest['cell']]} with {lowest['sizes']}"
     )
     cells = list(dict.fromkeys(row["cell"] for row in rows))
     figure, axes = style.panels(title, 1, len(cells), size=(4.8 * len(cells), 5.6))

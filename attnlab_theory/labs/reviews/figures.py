@@ -20,8 +20,8 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
         which: sum(row[which] for row in chosen if row["epoch"] == last) / len({row["seed"] for row in chosen})
         for which in ("training accuracy", "validation accuracy")
     }
-    said = ", ".join(f"{which.removesuffix(' accuracy')} {end:.1%}" for which, end in ends.items())
-    figure, (ax,) = style.panels(f"After {last} epochs: {said}", size=(6.4, 4.2))
+    said = ", ".join(f"{end:.1%} ({which.removesuffix(' accuracy')})" for which, end in ends.items())
+    figure, (ax,) = style.panels(f"After {last} epochs accuracy is {said}", size=(6.4, 4.2))
     for series, which in enumerate(ends):
         for number, seed in enumerate(dict.fromkeys(row["seed"] for row in chosen)):
             points = [(row["epoch"], row[which]) for row in chosen if row["seed"] == seed]
@@ -42,8 +42,8 @@ def optimizers(estimates: Estimates) -> Figure:
     shown = {rate: Estimates(e for e in found if e.setting["part"] in p.values()) for rate, p in rates.items()}
     shown = {rate: chosen for rate, chosen in shown.items() if chosen}
     last = list(shown)[-1]
-    said = ", ".join(f"{name_of[e.setting['part']]} {e.value:.1%}" for e in shown[last])
-    figure, (ax,) = style.panels(f"At {last}: {said}", size=(6.8, 4.2))
+    said = ", ".join(f"{e.value:.1%} ({name_of[e.setting['part']]})" for e in shown[last])
+    figure, (ax,) = style.panels(f"At {last} accuracy is {said}", size=(6.8, 4.2))
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
@@ -58,8 +58,8 @@ def searches(estimates: Estimates) -> Figure:
     best, lucky = estimates.of("best of n"), estimates.of("optimism")
     luck = lucky[-1].interval
     title = (
-        f"The best of {best[-1].setting['n']} trials: {best[-1].value:.1%} on validation,\n"
-        f"of which luck {100 * luck.low:+.1f} to {100 * luck.high:+.1f} points"
+        f"The best of {best[-1].setting['n']} trials has {best[-1].value:.1%} on validation,\n"
+        f"of which luck makes {100 * luck.low:+.1f} to {100 * luck.high:+.1f} points"
     )
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
     for series, (ax, found, label) in enumerate(
@@ -105,7 +105,7 @@ def errors(estimates: Estimates) -> Figure:
     worst = min(kinds, key=lambda e: e.value)
     what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
     figure, axes = style.panels(
-        f"Lowest accuracy of the four kinds: {what}, {worst.value:.1%}", columns=2, size=(8.4, 4.0)
+        f"Of four kinds accuracy is lowest {what}, {worst.value:.1%}", columns=2, size=(8.4, 4.0)
     )
     bars(axes[0], lengths, range(len(lengths)), series=0)
     axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])
