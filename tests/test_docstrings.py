@@ -17,7 +17,7 @@ PENDING = (
     "attnlab_theory/cli",
     "attnlab_theory/construct",
     "attnlab_theory/estimators",
-    "attnlab_theory/labs",
+    "attnlab_theory/labs/heads",
     "attnlab_theory/sampling",
     "attnlab_theory/stats",
     "benchmarks",

@@ -70,7 +70,7 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.captions.arms import BASE
@@ -116,7 +116,7 @@ class Run(RunLab):
         return read_other(self.pretrain_corpus, first.text)
 
     def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, let it write captions, and judge it."""
+        """Measure the trained models, let them write captions, and judge the claims."""
         from attnlab_theory.labs.captions.measure import results
 
         return results(lab, self.decodings, count=self.count, generations=self.generations, tell=tell)
@@ -133,7 +133,7 @@ class Judge(JudgeLab):
     name = "captions"
 
     def again(self) -> "Results":
-        """What the folder holds, judged again."""
+        """Judge the run in the folder again."""
         from attnlab_theory.labs.captions.measure import again
 
         return again(self.folder)
@@ -152,7 +152,7 @@ class Join(JoinLab):
     """Folder for JSON and figures. It is made if it does not exist."""
 
     def results(self) -> "Results":
-        """What the folders hold together, judged."""
+        """Judge the runs of all folders together."""
         from attnlab_theory.labs.captions.measure import joined
 
         return joined(self.folders, tell)

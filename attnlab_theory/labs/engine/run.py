@@ -1,7 +1,7 @@
-"""`attnlab LAB run` and `attnlab LAB judge`, of any lab. Nothing here imports jax: the command line reads it first.
+"""`attnlab LAB run` and `attnlab LAB judge` for any lab. Nothing here imports jax: the command line reads it first.
 
-A lab declares its options, what is trained and how it is measured. The rest is the same everywhere: one folder for
-one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code.
+A lab declares its options, what is trained and how it is measured. The rest is the same for all labs: one folder
+for one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code.
 """
 
 import abc
@@ -49,15 +49,15 @@ class RunLab(WholeRun, abc.ABC):
 
     @abc.abstractmethod
     def lab(self) -> "Lab":
-        """What is trained on what. It is the same whenever it is asked for, in every process.
+        """What is trained on what. Every call gives the same, in every process.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
 
     @abc.abstractmethod
     def results(self, lab: Any) -> "Results":
-        """Measure what is trained, and judge it.
+        """Measure the trained models, and judge the claims.
 
         Raises:
             ValueError: if a model is missing.
@@ -65,7 +65,7 @@ class RunLab(WholeRun, abc.ABC):
 
     @abc.abstractmethod
     def about(self, lab: Any) -> dict[str, Any]:
-        """What the record of the run says of its options, beside the seeds."""
+        """The options in the record of the run, besides the seeds."""
 
     @property
     def small(self) -> bool:
@@ -73,16 +73,16 @@ class RunLab(WholeRun, abc.ABC):
         return False
 
     def train(self, stage: "Stage", interrupts: Interrupts | None = None) -> bool:
-        """Train a stage; False if Ctrl-C stopped that.
+        """Train a stage. Returns False if Ctrl-C stopped it.
 
         Raises:
-            ValueError: as `training.train`.
+            ValueError: if the stage cannot begin or go on, or diverges.
         """
         told = f", seed {stage.run.training.seed}"
         return train(stage.run, self.checkpoints(stage.path), told=told, interrupts=interrupts) is not None
 
     def run(self) -> int:
-        """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        """Train, measure, write. Returns 1 if a verdict is not the expected one, 130 after Ctrl-C."""
         from attnlab_theory.cluster.client import Cluster
         from attnlab_theory.labs.processes import ONE_CORE, workers
         from attnlab_theory.labs.verdicts import ERROR_RATE
@@ -114,14 +114,14 @@ class RunLab(WholeRun, abc.ABC):
         return report(found, about, self.out, json=self.json)
 
     def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
-        """Train every arm for every seed; False if Ctrl-C stopped that.
+        """Train every arm for every seed. Returns False if Ctrl-C stopped it.
 
         Args:
             lab: of this command.
-            processes: those that train, or a cluster; None: this process does.
+            processes: the processes that train, or a cluster. None: this process trains.
 
         Raises:
-            ValueError: as `train`, `processes.Workers.finished` and `remote.trained`.
+            ValueError: if a stage cannot begin or go on, or diverges, or a process was killed.
         """
         from attnlab_theory.cluster.client import Cluster
         from attnlab_theory.labs.engine import remote
@@ -157,17 +157,17 @@ class JudgeLab(abc.ABC):
 
     @abc.abstractmethod
     def again(self) -> "Results":
-        """What the folder holds, judged again. Tables, texts and figures are those that tell of verdicts.
+        """Judge the run in the folder again. Of tables, texts and figures only those with verdicts are made.
 
         Raises:
             ValueError: if a file is missing or damaged.
         """
 
     def run(self) -> int:
-        """Read, judge, write, report; 1 if a verdict is not the expected one.
+        """Read, judge, write, report. Returns 1 if a verdict is not the expected one.
 
         Raises:
-            ValueError: in one line, if the folder lacks what it takes.
+            ValueError: if the folder lacks a file that is needed.
         """
         from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
@@ -191,16 +191,16 @@ class JudgeLab(abc.ABC):
 
 
 JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))
-"""How the command of a subclass is called."""
+"""The name of a subclass's command."""
 
 
 def report(found: "Results", about: Mapping[str, Any], folder: Path, *, json: bool) -> int:
-    """Print numbers, verdicts, their error rates, and what is not judged; or all of it as one JSON value.
+    """Print numbers, verdicts, their error rates, and what is not judged. Or print everything as one JSON value.
 
     Args:
-        found: by a run.
+        found: the results of a run.
         about: the record of the run.
-        folder: where its files are.
+        folder: with the files of the run.
         json: whether to print JSON.
 
     Returns:

@@ -103,7 +103,7 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
 
@@ -118,7 +118,7 @@ class Run(RunLab):
         )
 
     def results(self, lab: "Lab") -> "Results":
-        """Ask what is trained, and judge the answers."""
+        """Let the trained models answer, and judge the claims."""
         from attnlab_theory.labs.knowledge.measure import results
 
         return results(lab)
@@ -171,7 +171,7 @@ class Judge(JudgeLab):
     name = "knowledge"
 
     def again(self) -> "Results":
-        """What the folder holds, judged again on its answers."""
+        """Judge the run in the folder again, on its answers."""
         from attnlab_theory.labs.knowledge.measure import again
 
         return again(self.folder)
@@ -202,7 +202,7 @@ class Knowledge:
         "--finetune_lr": "is the learning rate of finetune; in pretrain it is --lr",
         "--pretrain_lr": "is the learning rate of pretrain; in finetune it is --lr",
     }
-    """Options of other years' homework that no command here has, or another one."""
+    """Options of other years' homework that no command has here, or that another command has."""
 
     task: (
         Annotated[Pretrain, subcommand("pretrain")]

@@ -22,7 +22,7 @@ MIXERS: Mapping[ArmName, LayerChoice] = {
     "zero-after": ZeroMask("after"),
     "zero-before": ZeroMask("before"),
 }
-"""What lets tokens see each other, by arm. Explicit: no discovery."""
+"""The mixer of each arm."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Mixers(Lab):
         each_once("arm", self.arms)
 
     def config(self, arm: ArmName, vocabulary: int) -> GPTConfig:
-        """The model of an arm; all are of one size, and none has dropout."""
+        """The configuration of an arm. All arms have one size, and none has dropout."""
         sizes = {name: getattr(self.preset, name) for name in ("layers", "heads", "width", "block")}
         none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
         return GPTConfig(vocabulary=vocabulary, mixer=MIXERS[arm], **sizes, **none)
@@ -65,7 +65,7 @@ class Mixers(Lab):
         """The one stage of an arm.
 
         Raises:
-            ValueError: as `next_token`.
+            ValueError: if a number of the preset is out of range, or a sentence does not fit.
         """
         material = self.material(seed)
         config = self.config(arm, len(material.text))

@@ -44,14 +44,14 @@ class Run(RunLab):
 
     @property
     def small(self) -> bool:
-        """Models of the preset tiny are."""
+        """Whether the models are small: those of the preset tiny."""
         return self.preset == "tiny"
 
     def lab(self) -> "Lab":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
@@ -69,7 +69,7 @@ class Run(RunLab):
         )
 
     def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, and judge it."""
+        """Measure the trained models, and judge the claims."""
         from attnlab_theory.labs.mixers.measure import results
 
         return results(lab, tell)
@@ -87,7 +87,7 @@ class Judge(JudgeLab):
     name = "mixers"
 
     def again(self) -> "Results":
-        """What the folder holds, judged again."""
+        """Judge the run in the folder again."""
         from attnlab_theory.labs.mixers.measure import again
 
         return again(self.folder)
