@@ -20,9 +20,6 @@ PENDING = (
     "attnlab_theory/labs/heads",
     "attnlab_theory/sampling",
     "attnlab_theory/stats",
-    "benchmarks",
-    "experiments",
-    "tests",
 )
 """Folders that are not mended yet. A folder leaves this list with the commit that mends it."""
 
