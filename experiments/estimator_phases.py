@@ -24,7 +24,7 @@ def winners(findings: Findings) -> list[tuple[float, float, str, bool]]:
 
 
 def draw_figure(findings: Findings):
-    """Regions as predicted, winners as measured; the variances behind one column of the diagram."""
+    """Regions as predicted, winners as measured, and the variances of one column of the diagram."""
     import numpy as np
 
     from attnlab_theory.estimators.figures import SHADES, draw_regions

@@ -1,6 +1,6 @@
-"""Options that the commands of all labs share; nothing here imports jax, for the command line reads it first.
+"""Options that the commands of all labs share. Nothing here imports jax, because the command line reads it first.
 
-A lab makes a subclass of each, whose docstring says what its own defaults are.
+A lab makes a subclass of each. The docstring of the subclass names the lab's defaults.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ Longer = Literal["cut", "refuse"]
 """What happens to a sentence that does not fit into the block."""
 
 Mean = Literal["sentences", "tokens"]
-"""What weighs the same in a loss: every sentence, as in the homework, or every token."""
+"""Whether sentences have equal weights in a loss, as in the homework, or tokens."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class ModelSizes:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was said, by the names of `GPTConfig`."""
+        """The sizes that were given, by the names of `GPTConfig`."""
         sizes = {"layers": self.layers, "heads": self.heads, "width": self.width, "block": self.block_size}
         return given(sizes)
 
@@ -64,7 +64,7 @@ class RecipeChanges:
     """First weights, random corruption of the text and dropout follow from the seed."""
 
     def of(self, recipe: Recipe) -> Recipe:
-        """The recipe with what was given."""
+        """The recipe with the options that were given."""
         changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
         changed["micro_batches"] = self.micro_batches
         same = {"seed": self.seed, "precision": self.precision}
@@ -73,7 +73,7 @@ class RecipeChanges:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WholeRun:
-    """What every lab asks before it trains all its models for several seeds."""
+    """The options of a run that trains all models of a lab for several seeds."""
 
     seeds: int = 1
     """How many seeds to run. Data that is generated, first weights and dropout follow from the seed."""
@@ -102,7 +102,7 @@ class WholeRun:
         return tuple(range(self.seed, self.seed + self.seeds))
 
     def checkpoints(self, path: Path) -> Checkpoints:
-        """How the stage is kept whose model is written to the path."""
+        """The checkpoint options of the stage whose model is written to the path."""
         return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 

@@ -1,4 +1,4 @@
-"""Estimates in a picture. Imports matplotlib: import this module where something is drawn."""
+"""Plots of estimates. Imports matplotlib: import this module where something is drawn."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
 LONGEST_LABEL = 24
-"""Characters of a name below a point."""
+"""The most characters of a name below a point."""
 
 
 def look(series: int, **others: Any) -> dict[str, Any]:
@@ -35,12 +35,12 @@ def bars(
     label: str | None = None,
     line: bool = False,
 ) -> None:
-    """Estimates with their intervals, which need not be centred on them.
+    """Draw estimates with their intervals. An interval need not be centred on its estimate.
 
     Args:
         ax: where to draw.
-        found: what was measured.
-        xs: where each of them stands.
+        found: the estimates.
+        xs: the place of each on the x axis.
         series: chooses marker and colour.
         label: for a legend.
         line: whether a line joins the estimates.
@@ -64,17 +64,17 @@ def below(figure: Figure, *, ncols: int = 1, title: str | None = None) -> None:
 
 
 def interval(estimate: Estimate, kind: str = "") -> str:
-    """What a legend says of the intervals: the same words in all figures, their level, their kind."""
+    """The words of a legend about intervals, the same in all figures: their level and their kind."""
     return f"interval: measured ({', '.join(filter(None, (level(estimate), kind)))})"
 
 
 def level(estimate: Estimate) -> str:
-    """How often such intervals cover."""
+    """The coverage of such intervals, in percent."""
     return f"{100 * (1 - estimate.error_rate):.10g}%"
 
 
 def as_written(label: str) -> str:
-    """A label without the meaning that matplotlib gives to dollars, and cut where it would cover its neighbours."""
+    """A label in which dollars mean nothing to matplotlib, cut if it would cover its neighbours."""
     short = label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
     return short.replace("$", r"\$")
 

@@ -136,7 +136,7 @@ ENTRIES_OF_ROUNDING = {
 @pytest.mark.parametrize(("x", "routes"), ENTRIES_OF_ROUNDING.values(), ids=ENTRIES_OF_ROUNDING)
 @pytest.mark.parametrize("power", [-1000, 1000, 1010])
 def test_entries_of_rounding_may_be_lost_where_inputs_are_long(x, routes, power):
-    """Of matrices as small as that, what is 1e-17 of the largest entry is no normal number any more."""
+    """In matrices as small as these, 1e-17 of the largest entry is no normal number any more."""
     here, there = (route(2.0**p * np.array(x), routes, np.eye(3)[routes], tolerance=1e-6) for p in (0, power))
     assert there.certified <= 1e-6
     assert there.margin == pytest.approx(here.margin, rel=routing_rtol(TRIANGLE_CONDITION))

@@ -28,8 +28,8 @@ directions = hnp.arrays(np.int64, (4,), elements=integers)
 def faces_in_the_plane(keys) -> set[tuple[int, ...]]:
     """Every set of maximisers, in exact integers.
 
-    The maximisers only change at directions orthogonal to a difference of keys: it is enough to try those,
-    and one direction between any two neighbours (their sum, as no two neighbours are opposite).
+    The maximisers only change at directions orthogonal to a difference of keys. So it is enough to try those, and
+    one direction between any two neighbours: their sum, since no two neighbours are opposite.
     """
     differences = {tuple(a - b) for a, b in itertools.permutations(keys, 2)} - {(0, 0)}
     turns = {(1, 0), (-1, 0), (0, 1), (0, -1)} | {(-y, x) for x, y in differences} | differences

@@ -119,7 +119,7 @@ def pair(question: str, n: int, d: int, a: int, b: int, noise: int | None):
 
 
 LARGEST = 2**32 - 1
-"""Of a seed of 32 bits."""
+"""The largest seed of 32 bits."""
 AT_THE_EDGE = {
     "few keys": lambda: pair("practical4/2b", 2, 2, 0, 1, None),
     "many keys": lambda: pair("practical4/2b", 64, 72, 63, 0, None),

@@ -1,4 +1,4 @@
-"""What each fence needs, and what a submission finds behind them."""
+"""What each fence needs, and what a submission finds inside the fences."""
 
 import ctypes
 import errno

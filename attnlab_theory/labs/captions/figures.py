@@ -15,12 +15,12 @@ from attnlab_theory.labs.plots import bars, below, interval, look, named
 from attnlab_theory.report import style
 
 NUMBER_AT = ((-8, -9), (11, 9), (9, -9), (9, 9), (0, 22))
-"""Where the number of a point stands, by line: the lines lie close together. In points."""
+"""The offset of a point's number, by line, in points. The lines lie close together."""
 
 BEHIND_WORDS = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 MOST = 5
-"""Arms in one figure."""
+"""The most arms in one figure."""
 
 
 def perplexities(estimates: Estimates) -> Figure:
@@ -147,7 +147,7 @@ def _line(ax: Axes, points: Sequence[Sequence[Estimate]], *, series: int, label:
 
 
 def _kind(decoding: str) -> tuple[str, float]:
-    """How a decoding cuts, and the number that says how much."""
+    """The way in which a decoding cuts, and its number."""
     kind, _, temperature = decoding.partition("-t")
     if kind == "random":
         return "temperature", float(temperature or 1)
@@ -157,7 +157,7 @@ def _kind(decoding: str) -> tuple[str, float]:
 
 
 def openings(estimates: Estimates) -> Figure:
-    """How many sentences begin in the commonest way, by decoding."""
+    """The share of sentences with the commonest opening, by decoding."""
     arms = _few(each.setting["arm"] for each in estimates.of("commonest_opening"))
     found = Estimates(each for each in estimates.of("commonest_opening") if each.setting["arm"] in arms)
     decodings = [name for name in DECODINGS if any(each.setting["decoding"] == name for each in found)]
@@ -182,7 +182,7 @@ def openings(estimates: Estimates) -> Figure:
 
 
 def heads(estimates: Estimates) -> Figure:
-    """What each head of each arm is worth, against how far it spreads its weight."""
+    """The worth of each head of each arm, against the entropy of its weights."""
     every = list(dict.fromkeys(each.setting["arm"] for each in estimates.of("worth of a head")))
     # Other orders of the sentences and other beginnings leave the number of heads alone.
     arms = (
@@ -214,7 +214,7 @@ def heads(estimates: Estimates) -> Figure:
 
 
 def _few(arms: Iterable[str]) -> list[str]:
-    """The arms of a figure: all of them, or where these are too many, those that differ in what was learned."""
+    """The arms of a figure: all of them, or if there are too many, those that differ in what was learned."""
     every = list(dict.fromkeys(arms))
     return every if len(every) <= MOST else [arm for arm in every if arm in ("scratch", "shuffled", "pretrained")]
 
@@ -241,7 +241,7 @@ def _called(decoding: str) -> str:
 
 
 def _over(found: Estimates) -> str:
-    """What a legend says of intervals over seeds, of which not every arm has equally many."""
+    """The words of a legend about intervals over seeds. Arms may have different numbers of seeds."""
     least, most = min(e.draws for e in found), max(e.draws for e in found)
     return interval(found[0], f"t, n = {least}" if least == most else f"t, n = {least} to {most}")
 
@@ -251,7 +251,7 @@ def _ends(found: Sequence[Estimate]) -> np.ndarray:
 
 
 def _cut_off(ax: Any, found: Sequence[Estimate]) -> None:
-    """Limits by the estimates: two seeds have intervals that would hide everything else."""
+    """Set limits by the estimates. The intervals of two seeds would hide everything else."""
     low, high = min(e.value for e in found), max(e.value for e in found)
     room = max(high - low, 0.05 * high)
     ax.set_ylim(low - 0.8 * room, high + 0.8 * room)

@@ -1,4 +1,4 @@
-"""How well trained models know captions, and how they differ over seeds."""
+"""How well trained models predict captions, and how arms differ over seeds."""
 
 import dataclasses
 import math
@@ -18,18 +18,18 @@ GAINED = {
     "epochs gained": "best epoch",
     "gap gained": "validation loss less training loss",
 }
-"""What is compared with `BASE`, and the number that it is a difference of."""
+"""The quantities that compare an arm with `BASE`, and the number whose difference each is."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What one trained model has lost, in training and on sentences that it was not trained on."""
+    """The losses of one trained model, in training and on sentences that it has not seen."""
 
     arm: str
     seed: int
     test: Losses
     learned: Losses
-    """On sentences that it was trained on."""
+    """The losses on training sentences."""
     validated: tuple[float, ...]
     """The validation loss after every epoch."""
     trained: tuple[float, ...]
@@ -41,13 +41,13 @@ class Evaluation:
 
     @property
     def gap(self) -> float:
-        """The validation loss less the training loss, both of the finished model."""
+        """The validation loss minus the training loss, both of the finished model."""
         learned = self.learned.per_sentence if self.mean == "sentences" else self.learned.per_token
         return min(self.validated) - learned
 
     @property
     def trained_on(self) -> float:
-        """The training loss of the last epoch less that of the best one, after which the validation loss rises."""
+        """The training loss of the last epoch minus that of the best one, after which the validation loss rises."""
         return self.trained[-1] - self.trained[best_epoch(self.validated) - 1]
 
     @property
@@ -61,7 +61,7 @@ class Evaluation:
 
     @property
     def summary(self) -> "Summary":
-        """What comparisons over seeds are made of."""
+        """The numbers for comparisons over seeds."""
         numbers = {
             "perplexity of sentences": self.test.perplexity_of_sentences,
             "perplexity of tokens": self.test.perplexity_of_tokens,
@@ -93,7 +93,7 @@ class Summary:
 
 
 def ask(model: Model, lab: Captions) -> Evaluation:
-    """The losses of one model, on its test sentences and on as many of training."""
+    """The losses of one model on its test sentences, and on as many training sentences."""
     material, about = lab.material(model.seed), model.saved.about
     found = losses(model.saved.model, lab.encoded(material.test, model.seed))
     learned = lab.encoded(material.train[: len(material.test)], model.seed)
@@ -110,7 +110,7 @@ def ask(model: Model, lab: Captions) -> Evaluation:
 
 
 def compare(models: Sequence[Summary]) -> Estimates:
-    """Perplexities, epochs and gaps by arm, and by how much they differ from those of `BASE`.
+    """Perplexities, epochs and gaps by arm, and their differences from those of `BASE`.
 
     A quantity that not all models of an arm have is left out.
     """
@@ -125,7 +125,7 @@ def compare(models: Sequence[Summary]) -> Estimates:
 
 
 def left_out(models: Sequence[Summary]) -> Iterator[str]:
-    """A line for each number that some models of an arm have and others lack."""
+    """A line for each number that some models of an arm lack."""
     for arm, of_arm in by_arm(models).items():
         for quantity in dict.fromkeys(name for model in of_arm for name in model.numbers):
             count = sum(quantity in model.numbers for model in of_arm)
@@ -139,7 +139,7 @@ def by_arm(models: Sequence[Summary]) -> dict[str, list[Summary]]:
 
 
 def _against_base(models: Sequence[Summary]) -> Iterator[Estimate]:
-    """Of each arm, by how much its numbers exceed those of `BASE`, over the seeds that both have."""
+    """The differences of each arm's numbers from those of `BASE`, over the seeds that both have."""
     base = {model.seed: model.numbers for model in models if model.arm == BASE}
     for arm, of_arm in by_arm(models).items():
         pairs = [(model.numbers, base[model.seed]) for model in of_arm if model.seed in base]

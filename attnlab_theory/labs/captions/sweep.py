@@ -1,4 +1,4 @@
-"""Models times decodings: what is generated, and how it compares with real captions."""
+"""Captions by every model with every decoding, and their scores against real ones."""
 
 import dataclasses
 import math
@@ -25,7 +25,7 @@ SHARES = ("forward", "backward", "harmonic", "commonest_opening", "distinct", "r
 """Scores that lie between 0 and 1."""
 
 SHOWN = 8
-"""Captions of each kind that are laid side by side."""
+"""How many captions of each kind are shown side by side."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,10 +34,10 @@ class Row:
 
     arm: str
     seed: int
-    """Of the training."""
+    """The seed of the training."""
     decoding: str
     generation: int
-    """Its number: each generation of a model is independent of the others."""
+    """The number of the generation. Each generation of a model is independent of the others."""
     scores: Scores
 
     def as_json(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Generated:
     row: Row
     captions: Sequence[Tokens]
     text: OfSentences
-    """Of their tokens."""
+    """The vocabulary of their tokens."""
 
     @property
     def name(self) -> str:
@@ -68,17 +68,17 @@ class Generated:
 
     @property
     def lines(self) -> str:
-        """All of them, one a line."""
+        """All captions, one on each line."""
         return "".join(f"{line}\n" for line in as_lines(self.captions, self.text))
 
     @property
     def sample(self) -> str:
-        """Some of them, to be read beside others."""
+        """Some of the captions, to be read beside others."""
         return side(self.name, self.captions[:SHOWN], self.text)
 
 
 def sampling(name: str) -> Sampling:
-    """The law that the name of a decoding stands for.
+    """The law of a decoding, by its name.
 
     Raises:
         ValueError: if there is none.
@@ -91,11 +91,11 @@ def sampling(name: str) -> Sampling:
 def sweep(
     models: Sequence[Model], real: Sequence[str], names: Sequence[DecodingName], *, count: int, generations: int
 ) -> Iterator[Generated]:
-    """Generate with every model in every way, and score.
+    """Generate captions with every model and decoding, and score them.
 
     Args:
-        models: which are to generate.
-        real: sentences to compare with.
+        models: the models that write.
+        real: sentences for comparison.
         names: of decodings.
         count: captions of one set.
         generations: independent sets for each model and decoding.
@@ -123,7 +123,7 @@ def sweep(
 
 
 def compare(rows: Sequence[Row]) -> Estimates:
-    """The scores of every arm and decoding of a sweep, and what temperature and cut change."""
+    """The scores of every arm and decoding of a sweep, and the effects of temperature and cuts."""
     found: list[Estimate] = []
     for arm, decoding in dict.fromkeys((row.arm, row.decoding) for row in rows):
         chosen = [row for row in rows if (row.arm, row.decoding) == (arm, decoding)]
@@ -144,7 +144,7 @@ def compare(rows: Sequence[Row]) -> Estimates:
 
 
 def about_real(sentences: Sequence[Tokens]) -> Estimates:
-    """How real sentences begin."""
+    """The openings of real sentences."""
     begun, count = openings(sentences), len(sentences)
     numbers = {
         "commonest opening of real sentences": max(begun.values()) / count,
@@ -180,7 +180,7 @@ def _gain(score: str, rows: Sequence[Row], others: Sequence[Row], **told: Any) -
 def _over(
     values: Mapping[tuple[int, int], float], quantity: str, within: Interval, told: Mapping[str, Any]
 ) -> Estimate:
-    """Over seeds of training, one number for each; with one seed over generations, which tell of no other."""
+    """An estimate over seeds of training. With one seed it is over generations, and says nothing of other seeds."""
     seeds = sorted({seed for seed, _ in values})
     by_seed = [[values[at] for at in sorted(values) if at[0] == seed] for seed in seeds]
     if len(seeds) == 1:

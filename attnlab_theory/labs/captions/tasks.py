@@ -69,7 +69,7 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.captions.arms import BASE
@@ -113,7 +113,7 @@ class Run(RunLab):
         return read_other(self.pretrain_corpus, first.text)
 
     def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, let it write captions, and judge it."""
+        """Measure the trained models, let them write captions, and judge the claims."""
         from attnlab_theory.labs.captions.measure import results
 
         return results(lab, self.decodings, count=self.count, generations=self.generations, tell=tell)
@@ -143,7 +143,7 @@ class Join(JoinLab):
     """Folder for JSON and figures. It is made if it does not exist."""
 
     def results(self) -> "Results":
-        """What the folders hold together, judged."""
+        """Judge the runs of all folders together."""
         from attnlab_theory.labs.captions.measure import joined
 
         return joined(self.folders, tell)

@@ -26,7 +26,7 @@ class JoinLab(abc.ABC):
     name: ClassVar[str]
     """The lab's command, and the name of its findings."""
     shared: ClassVar[tuple[str, ...]]
-    """Of what the records of the runs must say the same."""
+    """The fields that the records of the runs must have in common."""
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER ...")]
     """Folders of finished runs, two or more."""
     out: Path
@@ -36,7 +36,7 @@ class JoinLab(abc.ABC):
 
     @abc.abstractmethod
     def results(self) -> "Results":
-        """What the folders hold together, judged.
+        """Judge the numbers of all folders together.
 
         Raises:
             ValueError: if a file is missing or damaged, or the runs do not belong together.

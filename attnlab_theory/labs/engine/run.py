@@ -1,4 +1,4 @@
-"""`attnlab LAB run` and `attnlab LAB judge`, of any lab. Nothing here imports jax: the command line reads it first.
+"""`attnlab LAB run` and `attnlab LAB judge` for any lab. Nothing here imports jax: the command line reads it first.
 
 A lab declares its options, what is trained and how it is measured. The rest is the same everywhere: one folder for
 one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code. What a command does not
@@ -56,10 +56,10 @@ class RunLab(WholeRun, abc.ABC):
 
     @abc.abstractmethod
     def lab(self) -> "Lab":
-        """What is trained on what. It is the same whenever it is asked for, in every process.
+        """What is trained on what. Every call gives the same, in every process.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
 
     def every_lab(self) -> dict[str, Any]:
@@ -97,16 +97,16 @@ class RunLab(WholeRun, abc.ABC):
         return False
 
     def train(self, stage: "Stage", interrupts: Interrupts | None = None) -> bool:
-        """Train a stage; False if Ctrl-C stopped that.
+        """Train a stage. Returns False if Ctrl-C stopped it.
 
         Raises:
-            ValueError: as `training.train`.
+            ValueError: if the stage cannot begin or go on, or diverges.
         """
         told = f", seed {stage.run.training.seed}"
         return train(stage.run, self.checkpoints(stage.path), told=told, interrupts=interrupts) is not None
 
     def run(self) -> int:
-        """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        """Train, measure, write. Returns 1 if a verdict is not the expected one, 130 after Ctrl-C."""
         from attnlab_theory.cluster.client import Cluster
         from attnlab_theory.labs import page
         from attnlab_theory.labs.processes import ONE_CORE, workers
@@ -140,14 +140,14 @@ class RunLab(WholeRun, abc.ABC):
         return report(found, about, self.out, json=self.json)
 
     def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
-        """Train every arm for every seed; False if Ctrl-C stopped that.
+        """Train every arm for every seed. Returns False if Ctrl-C stopped it.
 
         Args:
             lab: of this command.
-            processes: those that train, or a cluster; None: this process does.
+            processes: the processes that train, or a cluster. None: this process trains.
 
         Raises:
-            ValueError: as `train`, `processes.Workers.finished` and `remote.trained`.
+            ValueError: if a stage cannot begin or go on, or diverges, or a process was killed.
         """
         from attnlab_theory.cluster.client import Cluster
         from attnlab_theory.labs.engine import remote
@@ -192,10 +192,10 @@ class JudgeLab:
         return _measure(self).again(self.folder)
 
     def run(self) -> int:
-        """Read, judge, write, report; 1 if a verdict is not the expected one.
+        """Read, judge, write, report. Returns 1 if a verdict is not the expected one.
 
         Raises:
-            ValueError: in one line, if the folder lacks what it takes.
+            ValueError: if the folder lacks a file that is needed.
         """
         from attnlab_theory.labs import page
         from attnlab_theory.labs.engine.record import read, usable
@@ -256,12 +256,12 @@ JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))
 
 
 def report(found: "Results", about: Mapping[str, Any], folder: Path, *, json: bool) -> int:
-    """Print numbers, verdicts, their error rates, and what is not judged; or all of it as one JSON value.
+    """Print numbers, verdicts, their error rates, and what is not judged. Or print everything as one JSON value.
 
     Args:
-        found: by a run.
+        found: the results of a run.
         about: the record of the run.
-        folder: where its files are.
+        folder: with the files of the run.
         json: whether to print JSON.
 
     Returns:

@@ -1,10 +1,10 @@
-"""What the homeworks take for granted of heads, and what theory says of them, held against those of a real model.
+"""What homeworks assume about heads, and what theory says about them, judged on the heads of a real model.
 
-Nobody knows what to expect of a trained model. Each statement is about this very model, and each family of numbers,
-one for every head or layer, brings its own error rate. All margins were stated before any run.
+Nobody knows what to expect from a trained model. Each statement is about this model alone. Each family of numbers,
+one for every head or layer, has its own error rate. All margins were stated before any run.
 
-The slope of the variance and the excess along own means get no verdict. What they would be held against is false of
-layer-normalised keys, whatever their lengths do (docs/mathematics/heads.md).
+The slope of the variance and the excess along own means get no verdict. Their null hypotheses are false for
+layer-normalised keys, whatever the lengths of keys do (docs/mathematics/heads.md).
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.stats import Interval
 
 FINE = 1e-9
-"""The resolution of a statement that a number lies on one side: support must show it."""
+"""The resolution of a statement that a number lies on one side: only an interval on that side supports it."""
 
 EXPLAINED = 0.1
 """A stretch that explains less of the variance of scores does not matter."""
@@ -26,39 +26,39 @@ CONTEXT = 0.1
 """Neighbours that explain less of the variance of splits do not drive them."""
 
 SHIFTED = 0.25
-"""Standard deviations: scores that are nearer to their type's mean on average count as unmoved by their query."""
+"""In standard deviations: scores whose mean is nearer to that of their type count as independent of the query."""
 
 SPREAD = 0.25
-"""Of the fitted variance: scores whose variance is nearer to it count as unmoved by their query, too."""
+"""A share of the fitted variance: scores whose variance is nearer to it count as independent of the query, too."""
 
 TOGETHER = 0.1
-"""Of the variance of scores: if two keys of a sentence share less, they count as independent."""
+"""A share of the variance of scores: if two keys of a sentence have less in common, they count as independent."""
 
 RARER = 0.1
-"""Of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
+"""A share of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
 
 COLLAPSED = 0.1
 """Tokens collapse if less than this share of their first distance is left after the last layer."""
 
 TOLERATED = 0.1
-"""The error that a head may have."""
+"""The largest error of a head that survives an approximation."""
 
 JUDGED_FEATURES, JUDGED_KEYS = 256, 9
 """The budgets at which a head survives or not. Exact attention to 30 keys costs less than 256 features do, and 9
 are a third of the keys. No budget of features is one of keys."""
 
 APART = 0.25
-"""A prediction within this share of the features measured is right."""
+"""A prediction is right if it differs by at most this share from the measured number of features."""
 
 LOST = 0.02
-"""The accuracy that a model may lose with all of its heads approximated."""
+"""The accuracy that a model may lose if all of its heads are approximated."""
 
 SPARED = 0.01
 """A head whose absence costs at most this accuracy can be spared."""
 
 
 def _at_home(section: str, **told: Any) -> Statement:
-    """A statement whose reasons stand in a section of docs/mathematics/heads.md."""
+    """A statement whose source is a section of docs/mathematics/heads.md."""
     source = f"mathematics/heads.md#{section}"
     return Statement(source=source, resolution=FINE, expect=None, of_training=False, **told)
 

@@ -1,4 +1,4 @@
-"""What is claimed of models that read and are asked: practical4/4a-4c, and more."""
+"""The claims about models that read and answer: practical4/4a-4c, and more."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.stats import Interval
 
 MARK = 0.10
-"""The homework's mark: practical4/4a asks why the pretrained model answers more than this share right, and the
-other does not. Five seeds can tell: whoever guesses among 40 places is right about 2.5 %, and if models differ as
-shares of 60 persons do, the interval reaches 5 points further."""
+"""The homework's mark. practical4/4a asks why the pretrained model answers a larger share right, and the other not.
+Five seeds can tell: a guess among 40 places is right in about 2.5 %. If models differ as shares of 60
+persons do, the interval reaches 5 points further."""
 
 CONJECTURED = 0.80
-"""Once expected of pretrained models. But these differ by more than their 60 questions make them differ."""
+"""A share that was once expected of pretrained models. But they differ by more than 60 questions explain."""
 
 COMMONEST = "share of the commonest place"
 
@@ -24,7 +24,7 @@ def _percent(share: float) -> str:
 
 
 def _at_most_a_guess(estimate: Estimate, every: Sequence[Estimate]) -> Interval:
-    """The mark, or what one answer to all questions reaches."""
+    """At most the mark, or the accuracy of one answer to all questions."""
     (commonest,) = Estimates(every).of(COMMONEST, **estimate.setting)
     return Interval.at_most(max(MARK, commonest.value))
 

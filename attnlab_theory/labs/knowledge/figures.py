@@ -19,7 +19,7 @@ from attnlab_theory.report import style
 
 
 def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
-    """A point per seed, and the mean over seeds with its interval."""
+    """Accuracy by arm: a point for each seed, and the mean over seeds with its interval."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
     said = ", ".join(f"{e.value:.0%} ({_called(e.setting['variant'])})" for e in means)
@@ -63,7 +63,7 @@ def reliability(estimates: Estimates) -> Figure:
 
 
 def abstention(estimates: Estimates) -> Figure:
-    """Accuracy against coverage, where the model keeps silent below a confidence."""
+    """Accuracy against coverage, if the model answers only above a confidence."""
     arms = _arms(estimates.of("accuracy of the surest"))
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
@@ -86,7 +86,7 @@ def abstention(estimates: Estimates) -> Figure:
 
 
 def confidences(estimates: Estimates) -> Figure:
-    """How confident right and wrong answers are, in one panel for each arm."""
+    """The confidence of right and of wrong answers, in one panel for each arm."""
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
     known = [f"{areas[v].value:.2f} ({_called(v)})" for v in arms if v in areas]
@@ -110,9 +110,9 @@ def confidences(estimates: Estimates) -> Figure:
 
 
 def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Loss and held-out accuracy against the step, a line per arm and seed.
+    """Loss and held-out accuracy against the step, with a line for each arm and seed.
 
-    Accuracies that are known at one step only, the last, are told in the title and have no panel.
+    If accuracies are known at the last step only, they stand in the title and have no panel.
 
     Args:
         rows: each with `variant`, `seed`, `step`, and `loss` (nats) or `accuracy` (of held-out persons) or both.
@@ -152,13 +152,13 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     """The weights of a head over a question and its answer, and how much of them lies on the name.
 
     Args:
-        weights: each row, what its character looks at.
-        characters: one for each row, the question, its mark and the answer.
-        name: of the person asked for, as it stands in `characters`.
-        head: which head this is.
+        weights: in each row, the weights that its character gives.
+        characters: one for each row: the question, its mark and the answer.
+        name: of the person, as it stands in `characters`.
+        head: the name of the head.
 
     Raises:
-        ValueError: if the characters are not as many as the rows, or do not hold the name and a mark behind it.
+        ValueError: if the characters are not as many as the rows, or do not hold the name and a mark after it.
     """
     weights = np.asarray(weights)
     if weights.shape != (len(characters), len(characters)):
@@ -201,11 +201,11 @@ FIGURES: dict[str, Callable[[Estimates], Figure]] = {
 def of_run(
     estimates: Estimates, curves: Sequence[Mapping[str, Any]], maps: Sequence[Map]
 ) -> dict[str, Callable[[], Figure] | None]:
-    """Every figure that a run may have, by name; None where there is nothing to draw.
+    """Every figure that a run may have, by name. None if there is nothing to draw.
 
     Args:
         estimates: what was measured.
-        curves: rows for `learning_curves`; none where nothing was trained.
+        curves: rows for `learning_curves`; none if nothing was trained.
         maps: of attention heads.
     """
     drawn: dict[str, Callable[[], Figure] | None] = {"learning_curves": None}
@@ -230,7 +230,7 @@ def _groups(estimates: Estimates) -> str:
 
 
 def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:
-    """What is known of the field, with its step, for every arm and seed."""
+    """The values of a field with their steps, for every arm and seed."""
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for row in rows:
         if row.get(field) is not None:
@@ -239,7 +239,7 @@ def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, 
 
 
 def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arm: str, form: str) -> str:
-    """Where an arm's curves end, on average over its seeds; nothing if it has none."""
+    """The mean end of an arm's curves over its seeds. Empty if it has none."""
     ends = [points[-1][1] for (of, _), points in curves.items() if of == arm]
     return format(float(np.mean(ends)), form) if ends else ""
 

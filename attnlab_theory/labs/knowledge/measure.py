@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models' answers, and how it is judged, also later from its files."""
+"""The measurements of a run on its models' answers, and its verdicts, also later from its files."""
 
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,7 +35,7 @@ def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
         tell: is told what is being done.
 
     Raises:
-        ValueError: if a model is missing, or as `measure`.
+        ValueError: if a model is missing, or there are no answers.
     """
     from attnlab_theory.labs.knowledge import figures
 
@@ -61,7 +61,7 @@ def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again on its answers.
+    """Judge a finished run again on its answers.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -92,16 +92,16 @@ def figures_in(folder: Path) -> dict[str, Draw | None]:
 
 
 def write_one(predictions: Predictions, places: Collection[str], folder: Path, *, arm: str) -> None:
-    """Write what the answers of one model say of it. Nothing is judged, for nobody has said what to expect.
+    """Measure the answers of one model, and write files and figures. No claim is about one model.
 
     Args:
-        predictions: in reply to questions about held-out persons, with their places.
-        places: that exist.
-        folder: that exists. What else is in it stays.
-        arm: what the model is called.
+        predictions: for questions about held-out persons, with their places.
+        places: all places that exist.
+        folder: an existing folder. Other files in it stay.
+        arm: the name of the model.
 
     Raises:
-        ValueError: as `Predictions.of`.
+        ValueError: if the questions have no places, or one is no "Where was X born?".
         OSError: if the folder cannot be written.
     """
     from attnlab_theory.labs.knowledge import figures
@@ -115,20 +115,20 @@ def write_one(predictions: Predictions, places: Collection[str], folder: Path, *
 
 
 def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about what models know, judged on what was measured."""
+    """Judge the claims about what models know by these numbers."""
     return verdicts_on(STATEMENTS, measured, experiment="knowledge")
 
 
 def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999) -> Estimates:
-    """Every number about what models know, as far as their answers have it.
+    """Every number about what models know that their answers give.
 
     Args:
         answers: of one or several arms and seeds.
-        places: those that exist.
+        places: all places that exist.
         shuffles: of each permutation test.
 
     Raises:
-        ValueError: if there are no answers, or arms were not asked the same questions.
+        ValueError: if there are no answers, or arms answered different questions.
     """
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
@@ -151,9 +151,9 @@ def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999)
 
 
 def by_training(answers: Answers) -> Estimates:
-    """What `measure` says of how often answers are right and of how sure they are, over seeds or pooled.
+    """The numbers of `measure` about accuracy and confidence, over seeds or pooled.
 
-    These numbers need the answers alone: a finished run is judged again on them.
+    They need the answers alone, so a finished run can be judged again.
     """
     found = [
         *accuracy.by_seed(answers, ERROR_RATE),
@@ -169,12 +169,12 @@ def by_training(answers: Answers) -> Estimates:
 
 
 def _tested(answers: Answers) -> Answers:
-    """Whoever was finetuned on a question answers it by rote: that is no test of knowing what one knows."""
+    """The answers without those to finetuning questions, which a model knows by rote."""
     return Answers(a for a in answers if a.group != "finetuned") or answers
 
 
 def _looked_up(lab: Knowledge, answers: Answers) -> tuple[Estimates, Sequence[lookup.Map]]:
-    """Which head looks names up, in the first seed's pretrained models that have attention weights."""
+    """The heads that look up names, in the first seed's pretrained models that have attention weights."""
     looked, maps, seed = [], [], lab.seeds[0]
     for arm in lab.arms:
         if arm == UNTRAINED:
@@ -189,7 +189,7 @@ def _looked_up(lab: Knowledge, answers: Answers) -> tuple[Estimates, Sequence[lo
 
 
 def _curves(lab: Knowledge, answers: Answers) -> list[Mapping[str, Any]]:
-    """The loss of pretraining, in nats, and after it the accuracy on held-out persons."""
+    """The loss of pretraining, in nats, and the accuracy on held-out persons at its end."""
     rows: list[Mapping[str, Any]] = []
     pretrained = ((arm, seed) for seed in lab.seeds for arm in lab.arms if arm != UNTRAINED)
     for arm, seed in pretrained:
@@ -204,7 +204,7 @@ def _curves(lab: Knowledge, answers: Answers) -> list[Mapping[str, Any]]:
 
 
 def _table(answers: Answers, measured: Estimates) -> Table:
-    """Right answers by arm and group, the mean over all seeds."""
+    """The mean accuracy over all seeds, by arm and group."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     groups = list(dict.fromkeys(answer.group for answer in answers))
     table.add_column("right answers")

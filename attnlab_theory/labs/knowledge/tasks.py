@@ -101,7 +101,7 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
 
@@ -170,7 +170,7 @@ class Knowledge:
         "--finetune_lr": "is the learning rate of finetune; in pretrain it is --lr",
         "--pretrain_lr": "is the learning rate of pretrain; in finetune it is --lr",
     }
-    """Options of other years' homework that no command here has, or another one."""
+    """Options of other years' homework that no command has here, or that another command has."""
 
     task: (
         Annotated[Pretrain, subcommand("pretrain")]

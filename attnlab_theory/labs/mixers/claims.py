@@ -1,4 +1,4 @@
-"""What is claimed of mixers, by uw/2.2 and by this lab."""
+"""The claims about mixers, of uw/2.2 and of this lab."""
 
 from attnlab_theory.claims import Statement, Verdict
 from attnlab_theory.labs.mixers.arms import CAUSAL, LEAKING
@@ -6,13 +6,13 @@ from attnlab_theory.labs.perplexity import MARGIN
 from attnlab_theory.stats import Interval
 
 ROUNDING = 1e-4
-"""A causal model's losses with and without what comes later differ by no more: products in float32."""
+"""The losses of a causal model with and without later tokens differ by at most this, by rounding in float32."""
 
 ROUTES = 0.9
 """A head routes a token if its weight is at least this."""
 
 SEEDS_NEEDED = 10
-"""Fewer seeds do not decide whether two mixers are equivalent: five resolve two standard deviations at best."""
+"""The least number of seeds for a verdict on equivalence. Five resolve two standard deviations at best."""
 
 SAME = Interval(-MARGIN, MARGIN)
 

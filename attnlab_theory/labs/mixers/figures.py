@@ -16,9 +16,9 @@ from attnlab_theory.report import style
 
 
 def equivalence(estimates: Estimates, findings: Findings) -> Figure:
-    """By how much each causal mixer's loss differs from that of separate projections, beside the margin.
+    """The difference of each causal mixer's loss from that of separate projections, and the margin.
 
-    The intervals are for one number each. What is shown is what the verdicts say, which hold together.
+    Each interval is for one number. The verdicts in the figure hold together.
     """
     found = Estimates(e for e in estimates.of(DIFFERENCE) if e.setting["arm"] in CAUSAL)
     shown = {f.setting["arm"] for f in findings if f.predicted == SAME and f.verdict == Verdict.SUPPORTED}
@@ -35,7 +35,7 @@ def equivalence(estimates: Estimates, findings: Findings) -> Figure:
 
 
 def honesty(estimates: Estimates) -> Figure:
-    """Teacher-forced and honest losses of the first seeds. Only mixers that look ahead have the third kind."""
+    """Teacher-forced and honest losses of the first seeds. Only leaking mixers have the third kind."""
     kinds = {
         "teacher-forced loss": "teacher-forced",
         "honest loss, filled up with PAD": "honest: PAD after the prefix",

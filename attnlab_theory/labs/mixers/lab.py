@@ -22,7 +22,7 @@ MIXERS: Mapping[ArmName, LayerChoice] = {
     "zero-after": ZeroMask("after"),
     "zero-before": ZeroMask("before"),
 }
-"""What lets tokens see each other, by arm. Explicit: no discovery."""
+"""The mixer of each arm."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Mixers(Lab):
         """The one stage of an arm.
 
         Raises:
-            ValueError: as `next_token`.
+            ValueError: if a number of the preset is out of range, or a sentence does not fit.
         """
         material = self.material(seed)
         config = self.config(arm, len(material.text))

@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models: losses, looks ahead, time, and heads that route."""
+"""The measurements of a run of the lab: losses, leaks, time, and heads that route."""
 
 import functools
 import itertools
@@ -32,7 +32,7 @@ from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
 
 SCORED = 200
-"""Sentences that are scored one prefix at a time."""
+"""How many sentences are scored one prefix at a time."""
 
 ONE_SHARED = "shared-qk"
 
@@ -45,13 +45,13 @@ ROUTED = {
 """Heads of the routing task: whether queries are keys, and how many there are."""
 
 SAMPLES = 6
-"""Sentences that each model of the first seed writes."""
+"""How many sentences each model of the first seed writes."""
 
 WARM, TIMED = 8, 24
-"""Steps of training that compile what is needed, and those that are timed."""
+"""How many steps of training come first, to compile, and how many are then timed."""
 
 SHOWN = 10
-"""Places of a leak map, if a sentence is as long."""
+"""The number of places in a leak map, if a sentence is long enough."""
 
 GAP = "honest less teacher-forced loss"
 
@@ -63,7 +63,7 @@ def results(lab: Mixers, tell: Callable[[str], None]) -> Results:
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing.
@@ -92,7 +92,7 @@ def results(lab: Mixers, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again.
+    """Judge a finished run again.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -104,16 +104,16 @@ def again(folder: Path) -> Results:
 
 
 def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about mixers, judged on what was measured."""
+    """Judge the claims about mixers by these numbers."""
     return verdicts_on(STATEMENTS, measured, experiment="mixers")
 
 
 def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
-    """Losses, honest losses, distances from the grammar, routing.
+    """Measure losses, honest losses, distances from the grammar, and routing.
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing.
@@ -173,7 +173,7 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
 
 
 def leaks_over_seeds(found: Iterable[Estimate]) -> Estimates:
-    """`mean honest less teacher-forced loss` of each mask of zeros: over its models, which differ in the seed."""
+    """`mean honest less teacher-forced loss` of each mask of zeros, over its models of all seeds."""
     gaps: dict[str, list[float]] = {}
     for each in found:
         if each.quantity == GAP and each.setting["arm"] in LEAKING:
@@ -184,7 +184,7 @@ def leaks_over_seeds(found: Iterable[Estimate]) -> Estimates:
 
 
 def _gap(begun: Beginnings, *, arm: str, seed: int) -> Estimate:
-    """What a look ahead is worth: on average, or for a causal model between the least and the greatest of it."""
+    """How much later tokens lower the loss: the mean, or for a causal model the range."""
     gap, quantity = begun.filled - begun.forced, GAP
     if arm not in CAUSAL:
         return mean(quantity, gap, OVER_SENTENCES, ERROR_RATE, arm=arm, seed=seed)
@@ -200,9 +200,9 @@ def _gap(begun: Beginnings, *, arm: str, seed: int) -> Estimate:
 
 
 def seconds_per_step(lab: Mixers) -> dict[str, list[float]]:
-    """How long a step of training takes in each arm once it is compiled: quartiles and median of `TIMED` steps.
+    """The seconds of a compiled training step in each arm: quartiles and median of `TIMED` steps.
 
-    The arms take turns, so that whatever else the machine does slows all of them alike.
+    The arms take turns, so that other work of the machine slows all of them alike.
     """
     seed = lab.seeds[0]
     runs = {arm: stage.run for arm in lab.arms_of(seed) for stage in lab.stages(arm, seed)}

@@ -42,14 +42,14 @@ class Run(RunLab):
 
     @property
     def small(self) -> bool:
-        """Models of the preset tiny are."""
+        """Whether the models are small: those of the preset tiny."""
         return self.preset == "tiny"
 
     def lab(self) -> "Lab":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.mixers.lab import Mixers as Lab
 

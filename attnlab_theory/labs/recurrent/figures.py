@@ -18,13 +18,13 @@ TUNED = (*style.COLOURS, "#882255")
 
 
 def losses(estimates: Estimates) -> Figure:
-    """The losses of the models at equal parameters: above those of the grammar, or themselves."""
+    """The losses of the models at equal numbers of parameters, minus those of the grammar if it is known."""
     known = any(estimate.quantity == "loss above the grammar" for estimate in estimates)
     return _above_the_grammar(estimates) if known else _on_a_text(estimates)
 
 
 def _above_the_grammar(estimates: Estimates) -> Figure:
-    """How far each model's loss is above that of the grammar, seed by seed."""
+    """The loss of each model above that of the grammar, seed by seed."""
     found = estimates.of("loss above the grammar")
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     means = {arm: np.mean([e.value for e in estimates.of("loss above the grammar", arm=arm)]) for arm in arms}
@@ -45,7 +45,7 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
 
 
 def _on_a_text(estimates: Estimates) -> Figure:
-    """Each model's loss on a text whose own entropy nobody knows, over seeds."""
+    """The loss of each model on a text of unknown entropy, over seeds."""
     found = [e for e in estimates.of("test loss") if e.setting["model"] in CALLED]
     said = ", ".join(f"{e.value:.3f} ({CALLED[e.setting['model']]})" for e in found)
     figure, (ax,) = style.panels(f"The test loss is {said}", size=(6.8, 4.0))
@@ -59,7 +59,7 @@ def _on_a_text(estimates: Estimates) -> Figure:
 
 
 def growth(estimates: Estimates) -> Figure:
-    """What the W-RNN gains on the RNN, by hidden size."""
+    """The gain of the W-RNN over the RNN, by hidden size."""
     found = estimates.of(GAIN)
     (slope,) = estimates.of(GAIN_BY_SIZE)
     title = (
@@ -77,7 +77,7 @@ def growth(estimates: Estimates) -> Figure:
 
 
 def garbled(estimates: Estimates) -> Figure:
-    """The share of words that are none, by learning rate."""
+    """The share of garbled words, by learning rate."""
     found = estimates.of(GARBLED)
     worst = max(found, key=lambda e: e.value)
     title = f"At learning rate {worst.setting['rate']:g} most words are garbled, {worst.value:.0%}"
@@ -90,7 +90,7 @@ def garbled(estimates: Estimates) -> Figure:
 
 
 def gradients(estimates: Estimates) -> Figure:
-    """How much gradient an earlier token gets, by distance."""
+    """The gradient of an earlier token, by distance."""
     found = estimates.of("log of the gradient's norm")
     furthest = max(e.setting["distance"] for e in found)
     arms = list(dict.fromkeys(e.setting["arm"] for e in found))
@@ -119,7 +119,7 @@ def gradients(estimates: Estimates) -> Figure:
 
 
 def tuning(rows: Sequence[Mapping[str, Any]], estimates: Estimates) -> Figure:
-    """The smoothed loss of the homework's settings, over the steps: a panel for each cell, a colour for each."""
+    """The smoothed loss of the homework's settings, step by step. Cells have panels, settings have colours."""
     best = min(estimates.of("smoothed loss"), key=lambda e: e.value)
     names = list(dict.fromkeys(row["name"] for row in rows))
     of = {row["name"]: row for row in rows}

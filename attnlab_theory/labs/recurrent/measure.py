@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models: losses, gradients by distance, garbled words, tuning runs."""
+"""The measurements of a run of the lab: losses, gradients by distance, garbled words, tuning runs."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,12 @@ from attnlab_theory.stats import Interval
 POSITIVE = Interval.at_least(0.0)
 
 WRITTEN = 200
-"""Texts that a model of characters writes."""
+"""How many texts a model of characters writes."""
 
 LOG_NORM = "log of the gradient's norm"
 
 DRAWN = {"losses": LESS, "growth": GAIN_BY_SIZE, "garbled": GARBLED, "gradients": LOG_NORM}
-"""The figures of a run, and the quantity without which there is none."""
+"""The figures of a run, and the quantity that each needs."""
 
 
 def results(lab: Networks, tell: Callable[[str], None]) -> Results:
@@ -47,7 +47,7 @@ def results(lab: Networks, tell: Callable[[str], None]) -> Results:
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing.
@@ -74,7 +74,7 @@ def results(lab: Networks, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again.
+    """Judge a finished run again.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -84,7 +84,7 @@ def again(folder: Path) -> Results:
 
 
 def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about recurrent networks, judged on what was measured."""
+    """Judge the claims about recurrent networks by these numbers."""
     return verdicts_on(STATEMENTS, measured, experiment="recurrent")
 
 
@@ -124,7 +124,7 @@ def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
 
 
 def _by_distance(model: Any, lab: Networks, seed: int) -> Float[np.ndarray, " distances"]:
-    """Log of the mean gradient norm at each distance, less that at distance 0."""
+    """The logarithm of the mean gradient norm at each distance, minus that at distance 0."""
     bos = lab.material(seed).text.bos
     rows = np.stack([np.concatenate([[bos], tokens[: FURTHEST + 1]]) for tokens in lab.far(seed)])
     norms = gradient_norms(model, rows.astype(np.int32))
@@ -166,7 +166,7 @@ def _rates(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
 
 
 def _slope(quantity: str, values: Mapping[float, Sequence[float]]) -> list[Estimate]:
-    """The slope of a line through the values of each seed, by where they stand; none through a single point."""
+    """The slope of a line through the values of each seed. None through a single point."""
     if len(values) < 2:
         return []
     slopes = np.polyfit([*values], np.stack([*values.values()]), 1)[0]

@@ -48,14 +48,14 @@ class Run(RunLab):
 
     @property
     def small(self) -> bool:
-        """All models are."""
+        """True: all models are small."""
         return True
 
     def lab(self) -> "Networks":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.recurrent.lab import WINDOWS, Networks
@@ -82,7 +82,7 @@ class Run(RunLab):
         return lab
 
     def about(self, lab: "Networks") -> dict[str, Any]:
-        """Parts, unit and activation; and how much each arm at equal parameters reads."""
+        """Parts, unit and activation, and how much each arm at equal numbers of parameters reads."""
         told: dict[str, Any] = {"parts": list(lab.parts), "unit": self.texts.unit, "activation": self.activation}
         if not set(self.arms) <= set(PARTS):
             told["arms"] = list(self.arms)

@@ -13,7 +13,7 @@ from attnlab_theory.report import style
 
 
 def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
-    """Accuracy on training and validation after every epoch, of every seed of one arm."""
+    """The accuracy on training and validation after every epoch, for every seed of one arm."""
     chosen = [row for row in rows if row["variant"] == base]
     last = max(row["epoch"] for row in chosen)
     ends = {
@@ -34,7 +34,7 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
 
 
 def optimizers(estimates: Estimates) -> Figure:
-    """Test accuracy of every optimizer, at the rate that all share and at its own."""
+    """The test accuracy of every optimizer, at the shared rate and at its own."""
     rates = {"the shared rate": SHARED, "its best rate": BEST}
     name_of = {part: name for parts in rates.values() for name, part in parts.items()}
     found = Estimates(e for e in estimates.of("accuracy over seeds") if e.setting["part"] in name_of)
@@ -75,7 +75,7 @@ def searches(estimates: Estimates) -> Figure:
 
 
 def explanations(estimates: Estimates) -> Figure:
-    """How alike explanations are, and what hiding or keeping their top tokens does beyond random ones."""
+    """The agreement of explanations, and the effect of hiding or keeping their top tokens, against random ones."""
     models = max((e.draws for e in estimates if e.quantity == "mean rank correlation"), default=1)
     # One model is asked about reviews; several are drawn as the verdicts see them, over seeds.
     over = "mean " if models > 1 else ""

@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models: accuracies, what answers depend on, what a search is worth."""
+"""The measurements of a run of the lab: accuracies, what answers depend on, and the worth of a search."""
 
 import functools
 import itertools
@@ -27,7 +27,7 @@ from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 EXPLAINED = 200
-"""Test reviews whose tokens are scored."""
+"""How many test reviews have their tokens scored."""
 
 OF_ANSWERS = {
     "confidence less accuracy": (),
@@ -35,15 +35,15 @@ OF_ANSWERS = {
     "moved by hiding": ("explanation", "share"),
     "held by keeping": ("explanation", "share"),
 }
-"""What is told of the answers of one model and of the mean over models, and what tells its settings apart."""
+"""The quantities about one model's answers that are also averaged over models, and the fields of their settings."""
 
 
 def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
-    """Ask all models, measure, judge.
+    """Let all models answer, measure the answers, and judge the claims.
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing, or every trial of the search diverged.
@@ -79,7 +79,7 @@ def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again; and `tested.json`, if the folder has it.
+    """Judge a finished run again, and `tested.json`, if the folder has it.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -90,15 +90,15 @@ def again(folder: Path) -> Results:
 
 
 def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about reviews, judged on what was measured."""
+    """Judge the claims about reviews by these numbers."""
     return verdicts_on(STATEMENTS, measured, experiment="reviews")
 
 
 def refuse_unexplainable(material: Material, block: int) -> None:
-    """Refuse test reviews of which explanations could not be compared, before anything is trained.
+    """Refuse test reviews for which explanations could not be compared. Call it before anything is trained.
 
     Raises:
-        ValueError: if none of those that are explained has enough tokens.
+        ValueError: if none of the reviews to be explained has enough tokens.
     """
     few = _explained(material, material.text, block)
     marks = 2
@@ -114,14 +114,14 @@ def _explained(material: Material, text: OfSentences, block: int) -> Encoded:
 
 
 def look_into(lab: Reviews, of_base: Sequence[Answers]) -> Estimates:
-    """Of the base model of the first seed: padding, memory, slices, confidence, and what its answers hang on.
+    """Measure the base model of the first seed: padding, memory, slices, confidence, explanations.
 
-    What its answers hang on, and its confidence, are also told of the base models of all seeds, as means over them:
-    `mean rank correlation`, `mean moved by hiding`, `mean held by keeping` and `mean confidence less accuracy`.
+    Four numbers are also averaged over the base models of all seeds: `mean rank correlation`, `mean moved by
+    hiding`, `mean held by keeping` and `mean confidence less accuracy`.
 
     Args:
         lab: whose models are trained.
-        of_base: what the base models say, in the order of the seeds.
+        of_base: the answers of the base models, in the order of the seeds.
 
     Raises:
         ValueError: if a model is missing.
@@ -158,10 +158,10 @@ def _of_answers(lab: Reviews, each: Answers) -> Estimates:
 
 
 def over_models(each_seed: Sequence[Estimates]) -> Estimates:
-    """The mean over models of every number in `OF_ANSWERS`; models differ in the seed.
+    """The mean over models of every number in `OF_ANSWERS`. Models differ in the seed.
 
     Args:
-        each_seed: for every model the same numbers.
+        each_seed: the same numbers for every model.
     """
     found = []
     for one in each_seed[0]:
@@ -173,7 +173,7 @@ def over_models(each_seed: Sequence[Estimates]) -> Estimates:
 
 
 def _swept(lab: Reviews, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
-    """The curves of rates that were only looked at for the first seed, to choose between them."""
+    """The curves of rates that were trained for the first seed only, to choose between them."""
     first = lab.seeds[0]
     for arm in lab.swept():
         if arm not in arms and noted(lab.path(arm, first)) is None:
@@ -197,7 +197,7 @@ def _figures(measured: Estimates, curves: Sequence[dict[str, Any]], base: str) -
 
 
 def _table(measured: Estimates) -> Table:
-    """Test accuracy of every part over seeds."""
+    """The test accuracy of every part over seeds, as a table."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("part", "variant"):
         shown.add_column(column, overflow="fold")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.corpora.reviews import Reviews
 
 MANY = 200
-"""Tokens from which on it is told that leaving each of them out takes a while."""
+"""From so many tokens on, a line says that leave-one-out takes a while."""
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -43,7 +43,7 @@ class Evaluate:
     """File of reviews, a line LABEL text for each, or a table with tabs as GLUE has it. By default they are drawn
     from the embedded grammar. Reviews without labels, or with -1, are labelled and not scored."""
     seed: int = 0
-    """Of reviews that are drawn."""
+    """Seed of the reviews that are drawn."""
     outputs_path: Path | None = None
     """File for the answers of one model: a label on each line, in the order of the reviews."""
     findings_path: Path | None = None
@@ -79,7 +79,7 @@ class Evaluate:
         return 0
 
     def _predicted(self, test: Path) -> int:
-        """What one model says of reviews whose labels nobody tells: nothing is counted."""
+        """Print one model's answers about reviews without labels. Nothing is counted."""
         from attnlab_theory.labs.reviews.answers import labels, probabilities
         from attnlab_theory.labs.reviews.starts import read_model
 
@@ -100,7 +100,7 @@ class Evaluate:
         return 0
 
     def _tested(self, path: Path) -> "tuple[Evaluation, dict[str, float]]":
-        """What a model says, and what is known of rules on the same reviews."""
+        """The answers of a model, and the known accuracies of rules on the same reviews."""
         from attnlab_theory.labs.reviews.evaluation import evaluation
         from attnlab_theory.labs.reviews.starts import read_model
 
@@ -194,7 +194,7 @@ class Explain:
         Path, tyro.conf.Positional, tyro.conf.arg(metavar="LINES", help="File with a text on each line.")
     ]
     seed: int = 0
-    """Of the random tokens that are covered."""
+    """Seed of the random tokens that are covered."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -219,10 +219,10 @@ class Explain:
 
 
 def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
-    """The lines of a file, and how a classifier reads them; standard error tells how many did not fit.
+    """The lines of a file, and their tokens. Standard error says how many did not fit.
 
     Raises:
-        ValueError: as `read_unlabelled` and `encoded`.
+        ValueError: if the file is missing or broken, or a line has no token.
     """
     from attnlab_theory.labs.reviews.material import encoded
     from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
@@ -236,7 +236,7 @@ def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
 
 
 def _rules(language: "LabelledGrammar | None") -> dict[str, float]:
-    """What is known of the accuracy of rules, where the language is known."""
+    """The exact accuracies of rules, if the language is known."""
     if language is None:
         return {}
     return {"bayes_accuracy": language.bayes_accuracy, "counting_accuracy": language.counting_accuracy}

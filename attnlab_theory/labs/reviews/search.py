@@ -42,7 +42,7 @@ class Search:
     epochs: tuple[int, ...] | None = None
     """Numbers of epochs that are searched."""
     seed: int = 0
-    """Of the trials, of reviews that are drawn, of first weights and dropout."""
+    """Seed of the trials, of reviews that are drawn, of first weights and dropout."""
     out: Path = Path("lab/reviews.search")
     """Folder for models, JSON and the figure. It is made if it does not exist."""
     resume: bool = False
@@ -78,7 +78,7 @@ class Search:
         return 0
 
     def _space(self) -> Space:
-        """The preset's, with what the options say."""
+        """The space of the preset, changed by the options."""
         given = {"batches": self.batches, "rates": self.rates, "epochs": self.epochs}
         changed = {name: numbers for name, numbers in given.items() if numbers is not None}
         return dataclasses.replace(PRESETS[self.preset].space, **changed)
@@ -100,7 +100,7 @@ class Search:
         )
 
     def _told(self, found: "tuple[Outcome, ...]") -> dict[str, Any]:
-        """What is printed; written to the folder too."""
+        """The report, which is also written to the folder."""
         from attnlab_theory.labs.engine.record import draw
         from attnlab_theory.labs.reviews import figures
         from attnlab_theory.labs.reviews.outcomes import epochs_trained, winner, worth

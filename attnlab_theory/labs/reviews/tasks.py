@@ -44,14 +44,18 @@ class Adjustments(Sizes):
     epochs: int | None = None
     """Passes over the training reviews."""
     batch_size: int | None = None
-    """Reviews behind one step."""
+    """Reviews for one step."""
     train_reviews: int = 2000
     """How many reviews are drawn for training, without files."""
     test_reviews: int = 2000
     """How many are drawn for test, without files."""
 
     def of(self, preset: Preset) -> Preset:
-        """The preset with what was given; raises as `Sizes.of`."""
+        """The preset with the options that were given.
+
+        Raises:
+            ValueError: if a size was given, and the preset's model is pretrained.
+        """
         changed = super().of(preset)
         recipe = dataclasses.replace(changed.recipe, **given({"epochs": self.epochs, "batch": self.batch_size}))
         return dataclasses.replace(changed, recipe=recipe)
@@ -96,14 +100,14 @@ class Run(RunLab):
 
     @property
     def small(self) -> bool:
-        """Models with first weights are."""
+        """Whether the models are small: those with first weights."""
         return PRESETS[self.preset].model is not None
 
     def lab(self) -> "Lab":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.reviews.lab import Reviews as Lab
         from attnlab_theory.labs.reviews.material import Sizes
@@ -147,13 +151,17 @@ class Run(RunLab):
         return {**super().every_lab(), "arms": (*optimizers, *orders, *others)}
 
     def trained(self, lab: Any, processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
-        """Train all of it, once the budget of the search is told; raises as that of all labs."""
+        """Print the budget of the search, and train everything.
+
+        Raises:
+            ValueError: if training cannot begin or go on.
+        """
         if lab.trials:
             tell(declared(lab.trials))
         return super().trained(lab, processes)
 
     def train(self, stage: "Stage", interrupts: Interrupts | None = None) -> bool:
-        """Train a stage, which may diverge; False if Ctrl-C stopped that."""
+        """Train a stage, which may diverge. Returns False if Ctrl-C stopped it."""
         return trained(stage.run, self.checkpoints(stage.path), interrupts) is not Ended.STOPPED
 
     def about(self, lab: "Lab") -> dict[str, Any]:
