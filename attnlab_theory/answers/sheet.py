@@ -7,7 +7,7 @@ filled in from what that claim measured at that setting, so no number on the she
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -86,8 +86,10 @@ def answered(
     recorded: Findings | None = None,
     options: Mapping[str, str] | None = None,
     seed: int = 0,
-) -> tuple[Answer, ...]:
-    """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
+) -> Iterator[Answer]:
+    """Answer some questions, one after the other: judge each claim and identity once, and fill in the numbers.
+
+    Who is interrupted keeps what has come.
 
     Args:
         asked: questions of the sheet.
@@ -116,7 +118,7 @@ def answered(
         option = (options or {}).get(entry.lab, "")
         return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
 
-    return tuple(map(answer, asked))
+    return map(answer, asked)
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
