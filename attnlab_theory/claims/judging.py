@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from attnlab_theory import interrupts
 from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, RivalFinding, Verdict
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import draws as streams
@@ -199,6 +200,7 @@ def _checked(claim: Claim[P], setting: Any) -> P:
 
 
 def _case(claim: Claim[P], setting: P, rivals: Sequence[Any], experiment: str) -> _Case[P]:
+    interrupts.heed()
     for hypothesis, holds in claim.hypotheses.items():
         if not holds(setting):
             raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")
@@ -226,6 +228,7 @@ def _refuse_idle(claim: Claim[P], setting: P, bound: Bound, resolution: float, p
 
 
 def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
+    interrupts.heed()
     # A draw made on the host in float64 stays so: nothing here passes through jax's default dtype.
     value = np.asarray(claim.draw(key, case.setting), dtype=np.float64)
     if value.shape:
@@ -249,6 +252,7 @@ def _check_rounds(
     drawn: list[list[np.ndarray]] = [[] for _ in cases]
     for round_ in _rounds(claim, size, max_draws):
         for index in round_.blocks:
+            interrupts.heed()
             values = _block_of_numbers(claim, cases[0].setting, functools.partial(block, key, index, points))
             for i, case in enumerate(cases):
                 if not case.is_decided:
@@ -258,6 +262,7 @@ def _check_rounds(
         for i, case in enumerate(cases):
             if case.is_decided:
                 continue
+            interrupts.heed()
             row = np.concatenate(drawn[i])
             case.judge(row, round_.spends(error_rate), error_rate=error_rate, last=round_.is_last)
             if case.is_decided:

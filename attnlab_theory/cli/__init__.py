@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         from attnlab_theory.cli import allocation
 
         allocation.keep_freed_memory()
-    return exits.exit_code(lambda: _parse(given).run())
+    return exits.exit_code(lambda: _parse(given).run(), announcement="starting …")
 
 
 class Version:

@@ -38,13 +38,15 @@ class Estimators:
         from attnlab_theory.cli.problems import read_matrix
         from attnlab_theory.estimators import advise, pose
         from attnlab_theory.estimators.advice import as_json
+        from attnlab_theory.report import progress
 
         if self.figure is not None:
             from attnlab_theory.report import style
 
             style.refuse_path(self.figure)
         problem = pose(read_matrix(self.queries), read_matrix(self.keys), scale=self.scale, seed=self.seed)
-        advice = advise(problem, features=self.features, error=self.error, seed=self.seed)
+        with progress.counted("measuring estimators", quiet=self.json) as tell:
+            advice = advise(problem, features=self.features, error=self.error, seed=self.seed, progress=tell)
         if self.figure is not None:
             from attnlab_theory.estimators.figures import write_map
 

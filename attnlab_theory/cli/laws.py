@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -139,15 +140,19 @@ class Answers:
             return self._answer(pressed)
 
     def _answer(self, pressed: Sequence[int]) -> int:
-        from attnlab_theory.answers import questions, sheet
-        from attnlab_theory.claims import CLAIMS, Findings
-        from attnlab_theory.cli import library
-        from attnlab_theory.experiment import judge_claim
-        from attnlab_theory.report.board import Board
-        from attnlab_theory.report.table import show
+        from attnlab_theory.report import progress
 
-        asked, labs = questions.chosen(self.question), library.labs()
-        questions.refuse_undeclared(asked, labs)
+        with progress.said("loading the experiments", quiet=self.json):
+            from attnlab_theory.answers import questions, sheet
+            from attnlab_theory.claims import CLAIMS, Findings
+            from attnlab_theory.cli import library
+            from attnlab_theory.experiment import judge_claim
+            from attnlab_theory.report.board import Board
+            from attnlab_theory.report.table import show
+
+            asked, labs = questions.chosen(self.question), library.labs()
+            questions.refuse_undeclared(asked, labs)
+            recorded = _recorded(self.findings)
         claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
         board = Board(len(claims), quiet=self.json)
 
@@ -162,12 +167,22 @@ class Answers:
             return found
 
         options = {name: lab.option for name, lab in labs.items()}
-        with board.shown():
-            answers = sheet.answered(asked, judged, recorded=_recorded(self.findings), options=options)
+        answers: list[sheet.Answer] = []
+        interrupted = False
+        try:
+            with board.shown():
+                for answer in sheet.answered(asked, judged, recorded=recorded, options=options):
+                    answers.append(answer)
+                    if not self.json:
+                        with board.cleared():
+                            show(sheet.sheet_text([answer]))
+        except KeyboardInterrupt:
+            interrupted = True
         if self.json:
             print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
-        else:
-            show(sheet.sheet_text(answers))
+        if interrupted:
+            print(f"attnlab: interrupted; {len(answers)} of {len(asked)} questions answered", file=sys.stderr)
+            return 130
         return sheet.exit_code(answers)
 
 

@@ -1,6 +1,5 @@
 """Commands about somebody's own problem: check, construct."""
 
-import contextlib
 import dataclasses
 import io
 import json
@@ -12,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import numpy as np
 
 LONGEST = 24 * 60 * 60
@@ -54,6 +51,7 @@ class Check:
         """Judge the answer, or print the template or the questions."""
         from attnlab_theory.grader import grading, questions
         from attnlab_theory.grader.judgement import judgement_text
+        from attnlab_theory.report import progress
         from attnlab_theory.report.table import show
 
         if self.template:
@@ -77,7 +75,7 @@ class Check:
                 "HOMEWORK/QUESTION prints a start"
             )
         refuse_time_limit(self.time_limit)
-        with _bar(f"asking {self.answer}") as asked:
+        with progress.counted(f"asking {self.answer}") as asked:
             judged = grading.check_answer(
                 self.answer,
                 self.question,
@@ -94,18 +92,6 @@ class Check:
                 # A line of its own however wide the terminal is, so that it can be copied.
                 print(f"again: {judged.again}")
         return judged.exit_code
-
-
-@contextlib.contextmanager
-def _bar(what: str) -> "Iterator[Callable[[int, int], None]]":
-    """A bar on standard error, if that is a terminal. What is given takes the number of steps done and planned."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what)
-        yield lambda done, planned: progress.update(task, completed=done, total=planned)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -127,7 +128,15 @@ class Advice:
         return f"{count[0].upper()}{count[1:]} (independent projections; errors fall as the root of the number)."
 
 
-def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws: int = 16, seed: int = 0) -> Advice:
+def advise(
+    problem: Problem,
+    *,
+    features: int = 256,
+    error: float = 0.05,
+    draws: int = 16,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, planned: None,
+) -> Advice:
     """Predict and measure the error of every estimator at one number of features, and choose one.
 
     The choice is by the predicted error of the weights, which does not depend on luck, as long as it is trusted
@@ -142,6 +151,7 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
         error: wanted, of a row of weights, relative to its length.
         draws: projections measured per estimator and coupling.
         seed: of the projections.
+        progress: is called with the numbers of estimators that are done and planned.
 
     Raises:
         ValueError: if features are odd or fewer than two, draws are fewer than two, or the error is not finite
@@ -168,8 +178,9 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
             coupling: errors.projections_of(key, coupling=coupling, draws=draws, m=features, d=width)
             for coupling in COUPLINGS
         }
-        lines = []
-        for estimator in estimators_for(problem):
+        lines, estimators = [], estimators_for(problem)
+        for done, estimator in enumerate(estimators):
+            progress(done, len(estimators))
             m = features // estimator.features_per_projection
             measured = {
                 # The first rows of a projection are one, under every coupling.

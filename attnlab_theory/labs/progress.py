@@ -36,6 +36,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
             MofNCompleteColumn(),
             TextColumn("{task.fields[speeds]}"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=self._console,
             transient=True,
         )

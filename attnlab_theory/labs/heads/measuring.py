@@ -67,7 +67,7 @@ def measured(
     dealt = [plan.judging[group :: plan.groups] for group in range(plan.groups)]
     traces = reading.traces([number for numbers in dealt for number in numbers])
     for group, numbers in enumerate(dealt):
-        tell(f"group {group + 1} of {plan.groups} of {len(plan.judging)} other sentences")
+        tell(f"measuring {len(plan.judging)} other sentences: group {group + 1} of {plan.groups}")
         moments = Moments(*fit.means.shape)
         for number, trace in zip(numbers, traces, strict=False):
             scores = trace.scores()

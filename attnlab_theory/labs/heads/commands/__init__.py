@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, assert_never, get_args
 
@@ -70,6 +71,7 @@ class Heads:
         from attnlab_theory.labs.heads import texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
+        from attnlab_theory.report.progress import Messages
 
         self._refuse_wrong_numbers()
         remarks: list[str] = []
@@ -78,15 +80,15 @@ class Heads:
         )
         reading = opened(self.model, text.sentences, tell=remarks.append)
         for remark in remarks:
-            _tell(remark)
+            print(remark, file=sys.stderr)
         refuse_without_labels(self.arms, self.model, reading, text)
         folders.refuse_others(self.out, get_args(PartName))
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.arms):
             began = time.monotonic()
             # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                found = self._found(part, reading, text)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"), Messages() as messages:
+                found = self._found(part, reading, text, messages.tell)
             about = self._about(part, len(text.sentences), found) | {"cut": reading.cut, "remarks": remarks}
             about = {**about, "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
@@ -101,7 +103,7 @@ class Heads:
             print(record.to_text(told), end="")
         return 0
 
-    def _found(self, part: PartName, reading: "AnyReading", text: "Text") -> "Results":
+    def _found(self, part: PartName, reading: "AnyReading", text: "Text", tell: Callable[[str], None]) -> "Results":
         from attnlab_theory.labs.heads import collapse, needing, premises, surviving
         from attnlab_theory.labs.heads.encoder import EncoderReading
 
@@ -113,10 +115,10 @@ class Heads:
                     predicted=self.predicted,
                     seed=self.seed,
                     source=text.source,
-                    tell=_tell,
+                    tell=tell,
                 )
             case "collapse":
-                return collapse.results(reading, sentences=self.few, tell=_tell)
+                return collapse.results(reading, sentences=self.few, tell=tell)
             case "approximations":
                 return surviving.results(
                     reading,
@@ -124,12 +126,12 @@ class Heads:
                     sentences=self.few,
                     most_features=self.most_features,
                     seed=self.seed,
-                    tell=_tell,
+                    tell=tell,
                 )
             case "ablations":
                 assert isinstance(reading, EncoderReading), "others are refused before"
                 assert text.labels is not None, "so is a text without labels"
-                return needing.results(reading, text.labels, seed=self.seed, tell=_tell)
+                return needing.results(reading, text.labels, seed=self.seed, tell=tell)
             case _:
                 assert_never(part)
 
@@ -167,7 +169,3 @@ class Heads:
             f"\nEach verdict errs with probability at most {about['error_rate']:g} over its whole family; "
             f"{about['seconds']:.0f} s. Figures and data: {self.out}/\n"
         )
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
