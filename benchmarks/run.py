@@ -58,13 +58,14 @@ def benchmarks() -> tuple[Benchmark, ...]:
         captions,
         feature_attention,
         generation,
+        hidden_values,
         monte_carlo,
         recurrent,
         reviews,
         training,
     )
 
-    attention = (blocked_attention, feature_attention, additive, block_sparse)
+    attention = (blocked_attention, feature_attention, additive, block_sparse, hidden_values)
     modules = (monte_carlo, *attention, generation, training, captions, recurrent, reviews)
     return tuple(module.BENCHMARK for module in modules)
 

@@ -14,7 +14,13 @@ from attnlab_theory.attention.features import (
     positive_features,
     trigonometric_features,
 )
-from attnlab_theory.attention.heads import averaged_heads, merge_heads, multi_head_attention, split_heads
+from attnlab_theory.attention.heads import (
+    averaged_heads,
+    grouped_query_attention,
+    merge_heads,
+    multi_head_attention,
+    split_heads,
+)
 from attnlab_theory.attention.linear import (
     feature_attention,
     key_shift,
@@ -69,6 +75,7 @@ __all__ = [
     "factorised_logits",
     "feature_attention",
     "generalized_exponential_features",
+    "grouped_query_attention",
     "half_layout_order",
     "hyperbolic_features",
     "key_shift",

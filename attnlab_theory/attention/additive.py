@@ -78,13 +78,13 @@ def additive_attention(
     Source: Bahdanau et al. 2015, A.1.2.
     """
     _refuse_inputs(q, k, w_q, w_k, w_out)
-    refuse_values(k, v)
     refuse_blind(mask, q.shape[0], k.shape[0])
+    refuse_values(k, v, mask)
 
     a, b, w_out = _ready(q @ w_q, k @ w_k, w_out)
 
     def outputs(a: Array, seen: Array | None) -> Array:
-        return weighted_mean(_seen(_scores(a, b, w_out), seen), v)
+        return weighted_mean(_seen(_scores(a, b, w_out), seen), v, seen)
 
     return _over_blocks(outputs, a, mask)
 

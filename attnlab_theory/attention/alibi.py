@@ -7,7 +7,7 @@ from jaxtyping import Array, Bool, Float, Real
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.masks import refuse_blind
-from attnlab_theory.attention.softmax import attention_scores, refuse_values, softmax, weighted_mean
+from attnlab_theory.attention.softmax import masked_scores, refuse_values, softmax, weighted_mean
 from attnlab_theory.axes import Scalar
 
 
@@ -79,8 +79,8 @@ def alibi_attention(
     Source: Press et al. 2022, "Train short, test long", section 3.
     """
     scores = _scores(q, k, mask, scale, slope)
-    refuse_values(k, v)
-    return weighted_mean(scores, v)
+    refuse_values(k, v, mask)
+    return weighted_mean(scores, v, mask)
 
 
 def alibi_weights(
@@ -99,10 +99,10 @@ def alibi_weights(
 
 
 def _scores(q: Array, k: Array, mask: Array | None, scale: Scalar, slope: Scalar) -> Array:
-    scores = attention_scores(q, k, scale=scale)
-    refuse_blind(mask, *scores.shape)
-    scores += alibi_bias(jnp.arange(q.shape[0]), jnp.arange(k.shape[0]), slope=slope).astype(scores.dtype)
-    return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
+    refuse.wrong_rank(2, q=q, k=k)
+    refuse_blind(mask, q.shape[0], k.shape[0])
+    bias = alibi_bias(jnp.arange(q.shape[0]), jnp.arange(k.shape[0]), slope=slope)
+    return masked_scores(q, k, mask, scale, bias=bias)
 
 
 def _geometric(h: int) -> Float[np.ndarray, " h"]:

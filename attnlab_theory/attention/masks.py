@@ -110,6 +110,19 @@ def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
     Raises:
         ValueError: with the dtype or the shape that is needed, or the first query that sees nothing.
     """
+    refuse_mask(mask, t, s)
+    if mask is not None and refuse.is_concrete(mask):
+        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
+        if blind.size:
+            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")
+
+
+def refuse_mask(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
+    """Refuse a mask that is not boolean or of the wrong shape.
+
+    Raises:
+        ValueError: with the dtype or the shape that is needed.
+    """
     if mask is None:
         return
     # A mask to be added (0 and -inf) would be read the wrong way round, and NaN as True.
@@ -117,7 +130,3 @@ def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
         raise ValueError(f"mask must be boolean, True where a query may look, not {mask.dtype}")
     if mask.shape != (t, s):
         raise ValueError(f"mask must have shape {(t, s)} (queries, keys), not {mask.shape}")
-    if refuse.is_concrete(mask):
-        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
-        if blind.size:
-            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")

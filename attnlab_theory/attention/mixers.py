@@ -113,11 +113,13 @@ class HeadMixer:
         return self.mix(x, mask)
 
 
-def softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
+def softmax_mixer(
+    weights: Projections, *, scale: Scalar, softcap: Scalar | None = None, causal: bool = False
+) -> Mixer:
     """Plain `attention`."""
 
     def mix(x: Array, mask: Array | None) -> Array:
-        return attention(*weights.of(x), mask, scale=scale)
+        return attention(*weights.of(x), mask, scale=scale, softcap=softcap)
 
     return _masked("softmax", mix, causal)
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
+from attnlab_theory.attention.hidden import refuse_visible
 from attnlab_theory.attention.masks import refuse_blind
 from attnlab_theory.attention.softmax import softmax, weighted_mean
 
@@ -117,8 +118,9 @@ def synthesizer_attention(
     refuse.wrong_rank(2, logits=logits, v=v)
     refuse.not_floating(v=v)
     refuse.different_axes("source positions", logits=logits.shape[1], v=v.shape[0])
-    refuse.non_finite(v=v)
-    return weighted_mean(_seen(logits, mask), v)
+    seen = _seen(logits, mask)
+    refuse_visible(mask, v=v)
+    return weighted_mean(seen, v, mask)
 
 
 def _seen(logits: Array, mask: Array | None) -> Array:

@@ -15,6 +15,7 @@ from attnlab_theory.attention import (
     averaged_heads,
     blocked_attention,
     causal_mask,
+    grouped_query_attention,
     merge_heads,
     multi_head_attention,
     rotary,
@@ -31,6 +32,7 @@ from attnlab_theory.identities.rounding import (
     host,
     peak,
     score_bound,
+    score_rounding,
     weight_rounding,
 )
 
@@ -168,11 +170,36 @@ def _averaged_rounding(case: Attending) -> float:
     return _plain_rounding(case) + peak(case.v) * epsilon(case.v) * (case.q.shape[0] / 2 + 1)
 
 
+CAP = 2.0
+"""Least scores of the cases are far below it, largest ones far above."""
+
+
+def _capped(q, k, v, mask=None, *, scale):
+    """Under a soft cap, and a bias by distance on top."""
+    bias = -jnp.abs(jnp.arange(q.shape[0])[:, None] - jnp.arange(k.shape[0])[None, :]).astype(q.dtype) / 4
+    return attention(q, k, v, mask, scale=scale, softcap=CAP, bias=bias)
+
+
+def _capped_rounding(case: Attending) -> float:
+    """A score errs as ever before the cap, which shrinks that; then a quotient, tanh, a product and a sum."""
+    eps, n = epsilon(case.q), case.k.shape[0]
+    error = score_rounding(case.q, case.k, case.scale) + eps * (6 * CAP + n)
+    return peak(case.v) * (weight_rounding(error, n, eps) + eps * (n / 2 + 1))
+
+
+def _grouped(q, k, v, mask=None, *, scale):
+    """Two heads of queries on half the columns each, over the first half of the keys' columns."""
+    shared = k[None, :, : k.shape[1] // 2]
+    return merge_heads(grouped_query_attention(split_heads(q, 2), shared, v[None], mask, scale=scale))
+
+
+CAPPED = Operator(name="softcap and bias", mix=_capped, rounding=_capped_rounding)
+GROUPED = Operator(name="grouped queries", mix=_grouped)
 CACHED = Operator(name="cached", mix=_cached, masked=False)
 HEADS = Operator(name="heads", mix=_heads)
 AVERAGED = Operator(name="averaged heads", mix=_averaged, masked=False, rounding=_averaged_rounding)
 
-OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, AVERAGED)
+OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, GROUPED, AVERAGED, CAPPED)
 """All operators: for identities of any function that is compiled, vectorised or differentiated."""
 
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]

@@ -14,10 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab_theory.attention import mixers, positive_features, trigonometric_features
-from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
+from attnlab_theory.attention import (
+    causal_mask,
+    grouped_query_attention,
+    mixers,
+    positive_features,
+    split_heads,
+    trigonometric_features,
+)
+from attnlab_theory.attention.mixers import HeadMixer, Mixer, Projections, TwoLayers
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.layers import LAYERS
+from attnlab_theory.identities.operators import self_attention_rounding
 from attnlab_theory.identities.rounding import epsilon, host, peak, weight_rounding
 from attnlab_theory.identities.subject import Subject
 
@@ -42,6 +50,23 @@ def softened(case: Tokens, shrink: float = 8.0) -> Projections:
 
 def _softmax(case: Tokens, causal: bool) -> Mixer:
     return mixers.softmax_mixer(projections(case), scale=case.scale, causal=causal)
+
+
+def _capped(case: Tokens, causal: bool) -> Mixer:
+    return mixers.softmax_mixer(projections(case), scale=case.scale, softcap=2.0, causal=causal)
+
+
+def _grouped(case: Tokens, causal: bool) -> Mixer:
+    """Two heads of queries over one of keys and values: half the width of each, side by side."""
+    weights = Projections(case.w_q, case.w_k[:, :2], case.w_v)
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        q, k, v = weights.of(x)
+        past = causal_mask(len(x)) if causal else None
+        heads = grouped_query_attention(split_heads(q, 2), k[None], v[None], past, scale=case.scale)
+        return (heads[0] + heads[1]) / 2
+
+    return HeadMixer(name="grouped queries", mix=mix, causal=causal)
 
 
 def _rotary(case: Tokens, causal: bool) -> Mixer:
@@ -117,6 +142,11 @@ def _projected(case: Tokens, w: Array, shrink: float = 1.0) -> tuple[float, floa
     return bound, epsilon(case.x) * (case.x.shape[1] / 2 + 2) * bound
 
 
+def _capped_rounding(case: Tokens) -> float:
+    """The cap shrinks the error of a score, and adds that of a quotient, tanh and a product."""
+    return self_attention_rounding(case) + _projected(case, case.w_v)[0] * float(np.expm1(12 * 2 * epsilon(case.x)))
+
+
 def _additive_rounding(case: Tokens) -> float:
     """A hidden unit errs as its input does, and 4 eps; a score sums m of them."""
     eps, (n, width) = epsilon(case.x), case.x.shape
@@ -163,6 +193,8 @@ UNBOUND: dict[str, Any] = {"sums_to_one": False, "in_hull": False}
 
 SUBJECTS: tuple[Subject, ...] = (
     *_both("softmax mixer", _softmax, permutes=True),
+    *_both("softcap mixer", _capped, permutes=True, rounding=_capped_rounding),
+    *_both("grouped queries", _grouped, permutes=True),
     *_both("blocked mixer", _blocked, permutes=True),
     Subject(name="cached mixer", build=_cached, causal=True),
     *_both("rotary mixer", _rotary),
