@@ -20,6 +20,12 @@ def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
     Raises:
         ValueError: if there is no head.
 
+    Example:
+        Two heads get 2**-4 and 2**-8.
+
+        >>> print(alibi_slopes(2))
+        [0.0625     0.00390625]
+
     Source: Press et al. 2022, "Train short, test long", section 3 and its published code.
     """
     refuse.not_whole(heads=h)
@@ -41,6 +47,15 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
     Raises:
         ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors, or
             if some are signed, some unsigned, and no type of whole numbers holds both.
+
+    Example:
+        Nothing is taken from a token's own score, one slope from its neighbour's, two from the next.
+
+        >>> at = jnp.arange(3)
+        >>> print(alibi_bias(at, at, slope=0.5))
+        [[-0.  -0.5 -1. ]
+         [-0.5 -0.  -0.5]
+         [-1.  -0.5 -0. ]]
 
     Source: Press et al. 2022, section 3; before a causal mask, where keys lie in the past.
     """
@@ -76,6 +91,17 @@ def alibi_attention(
 
     Args, raises: as `attention` and `alibi_bias`.
 
+    Example:
+        The queries are 0, so distance alone decides. At slope log 2 a step further halves the weight. The first
+        query gives the keys 4, 2, 1 parts of 7, and the only value that is not 0 stands first.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[7.0, 0], [0, 0], [0, 0]])
+        >>> print(np.asarray(alibi_attention(x, x, v, scale=1.0, slope=np.log(2))).round(2))
+        [[4.   0.  ]
+         [1.75 0.  ]
+         [1.   0.  ]]
+
     Source: Press et al. 2022, "Train short, test long", section 3.
     """
     scores = _scores(q, k, mask, scale, slope)
@@ -94,6 +120,15 @@ def alibi_weights(
     """The weights of `alibi_attention`: probability vectors over source positions.
 
     Args, raises: as `attention_weights` and `alibi_bias`.
+
+    Example:
+        The queries are 0, so distance alone decides. At slope log 2 a step further halves the weight.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> print(np.asarray(7 * alibi_weights(x, x, jnp.tri(3, dtype=bool), scale=1.0, slope=np.log(2))).round(2))
+        [[7.   0.   0.  ]
+         [2.33 4.67 0.  ]
+         [1.   2.   4.  ]]
     """
     return softmax(_scores(q, k, mask, scale, slope))
 

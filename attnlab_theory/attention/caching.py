@@ -14,7 +14,15 @@ from attnlab_theory.axes import Scalar
 
 
 class Cache(NamedTuple):
-    """Room for the keys and values of a whole sequence, and how many are there already."""
+    """Room for the keys and values of a whole sequence, and how many are there already.
+
+    Example:
+        Room for three positions, of which none is filled yet. `empty_cache` makes the same.
+
+        >>> cache = Cache(k=jnp.zeros((3, 2)), v=jnp.zeros((3, 2)), length=jnp.int32(0))
+        >>> cache.k.shape, int(cache.length)
+        ((3, 2), 0)
+    """
 
     k: Float[Array, "s d"]
     v: Float[Array, "s v"]
@@ -26,6 +34,13 @@ def empty_cache(capacity: int, width: int, value_width: int, *, dtype: DTypeLike
 
     Raises:
         ValueError: if a size is not a positive whole number.
+
+    Example:
+        Room for three positions, with keys and values of width 2.
+
+        >>> cache = empty_cache(3, 2, 2)
+        >>> cache.k.shape, cache.v.shape, int(cache.length)
+        ((3, 2), (3, 2), 0)
     """
     refuse.not_a_size(capacity=capacity, width=width, value_width=value_width)
     dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
@@ -52,6 +67,19 @@ def decode_step(
 
     Raises:
         ValueError: as `attention`; also if the cache is full, or k or v is of another type than its arrays.
+
+    Example:
+        The first token can see nothing but itself, so its output is its value. The second sees two keys of product
+        0 with its query, and its output is the mean of both values.
+
+        >>> cache = empty_cache(3, 2, 2)
+        >>> q, k = jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0])
+        >>> output, cache = decode_step(cache, q, k, jnp.array([6.0, 0.0]), scale=1.0)
+        >>> print(output)
+        [6. 0.]
+        >>> output, cache = decode_step(cache, q, k, jnp.array([0.0, 2.0]), scale=1.0)
+        >>> print(output, cache.length)
+        [3. 1.] 2
     """
     capacity = cache.k.shape[0]
     if refuse.is_concrete(cache.length) and int(cache.length) >= capacity:
@@ -80,6 +108,16 @@ def cached_attention(
 
     Raises:
         ValueError: as `attention`; also if the lengths differ.
+
+    Example:
+        The queries are 0, so each output is the mean of the values so far.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[6.0, 0], [0, 0], [0, 0]])
+        >>> print(np.asarray(cached_attention(x, x, v, scale=1.0)).round(2))
+        [[6. 0.]
+         [3. 0.]
+         [2. 0.]]
     """
     refuse.wrong_rank(2, q=q, k=k, v=v)
     refuse.different_axes("positions", q=q.shape[0], k=k.shape[0], v=v.shape[0])

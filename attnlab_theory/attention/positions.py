@@ -46,6 +46,25 @@ def rotary(
             is not a positive number of the floating type, an array is not finite or has the wrong number of
             axes, x is not of a floating type, or the positions are not real.
 
+    Example:
+        With base 1 a pair turns by its position in radians. A quarter turn takes e1 to e2, half a turn takes it to
+        -e1.
+
+        >>> x = jnp.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+        >>> turned = rotary(x, jnp.array([0.0, np.pi / 2, np.pi]))
+        >>> print(np.asarray(turned).round(2) + 0.0)
+        [[ 1.  0.]
+         [ 0.  1.]
+         [-1.  0.]]
+
+        Two vectors that stand one position apart have the same product wherever they stand: cos 1 = 0.54.
+
+        >>> turned = rotary(x, jnp.arange(3))
+        >>> print(np.asarray(turned @ turned.T).round(2))
+        [[ 1.    0.54 -0.42]
+         [ 0.54  1.    0.54]
+         [-0.42  0.54  1.  ]]
+
     Source: Su et al. 2021 (RoFormer), eq. (34); the blog's equations (6) and (7).
     """
     if layout not in get_args(Layout):
@@ -68,6 +87,16 @@ def rotary_by_complex(
     the imaginary part of one number, multiplied by exp(i * positions[t] * base**(-2j/d)).
 
     Args, raises: as `rotary`, without the layout.
+
+    Example:
+        A quarter turn takes the number 1 + 0i to i, half a turn to -1.
+
+        >>> x = jnp.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+        >>> turned = rotary_by_complex(x, jnp.array([0.0, np.pi / 2, np.pi]))
+        >>> print(np.asarray(turned).round(2) + 0.0)
+        [[ 1.  0.]
+         [ 0.  1.]
+         [-1.  0.]]
 
     Source: Su et al. 2021 (RoFormer), eq. (12); the blog's equation (7).
     """
@@ -95,6 +124,13 @@ def rotation_matrix(
     Raises:
         ValueError: if `width` is odd or not positive, or `base` is not a positive number of the floating type.
 
+    Example:
+        Position pi/2 is a quarter turn, which takes e1 to e2 and e2 to -e1.
+
+        >>> print(np.asarray(rotation_matrix(np.pi / 2, 2)).round(2) + 0.0)
+        [[ 0. -1.]
+         [ 1.  0.]]
+
     Source: Su et al. 2021 (RoFormer), eq. (15); the blog's equation (6).
     """
     _check_width(width)
@@ -115,6 +151,12 @@ def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
 
     Raises:
         ValueError: if `width` is odd or not positive.
+
+    Example:
+        The first of each pair, then the second of each.
+
+        >>> print(half_layout_order(6))
+        [0 2 4 1 3 5]
     """
     _check_width(width)
     return np.concatenate((np.arange(0, width, 2), np.arange(1, width, 2)))
@@ -137,6 +179,14 @@ def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000
     Raises:
         ValueError: if the width is odd or not positive, `base` is not a positive number of the floating type,
             or the positions are not real, not finite or not a vector.
+
+    Example:
+        Width 2 has one pair of coordinates: the sine and the cosine of the position.
+
+        >>> print(np.asarray(sinusoidal(jnp.array([0.0, np.pi / 2, np.pi]), 2)).round(2) + 0.0)
+        [[ 0.  1.]
+         [ 1.  0.]
+         [ 0. -1.]]
 
     Source: Vaswani et al. 2017, section 3.5.
     """

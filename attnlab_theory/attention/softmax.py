@@ -20,6 +20,20 @@ def attention_scores(
     """Scaled dot products, minus infinity where a query may not look.
 
     Args, raises: as `attention_weights`.
+
+    Example:
+        Each token is its own query and key: e1, e2 and 0. A query meets its own key with product 1, times the
+        scale.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(attention_scores(x, x, scale=2.0))
+        [[2. 0. 0.]
+         [0. 2. 0.]
+         [0. 0. 0.]]
+        >>> print(attention_scores(x, x, jnp.tri(3, dtype=bool), scale=2.0))
+        [[  2. -inf -inf]
+         [  0.   2. -inf]
+         [  0.   0.   0.]]
     """
     refuse_inputs(q, k, scale)
     refuse_blind(mask, q.shape[0], k.shape[0])
@@ -56,6 +70,22 @@ def attention_weights(
             width, an array is not finite, not of a floating type or has not two axes, or the mask has the wrong
             shape or hides a whole row; or if entries below the smallest normal number would decide a score.
 
+    Example:
+        At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(attention_weights(x, x, scale=np.log(2))).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.33 0.33 0.33]]
+
+        Under a causal mask the first query sees one key only.
+
+        >>> print(np.asarray(attention_weights(x, x, jnp.tri(3, dtype=bool), scale=np.log(2))).round(2))
+        [[1.   0.   0.  ]
+         [0.33 0.67 0.  ]
+         [0.33 0.33 0.33]]
+
     Source: Vaswani et al. 2017, eq. (1).
     """
     return softmax(attention_scores(q, k, mask, scale=scale))
@@ -82,6 +112,16 @@ def attention(
         ValueError: as `attention_weights`; also if k and v differ in length, or v is not finite, not of a
             floating type or has not two axes.
 
+    Example:
+        The first query gives the keys the weights 1/2, 1/4, 1/4 (`attention_weights`). The values are e1, e2 and 0,
+        so its output is (1/2, 1/4).
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(attention(x, x, x, scale=np.log(2))).round(2))
+        [[0.5  0.25]
+         [0.25 0.5 ]
+         [0.33 0.33]]
+
     Source: Vaswani et al. 2017, eq. (1).
     """
     refuse_values(k, v)
@@ -89,7 +129,17 @@ def attention(
 
 
 def softmax(scores: Float[Array, "t s"]) -> Float[Array, "t s"]:
-    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one."""
+    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one.
+
+    Example:
+        Weights are powers of e over their sum: the scores log 2, 0, 0 give 2, 1, 1 parts of 4.
+
+        >>> scores = np.log(2) * jnp.eye(3)
+        >>> print(np.asarray(softmax(scores)).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.25 0.25 0.5 ]]
+    """
     if scores.dtype.itemsize >= 4:
         return jax.nn.softmax(scores, axis=-1)
     powers, normaliser = _powers(scores)
@@ -97,7 +147,19 @@ def softmax(scores: Float[Array, "t s"]) -> Float[Array, "t s"]:
 
 
 def weighted_mean(scores: Float[Array, "t s"], v: Float[Array, "s v"]) -> Float[Array, "t v"]:
-    """The mean of the values under `softmax`. Half precision sums in float32 and divides last."""
+    """The mean of the values under `softmax`. Half precision sums in float32 and divides last.
+
+    Example:
+        Equal scores give the mean of all values. A score of minus infinity takes a value out: the last row is the
+        mean of the first two.
+
+        >>> scores = jnp.array([[0.0, 0, 0], [5, 5, 5], [0, 0, -jnp.inf]])
+        >>> v = jnp.array([[3.0, 0], [0, 3], [0, 0]])
+        >>> print(np.asarray(weighted_mean(scores, v)).round(2))
+        [[1.  1. ]
+         [1.  1. ]
+         [1.5 1.5]]
+    """
     if scores.dtype.itemsize >= 4:
         return jnp.einsum("ts,sv->tv", softmax(scores), v)
     powers, normaliser = _powers(scores)
@@ -114,7 +176,14 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 
 @functools.cache
 def largest_scale(dtype: DTypeLike) -> float:
-    """Where the scores of products that the type takes for 0 reach its rounding."""
+    """Where the scores of products that the type takes for 0 reach its rounding.
+
+    Example:
+        The rounding of float32 over its smallest normal number.
+
+        >>> print(f"{largest_scale(jnp.float32):.3g}")
+        1.01e+31
+    """
     info = jnp.finfo(dtype)
     return float(info.eps) / _smallest(dtype)
 
@@ -133,6 +202,16 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
         ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
             width, or an array is not finite, not of a floating type or has not two axes; or if entries below the
             smallest normal number would decide a score.
+
+    Example:
+        Good inputs pass in silence; a negative scale does not.
+
+        >>> x = jnp.eye(3, 2)
+        >>> refuse_inputs(x, x, 1.0)
+        >>> refuse_inputs(x, x, -1.0)
+        Traceback (most recent call last):
+            ...
+        ValueError: scale must be positive, not -1.0
     """
     refuse.not_positive(scale=scale)
     refuse.wrong_rank(2, q=q, k=k)
@@ -177,6 +256,16 @@ def refuse_values(k: Array, v: Array) -> None:
 
     Raises:
         ValueError: if k and v differ in length, or v is not finite, not of a floating type or has not two axes.
+
+    Example:
+        Three keys need three values.
+
+        >>> k = jnp.eye(3, 2)
+        >>> refuse_values(k, jnp.eye(3, 2))
+        >>> refuse_values(k, jnp.eye(2, 2))
+        Traceback (most recent call last):
+            ...
+        ValueError: source positions must agree: k has 3, v has 2
     """
     refuse.wrong_rank(2, k=k, v=v)
     refuse.not_floating(v=v)

@@ -47,6 +47,23 @@ def sliding_window_attention(
         ValueError: as `attention`; also if the lengths differ, or `window` is not positive, or even where it
             must be odd.
 
+    Example:
+        Queries of 0 take the mean of what they see: a window of 3 is the token and its two neighbours.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[6.0, 0], [0, 6], [0, 0]])
+        >>> print(np.asarray(sliding_window_attention(x, x, v, scale=1.0, window=3)).round(2))
+        [[3. 3.]
+         [2. 2.]
+         [0. 3.]]
+
+        Causal, a window of 1 is the token itself.
+
+        >>> print(sliding_window_attention(x, x, v, scale=1.0, window=1, causal=True))
+        [[6. 0.]
+         [0. 6.]
+         [0. 0.]]
+
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
     """
     n = _length(q, k, v, scale)
@@ -89,6 +106,21 @@ def bigbird_links(
         Block numbers; -1 where no block is left to choose (short sequences, early causal rows, global rows).
 
     Args, raises: as `bigbird_mask`.
+
+    Example:
+        Each of three blocks sees itself, for the window is 1. It draws one of the two others, never itself.
+
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 0}
+        >>> links = bigbird_links(jax.random.key(0), 3, random_blocks=1, **layout)
+        >>> links.shape, bool(jnp.any(links[:, 0] == jnp.arange(3)))
+        ((3, 1), False)
+
+        Asked for two, it has no choice.
+
+        >>> print(np.sort(bigbird_links(jax.random.key(0), 3, random_blocks=2, **layout)))
+        [[1 2]
+         [0 2]
+         [0 1]]
     """
     count = _blocks(n, block, window, global_blocks)
     refuse.not_whole(random_blocks=random_blocks)
@@ -126,6 +158,16 @@ def bigbird_mask(
     Raises:
         ValueError: if `block` does not divide n, `window` is even, or a number of blocks does not fit.
 
+    Example:
+        Three blocks of one position. The first is global, so its row and its column are ones. The others see
+        themselves; a random link would add a one to their rows.
+
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 1}
+        >>> print(bigbird_mask(jax.random.key(0), 3, random_blocks=0, **layout).astype(int))
+        [[1 1 1]
+         [1 1 0]
+         [1 0 1]]
+
     Source: Zaheer et al. 2020, "Big Bird", section 2 and appendix D.
     """
     layout = {"block": block, "window": window, "global_blocks": global_blocks, "causal": causal}
@@ -138,6 +180,15 @@ def linked_mask(
     """The mask under which dense attention is `bigbird_attention` with these links.
 
     Args, raises: as `bigbird_attention`.
+
+    Example:
+        The diagonal is the window. The links add block 2 to the row of block 0; -1 adds nothing.
+
+        >>> links = jnp.array([[2], [-1], [-1]])
+        >>> print(linked_mask(links, 3, block=1, window=1, global_blocks=0).astype(int))
+        [[1 0 1]
+         [0 1 0]
+         [0 0 1]]
     """
     count = _linked_blocks(links, n, block, window, global_blocks)
     row, column = np.ogrid[:count, :count]
@@ -174,6 +225,18 @@ def bigbird_attention(
     Raises:
         ValueError: as `attention`; also if the lengths differ, `block` does not divide them, `window` is even,
             there are more global blocks than blocks, or the links are not one row of block numbers per block.
+
+    Example:
+        Queries of 0 take the mean of what they see. Block 0 sees itself and, by its link, block 2. The others see
+        themselves.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[2.0, 0], [0, 4], [0, 6]])
+        >>> links = jnp.array([[2], [-1], [-1]])
+        >>> print(bigbird_attention(x, x, v, links, scale=1.0, block=1, window=1, global_blocks=0))
+        [[1. 3.]
+         [0. 4.]
+         [0. 6.]]
 
     Source: Zaheer et al. 2020, "Big Bird", appendix D.
     """
