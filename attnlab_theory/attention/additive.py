@@ -36,7 +36,7 @@ def additive_weights(
         k: keys, one row per source position; their width may differ from the queries'.
         w_q: projection of queries into the hidden layer of width m.
         w_k: projection of keys.
-        w_out: of the hidden layer to one score.
+        w_out: weights from the hidden layer to one score.
         mask: True where a query may look.
 
     Returns:
@@ -44,8 +44,8 @@ def additive_weights(
         that is not finite, gives NaN.
 
     Raises:
-        ValueError: if widths do not fit, there is no hidden unit or no key, an array is not finite or not of a
-            floating type, or the mask has the wrong shape or hides a whole row.
+        ValueError: if widths do not fit, or there is no hidden unit or no key; if an array is not finite or not of
+            a floating type; if the mask has the wrong shape or hides a whole row.
 
     Example:
         One hidden unit: tanh of the sum of the first coordinates. It is 1 for the large key and 0 for the others.
@@ -83,7 +83,17 @@ def additive_attention(
 
     Derivatives in reverse mode only.
 
-    Args, raises: as `additive_weights`; also if k and v differ in length or v is not finite.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position; their width may differ from the queries'.
+        v: values, one row per source position.
+        w_q: projection of queries into the hidden layer of width m.
+        w_k: projection of keys.
+        w_out: weights from the hidden layer to one score.
+        mask: True where a query may look.
+
+    Raises:
+        ValueError: if `additive_weights` refuses the arguments, k and v differ in length, or v is not finite.
 
     Example:
         The weights are 1/2, 1/4, 1/4, as in `additive_weights`; only the first value is not 0.
@@ -119,7 +129,7 @@ def additive_scores(
     Args:
         a: projected queries.
         b: projected keys.
-        w_out: of the hidden layer to one score.
+        w_out: weights from the hidden layer to one score.
 
     Raises:
         ValueError: if widths do not fit, or an array is not finite or not of a floating type.
@@ -141,7 +151,7 @@ def additive_scores(
 
 
 def _ready(a: Array, b: Array, w_out: Array) -> tuple[Any, ...]:
-    """In one type, and NaN in place of what is infinite, of which tanh would make one."""
+    """In one type. What is infinite becomes NaN, for tanh would turn it into 1."""
     return of_one_type(refuse.nan_unless_finite(a), refuse.nan_unless_finite(b), w_out)
 
 

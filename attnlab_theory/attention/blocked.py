@@ -77,8 +77,8 @@ def blocked_attention(
         not finite.
 
     Raises:
-        ValueError: as `attention`; also if that sum overflows, `block` is not a positive whole number, or
-            `causal` is asked for and t and s differ.
+        ValueError: if `attention` refuses the arguments; also if that sum overflows, `block` is not a positive
+            whole number, or `causal` is asked for and t and s differ.
 
     Example:
         The same numbers as `attention`, from two queries and two keys at a time.

@@ -32,6 +32,12 @@ class Cache(NamedTuple):
 def empty_cache(capacity: int, width: int, value_width: int, *, dtype: DTypeLike | None = None) -> Cache:
     """A cache for `capacity` positions. Its arrays keep their shape, so that every step is compiled once.
 
+    Args:
+        capacity: how many positions it has room for.
+        width: numbers in a key.
+        value_width: numbers in a value.
+        dtype: the type of both arrays; by default JAX's float.
+
     Raises:
         ValueError: if a size is not a positive whole number.
 
@@ -56,17 +62,18 @@ def decode_step(
     position of this token, and a key is never turned again.
 
     Args:
-        cache: of the positions before this one.
-        q: query of this position.
-        k: key of this position.
-        v: value of this position.
+        cache: keys and values of the positions before this one.
+        q: the query at this position.
+        k: the key at this position.
+        v: the value at this position.
         scale: inverse temperature, dimensionless.
 
     Returns:
         The output at this position, NaN if a traced cache was full, and the longer cache.
 
     Raises:
-        ValueError: as `attention`; also if the cache is full, or k or v is of another type than its arrays.
+        ValueError: if `attention` refuses the arguments; also if the cache is full, or k or v is of another type
+            than its arrays.
 
     Example:
         The first token can see nothing but itself, so its output is its value. The second sees two keys of product
@@ -106,8 +113,14 @@ def cached_attention(
 ) -> Float[Array, "t v"]:
     """Causal attention by `decode_step`, one position after the other: what generation computes.
 
+    Args:
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
+        scale: inverse temperature, dimensionless.
+
     Raises:
-        ValueError: as `attention`; also if the lengths differ.
+        ValueError: if `attention` refuses the arguments; also if the lengths differ.
 
     Example:
         The queries are 0, so each output is the mean of the values so far.

@@ -25,9 +25,9 @@ def trigonometric_features(x: Float[Array, "t d"], projection: Float[Array, "m d
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, x and projection differ in width, an array is not finite, not of
-            a floating type or has not two axes, or a feature overflows; under `jit`, where values cannot be
-            read, it is infinite or NaN.
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
 
     Example:
         Products of features estimate exp(x . y). One row of the projection gives cos(w . (x - y)) times the sizes.
@@ -52,7 +52,14 @@ def trigonometric_features(x: Float[Array, "t d"], projection: Float[Array, "m d
 def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t m"]:
     """exp(w.x - |x|^2/2) / sqrt(m): m positive features.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
 
     Example:
         A row w = 0 of the projection gives exp(-|x|^2/2) for every point; w = e1 gives e1 a factor e more.
@@ -72,7 +79,14 @@ def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -
 def log_positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t m"]:
     """The logarithm of `positive_features`.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
 
     Example:
         w . x - |x|^2/2 for the points e1, e2 and 0. One projection only, so that there is no sqrt(m) to divide by.
@@ -89,7 +103,14 @@ def log_positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"
 def hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
     """exp(-|x|^2/2) (exp(w.x), exp(-w.x)) / sqrt(2m): f = 2m positive features.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
 
     Example:
         Each projection is used twice, as w and as -w: the point e1 has the features e^(1/2) and e^(-3/2).
@@ -108,7 +129,14 @@ def hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"])
 def log_hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
     """The logarithm of `hyperbolic_features`.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
 
     Example:
         w . x - |x|^2/2, then -w . x - |x|^2/2. The factor of sqrt(2m) is added back here.
@@ -133,13 +161,14 @@ def generalized_exponential_features(
     |x + y| = 0.
 
     Args:
-        x: points.
+        x: points; scale queries and keys by sqrt(scale) beforehand.
         projection: rows of law N(0, I), independent or coupled.
         a: real, less than 1/4. WARNING: from 1/8 on the products are unbiased and have infinite variance. Then
             more projections hardly help: the error falls more slowly than m^(-1/2), and at 0.24 not visibly.
 
     Raises:
-        ValueError: as `trigonometric_features`; also if `a` is not less than 1/4 (under `jit`: NaN).
+        ValueError: if `trigonometric_features` refuses the arguments; also if `a` is not less than 1/4 (under
+            `jit`: NaN).
 
     Example:
         At a = 0 they are the positive features. At a = -1/4 the factor (1-4a)^(d/4) is sqrt(2) in two dimensions,
@@ -162,7 +191,13 @@ def log_generalized_exponential_features(
 ) -> Float[Array, "t m"]:
     """The logarithm of `generalized_exponential_features`.
 
-    Args, raises: as there.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+        a: real, less than 1/4; from 1/8 on the products have infinite variance.
+
+    Raises:
+        ValueError: if `generalized_exponential_features` refuses the arguments.
 
     Example:
         At w = 0 there remain (d/4) log(1-4a) - |x|^2/2: at a = -1/4 and d = 2 that is log(2)/2 - 1/2 for e1 and e2.
@@ -185,14 +220,14 @@ def dense_exponential_features(
     - x_i^2/2) (1-4a_i)^(1/4). What suits given queries and keys is `theory.dense_exponential.best_parameters`.
 
     Args:
-        x: points.
+        x: points; scale queries and keys by sqrt(scale) beforehand.
         projection: rows of law N(0, I), independent or coupled.
-        a: one real parameter per direction, each less than 1/4, with the same warning.
+        a: one real parameter per direction, each less than 1/4; from 1/8 on the products have infinite variance.
         basis: orthonormal directions, in columns.
 
     Raises:
-        ValueError: as `generalized_exponential_features`; also if `basis` is not square of the width of x
-            or, where it can be read, not orthonormal.
+        ValueError: if `generalized_exponential_features` refuses the arguments; also if `basis` is not square of
+            the width of x or, where it can be read, not orthonormal.
 
     Example:
         With the same a in both directions they are the generalized exponential features, here at a = 0.
@@ -214,7 +249,14 @@ def log_dense_exponential_features(
 ) -> Float[Array, "t m"]:
     """The logarithm of `dense_exponential_features`.
 
-    Args, raises: as there.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+        a: one real parameter per direction, each less than 1/4; from 1/8 on the products have infinite variance.
+        basis: orthonormal directions, in columns.
+
+    Raises:
+        ValueError: if `dense_exponential_features` refuses the arguments.
 
     Example:
         At w = 0 a direction with a_i = -1/4 adds log(2)/4, one with a_i = 0 nothing.

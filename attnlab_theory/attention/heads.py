@@ -12,6 +12,10 @@ from attnlab_theory.axes import Scalar
 def split_heads(x: Float[Array, "t c"], h: int) -> Float[Array, "h t d"]:
     """Cut the width into `h` heads: head i gets columns i*d to (i+1)*d, where d = width / h.
 
+    Args:
+        x: tokens, one row per position, c numbers wide.
+        h: number of heads.
+
     Raises:
         ValueError: if `h` is not positive or does not divide the width.
 
@@ -69,7 +73,8 @@ def multi_head_attention(
         scale: inverse temperature, dimensionless, the same for all heads.
 
     Raises:
-        ValueError: as `attention`; also if an array has not three axes or they differ in heads.
+        ValueError: if `attention` refuses the arguments; also if an array has not three axes or they differ in
+            heads.
 
     Example:
         Two heads of width 1. The left one has weights of 2 to 1 to 1 for its first token; the right one has queries
@@ -106,7 +111,7 @@ def averaged_heads(
         scale: inverse temperature, dimensionless.
 
     Raises:
-        ValueError: as `attention`; also if there is no head.
+        ValueError: if `attention` refuses the arguments; also if there is no head.
 
     Example:
         Each head copies one value, for its query is 100 times one key. Their mean is half of each.

@@ -55,9 +55,9 @@ def linear_attention(
         give NaN.
 
     Raises:
-        ValueError: if there are no features or no keys, shapes disagree, `causal` is asked for and t and s differ,
-            an array is not finite, not of a floating type or has not two axes, or a normaliser is zero or
-            overflows, or a sum of values does: it is taken before the division.
+        ValueError: if there are no features or no keys, shapes disagree, or `causal` is asked for and t and s
+            differ; if an array is not finite, not of a floating type or has not two axes; if a normaliser is zero
+            or overflows; if a sum of values overflows, which is taken before the division.
 
     Example:
         Positive features as they are: the first query shares features with the first key alone and copies its
@@ -96,12 +96,12 @@ def feature_attention(
         k: keys, one row per source position.
         v: values, one row per source position.
         projection: rows of law N(0, I), independent or coupled.
-        log_features: of positive features; `functools.partial` fixes a parameter.
+        log_features: gives the logarithms of positive features; `functools.partial` fixes a parameter.
         scale: inverse temperature, dimensionless.
         causal: position t sees positions 0..t only.
 
     Raises:
-        ValueError: as `linear_attention` and the feature map; also if `scale` is not positive and finite.
+        ValueError: if `linear_attention` or the feature map refuses, or `scale` is not positive and finite.
 
     Example:
         A projection of 0 gives a feature of exp(-|k|^2/2) for each key, whatever the query. Keys of one length then

@@ -38,7 +38,7 @@ Mix = Callable[[Array, Array | None], Array]
 
 
 class Projections(NamedTuple):
-    """Of one head: queries, keys and values are x w_q, x w_k and x w_v.
+    """The weights of one head: queries, keys and values are x w_q, x w_k and x w_v.
 
     Example:
         The queries are twice the tokens, the keys are the tokens, the values have one column.
@@ -111,7 +111,7 @@ class Mixer(Protocol):
         ...
 
     def __call__(self, x: Float[Array, "t d"], mask: Mask = None) -> Float[Array, "t v"]:
-        """Mix the tokens; raises as `refuse_mask`."""
+        """Mix the tokens; a mask is refused unless `masked`."""
         ...
 
 
@@ -151,7 +151,7 @@ class HeadMixer:
 
     name: str
     mix: Mix
-    """Of the tokens and a mask, which is None unless `masked`."""
+    """A function of the tokens and a mask; the mask is None unless `masked`."""
     causal: bool
     masked: bool = False
 
@@ -159,7 +159,7 @@ class HeadMixer:
         """Mix the tokens.
 
         Raises:
-            ValueError: if a mask is given to a mixer that cannot honour it, or as the mixer's own function.
+            ValueError: if a mask is given to a mixer that cannot honour it, or if `mix` refuses the tokens.
         """
         refuse.wrong_rank(2, x=x)
         refuse_mask(self, mask)
@@ -310,7 +310,7 @@ def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, caus
 
 
 def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
-    """The foil: masked on the wrong side of the softmax. It claims to be causal, and is not.
+    """The foil: the mask is applied after the softmax. It claims to be causal, and is not.
 
     Example:
         Queries of 0 and equal tokens: a causal mean would return ones. The first token sees one of three and gets

@@ -34,16 +34,16 @@ def rotary(
 
     Args:
         x: queries or keys, one row per position.
-        positions: of the rows, in tokens; any real numbers, negative ones too.
-        base: of the geometric progression of angular frequencies, dimensionless.
+        positions: where each row stands, in tokens; any real numbers, negative ones too.
+        base: the angular frequencies fall as its powers; dimensionless.
         layout: which coordinates form a pair.
 
     Returns:
         The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
 
     Raises:
-        ValueError: if the width is odd, there is not one position per row, the layout is unknown, `base`
-            is not a positive number of the floating type, an array is not finite or has the wrong number of
+        ValueError: if the width is odd, there is not one position per row, or the layout is unknown; if `base`
+            is not a positive number of the floating type; if an array is not finite or has the wrong number of
             axes, x is not of a floating type, or the positions are not real.
 
     Example:
@@ -86,7 +86,13 @@ def rotary_by_complex(
     The second implementation that `rotary` is compared with: coordinates 2j and 2j + 1 are the real and
     the imaginary part of one number, multiplied by exp(i * positions[t] * base**(-2j/d)).
 
-    Args, raises: as `rotary`, without the layout.
+    Args:
+        x: queries or keys, one row per position.
+        positions: where each row stands, in tokens; any real numbers, negative ones too.
+        base: the angular frequencies fall as its powers; dimensionless.
+
+    Raises:
+        ValueError: if `rotary` refuses the arguments.
 
     Example:
         A quarter turn takes the number 1 + 0i to i, half a turn to -1.
@@ -117,9 +123,9 @@ def rotation_matrix(
 
     Args:
         position: in tokens.
-        width: of the vectors it acts on.
-        base: as in `rotary`.
-        dtype: of the result; by default JAX's float.
+        width: how many numbers a vector has on which it acts.
+        base: the angular frequencies fall as its powers; dimensionless.
+        dtype: the type of the result; by default JAX's float.
 
     Raises:
         ValueError: if `width` is odd or not positive, or `base` is not a positive number of the floating type.
@@ -165,13 +171,13 @@ def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
 def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000.0) -> Float[Array, "t {width}"]:
     """Sinusoidal position vectors, to be added to the tokens.
 
-    Coordinates 2j and 2j + 1 are the sine and the cosine of positions[t] * base**(-2j/width), so moving by
-    a fixed distance is a fixed rotation, and the product of two rows depends on their distance only.
+    Coordinates 2j and 2j + 1 are the sine and the cosine of positions[t] * base**(-2j/width). So moving by
+    a fixed distance is a fixed rotation. The product of two rows depends on their distance only.
 
     Args:
         positions: in tokens; any real numbers.
-        width: of the vectors.
-        base: of the geometric progression of angular frequencies, dimensionless.
+        width: how many numbers a vector has.
+        base: the angular frequencies fall as its powers; dimensionless.
 
     Returns:
         One row per position, in the dtype of the positions if that is a float, else in JAX's float.

@@ -10,7 +10,7 @@ from jaxtyping import Array
 def of_one_type(*arrays: Array | None) -> tuple[Any, ...]:
     """The arrays in the type that their product would have; as they are where their types agree, None included.
 
-    Derivatives come back in each array's own type, as those of any conversion do.
+    A derivative comes back in the type of its own array.
 
     Example:
         Half and single precision together become single, as their product would; None stays None.

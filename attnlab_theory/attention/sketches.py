@@ -35,7 +35,8 @@ def linformer_attention(
         sequence with zeros would give.
 
     Raises:
-        ValueError: as `attention`; also if the sequence is longer than a projection, or e and f differ in rows.
+        ValueError: if `attention` refuses the arguments; also if the sequence is longer than a projection, or e and
+            f differ in rows.
 
     Example:
         Three values are sketched to two: the first by itself, and the sum of the others. A query of 0 gives both

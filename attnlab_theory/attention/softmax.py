@@ -19,7 +19,14 @@ def attention_scores(
 ) -> Float[Array, "t s"]:
     """Scaled dot products, minus infinity where a query may not look.
 
-    Args, raises: as `attention_weights`.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless.
+
+    Raises:
+        ValueError: if `attention_weights` refuses the arguments.
 
     Example:
         Each token is its own query and key: e1, e2 and 0. A query meets its own key with product 1, times the
@@ -66,9 +73,9 @@ def attention_weights(
         normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
-        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
-            width, an array is not finite, not of a floating type or has not two axes, or the mask has the wrong
-            shape or hides a whole row; or if entries below the smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
+            differ in width; if an array is not finite, not of a floating type or has not two axes; if the mask has
+            the wrong shape or hides a whole row; if entries below the smallest normal number would decide a score.
 
     Example:
         At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
@@ -109,8 +116,8 @@ def attention(
         scale: inverse temperature, dimensionless.
 
     Raises:
-        ValueError: as `attention_weights`; also if k and v differ in length, or v is not finite, not of a
-            floating type or has not two axes.
+        ValueError: if `attention_weights` refuses the arguments; also if k and v differ in length, or v is not
+            finite, not of a floating type or has not two axes.
 
     Example:
         The first query gives the keys the weights 1/2, 1/4, 1/4 (`attention_weights`). The values are e1, e2 and 0,
@@ -176,7 +183,7 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 
 @functools.cache
 def largest_scale(dtype: DTypeLike) -> float:
-    """Where the scores of products that the type takes for 0 reach its rounding.
+    """The largest scale of a type: beyond it, products that the type takes for 0 would count.
 
     Example:
         The rounding of float32 over its smallest normal number.
@@ -199,9 +206,9 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
     """Refuse queries, keys and a scale that have no attention.
 
     Raises:
-        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
-            width, or an array is not finite, not of a floating type or has not two axes; or if entries below the
-            smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
+            differ in width; if an array is not finite, not of a floating type or has not two axes; if entries below
+            the smallest normal number would decide a score.
 
     Example:
         Good inputs pass in silence; a negative scale does not.

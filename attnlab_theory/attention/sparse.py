@@ -44,8 +44,8 @@ def sliding_window_attention(
         causal: no position sees a later one.
 
     Raises:
-        ValueError: as `attention`; also if the lengths differ, or `window` is not positive, or even where it
-            must be odd.
+        ValueError: if `attention` refuses the arguments; also if the lengths differ, or `window` is not positive,
+            or even where it must be odd.
 
     Example:
         Queries of 0 take the mean of what they see: a window of 3 is the token and its two neighbours.
@@ -105,7 +105,17 @@ def bigbird_links(
     Returns:
         Block numbers; -1 where no block is left to choose (short sequences, early causal rows, global rows).
 
-    Args, raises: as `bigbird_mask`.
+    Args:
+        key: PRNG key, which the random links depend on.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        random_blocks: further blocks that each block of queries sees.
+        causal: no position sees a later one; links are drawn from the past.
+
+    Raises:
+        ValueError: if `bigbird_mask` refuses the arguments.
 
     Example:
         Each of three blocks sees itself, for the window is 1. It draws one of the two others, never itself.
@@ -147,7 +157,7 @@ def bigbird_mask(
     """BigBird's mask in full, for dense attention and for figures: `linked_mask` of `bigbird_links`.
 
     Args:
-        key: of the random links.
+        key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
         window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
@@ -179,7 +189,16 @@ def linked_mask(
 ) -> Bool[Array, "n n"]:
     """The mask under which dense attention is `bigbird_attention` with these links.
 
-    Args, raises: as `bigbird_attention`.
+    Args:
+        links: further blocks that each block of queries sees (`bigbird_links`); -1 for none.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        causal: no position sees a later one.
+
+    Raises:
+        ValueError: if `bigbird_attention` refuses the arguments.
 
     Example:
         The diagonal is the window. The links add block 2 to the row of block 0; -1 adds nothing.
@@ -215,16 +234,21 @@ def bigbird_attention(
     """Softmax attention under `linked_mask(links, ...)`, in time and memory linear in the length.
 
     Args:
-        q, k, v, scale, causal: as `sliding_window_attention`.
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
             that is seen anyway, or twice, adds nothing.
         block: positions per block; must divide the length.
         window: blocks in the window, odd; no wrap.
+        scale: inverse temperature, dimensionless.
         global_blocks: the first so many blocks see everything and are seen by everything.
+        causal: no position sees a later one.
 
     Raises:
-        ValueError: as `attention`; also if the lengths differ, `block` does not divide them, `window` is even,
-            there are more global blocks than blocks, or the links are not one row of block numbers per block.
+        ValueError: if `attention` refuses the arguments; if the lengths differ, `block` does not divide them, or
+            `window` is even; if there are more global blocks than blocks, or the links are not one row of block
+            numbers per block.
 
     Example:
         Queries of 0 take the mean of what they see. Block 0 sees itself and, by its link, block 2. The others see

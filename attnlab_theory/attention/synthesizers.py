@@ -18,7 +18,7 @@ def random_logits(table: Float[Array, "n n"], length: int) -> Float[Array, "t t"
 
     Args:
         table: learned for n positions, or drawn once and kept.
-        length: of the sequence.
+        length: positions of the sequence.
 
     Raises:
         ValueError: if the sequence is longer than the table.
@@ -43,9 +43,9 @@ def factorised_logits(left: Float[Array, "n m"], right: Float[Array, "n m"], len
     """The factorised random synthesizer: a table of rank m, 2 n m numbers instead of n n.
 
     Args:
-        left: of the output positions.
-        right: of the source positions.
-        length: of the sequence.
+        left: the factor of the output positions, one row each.
+        right: the factor of the source positions, one row each.
+        length: positions of the sequence.
 
     Raises:
         ValueError: if the sequence is longer than the factors, or they differ in shape, are not finite or not of a
@@ -119,6 +119,10 @@ def dense_logits(
 def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None) -> Float[Array, "t s"]:
     """Softmax of the logits where the mask lets a query look.
 
+    Args:
+        logits: one for each output and source position, from any of the functions above.
+        mask: True where a query may look.
+
     Raises:
         ValueError: if the logits are not finite or not of a floating type, or the mask has the wrong shape or
             hides a whole row.
@@ -140,12 +144,13 @@ def synthesizer_attention(
     """The means of the values under `synthesizer_weights`.
 
     Args:
-        logits: by any of the functions above, or a mixture of them.
+        logits: from any of the functions above, or a mixture of them.
         v: values, one row per source position.
         mask: True where a query may look.
 
     Raises:
-        ValueError: as `synthesizer_weights`; also if logits and v differ in length or v is not finite.
+        ValueError: if `synthesizer_weights` refuses the arguments; also if logits and v differ in length or v is
+            not finite.
 
     Example:
         The first row has the weights 1/2, 1/4, 1/4, and only the first value is not 0.
