@@ -76,6 +76,7 @@ class Submission:
         alone: whether it may not read the other files of its folder.
         names: other names of the function, each tried if the file does not define those before it.
         instances: whether a class stands for what it makes of no arguments.
+        sees: what it may read with all that lies beside it, in place of its own folder.
         means: what may be used for fences; fewer for a test.
 
     Raises:
@@ -95,6 +96,7 @@ class Submission:
         alone: bool = False,
         names: Sequence[str] = (),
         instances: bool = False,
+        sees: Path | None = None,
         means: frozenset[str] | None = None,
     ) -> None:
         self.path, self.function = split(where)
@@ -104,7 +106,7 @@ class Submission:
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
-            self.path,
+            self.path if sees is None else sees,
             Terms(
                 seconds=time_limit,
                 memory=memory,
