@@ -76,6 +76,7 @@ class Submission:
         alone: whether it sees its own file alone, and no other of its folder.
         names: other names of the function, tried in this order if the file does not define FUNCTION.
         instances: whether a class may be named. Then an instance, made without arguments, is called.
+        sees: a folder that it may read, in place of its own folder.
         means: the means that may be used for fences. A test uses fewer.
 
     Raises:
@@ -95,6 +96,7 @@ class Submission:
         alone: bool = False,
         names: Sequence[str] = (),
         instances: bool = False,
+        sees: Path | None = None,
         means: frozenset[str] | None = None,
     ) -> None:
         self.path, self.function = split(where)
@@ -104,7 +106,7 @@ class Submission:
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
-            self.path,
+            self.path if sees is None else sees,
             Terms(
                 seconds=time_limit,
                 memory=memory,
