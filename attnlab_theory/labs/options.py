@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attnlab_theory.labs.recipes import MicroBatches, Recipe
-from attnlab_theory.labs.training import Checkpoints
 from attnlab_theory.language.precision import Precision
 
 Unit = Literal["words", "bpe"]
@@ -19,6 +18,42 @@ Longer = Literal["cut", "refuse"]
 
 Mean = Literal["sentences", "tokens"]
 """Whether sentences have equal weights in a loss, as in the homework, or tokens."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WithJson:
+    """What every command asks that tells something."""
+
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpoints(WithJson):
+    """Where the model is saved while it is trained and afterwards."""
+
+    writing_params_path: Path
+    """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
+    resume: bool = False
+    """Continue from PATH.partial. The result has the same bytes as that of a run that was never stopped.
+    Without such a file, training starts from the beginning."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Folder(WithJson):
+    """How training in a folder is kept and resumed."""
+
+    resume: bool = False
+    """Skip what is finished in the folder, and continue from the last checkpoint.
+    The results have the same bytes as those of a run that was never stopped."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """How the stage is kept whose model is written to the path."""
+        return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,13 +116,6 @@ class WholeRun:
     """The first seed. The others follow it."""
     out: Path
     """Folder for models, JSON and figures. It is made if it does not exist."""
-    resume: bool = False
-    """Skip what is finished in the folder, and continue from the last checkpoint.
-    The results have the same bytes as those of a run that was never stopped."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     def every_seed(self) -> tuple[int, ...]:
         """All seeds, in order.

@@ -1,35 +1,19 @@
 """Training that can be stopped: its options, its progress on standard error, --resume, Ctrl-C, and its report."""
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts, patient
+from attnlab_theory.labs.options import Checkpoints
 
 if TYPE_CHECKING:
     from attnlab_theory.language.checkpoint import Saved
     from attnlab_theory.language.runs import Run, Standing
     from attnlab_theory.language.train import Metrics
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Checkpoints:
-    """Where the model is saved while it is trained and afterwards."""
-
-    writing_params_path: Path
-    """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
-    resume: bool = False
-    """Continue from PATH.partial. The result has the same bytes as that of a run that was never stopped.
-    Without such a file, training starts from the beginning."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
 
 class Told(NamedTuple):

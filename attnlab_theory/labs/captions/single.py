@@ -8,7 +8,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.captions.arms import PRESETS, PresetName
-from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges
+from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges, WithJson
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
@@ -87,7 +87,7 @@ class Train:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Measure the perplexity of a model on test sentences.
 
     Two perplexities are told. The homework's is exp of the mean over sentences of each sentence's mean loss. The
@@ -101,8 +101,6 @@ class Evaluate:
     """Seed of the sentences that are drawn."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block. Cut ones are counted."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Measure and print."""

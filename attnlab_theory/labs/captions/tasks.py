@@ -11,7 +11,7 @@ from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, Decodi
 from attnlab_theory.labs.captions.bleu import Score, Sweep
 from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
 from attnlab_theory.labs.engine.join import JoinLab
-from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.options import ModelSizes
 from attnlab_theory.labs.texts import Texts
 
@@ -154,7 +154,7 @@ class Draw(DrawLab):
 
 
 @dataclasses.dataclass(frozen=True)
-class Captions:
+class Captions(Tasks):
     """Train a small GPT on captions, let it write its own, and judge those."""
 
     task: (
@@ -168,7 +168,3 @@ class Captions:
         | Annotated[Judge, JUDGE]
         | Annotated[Draw, DRAW]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -11,13 +11,14 @@ import tyro
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.engine.run import report
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JoinLab(abc.ABC):
+class JoinLab(WithJson, abc.ABC):
     """Join runs on the same files that trained other seeds or other arms. Nothing is trained.
 
     All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
@@ -31,8 +32,6 @@ class JoinLab(abc.ABC):
     """Folders of finished runs, two or more."""
     out: Path
     """Folder for JSON and figures. It is made if it does not exist."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     @abc.abstractmethod
     def results(self) -> "Results":

@@ -23,7 +23,7 @@ from tyro.conf import subcommand
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.options import WholeRun, WithJson
 from attnlab_theory.labs.training import refuse_no_time, train
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class RunLab(WholeRun, abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JudgeLab:
+class JudgeLab(WithJson):
     """Judge a finished run again, from the numbers in its folder. Nothing is trained.
 
     Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
@@ -178,8 +178,6 @@ class JudgeLab:
     """The lab's command, and the name of its findings."""
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
     """Folder of a finished run."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     def again(self) -> "Results":
         """What the folder holds, judged again: by default by `measure.again`.
@@ -242,6 +240,17 @@ class DrawLab:
             draw(figures, self.folder)
         print(f"{len(figures)} figures are drawn in {self.folder}")
         return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Tasks:
+    """The commands of a lab."""
+
+    task: Any  # The one that was called; subclasses name what there is.
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()
 
 
 def _measure(command: object) -> Any:

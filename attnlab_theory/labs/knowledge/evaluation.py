@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from attnlab_theory.labs.knowledge.training import PretrainCorpus, VariantName
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Ask a model where persons were born. Write its answers and count how many are right."""
 
     variant: VariantName
@@ -35,8 +36,6 @@ class Evaluate:
     It shows what wrong answers look like, and how sure the model is of right and of wrong ones."""
     finetune_corpus_path: Path | None = None
     """For --out: the questions of finetuning. Their places, too, count as places that exist."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask, write, count."""
@@ -112,15 +111,13 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Baseline:
+class Baseline(WithJson):
     """Give the same place as the answer to every question. Count how many answers are right."""
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
     """File of questions: lines of question, tab and place."""
     place: str = "London"
     """The place."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Count the questions that the place answers."""
@@ -139,7 +136,7 @@ class Baseline:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Score:
+class Score(WithJson):
     """Count the right answers in files of predictions. Test whether the others beat the first.
 
     An answer is right letter for letter, as in the homework. Answers that miss by spaces alone are told, and so are
@@ -152,8 +149,6 @@ class Score:
     """Files with one answer per line, as evaluate or the homework's own program wrote them."""
     labels: tuple[str, ...] = ()
     """Names of the files, in their order. By default the names of the files on disk."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, count, compare."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, Tasks
 from attnlab_theory.labs.knowledge.arms import PRESETS, PRETRAINING, Preset, PresetName
 from attnlab_theory.labs.knowledge.data import Data
 from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
@@ -161,7 +161,7 @@ class Draw(DrawLab):
 
 
 @dataclasses.dataclass(frozen=True)
-class Knowledge:
+class Knowledge(Tasks):
     """Train a small GPT on a text about persons, and ask it where they were born."""
 
     elsewhere: ClassVar[Mapping[str, str]] = {
@@ -184,7 +184,3 @@ class Knowledge:
         | Annotated[Draw, DRAW]
         | Annotated[Data, subcommand("data")]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, Tasks
 from attnlab_theory.labs.mixers.arms import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.texts import Texts
 
@@ -120,11 +120,7 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixers:
+class Mixers(Tasks):
     """Compare what lets tokens see each other, on the same sentences."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Score, subcommand("score")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -10,7 +10,7 @@ from tyro.conf import subcommand
 
 from attnlab_theory import files
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.recurrent.arms import PARTS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.texts import Texts
 
@@ -153,11 +153,7 @@ class Tune:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recurrent:
+class Recurrent(Tasks):
     """Compare recurrent networks with attention on the same sentences."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Tune, subcommand("tune")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

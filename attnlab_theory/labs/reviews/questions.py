@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
@@ -28,7 +29,7 @@ Model = Annotated[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Tell how many reviews of a file a model labels as the file does, with an interval.
 
     Of several models their mean is told, too.
@@ -48,8 +49,6 @@ class Evaluate:
     """File for the answers of one model: a label on each line, in the order of the reviews."""
     findings_path: Path | None = None
     """File for the finding about the mean of several models, which the answer sheet quotes."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask, count, print."""
@@ -141,7 +140,7 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(WithJson):
     """Label the lines of a file: a label and the probability of label 1 for each line, in their order.
 
     Labels that the file has are left out, and so are headings and an index.
@@ -153,8 +152,6 @@ class Predict:
     ]
     outputs_path: Path | None = None
     """File for the answers, LABEL, a tab and the probability of label 1. By default they are printed."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask and write."""
@@ -182,7 +179,7 @@ class Predict:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Explain:
+class Explain(WithJson):
     """Score every token of every line: gradient times input, attention rollout, and what is lost without it.
 
     Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. Below

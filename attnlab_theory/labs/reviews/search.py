@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.engine.run import tell
+from attnlab_theory.labs.options import Folder
 from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.trials import Space, budget, declared
-from attnlab_theory.labs.training import Checkpoints, refuse_no_time
+from attnlab_theory.labs.training import refuse_no_time
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Reviews
@@ -24,7 +25,7 @@ QUESTION = "Which batch size, rate and number of epochs are best on validation, 
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Search:
+class Search(Folder):
     """Train random trials, and say which is best, how good the best of n is, and how lucky the winner was.
 
     The budget is told before anything is trained.
@@ -45,12 +46,6 @@ class Search:
     """Seed of the trials, of reviews that are drawn, of first weights and dropout."""
     out: Path = Path("lab/reviews.search")
     """Folder for models, JSON and the figure. It is made if it does not exist."""
-    resume: bool = False
-    """Skip what is finished in the folder, and continue from the last checkpoint."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Search and write; 130 after Ctrl-C."""
@@ -67,8 +62,7 @@ class Search:
                 lab.refuse_left_over()
             for unit in lab.search():
                 for run, path in lab.stages(*unit):
-                    kept = Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
-                    if trained(run, kept) is Ended.STOPPED:
+                    if trained(run, self.checkpoints(path)) is Ended.STOPPED:
                         return 130
             told = self._told(outcomes(lab))
             about = {"question": QUESTION, **about, "seconds": round(time.monotonic() - began, 2)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import subcommand
 
 from attnlab_theory.interrupts import Interrupts
-from attnlab_theory.labs.engine.run import JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.options import given
 from attnlab_theory.labs.reviews.arms import (
     ARMS,
@@ -180,7 +180,7 @@ JUDGE = f"{inspect.getdoc(JudgeLab)} `tested.json` is judged again, too, if the 
 
 
 @dataclasses.dataclass(frozen=True)
-class Reviews:
+class Reviews(Tasks):
     """Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned."""
 
     task: (
@@ -192,7 +192,3 @@ class Reviews:
         | Annotated[Run, subcommand("run")]
         | Annotated[Judge, subcommand("judge", description=JUDGE)]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

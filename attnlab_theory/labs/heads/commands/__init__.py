@@ -12,6 +12,7 @@ import tyro
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.heads.parts import PartName
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
@@ -22,7 +23,7 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Heads:
+class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
     Half of the sentences say what the keys of each frequent word are like. The other half judge that. Without TEXT,
@@ -60,8 +61,6 @@ class Heads:
     So do reviews of the grammar."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
