@@ -298,7 +298,7 @@ def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, caus
     Example:
         The last bias is large at position 1, so every token gets the token there.
 
-        >>> layers = TwoLayers(jnp.eye(2), jnp.zeros(2), jnp.zeros((2, 3)), jnp.array([0.0, 100, 0]))
+        >>> layers = TwoLayers(jnp.eye(2), jnp.zeros(2), jnp.zeros((2, 3)), jnp.array([0.0, 1000, 0]))
         >>> print(dense_synthesizer_mixer(jnp.eye(2), layers)(jnp.array([[3.0, 0], [0, 6], [0, 0]])))
         [[0. 6.]
          [0. 6.]
