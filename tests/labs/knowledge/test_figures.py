@@ -37,7 +37,7 @@ def test_titles_state_what_was_found(measured):
     said = title(figures.accuracy_by_arm(measured))
     assert said == "Models are right about 0% (not pretrained), 80% (rope) of held-out persons"
     (auroc,) = measured.of("auroc", variant="rope")
-    assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))
+    assert f"{auroc.value:.2f} (rope)" in title(figures.confidences(measured))
 
 
 @pytest.mark.parametrize("accuracy", [0.1, 0.95])
