@@ -181,6 +181,10 @@ def _in_groups(x: Any, g: int, order: GroupOrder) -> Any:
     return x.reshape(-1, g, *x.shape[1:]).swapaxes(0, 1)
 
 
+def _of_head(x: Array | None, head: int) -> Array | None:
+    return x if x is None or x.ndim == 2 else x[head]
+
+
 def _refuse_seen(
     q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, order: GroupOrder, blind: Blind
 ) -> None:
@@ -189,7 +193,7 @@ def _refuse_seen(
         return
     of_heads = any(x is not None and x.ndim == 3 for x in (mask, bias))
     seen = [
-        visible(q[i], k[0], *(x if x is None or x.ndim == 2 else x[i] for x in (mask, bias)), blind)
+        visible(q[i], k[0], _of_head(mask, i), _of_head(bias, i), blind)
         for i in range(q.shape[0] if of_heads else 1)
     ]
     if any(each is None for each in seen):

@@ -107,7 +107,7 @@ class RecipeChanges:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WholeRun:
+class WholeRun(Folder):
     """The options of a run that trains all models of a lab for several seeds."""
 
     seeds: int = 1
@@ -128,10 +128,6 @@ class WholeRun:
         if not 0 <= self.seed < 2**63 - self.seeds:
             raise ValueError(f"--seed is the first seed, from 0 to 2**63 - 1 less --seeds, not {self.seed}")
         return tuple(range(self.seed, self.seed + self.seeds))
-
-    def checkpoints(self, path: Path) -> Checkpoints:
-        """The checkpoint options of the stage whose model is written to the path."""
-        return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def _of_lab(run: Path, lab: str) -> Mapping[str, Draw | None]:
 
 
 def _of_heads(path: Path, part: str) -> Mapping[str, Draw | None]:
-    from attnlab_theory.labs.heads import collapse_figures, figures, needing_figures, surviving_figures
+    from attnlab_theory.labs.heads import figures
 
     measured = Estimates(map(Estimate.from_json, json.loads(path.read_text("utf-8"))))
     findings = record.read_findings(path.with_name(f"{part}.findings.json"))
@@ -123,12 +123,12 @@ def _of_heads(path: Path, part: str) -> Mapping[str, Draw | None]:
             both = drawing(figures, ["premises", "hedging"], measured, findings)
             return both | drawing(figures, ["habits", "bluntness", "calibration"], measured)
         case "collapse":
-            return drawing(collapse_figures, ["collapse"], measured)
+            return drawing(figures, ["collapse"], measured)
         case "approximations":
-            alone = drawing(surviving_figures, ["budgets", "ranks", "replaced"], measured)
-            return alone | drawing(surviving_figures, ["survival"], measured, findings)
+            alone = drawing(figures, ["budgets", "ranks", "replaced"], measured)
+            return alone | drawing(figures, ["survival"], measured, findings)
         case _:
-            return drawing(needing_figures, ["pairs", "ablations"], measured, findings)
+            return drawing(figures, ["pairs", "ablations"], measured, findings)
 
 
 def _with_tuples(finding: Any) -> Any:

@@ -192,8 +192,6 @@ class Explain(WithJson):
     ]
     seed: int = 0
     """Seed of the random tokens that are covered."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask and print."""
