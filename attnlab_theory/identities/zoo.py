@@ -21,6 +21,7 @@ from attnlab_theory.attention import (
     positive_features,
     split_heads,
     trigonometric_features,
+    yarn_frequencies,
 )
 from attnlab_theory.attention.mixers import HeadMixer, Mixer, Projections, TwoLayers
 from attnlab_theory.identities.cases import Tokens
@@ -71,6 +72,12 @@ def _grouped(case: Tokens, causal: bool) -> Mixer:
 
 def _rotary(case: Tokens, causal: bool) -> Mixer:
     return mixers.rotary_mixer(projections(case), scale=case.scale, causal=causal)
+
+
+def _stretched(case: Tokens) -> Mixer:
+    """One pair of two turns, as slowly as YaRN has it at four times the length."""
+    frequencies = yarn_frequencies(2, factor=4.0, original=16)
+    return mixers.rotary_mixer(projections(case), scale=case.scale, frequencies=frequencies, causal=True)
 
 
 def _alibi(case: Tokens, causal: bool) -> Mixer:
@@ -198,6 +205,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_both("blocked mixer", _blocked, permutes=True),
     Subject(name="cached mixer", build=_cached, causal=True),
     *_both("rotary mixer", _rotary),
+    Subject(name="rotary mixer, stretched and partial", build=_stretched, causal=True),
     *_both("ALiBi mixer", _alibi),
     *_both("sliding window", _sliding, lengths=PAST_BLOCKS),
     *_both("BigBird", _bigbird),
