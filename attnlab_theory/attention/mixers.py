@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory import refuse
@@ -187,7 +188,9 @@ def softmax_mixer(
     return _masked("softmax", mix, causal)
 
 
-def rotary_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
+def rotary_mixer(
+    weights: Projections, *, scale: Scalar, frequencies: np.ndarray | None = None, causal: bool = False
+) -> Mixer:
     """Attention with queries and keys turned by their positions.
 
     Example:
@@ -204,8 +207,9 @@ def rotary_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -
 
     def mix(x: Array, mask: Array | None) -> Array:
         q, k, v = weights.of(x)
-        positions = jnp.arange(x.shape[0])
-        return attention(rotary(q, positions), rotary(k, positions), v, mask, scale=scale)
+        at = jnp.arange(x.shape[0])
+        q, k = (rotary(y, at, frequencies=frequencies) for y in (q, k))
+        return attention(q, k, v, mask, scale=scale)
 
     return _masked("rotary", mix, causal)
 

@@ -25,6 +25,7 @@ def rotary(
     *,
     base: Scalar = 10000.0,
     layout: Layout = "interleaved",
+    frequencies: Float[Array | np.ndarray, " half"] | None = None,
 ) -> Float[Array, "t d"]:
     """Rotary positions: pair j of the coordinates of row t turns by positions[t] * base**(-2j/d) radians.
 
@@ -37,6 +38,8 @@ def rotary(
         positions: where each row stands, in tokens; any real numbers, negative ones too.
         base: the angular frequencies fall as its powers; dimensionless.
         layout: which coordinates form a pair.
+        frequencies: of the pairs, in radians per token, in place of those of the base (`frequencies.py`). Of n
+            pairs, the first 2n coordinates turn in their layout, and the others stay as they are: partial rotary.
 
     Returns:
         The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
@@ -44,7 +47,8 @@ def rotary(
     Raises:
         ValueError: if the width is odd, there is not one position per row, or the layout is unknown; if `base`
             is not a positive number of the floating type; if an array is not finite or has the wrong number of
-            axes, x is not of a floating type, or the positions are not real.
+            axes, x is not of a floating type, or the positions are not real; if there are more frequencies than
+            pairs, or none.
 
     Example:
         With base 1 a pair turns by its position in radians. A quarter turn takes e1 to e2, half a turn takes it to
@@ -69,13 +73,16 @@ def rotary(
     """
     if layout not in get_args(Layout):
         raise ValueError(f"layout must be one of {', '.join(get_args(Layout))}, not {layout!r}")
-    x, angles = _with_angles(x, positions, base)
+    x, angles = _with_angles(x, positions, base, frequencies)
     cos, sin = jnp.cos(angles).astype(x.dtype), jnp.sin(angles).astype(x.dtype)
+    turning = 2 * angles.shape[1]
+    x, rest = x[:, :turning], x[:, turning:]
     even, odd = (x[:, 0::2], x[:, 1::2]) if layout == "interleaved" else jnp.split(x, 2, axis=1)
     turned = (even * cos - odd * sin, even * sin + odd * cos)
     if layout == "half":
-        return jnp.concatenate(turned, axis=1)
-    return jnp.stack(turned, axis=2).reshape(x.shape)
+        return jnp.concatenate((*turned, rest), axis=1)
+    turned = jnp.stack(turned, axis=2).reshape(x.shape)
+    return jnp.concatenate((turned, rest), axis=1) if rest.shape[1] else turned
 
 
 def rotary_by_complex(
@@ -218,7 +225,9 @@ def _angles(positions: Array, width: int, base: Scalar, dtype: DTypeLike) -> Flo
     return positions.astype(dtype)[:, None] * frequencies[None, :]
 
 
-def _with_angles(x: Array, positions: Array, base: Scalar) -> tuple[Float[Array, "t d"], Float[Array, "t half"]]:
+def _with_angles(
+    x: Array, positions: Array, base: Scalar, frequencies: Array | np.ndarray | None = None
+) -> tuple[Float[Array, "t d"], Float[Array, "t half"]]:
     refuse.wrong_rank(2, x=x)
     refuse.wrong_rank(1, positions=positions)
     refuse.not_floating(x=x)
@@ -226,7 +235,16 @@ def _with_angles(x: Array, positions: Array, base: Scalar) -> tuple[Float[Array,
     refuse.different_axes("positions", x=x.shape[0], positions=positions.shape[0])
     refuse.non_finite(x=x, positions=positions)
     x = jnp.asarray(x)
-    return x, _angles(positions, x.shape[1], base, x.dtype)
+    if frequencies is None:
+        return x, _angles(positions, x.shape[1], base, x.dtype)
+    refuse.wrong_rank(1, frequencies=frequencies)
+    refuse.not_floating(frequencies=frequencies)
+    refuse.non_finite(frequencies=frequencies)
+    pairs = frequencies.shape[0]
+    if not 0 < pairs <= x.shape[1] // 2:
+        raise ValueError(f"{pairs} frequencies do not fit a width of {x.shape[1]}: one for each pair that turns")
+    wide = x.dtype if x.dtype.itemsize >= 4 else np.dtype(np.float32)
+    return x, positions.astype(wide)[:, None] * jnp.asarray(frequencies, wide)[None, :]
 
 
 def _check_width(width: int) -> None:

@@ -75,6 +75,7 @@ class Layer:
             in_hull=None,
             permutes=True if sees_all else None,
             causal=None if sees_all else True,
+            prefixes=None if sees_all else True,
             rounding=self.rounding,
         )
 

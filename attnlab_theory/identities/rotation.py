@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab_theory.attention import half_layout_order, rotary, rotary_by_complex, rotation_matrix, sinusoidal
+from attnlab_theory.attention import (
+    half_layout_order,
+    llama3_frequencies,
+    rotary,
+    rotary_by_complex,
+    rotation_matrix,
+    sinusoidal,
+    yarn_frequencies,
+)
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Rotating
 from attnlab_theory.identities.derivatives import EPS, in_double
@@ -26,6 +34,22 @@ def _half(x: Array, positions: Array, *, base: float) -> Array:
 
 
 HALF = ("half", _half)
+
+
+def _stretched(x: Array, positions: Array, *, base: float) -> Array:
+    """A frequency for each pair, as in Llama 3.1."""
+    frequencies = llama3_frequencies(x.shape[1], factor=8.0, original=64, base=base)
+    return rotary(x, positions, frequencies=frequencies)
+
+
+def _partial(x: Array, positions: Array, *, base: float) -> Array:
+    """Two of three pairs, as YaRN slows them down, in the half-split layout."""
+    frequencies = yarn_frequencies(4, factor=4.0, original=256, base=base)
+    return rotary(x, positions, layout="half", frequencies=frequencies)
+
+
+STRETCHED = ("a frequency for each pair", _stretched)
+PARTIAL = ("a part of the width", _partial)
 
 
 def _at(x: Array, position: int, rotate: Rotate, base: float) -> np.ndarray:
@@ -253,8 +277,8 @@ def rotary_slope(encode: Callable[..., Array] = rotary) -> Identity[Rotating]:
 
 
 IDENTITIES = (
-    *(kept_lengths(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX)),
-    *(relative(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX)),
+    *(kept_lengths(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX, STRETCHED, PARTIAL)),
+    *(relative(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX, STRETCHED, PARTIAL)),
     relative("q interleaved, k half", rotary, _half, broken=True),
     matrix_form(*INTERLEAVED),
     matrix_form(*BY_COMPLEX),

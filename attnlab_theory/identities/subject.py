@@ -29,6 +29,8 @@ class Subject:
     """Whether permuting the tokens permutes the outputs."""
     causal: bool | None = None
     """Whether no output depends on a later token."""
+    prefixes: bool | None = None
+    """Whether a prefix alone gives what it gives within the whole; needs `rounding`."""
     lengths: tuple[int, ...] = ()
     """At which it is tried beside that of the case: past the blocks that its code works in."""
     rounding: Callable[[Tokens], float] = self_attention_rounding

@@ -66,6 +66,25 @@ def test_lengths_that_a_function_does_not_take_are_named():
     assert sentences(found)[-1].startswith("Not tried at 65, 130 positions: the function fails on tokens of shape")
 
 
+def convolved(x, padded):
+    """A long convolution by Fourier transforms; unpadded it wraps around."""
+    size = (1 + padded) * len(x)
+    decay = np.fft.rfft(0.9 ** np.arange(len(x)), size)[:, None]
+    return np.fft.irfft(np.fft.rfft(x, size, axis=0) * decay, size, axis=0)[: len(x)].astype(x.dtype)
+
+
+def test_a_transform_moves_by_rounding_at_every_length_and_leaks_where_it_wraps_around():
+    found = edges(lambda x: convolved(x, padded=True), tokens)
+    assert found.clean
+    for n, each in found.leaks.items():
+        # Derived: a sum of as many products as there are positions, twice.
+        assert each.rounding == 2 * n * float(np.finfo(np.float32).eps)
+        assert each.relative <= each.rounding
+    assert not found.leaks[130].causal
+    wrapped = edges(lambda x: convolved(x, padded=False), tokens)
+    assert as_json(wrapped)["leaks_at"] == list(LENGTHS)
+
+
 def test_numbers_of_tokens_are_tried_at_the_same_lengths():
     table = np.random.default_rng(0).normal(size=(7, 3))
     found = edges(lambda ids: in_blocks_of(16)(table[ids]), lambda n: random_numbers(n, 7), other_numbers(7))
