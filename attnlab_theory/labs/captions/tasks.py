@@ -66,11 +66,7 @@ class Run(RunLab):
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
     def lab(self) -> "Lab":
-        """What is trained on what.
-
-        Raises:
-            ValueError: of bad input, before anything is written.
-        """
+        """What is trained on what; raises as `RunLab.lab`."""
         from attnlab_theory import refuse
         from attnlab_theory.labs.captions.arms import BASE
         from attnlab_theory.labs.captions.lab import Captions as Lab

@@ -1,5 +1,6 @@
 """What a run of the lab measures of its models' answers, and how it is judged, also later from its files."""
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.exposure import by_exposure
 from attnlab_theory.labs.knowledge.lab import Knowledge
 from attnlab_theory.labs.knowledge.predictions import Predictions
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.report import record
 
@@ -28,15 +29,7 @@ POINTS = 100
 
 
 def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
-    """Ask all models, measure, judge.
-
-    Args:
-        lab: whose models are trained.
-        tell: is told what is being done.
-
-    Raises:
-        ValueError: if a model is missing, or as `measure`.
-    """
+    """Ask all models, measure, judge. Raises as `RunLab.results` or as `measure`."""
     from attnlab_theory.labs.knowledge import figures
 
     tell("answers of all models")
@@ -61,11 +54,7 @@ def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again on its answers.
-
-    Raises:
-        ValueError: if a file is missing or damaged.
-    """
+    """A finished run, judged again on its answers; raises as `JudgeLab.again`."""
     answers = read(folder / "answers.json", lambda rows: Answers(map(Answered.from_json, rows)))
     measured = renewed(stored(folder), by_training(answers))
     return Results(estimates=measured, verdicts=verdicts(measured))
@@ -109,9 +98,8 @@ def write_one(said: Predictions, places: Collection[str], folder: Path, *, arm: 
     draw({name: each for name, each in figures.of_run(measured, (), ()).items() if each}, folder)
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about what models know, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="knowledge")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="knowledge")
+"""The claims about what models know, judged on what was measured."""
 
 
 def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999) -> Estimates:

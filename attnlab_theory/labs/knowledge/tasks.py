@@ -98,11 +98,7 @@ class Run(RunLab):
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
     def lab(self) -> "Lab":
-        """What is trained on what.
-
-        Raises:
-            ValueError: of bad input, before anything is written.
-        """
+        """What is trained on what; raises as `RunLab.lab`."""
         from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
 
         material = self.of_seeds(self._material, drawn=self.pretrain_corpus is None)

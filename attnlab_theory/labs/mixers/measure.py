@@ -59,15 +59,7 @@ POSITIVE = Interval(0.0, math.inf)
 
 
 def results(lab: Mixers, tell: Callable[[str], None]) -> Results:
-    """Measure all models, and judge what is claimed of them.
-
-    Args:
-        lab: whose models are trained.
-        tell: is told what is being done.
-
-    Raises:
-        ValueError: if a model is missing.
-    """
+    """Measure all models, and judge what is claimed of them. Raises as `RunLab.results`."""
     seconds = seconds_per_step(lab)
     measured = measure(lab, tell)
     seed = lab.seeds[0]
@@ -92,20 +84,15 @@ def results(lab: Mixers, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again.
-
-    Raises:
-        ValueError: if a file is missing or damaged.
-    """
+    """A finished run, judged again; raises as `JudgeLab.again`."""
     old = stored(folder)
     measured = renewed(old, leaks_over_seeds(old))
     judged = verdicts(measured)
     return Results(estimates=measured, verdicts=judged, figures=_equivalence(measured, judged))
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about mixers, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="mixers")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="mixers")
+"""The claims about mixers, judged on what was measured."""
 
 
 def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:

@@ -46,11 +46,7 @@ class Run(RunLab):
         return self.preset == "tiny"
 
     def lab(self) -> "Lab":
-        """What is trained on what.
-
-        Raises:
-            ValueError: of bad input, before anything is written.
-        """
+        """What is trained on what; raises as `RunLab.lab`."""
         from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
         return Lab(

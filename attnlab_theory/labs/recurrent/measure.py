@@ -1,5 +1,6 @@
 """What a run of the lab measures of its models: losses, gradients by distance, garbled words, tuning runs."""
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
 from attnlab_theory.labs.recurrent.writing import garbled, texts
-from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -45,12 +46,7 @@ DRAWN = {"losses": LESS, "growth": GAIN_BY_SIZE, "garbled": GARBLED, "gradients"
 def results(lab: Networks, tell: Callable[[str], None]) -> Results:
     """Measure and judge. Then repeat the homework's tuning runs, if they are among the lab's parts.
 
-    Args:
-        lab: whose models are trained.
-        tell: is told what is being done.
-
-    Raises:
-        ValueError: if a model is missing.
+    Raises as `RunLab.results`.
     """
     from attnlab_theory.labs.recurrent import figures
 
@@ -74,18 +70,13 @@ def results(lab: Networks, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again.
-
-    Raises:
-        ValueError: if a file is missing or damaged.
-    """
+    """A finished run, judged again; raises as `JudgeLab.again`."""
     measured = stored(folder)
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about recurrent networks, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="recurrent")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="recurrent")
+"""The claims about recurrent networks, judged on what was measured."""
 
 
 def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:

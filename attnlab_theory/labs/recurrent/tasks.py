@@ -52,11 +52,7 @@ class Run(RunLab):
         return True
 
     def lab(self) -> "Networks":
-        """What is trained on what.
-
-        Raises:
-            ValueError: of bad input, before anything is written.
-        """
+        """What is trained on what; raises as `RunLab.lab`."""
         from attnlab_theory import refuse
         from attnlab_theory.labs.recurrent.lab import WINDOWS, Networks
         from attnlab_theory.labs.recurrent.letters import by_letters

@@ -23,7 +23,7 @@ from attnlab_theory.labs.reviews.lab import Curve, Reviews
 from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
 from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.outcomes import outcomes, worth
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 EXPLAINED = 200
@@ -39,15 +39,7 @@ OF_ANSWERS = {
 
 
 def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
-    """Ask all models, measure, judge.
-
-    Args:
-        lab: whose models are trained.
-        tell: is told what is being done.
-
-    Raises:
-        ValueError: if a model is missing, or every trial of the search diverged.
-    """
+    """Ask all models, measure, judge. Raises as `RunLab.results`, and if every trial diverged."""
     tried, lost = outcomes(lab), lab.diverged()
     found: list[Answers] = []
     arms = [arm for arm in lab.compared() if arm not in lost]
@@ -79,19 +71,14 @@ def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again; and `tested.json`, if the folder has it.
-
-    Raises:
-        ValueError: if a file is missing or damaged.
-    """
+    """A finished run, judged again, and `tested.json`, if the folder has it; raises as `JudgeLab.again`."""
     of_tests, measured = evaluation.again(folder), stored(folder)
     further = {} if of_tests is None else {"tested": of_tests}
     return Results(estimates=measured, verdicts=verdicts(measured), further=further)
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about reviews, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="reviews")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="reviews")
+"""The claims about reviews, judged on what was measured."""
 
 
 def refuse_unexplainable(material: Material, block: int) -> None:

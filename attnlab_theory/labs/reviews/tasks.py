@@ -100,11 +100,7 @@ class Run(RunLab):
         return PRESETS[self.preset].model is not None
 
     def lab(self) -> "Lab":
-        """What is trained on what.
-
-        Raises:
-            ValueError: of bad input, before anything is written.
-        """
+        """What is trained on what; raises as `RunLab.lab`."""
         from attnlab_theory.labs.reviews.lab import Reviews as Lab
         from attnlab_theory.labs.reviews.material import Sizes
         from attnlab_theory.labs.reviews.measure import refuse_unexplainable
