@@ -20,6 +20,7 @@ from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.exposure import by_exposure
 from attnlab_theory.labs.knowledge.lab import Knowledge
 from attnlab_theory.labs.knowledge.predictions import Predictions
+from attnlab_theory.labs.tables import table
 from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.report import record
@@ -188,13 +189,10 @@ def _curves(lab: Knowledge, answers: Answers) -> list[Mapping[str, Any]]:
 
 def _table(answers: Answers, measured: Estimates) -> Table:
     """Right answers by arm and group, the mean over all seeds."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
     groups = list(dict.fromkeys(answer.group for answer in answers))
-    table.add_column("right answers")
-    for group in groups:
-        table.add_column(group, justify="right", no_wrap=True)
+    shown = table(["right answers"], groups)
     for arm in answers.arms:
         each = [measured.of("mean accuracy", variant=arm, group=group)[0] for group in groups]
         counts = [len(answers.of(group, variant=arm)) for group in groups]
-        table.add_row(arm, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
-    return table
+        shown.add_row(arm, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
+    return shown

@@ -23,6 +23,7 @@ from attnlab_theory.labs.reviews.lab import Curve, Reviews
 from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
 from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.outcomes import outcomes, worth
+from attnlab_theory.labs.tables import table
 from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.text.vocabulary import OfSentences
 
@@ -185,11 +186,7 @@ def _figures(measured: Estimates, curves: Sequence[dict[str, Any]], base: str) -
 
 def _table(measured: Estimates) -> Table:
     """Test accuracy of every part over seeds."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("part", "variant"):
-        shown.add_column(column, overflow="fold")
-    for column in ("accuracy", "interval over seeds"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = table(["part", "variant"], ["accuracy", "interval over seeds"])
     for each in measured.of("accuracy over seeds"):
         low, high = each.interval.low, each.interval.high
         shown.add_row(
