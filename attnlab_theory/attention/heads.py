@@ -196,10 +196,11 @@ def _refuse_seen(
         visible(q[i], k[0], _of_head(mask, i), _of_head(bias, i), blind)
         for i in range(q.shape[0] if of_heads else 1)
     ]
-    if any(each is None for each in seen):
+    masks = [each for each in seen if each is not None]
+    if len(masks) < len(seen):
         refuse.non_finite(k=k, v=v)
         return
-    keys = np.stack([shown(each, blind).any(axis=0) for each in seen])
+    keys = np.stack([shown(each, blind).any(axis=0) for each in masks])
     keys = _in_groups(keys, k.shape[0], order).any(axis=1) if of_heads else keys
     for name, x in {"k": k, "v": v}.items():
         if refuse.is_concrete(x) and not all_finite(x) and x.shape[1] == keys.shape[1]:

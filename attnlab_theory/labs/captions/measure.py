@@ -1,6 +1,7 @@
 """The measurements of a run: how well models predict captions, what they write, and what single heads do."""
 
 import dataclasses
+import functools
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from attnlab_theory.labs.captions.sweep import SHOWN, Row
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, read, renewed, stored
 from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES
-from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.corpora.grammar import Grammar
 
 LOOKED_AT = 200
@@ -141,9 +142,8 @@ class Part(NamedTuple):
         return [each for each in self.estimates if each.quantity in quantities]
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """Judge the claims about captions by these numbers."""
-    return verdicts_on(STATEMENTS, measured, experiment="captions")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="captions")
+"""The claims about captions, judged on what was measured."""
 
 
 def about_the_language(language: Grammar, seed: int) -> Estimates:

@@ -9,6 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from attnlab_theory import refuse
+from attnlab_theory.labs import tables
 from attnlab_theory.labs.captions.arms import BASE, DECODINGS, DecodingName
 from attnlab_theory.labs.captions.generate import Tokens, as_lines, captions, side
 from attnlab_theory.labs.captions.lab import Model
@@ -156,9 +157,7 @@ def about_real(sentences: Sequence[Tokens]) -> Estimates:
 
 def table(estimates: Estimates) -> Table:
     """BLEU by arm and decoding, and the shares of distinct captions and of the commonest opening."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("model", "decoding", "forward", "backward", "harmonic", "distinct", "opening"):
-        shown.add_column(column, justify="left" if column in ("model", "decoding") else "right", no_wrap=True)
+    shown = tables.table(["model", "decoding"], ["forward", "backward", "harmonic", "distinct", "opening"])
     for each in estimates.of("forward"):
         scored = ("forward", "backward", "harmonic", "distinct", "commonest_opening")
         numbers = (estimates.of(score, **each.setting)[0].value for score in scored)

@@ -82,6 +82,9 @@ class RunLab(WholeRun, abc.ABC):
     def results(self, lab: Any) -> "Results":
         """Measure what is trained, and judge it: by default by `measure.results`.
 
+        Args:
+            lab: whose models are trained. `measure.results` has a second one, which is told what is being done.
+
         Raises:
             ValueError: if a model is missing.
         """

@@ -21,6 +21,7 @@ from attnlab_theory.labs.heads.claims import COLLAPSED
 from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, verdicts
 from attnlab_theory.labs.heads.results import Tell, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
+from attnlab_theory.labs.tables import table
 from attnlab_theory.stats.groups import Bands, bands, refuse_too_few, with_each_left_out
 
 FLOOR = 1e-14
@@ -141,9 +142,7 @@ def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) ->
 
 def _table(estimates: Estimates) -> Table:
     """A line for each depth, a column for what is kept."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("distance after layer", *Kept):
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = table([], ["distance after layer", *Kept])
     found = {(e.setting["kept"], e.setting["depth"]): e.value for e in estimates.of("distance to rank one")}
     for depth in sorted({depth for _, depth in found}):
         shown.add_row(str(depth), *(f"{found[kept, depth]:.3g}" for kept in Kept))

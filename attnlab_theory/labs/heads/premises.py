@@ -15,6 +15,7 @@ from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.results import Tell, counted, counts, judged_of
 from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.labs.tables import table
 
 TOLD = (
     (
@@ -132,16 +133,8 @@ def reasons(judged: Findings, heads: int) -> Table:
 
 def _table(estimates: Estimates, judged: Findings) -> Table:
     """One line for each layer: means over heads, and whether it hedges."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in (
-        "layer",
-        "share of keys used",
-        "stretch explains",
-        "own mean explains",
-        "gamble index",
-        "layer hedges",
-    ):
-        shown.add_column(column, justify="right", no_wrap=True)
+    columns = ("layer", "share of keys used", "stretch explains", "own mean explains", "gamble index")
+    shown = table([], [*columns, "layer hedges"])
     for layer in sorted({e.setting["layer"] for e in estimates.of("share of keys")}):
         told = [
             _mean(estimates, quantity, layer)

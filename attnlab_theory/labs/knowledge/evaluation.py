@@ -199,23 +199,21 @@ class Score(WithJson):
 
 def _table(found: "Estimates", labels: tuple[str, ...]) -> "Table":
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("file", overflow="fold")
+    from attnlab_theory.labs.tables import table
+
     columns = ["right", "accuracy", f"{100 * (1 - found[0].error_rate):g} % interval"]
     if len(labels) > 1:
         columns += ["gained", "interval", "McNemar p"]
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+    shown = table(["file"], columns)
     for number, label in enumerate(labels):
         (each,) = found.of("accuracy", label=label)
         row = [str(round(each.value * each.draws)), f"{100 * each.value:.1f} %", _ends(each)]
         if number > 0:
             (gain,), (p,) = (found.of(quantity, label=label) for quantity in ("accuracy gained", "mcnemar p"))
             row += [f"{100 * gain.value:+.1f}", _ends(gain, "+"), f"{p.value:.2g}"]
-        table.add_row(escape(label), *row)
-    return table
+        shown.add_row(escape(label), *row)
+    return shown
 
 
 def _ends(estimate: "Estimate", sign: str = "") -> str:

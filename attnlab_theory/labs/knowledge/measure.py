@@ -1,5 +1,6 @@
 """The measurements of a run on its models' answers, and its verdicts, also later from its files."""
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.exposure import by_exposure
 from attnlab_theory.labs.knowledge.lab import Knowledge
 from attnlab_theory.labs.knowledge.predictions import Predictions
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.tables import table
+from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.report import record
 
@@ -114,9 +116,8 @@ def write_one(predictions: Predictions, places: Collection[str], folder: Path, *
     draw({name: each for name, each in figures.of_run(measured, (), ()).items() if each}, folder)
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """Judge the claims about what models know by these numbers."""
-    return verdicts_on(STATEMENTS, measured, experiment="knowledge")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="knowledge")
+"""The claims about what models know, judged on what was measured."""
 
 
 def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999) -> Estimates:
@@ -205,13 +206,10 @@ def _curves(lab: Knowledge, answers: Answers) -> list[Mapping[str, Any]]:
 
 def _table(answers: Answers, measured: Estimates) -> Table:
     """The mean accuracy over all seeds, by arm and group."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
     groups = list(dict.fromkeys(answer.group for answer in answers))
-    table.add_column("right answers")
-    for group in groups:
-        table.add_column(group, justify="right", no_wrap=True)
+    shown = table(["right answers"], groups)
     for arm in answers.arms:
         each = [measured.of("mean accuracy", variant=arm, group=group)[0] for group in groups]
         counts = [len(answers.of(group, variant=arm)) for group in groups]
-        table.add_row(arm, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
-    return table
+        shown.add_row(arm, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
+    return shown

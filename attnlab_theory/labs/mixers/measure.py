@@ -21,6 +21,7 @@ from attnlab_theory.labs.mixers.lab import Mixers
 from attnlab_theory.labs.mixers.routing import routed
 from attnlab_theory.labs.perplexity import OVER_SENTENCES, floor, losses
 from attnlab_theory.labs.sentences import encoded
+from attnlab_theory.labs.tables import table
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.decode import Sampling
 from attnlab_theory.language.generate import sample, sample_uncached
@@ -103,9 +104,8 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=judged, figures=_equivalence(measured, judged))
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """Judge the claims about mixers by these numbers."""
-    return verdicts_on(STATEMENTS, measured, experiment="mixers")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="mixers")
+"""The claims about mixers, judged on what was measured."""
 
 
 def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
@@ -234,9 +234,7 @@ def _written(lab: Mixers, arm: str, seed: int) -> str:
 
 def _table(measured: Estimates) -> Table:
     """Loss and perplexity by arm."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("mixer", "parameters", "test loss", "perplexity"):
-        shown.add_column(column, justify="left" if column == "mixer" else "right", no_wrap=True)
+    shown = table(["mixer"], ["parameters", "test loss", "perplexity"])
     for each in measured.of("test loss"):
         (perplexity,) = measured.of("perplexity", arm=each.setting["arm"])
         numbers = f"{each.setting['parameters']:,}", f"{each.value:.4f}", f"{perplexity.value:.3f}"

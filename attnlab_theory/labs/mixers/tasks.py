@@ -86,22 +86,18 @@ class Score:
 
     def run(self) -> int:
         """Read, score, print."""
-        from rich.table import Table
-
         from attnlab_theory.labs.mixers.leaky import KINDS
         from attnlab_theory.labs.perplexity import losses
         from attnlab_theory.labs.sentences import encoded, read_sentences
+        from attnlab_theory.labs.tables import table
         from attnlab_theory.language.checkpoint import load_model
         from attnlab_theory.report.table import show
 
         if not self.models:
             raise ValueError("MODEL ... is missing: name at least one file that mixers run wrote")
         asked = read_sentences(self.sentences)
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("sentence", overflow="fold")
-        for path in self.models:
-            table.add_column(f"{path.name}: loss", justify="right", no_wrap=True)
-            table.add_column("perplexity", justify="right", no_wrap=True)
+        columns = [column for path in self.models for column in (f"{path.name}: loss", "perplexity")]
+        shown = table(["sentence"], columns)
         each = []
         for path in self.models:
             saved = load_model(path, kinds=KINDS)
@@ -114,8 +110,8 @@ class Score:
                 for lost in each
                 for text in (f"{lost[number]:.3f}", f"{2.718281828459045 ** lost[number]:.2f}")
             ]
-            table.add_row(sentence, *numbers)
-        show(table)
+            shown.add_row(sentence, *numbers)
+        show(shown)
         return 0
 
 

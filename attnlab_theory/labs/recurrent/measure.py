@@ -1,5 +1,6 @@
 """The measurements of a run of the lab: losses, gradients by distance, garbled words, tuning runs."""
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
 from attnlab_theory.labs.recurrent.samples import garbled, texts
-from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -83,9 +84,8 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """Judge the claims about recurrent networks by these numbers."""
-    return verdicts_on(STATEMENTS, measured, experiment="recurrent")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="recurrent")
+"""The claims about recurrent networks, judged on what was measured."""
 
 
 def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:

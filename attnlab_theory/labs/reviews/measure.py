@@ -23,7 +23,8 @@ from attnlab_theory.labs.reviews.lab import Curve, Reviews
 from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
 from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.outcomes import outcomes, worth
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.tables import table
+from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 EXPLAINED = 200
@@ -89,9 +90,8 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=verdicts(measured), further=further)
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """Judge the claims about reviews by these numbers."""
-    return verdicts_on(STATEMENTS, measured, experiment="reviews")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="reviews")
+"""The claims about reviews, judged on what was measured."""
 
 
 def refuse_unexplainable(material: Material, block: int) -> None:
@@ -198,11 +198,7 @@ def _figures(measured: Estimates, curves: Sequence[dict[str, Any]], base: str) -
 
 def _table(measured: Estimates) -> Table:
     """The test accuracy of every part over seeds, as a table."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("part", "variant"):
-        shown.add_column(column, overflow="fold")
-    for column in ("accuracy", "interval over seeds"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = table(["part", "variant"], ["accuracy", "interval over seeds"])
     for each in measured.of("accuracy over seeds"):
         low, high = each.interval.low, each.interval.high
         shown.add_row(
