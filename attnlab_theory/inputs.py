@@ -141,7 +141,7 @@ def parsed(path: Path, made: Callable[[Any], T], *, remedy: str) -> T:
     try:
         return made(_loaded(text))
     except DAMAGED as error:
-        raise ValueError(f"{path} is damaged: {told(error)}; {remedy}") from error
+        raise ValueError(f"{path} is damaged: {reason_in(error)}; {remedy}") from error
 
 
 def refuse_other_fields(value: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
