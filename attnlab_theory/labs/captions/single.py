@@ -1,6 +1,7 @@
 """attnlab captions train, evaluate and generate: one model."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -170,6 +171,8 @@ class Generate:
     """All that is drawn follows from the seed."""
     outputs_path: Path | None = None
     """File for the captions, one a line. By default they are printed."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Generate and write."""
@@ -184,10 +187,13 @@ class Generate:
         saved = read_model(self.model)
         drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
         lines = as_lines(drawn, saved.text)
-        if self.outputs_path is None:
+        if self.outputs_path is not None:
+            files.write_text(self.outputs_path, "".join(f"{line}\n" for line in lines))
+        if self.json:
+            print(json.dumps({"captions": lines}, indent=1, ensure_ascii=False))
+        elif self.outputs_path is None:
             print("\n".join(lines))
         else:
-            files.write_text(self.outputs_path, "".join(f"{line}\n" for line in lines))
             print(f"{len(lines)} captions are in {self.outputs_path}")
         return 0
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -164,6 +165,8 @@ class Draw:
 
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
     """Folder that `captions run` or `captions sweep` wrote."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Read and draw."""
@@ -171,8 +174,13 @@ class Draw:
         from attnlab_theory.labs.engine.record import draw, usable
 
         with usable(self.folder, to="drawn"):
-            draw(figures_in(self.folder), self.folder)
-        print(f"figures are in {self.folder}/")
+            figures = figures_in(self.folder)
+            draw(figures, self.folder)
+        drawn = sum(figure is not None for figure in figures.values())
+        if self.json:
+            print(json.dumps({"folder": str(self.folder), "figures": drawn}))
+        else:
+            print(f"{drawn} figures are drawn in {self.folder}")
         return 0
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -183,12 +184,18 @@ class Draw:
 
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
     """Folder that `knowledge run` or `knowledge evaluate --out` wrote."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Read and draw."""
         from attnlab_theory.labs.knowledge.measure import redraw
 
-        print(f"{redraw(self.folder)} figures are drawn in {self.folder}")
+        figures = redraw(self.folder)
+        if self.json:
+            print(json.dumps({"folder": str(self.folder), "figures": figures}))
+        else:
+            print(f"{figures} figures are drawn in {self.folder}")
         return 0
 
 

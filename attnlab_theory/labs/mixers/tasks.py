@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,6 +102,8 @@ class Score:
     """Files of models that `mixers run` wrote."""
     sentences: Path
     """File of sentences, one a line. Words that a model does not know are read as <UNK>."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Read, score, print."""
@@ -115,17 +118,27 @@ class Score:
         if not self.models:
             raise ValueError("MODEL ... is missing: name at least one file that mixers run wrote")
         asked = read_sentences(self.sentences)
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("sentence", overflow="fold")
-        for path in self.models:
-            table.add_column(f"{path.name}: loss", justify="right", no_wrap=True)
-            table.add_column("perplexity", justify="right", no_wrap=True)
         each = []
         for path in self.models:
             saved = load_model(path, kinds=KINDS)
             read = encoded(asked, saved.text, saved.model.config.block, source=str(self.sentences))
             found = losses(saved.model, read)
             each.append(found.total / found.targets)
+        if self.json:
+            rows = [
+                {
+                    "sentence": sentence,
+                    "losses": {str(path): float(lost[n]) for path, lost in zip(self.models, each, strict=True)},
+                }
+                for n, sentence in enumerate(asked)
+            ]
+            print(json.dumps(rows, indent=1, ensure_ascii=False))
+            return 0
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("sentence", overflow="fold")
+        for path in self.models:
+            table.add_column(f"{path.name}: loss", justify="right", no_wrap=True)
+            table.add_column("perplexity", justify="right", no_wrap=True)
         for number, sentence in enumerate(asked):
             numbers = [
                 text

@@ -134,6 +134,8 @@ class Tune:
     """How many seeds to run. First weights follow from the seed."""
     out: Path = Path("lab/recurrent_tuning")
     """Folder for JSON and figure. It is made if it does not exist."""
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Train, write, print."""
@@ -162,6 +164,9 @@ class Tune:
             found = tuning.last_losses(rows)
             files.write_text(self.out / "tuning.json", record.to_text(rows))
             draw(drawing(figures, ["tuning"], rows, found), self.out)
+        if self.json:
+            print(record.to_text({"estimates": [each.as_json() for each in found]}), end="")
+            return 0
         for each in found:
             low, high = each.interval.low, each.interval.high
             show(f"{each.setting['setting']}: {each.value:.3f} nats per character ({low:.3f} to {high:.3f})")
