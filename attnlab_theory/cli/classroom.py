@@ -43,8 +43,7 @@ class Grade:
     template: bool = False
     """Print a file with all functions to fill in, and nothing else."""
     time_limit: float = 20.0
-    """Seconds of processor time for each question. After one that uses them up the others get a quarter. After a
-    second one they are left to you."""
+    """Seconds of processor time for each question. After one that uses them up, the others get a quarter."""
     processes: int = 0
     """How many submissions to judge at a time; 0 is two more than there are cores, and ten at most."""
     unfenced: bool = False

@@ -58,8 +58,7 @@ class RecipeChanges:
     micro_batches: MicroBatches | None = None
     """How a batch is cut into micro-batches.
     sorted: documents of similar length together, one in each row.
-    packed: several documents in each row, which is faster where most documents are short.
-    The gradient is the same. Only dropout draws other numbers."""
+    packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
     """First weights, random corruption of the text and dropout follow from the seed."""
 
@@ -82,12 +81,11 @@ class WholeRun:
     out: Path
     """Folder for models, JSON and figures. It is made if it does not exist."""
     resume: bool = False
-    """Skip what is finished in the folder, and continue from the last checkpoint.
-    The results have the same bytes as those of a run that was never stopped."""
+    """Skip what is finished in the folder, and go on from the last checkpoint. The results are the same bytes."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
     def every_seed(self) -> tuple[int, ...]:
         """All seeds, in order.

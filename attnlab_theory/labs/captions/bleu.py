@@ -36,8 +36,10 @@ class Score:
     among_themselves: Annotated[bool, tyro.conf.arg(name="self")] = False
     """Compare each hypothesis with the others, in the place of REFERENCES. Copies of a sentence count."""
     unit: ScoreUnit = "words"
-    """What a token is. words: what stands between spaces. bpe: GPT-2's byte pairs. characters: every character but
-    spaces, for languages that put no spaces between words."""
+    """What a token is.
+    words: what stands between spaces.
+    bpe: GPT-2's byte pairs.
+    characters: every character but spaces, for languages that put no spaces between words."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

@@ -172,7 +172,7 @@ class Generate:
     outputs_path: Path | None = None
     """File for the captions, one a line. By default they are printed."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Generate and write."""

@@ -32,7 +32,7 @@ class JoinLab(abc.ABC):
     out: Path
     """Folder for JSON and figures. It is made if it does not exist."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
     @abc.abstractmethod
     def results(self) -> "Results":

@@ -41,9 +41,8 @@ class RunLab(WholeRun, abc.ABC):
     shares: ClassVar[tuple[str, ...]] = ()
     """Names of other runs that may lie in the same folder."""
     processes: int | None = None
-    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
-    most 8, for small models on a processor, and 1 for every other.
-    Results have the same bytes for any number from 2 on. With 1, all cores train one model: last digits differ."""
+    """How many models are trained at once, each on one core. With 1, all cores train one model, and last digits
+    differ."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
@@ -153,7 +152,7 @@ class JudgeLab(abc.ABC):
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
     """Folder of a finished run."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
     @abc.abstractmethod
     def again(self) -> "Results":

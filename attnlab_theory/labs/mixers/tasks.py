@@ -38,8 +38,7 @@ class Run(RunLab):
     zero-after: masked by zeros in the weights, after the softmax, as in the homework.
     zero-before: masked by zeros in the scores, before the softmax."""
     seeds: int = 10
-    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores.
-    Masks of zeros take the first five."""
+    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores."""
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
@@ -103,7 +102,7 @@ class Score:
     sentences: Path
     """File of sentences, one a line. Words that a model does not know are read as <UNK>."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, score, print."""

@@ -30,10 +30,10 @@ class Run(RunLab):
     question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--parts"])] = PARTS
-    """The networks, each by its own name, or several by that of the part which compares them.
-    equal: rnn, w-rnn, gpt at equal parameters and equally many tokens; their gradients by distance.
+    """The networks, or a name for several of them.
+    equal: rnn, w-rnn, gpt at equal parameters and tokens.
     growth: rnn-16, w-rnn-16 and so on up to 128, by hidden size.
-    rates: letters-0.01 to letters-0.0003, words that an RNN of characters garbles, by learning rate.
+    rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
     """Passes over the sentences, by default 6, of each of the models at equal parameters. For the part equal."""
@@ -42,8 +42,7 @@ class Run(RunLab):
     windows: int | None = None
     """Windows of text that each of the homework's tuning runs reads. By default 2000. For the part tuning."""
     seeds: int = 5
-    """How many seeds to run. Sentences that are drawn and first weights follow from the seed.
-    Five take about two minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/recurrent")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
@@ -135,7 +134,7 @@ class Tune:
     out: Path = Path("lab/recurrent_tuning")
     """Folder for JSON and figure. It is made if it does not exist."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Train, write, print."""

@@ -40,8 +40,7 @@ class Evaluate:
         tyro.conf.arg(metavar="MODEL ...", help="Files of models that reviews train wrote."),
     ]
     test: Path | None = None
-    """File of reviews, a line LABEL text for each, or a table with tabs as GLUE has it. By default they are drawn
-    from the embedded grammar. Reviews without labels, or with -1, are labelled and not scored."""
+    """File of reviews, a line LABEL text for each, or a table as GLUE has it. Without it, reviews are drawn."""
     seed: int = 0
     """Of reviews that are drawn."""
     outputs_path: Path | None = None

@@ -56,15 +56,15 @@ class Train:
     optimizer: OptimizerName = "adamw"
     """From gradients to steps."""
     order: OrderName | None = None
-    """The order of the reviews. shuffled: another in every epoch. alike: the same, but reviews of similar length
-    share a batch, which wastes less on padding. file: as they come. by-label: all unfavourable ones first.
-    By default the preset's."""
+    """The order of the reviews, by default the preset's.
+    shuffled: another in every epoch.
+    alike: shuffled, but reviews of similar length share a batch.
+    file: as they come.
+    by-label: all unfavourable ones first."""
     frozen: bool = False
-    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
-    It takes no optimizer, order and recipe, but for the seed."""
+    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm."""
     outputs_path: Path | None = None
-    """File for the answers about the test reviews: a label on each line, in their order.
-    Without it nobody asks the test, which is right as long as a recipe is looked for."""
+    """File for the labels of the test reviews, one a line. Without it the test is not touched."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
