@@ -99,7 +99,7 @@ class Score:
 
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
     """Files of models that `mixers run` wrote."""
-    sentences: Path
+    text: Annotated[Path, tyro.conf.arg(aliases=["--sentences"])]
     """File of sentences, one a line. Words that a model does not know are read as <UNK>."""
     json: bool = False
     """Print one JSON value and nothing else."""
@@ -116,11 +116,11 @@ class Score:
 
         if not self.models:
             raise ValueError("MODEL ... is missing: name at least one file that mixers run wrote")
-        asked = read_sentences(self.sentences)
+        asked = read_sentences(self.text)
         each = []
         for path in self.models:
             saved = load_model(path, kinds=KINDS)
-            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.sentences))
+            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.text))
             found = losses(saved.model, read)
             each.append(found.total / found.targets)
         if self.json:
