@@ -29,7 +29,7 @@ class Estimators:
     error: float = 0.05
     """Wanted root mean square error of a row of weights, relative to its length."""
     seed: int = 0
-    """Every random number follows from it."""
+    """The seed of all random numbers."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
     """Draw the phase diagram with these pairs on it, and the errors, into this .svg or .png file."""
     json: bool = False
@@ -73,7 +73,7 @@ def _print(advice: "Advice") -> None:
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))
     if not all(line.trusted for line in advice.lines):
-        print("~ beyond the range of the prediction, or refuted by what is measured beside it")
+        print("~ not to be trusted: the error is too large to predict, or measured otherwise")
     said = (advice.amount, advice.reason) if advice.exact_is_cheaper else (advice.reason, advice.amount)
     print("\n" + "\n".join(said))
 

@@ -46,7 +46,7 @@ class Leaks:
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
     """A file, and a function in it, in numpy, jax or torch. It maps [length width] to [length anything]."""
     length: int = 12
-    """Positions."""
+    """How many positions the input has."""
     width: int = 8
     """Width of one input."""
     tokens: int | None = None

@@ -227,9 +227,9 @@ class _Search:
             reason, said = (
                 Reason.INCONCLUSIVE,
                 (
-                    f"Half of its time was over before every case was judged and asked again: "
-                    f"{self.submission.time_limit:g} s of processor time, {self.submission.wall_limit:g} s in all. "
-                    "Make the answer faster, or raise --time-limit."
+                    "The answer is too slow: each case is tried twice, and half of the time limit did not suffice. "
+                    f"The limit is {self.submission.time_limit:g} s of processor time, "
+                    f"{self.submission.wall_limit:g} s in all. Make the answer faster, or raise --time-limit."
                 ),
             )
         elif self.undecided:

@@ -81,7 +81,7 @@ class WholeRun:
     out: Path
     """Folder for models, JSON and figures. It is made if it does not exist."""
     resume: bool = False
-    """Skip what is finished in the folder, and go on from the last checkpoint. The results are the same bytes."""
+    """Skip what is finished in the folder, and go on from the last checkpoint."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
     json: bool = False

@@ -24,7 +24,7 @@ class Checkpoints:
     writing_params_path: Path
     """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
     resume: bool = False
-    """Continue from PATH.partial, if there is one. The result is the same bytes."""
+    """Continue from PATH.partial, if there is one. The result does not change by that."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
     json: bool = False

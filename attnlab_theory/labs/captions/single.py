@@ -99,7 +99,7 @@ class Evaluate:
     test: Path | None = None
     """File of sentences, one a line. By default they are drawn from the embedded grammar of captions."""
     seed: int = 0
-    """Of the sentences that are drawn."""
+    """The seed of the sentences that are drawn."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block. Cut ones are counted."""
     json: bool = False

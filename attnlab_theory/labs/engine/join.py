@@ -26,7 +26,7 @@ class JoinLab(abc.ABC):
     name: ClassVar[str]
     """The lab's command, and the name of its findings."""
     shared: ClassVar[tuple[str, ...]]
-    """Of what the records of the runs must say the same."""
+    """What the records of the runs must agree on."""
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER ...")]
     """Folders of finished runs, two or more."""
     out: Path

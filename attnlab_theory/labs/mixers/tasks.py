@@ -151,7 +151,7 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class Mixers:
-    """Compare what lets tokens see each other, on the same sentences."""
+    """Compare mixers, the layers by which tokens see each other."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Score, subcommand("score")]
 

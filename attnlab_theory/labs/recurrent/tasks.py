@@ -36,11 +36,11 @@ class Run(RunLab):
     rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
-    """Passes over the sentences, by default 6, of each of the models at equal parameters. For the part equal."""
+    """Passes over the sentences by the models of the arm equal. By default 6."""
     activation: ActivationName = "tanh"
     """f1 and f2 of the recurrent networks. The tuning runs keep the homework's sigmoid."""
     windows: int | None = None
-    """Windows of text that each of the homework's tuning runs reads. By default 2000. For the part tuning."""
+    """Windows of text that each run of the arm tuning reads. By default 2000."""
     seeds: int = 5
     """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/recurrent")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.corpora.reviews import Reviews
 
 OptimizerName = Literal["adamw", "sgd", "rmsprop"]
-"""From gradients to steps."""
+"""The optimizer, which makes steps of gradients."""
 
 OrderName = Literal["shuffled", "alike", "file", "by-label"]
 """The order of the reviews: another in every epoch; the same, but with batches of similar length; that of the file;

@@ -42,7 +42,7 @@ class Evaluate:
     test: Path | None = None
     """File of reviews, a line LABEL text for each, or a table as GLUE has it. Without it, reviews are drawn."""
     seed: int = 0
-    """Of reviews that are drawn."""
+    """The seed of the reviews that are drawn."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path", "--findings-path"])] = None
     """File for the labels that one model gives, one a line; or for the finding about the mean of several models."""
     json: bool = False
@@ -184,7 +184,7 @@ class Explain:
         Path, tyro.conf.Positional, tyro.conf.arg(metavar="LINES", help="File with a text on each line.")
     ]
     seed: int = 0
-    """Of the random tokens that are covered."""
+    """The seed of the random tokens that are covered."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

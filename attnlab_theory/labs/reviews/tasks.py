@@ -36,7 +36,7 @@ class Adjustments(Sizes):
     epochs: int | None = None
     """Passes over the training reviews."""
     batch_size: int | None = None
-    """Reviews behind one step."""
+    """Reviews in one batch, which makes one step."""
     train_reviews: int = 2000
     """How many reviews are drawn for training, without files."""
     test_reviews: int = 2000
@@ -74,13 +74,13 @@ class Run(RunLab):
     optimizers: tuple[OptimizerName, ...] | None = None
     """The optimizers alone, in place of those of --arms."""
     sweep: bool = True
-    """Whether each optimizer is also trained at its own best rate, which a sweep with the first seed finds."""
+    """With --no-sweep, optimizers are trained at the shared rate alone, and none at its own best one."""
     orders: tuple[OrderName, ...] | None = None
     """The orders alone, in place of those of --arms."""
     forgetful: bool = True
-    """Whether never-zeroed is among the arms."""
+    """With --no-forgetful, never-zeroed is not among the arms."""
     trials: int | None = None
-    """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
+    """Trials of the random search. 0: no search. By default the preset's."""
     seeds: int = 5
     """How many seeds to run. Three took 160 seconds on two cores. Fewer than four decide nothing."""
     out: Path = Path("lab/reviews")

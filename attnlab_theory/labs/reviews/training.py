@@ -47,7 +47,7 @@ class Sizes(ModelSizes):
 class Train:
     """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation.
 
-    With --out the test reviews are asked, once training has ended: accuracy and an interval are told.
+    With --out the trained model also labels the test reviews. Its accuracy is told with an interval.
     """
 
     checkpoint: Checkpoints
@@ -56,7 +56,7 @@ class Train:
     parameters, with the extra pretrained."""
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
-    """From gradients to steps."""
+    """The optimizer, which makes steps of gradients."""
     order: OrderName | None = None
     """The order of the reviews, by default the preset's.
     shuffled: another in every epoch.

@@ -43,18 +43,17 @@ class Heads:
     labelled: bool = False
     """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it."""
     sentences: int = 2000
-    """How many sentences of the text are read, at most: the first ones."""
+    """How many sentences of the text are read: the first ones."""
     occurrences: int = 200
-    """How often a word must occur to be a type whose keys are looked at."""
+    """How often a word must occur before its keys are measured."""
     predicted: int = 200
-    """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part of premises."""
+    """For how many sentences theory predicts the weights. 0 leaves this out, the slowest part of premises."""
     few: int = 200
     """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
-    """Which sentences fit and which judge, which queries are asked, and random projections follow from the seed.
-    So do reviews of the grammar."""
+    """The seed. It chooses the sentences that fit, the queries, the random projections and the drawn reviews."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
     json: bool = False
