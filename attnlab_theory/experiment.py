@@ -264,7 +264,8 @@ def _judging(
     """Each experiment, its findings and its seconds, in order. Threads judge ahead until the block is left.
 
     Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost. So each thread checks
-    between two blocks of draws whether it should stop. A compiler cannot be stopped: it is left behind.
+    between two blocks of draws whether it should stop. A compiler cannot be stopped: the process ends
+    without it.
     """
     left = threading.Event()
     processes: queue.SimpleQueue[judges.Judge | judges.JudgeOfCluster | None] = queue.SimpleQueue()

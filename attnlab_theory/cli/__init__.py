@@ -110,10 +110,16 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
         tyro.conf.OmitArgPrefixes,
     )
 
+    registry = None
+    if not HELP.isdisjoint(arguments):
+        from attnlab_theory.cli import layout
+
+        registry = layout.registry()
+
     def parse() -> Command:
         if isinstance(options, dict):
             return tyro.extras.subcommand_cli_from_dict(options, prog=prog, args=arguments, config=config)
-        return tyro.cli(options, prog=prog, args=arguments, config=config)
+        return tyro.cli(options, prog=prog, args=arguments, config=config, registry=registry)
 
     command = parsed_in_one_line(parse, getattr(options, "elsewhere", None))
     bounds.refuse_beyond(command)

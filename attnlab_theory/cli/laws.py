@@ -127,8 +127,7 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """The folder that the run of a lab wrote, as `attnlab knowledge run` does. The findings of other labs are left
-    out then. By default lab/LAB for each lab, or else the run that comes with attnlab."""
+    """The folder of one lab's run. By default lab/LAB for each lab, or else the run that comes with attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 

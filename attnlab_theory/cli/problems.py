@@ -21,14 +21,14 @@ LONGEST = 24 * 60 * 60
 class Check:
     """Judge your own answer to a homework question. A wrong answer gets a counterexample.
 
-    It ends with 0 if the answer is right, 1 if it is not, 3 if that is not decided, 2 if the call makes no sense.
+    The exit code is 0 if the answer is right, 1 if it is wrong, and 3 if that is not decided.
 
     The questions are practical4/2b, 2c.1, 2d.1, 2d.2, 2e.2; cs224n/1b.i, 1b.ii, 1c.i, 1d.i, 1d.ii;
     uw/1.2.1, 1.2.2, 1.3.1, 1.3.2.
     """
 
     answer: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE.py::FUNCTION]")] = ""
-    """The file with the answer, or a notebook, and the function in it. Without it the questions are listed."""
+    """A file or a notebook with your answer, and the function in it. Without it, the questions are listed."""
     question: str = ""
     """The question it answers, as HOMEWORK/QUESTION."""
     list: bool = False
@@ -36,11 +36,11 @@ class Check:
     template: str = ""
     """Print a file to fill in for this question, and nothing else."""
     replay: str = ""
-    """Ask about one case alone: what a counterexample prints, or a file with what --json prints."""
+    """Try one case alone: the text that a counterexample prints, or a file with what --json prints."""
     show_output: bool = False
     """Show what the answer prints."""
     time_limit: float = 60.0
-    """Seconds of processor time for everything the answer does, its imports included. It is waited for at most four
+    """Seconds of processor time for everything the answer does, its imports included. The judge waits at most four
     times as long and ten seconds."""
     unfenced: bool = False
     """Believe the verdict on a system that cannot keep a submission from rewriting it."""
@@ -146,7 +146,7 @@ class ConstructRouting:
     inputs: Path
     """A .npy file with one input per row."""
     routes: str
-    """For every input the one it attends to, separated by commas; - leaves a row free: 2,0,-"""
+    """For every input, the number of the one that it attends to, such as 2,0,-. A dash leaves a row free."""
     outputs: Path
     """A .npy file with one wanted output per row."""
     tolerance: float = 1e-3

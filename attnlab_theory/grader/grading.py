@@ -228,9 +228,9 @@ class _Search:
             reason, said = (
                 Reason.INCONCLUSIVE,
                 (
-                    "The answer is too slow: after half of its time some cases had not been tried twice. It may "
-                    f"take {self.submission.time_limit:g} s of processor time, {self.submission.wall_limit:g} s in "
-                    "all. Make it faster, or raise --time-limit."
+                    "The answer is too slow: each case is tried twice, and half of the time limit did not suffice. "
+                    f"The limit is {self.submission.time_limit:g} s of processor time, "
+                    f"{self.submission.wall_limit:g} s in all. Make the answer faster, or raise --time-limit."
                 ),
             )
         elif self.undecided:

@@ -93,8 +93,7 @@ class RecipeChanges:
     micro_batches: MicroBatches | None = None
     """How a batch is cut into micro-batches.
     sorted: documents of similar length together, one in each row.
-    packed: several documents in each row, which is faster where most documents are short.
-    The gradient is the same. Only dropout draws other numbers."""
+    packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
     """First weights, random corruption of the text and dropout follow from the seed."""
 

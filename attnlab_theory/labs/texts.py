@@ -19,7 +19,7 @@ class Texts:
     validation: Path | None = None
     """Sentences that say when to stop."""
     test: Path | None = None
-    """Sentences to ask at the end."""
+    """Sentences to test with at the end."""
     unit: Unit = "words"
     """What a token of the files is. words: what stands between spaces. bpe: GPT-2's byte pairs."""
     least: int = 3

@@ -36,7 +36,7 @@ class AdamW:
         refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         return _chained([optax.scale_by_adam(*self.betas, eps=self.epsilon)], model, self.clip, self.decay)
 
 
@@ -63,7 +63,7 @@ class SGD:
         refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         step = optax.trace(self.momentum) if self.momentum else optax.identity()
         return _chained([step], model, self.clip, self.decay)
 
@@ -92,7 +92,7 @@ class RMSprop:
         refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         steps = [optax.scale_by_rms(self.smoothing, eps=self.epsilon, eps_in_sqrt=False)]
         return _chained(steps, model, self.clip, self.decay)
 
@@ -104,7 +104,7 @@ class NeverZeroed:
     of: AdamW | SGD | RMSprop
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         return optax.chain(optax.trace(1.0), self.of.transformation(model))
 
 

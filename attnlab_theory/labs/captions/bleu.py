@@ -37,8 +37,10 @@ class Score(WithJson):
     among_themselves: Annotated[bool, tyro.conf.arg(name="self")] = False
     """Compare each hypothesis with the others, in the place of REFERENCES. Copies of a sentence count."""
     unit: ScoreUnit = "words"
-    """What a token is. words: what stands between spaces. bpe: GPT-2's byte pairs. characters: every character but
-    spaces, for languages that put no spaces between words."""
+    """What a token is.
+    words: what stands between spaces.
+    bpe: GPT-2's byte pairs.
+    characters: every character but spaces, for languages that put no spaces between words."""
 
     def run(self) -> int:
         """Read, compare, print."""

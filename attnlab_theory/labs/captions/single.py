@@ -1,6 +1,7 @@
 """attnlab captions train, evaluate and generate: one model."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,7 +99,7 @@ class Evaluate(WithJson):
     test: Path | None = None
     """File of sentences, one a line. By default they are drawn from the embedded grammar of captions."""
     seed: int = 0
-    """Seed of the sentences that are drawn."""
+    """The seed of the sentences that are drawn."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block. Cut ones are counted."""
 
@@ -163,8 +164,10 @@ class Generate:
     """Draw from tokens with at least this share of the likeliest one's probability."""
     seed: int = 0
     """All that is drawn follows from the seed."""
-    outputs_path: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the captions, one a line. By default they are printed."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Generate and write."""
@@ -173,17 +176,20 @@ class Generate:
         from attnlab_theory.seeds import key_for
 
         choosing = self._choosing()
-        if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, self.model)
+        if self.out is not None:
+            files.refuse_unwritable(self.out)
+            files.refuse_input(self.out, self.model)
         saved = read_model(self.model)
         drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
         lines = as_lines(drawn, saved.text)
-        if self.outputs_path is None:
+        if self.out is not None:
+            files.write_text(self.out, "".join(f"{line}\n" for line in lines))
+        if self.json:
+            print(json.dumps({"captions": lines}, indent=1, ensure_ascii=False))
+        elif self.out is None:
             print("\n".join(lines))
         else:
-            files.write_text(self.outputs_path, "".join(f"{line}\n" for line in lines))
-            print(f"{len(lines)} captions are in {self.outputs_path}")
+            print(f"{len(lines)} captions are in {self.out}")
         return 0
 
     def _choosing(self) -> "Choosing":

@@ -40,18 +40,17 @@ class Run(RunLab):
     question = "How good and how varied are a small model's captions, and what decides it?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     pretrain_corpus: Path | None = None
-    """With files: text that the model pretrained learns first, one sentence a line.
-    Without files, that text is drawn from the same grammar with other probabilities."""
+    """Text that the model `pretrained` learns first, one sentence a line. Only together with --train."""
     preset: PresetName = "tiny"
     """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
     arms: tuple[ArmName, ...] = ("scratch", "pretrained")
     """The models. Each is the preset with one thing changed.
-    scratch: first weights, sentences in the order of the file.
+    scratch: sentences in the order of the file.
     shuffled: another order in every epoch.
     pretrained: trained on another text first.
     heads-1, heads-6, heads-8: so many heads.
-    permuted: features permuted before they are cut into heads.
-    dropped-heads: each head dropped in a tenth of the training steps."""
+    permuted: features permuted before the cut into heads.
+    dropped-heads: heads dropped at random in training."""
     decodings: tuple[DecodingName, ...] = HOMEWORK
     """Ways to choose the next token; t is the temperature."""
     count: int = 1000
@@ -59,8 +58,7 @@ class Run(RunLab):
     generations: int = 2
     """Independent generations of each model and decoding."""
     seeds: int = 5
-    """How many seeds to run. Sentences that are drawn, first weights and dropout follow from the seed.
-    Five seeds of eight models took 45 minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five took 45 minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/captions")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)

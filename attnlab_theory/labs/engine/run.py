@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -48,9 +49,8 @@ class RunLab(WholeRun, abc.ABC):
     arms: tuple[str, ...]
     """What is compared."""
     processes: int | None = None
-    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
-    most 8, for small models on a processor, and 1 for every other.
-    Results have the same bytes for any number from 2 on. With 1, all cores train one model: last digits differ."""
+    """How many models are trained at once, each on one core. With 1, all cores train one model, and last digits
+    differ."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
@@ -222,7 +222,7 @@ class JudgeLab(WithJson):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DrawLab:
+class DrawLab(WithJson):
     """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
 
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
@@ -241,7 +241,10 @@ class DrawLab:
         with usable(self.folder, to="drawn"):
             figures = {name: each for name, each in _measure(self).figures_in(self.folder).items() if each}
             draw(figures, self.folder)
-        print(f"{len(figures)} figures are drawn in {self.folder}")
+        if self.json:
+            print(json.dumps({"folder": str(self.folder), "figures": len(figures)}))
+        else:
+            print(f"{len(figures)} figures are drawn in {self.folder}")
         return 0
 
 

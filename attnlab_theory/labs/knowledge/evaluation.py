@@ -32,8 +32,7 @@ class Evaluate(WithJson):
     outputs_path: Path | None = None
     """File for the answers, one per line."""
     out: Path | None = None
-    """Folder for a closer look at the answers, as JSON and figures.
-    It shows what wrong answers look like, and how sure the model is of right and of wrong ones."""
+    """Folder for JSON and figures: what wrong answers look like, and how sure the model is of its answers."""
     finetune_corpus_path: Path | None = None
     """For --out: the questions of finetuning. Their places, too, count as places that exist."""
 

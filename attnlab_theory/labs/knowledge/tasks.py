@@ -44,11 +44,10 @@ class World:
     order: Literal["name", "place", "any"] | None = None
     """What comes first in a sentence: the name, the place, or any of the two. By default any."""
     lines: Literal["shuffled", "by-person", "by-statement"] | None = None
-    """Order of the sentences in the text.
+    """Order of the sentences in the text, by default shuffled.
     shuffled: at random.
     by-person: all sentences about one person, then all about the next.
-    by-statement: everybody's first sentence, then everybody's second.
-    By default shuffled."""
+    by-statement: everybody's first sentence, then everybody's second."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,9 +88,7 @@ class Run(RunLab):
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
     """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
-    """How many seeds to run. Persons, first weights and dropout follow from the seed.
-    Three took 7 minutes on two cores. Fewer decide nothing. Five tell guesses from the homework's mark of 10 %, if
-    models differ by no more than their 60 questions make them."""
+    """How many seeds to run. Three took 7 minutes on two cores. Fewer decide nothing."""
     out: Path = Path("lab/knowledge")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     persons: World = dataclasses.field(default_factory=World)

@@ -1,6 +1,7 @@
 """attnlab mixers: what lets tokens see each other, compared on one language."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,8 +36,7 @@ class Run(RunLab):
     zero-after: masked by zeros in the weights, after the softmax, as in the homework.
     zero-before: masked by zeros in the scores, before the softmax."""
     seeds: int = 10
-    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores.
-    Masks of zeros take the first five."""
+    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores."""
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
@@ -81,8 +81,10 @@ class Score:
 
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
     """Files of models that `mixers run` wrote."""
-    sentences: Path
+    text: Annotated[Path, tyro.conf.arg(aliases=["--sentences"])]
     """File of sentences, one a line. Words that a model does not know are read as <UNK>."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, score, print."""
@@ -95,15 +97,24 @@ class Score:
 
         if not self.models:
             raise ValueError("MODEL ... is missing: name at least one file that mixers run wrote")
-        asked = read_sentences(self.sentences)
-        columns = [column for path in self.models for column in (f"{path.name}: loss", "perplexity")]
-        shown = table(["sentence"], columns)
+        asked = read_sentences(self.text)
         each = []
         for path in self.models:
             saved = load_model(path, kinds=KINDS)
-            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.sentences))
+            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.text))
             found = losses(saved.model, read)
             each.append(found.total / found.targets)
+        if self.json:
+            rows = [
+                {
+                    "sentence": sentence,
+                    "losses": {str(path): float(lost[n]) for path, lost in zip(self.models, each, strict=True)},
+                }
+                for n, sentence in enumerate(asked)
+            ]
+            print(json.dumps(rows, indent=1, ensure_ascii=False))
+            return 0
+        shown = table(["sentence"], [c for path in self.models for c in (f"{path.name}: loss", "perplexity")])
         for number, sentence in enumerate(asked):
             numbers = [
                 text
@@ -117,6 +128,6 @@ class Score:
 
 @dataclasses.dataclass(frozen=True)
 class Mixers(Tasks):
-    """Compare what lets tokens see each other, on the same sentences."""
+    """Compare mixers, the layers by which tokens see each other."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Score, subcommand("score")]

@@ -29,20 +29,19 @@ class Run(RunLab):
     question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--parts"])] = PARTS
-    """The networks, each by its own name, or several by that of the part which compares them.
-    equal: rnn, w-rnn, gpt at equal parameters and equally many tokens; their gradients by distance.
+    """The networks, or a name for several of them.
+    equal: rnn, w-rnn, gpt at equal parameters and tokens.
     growth: rnn-16, w-rnn-16 and so on up to 128, by hidden size.
-    rates: letters-0.01 to letters-0.0003, words that an RNN of characters garbles, by learning rate.
+    rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
-    """Passes over the sentences, by default 6, of each of the models at equal parameters. For the part equal."""
+    """Passes over the sentences by the models of the arm equal. By default 6."""
     activation: ActivationName = "tanh"
     """f1 and f2 of the recurrent networks. The tuning runs keep the homework's sigmoid."""
     windows: int | None = None
-    """Windows of text that each of the homework's tuning runs reads. By default 2000. For the part tuning."""
+    """Windows of text that each run of the arm tuning reads. By default 2000."""
     seeds: int = 5
-    """How many seeds to run. Sentences that are drawn and first weights follow from the seed.
-    Five take about two minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/recurrent")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
@@ -117,6 +116,8 @@ class Tune:
     """How many seeds to run. First weights follow from the seed."""
     out: Path = Path("lab/recurrent_tuning")
     """Folder for JSON and figure. It is made if it does not exist."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Train, write, print."""
@@ -145,6 +146,9 @@ class Tune:
             found = tuning.last_losses(rows)
             files.write_text(self.out / "tuning.json", record.to_text(rows))
             draw(drawing(figures, ["tuning"], rows, found), self.out)
+        if self.json:
+            print(record.to_text({"estimates": [each.as_json() for each in found]}), end="")
+            return 0
         for each in found:
             low, high = each.interval.low, each.interval.high
             show(f"{each.setting['setting']}: {each.value:.3f} nats per character ({low:.3f} to {high:.3f})")

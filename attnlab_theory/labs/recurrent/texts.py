@@ -23,7 +23,7 @@ class Texts:
     train: Path | None = None
     """Sentences to learn."""
     test: Path | None = None
-    """Sentences to ask at the end."""
+    """Sentences to test with at the end."""
     unit: Unit = "words"
     """What a token is. words: what stands between spaces. characters: every character, and the space is one."""
     least: int | None = None

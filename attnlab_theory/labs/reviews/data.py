@@ -23,7 +23,7 @@ class Data:
     validation: Path | None = None
     """Reviews that choose between models."""
     test: Path | None = None
-    """Reviews to ask at the end."""
+    """Reviews to test with at the end."""
     least: int = 3
     """Words that the training file holds less often are read as <UNK>. A pretrained model has its own words."""
 

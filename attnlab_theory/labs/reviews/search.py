@@ -43,7 +43,7 @@ class Search(Folder):
     epochs: tuple[int, ...] | None = None
     """Numbers of epochs that are searched."""
     seed: int = 0
-    """Seed of the trials, of reviews that are drawn, of first weights and dropout."""
+    """The seed of the trials, of reviews that are drawn, of first weights and of dropout."""
     out: Path = Path("lab/reviews.search")
     """Folder for models, JSON and the figure. It is made if it does not exist."""
 

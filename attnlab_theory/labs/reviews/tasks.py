@@ -44,7 +44,7 @@ class Adjustments(Sizes):
     epochs: int | None = None
     """Passes over the training reviews."""
     batch_size: int | None = None
-    """Reviews for one step."""
+    """Reviews in one batch, which makes one step."""
     train_reviews: int = 2000
     """How many reviews are drawn for training, without files."""
     test_reviews: int = 2000
@@ -77,23 +77,24 @@ class Run(RunLab):
     """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
     arms: tuple[ArmName, ...] = ARMS
     """What is compared. AdamW is trained in any case.
-    adamw, sgd, rmsprop: an optimizer, at the shared rate and at its own best one.
-    shuffled: the training reviews in another order in every epoch. alike: the same, but reviews of similar length
-    share a batch. file: as they come. by-label: all unfavourable ones first.
-    never-zeroed: AdamW as by a loop that never zeroes gradients."""
+    adamw, sgd, rmsprop: at the shared and at the best rate.
+    shuffled: another order of the reviews in every epoch.
+    alike: shuffled, with similar lengths in a batch.
+    file: as they come.
+    by-label: all unfavourable ones first.
+    never-zeroed: AdamW with gradients that are never zeroed."""
     optimizers: tuple[OptimizerName, ...] | None = None
     """The optimizers alone, in place of those of --arms."""
     sweep: bool = True
-    """Whether each optimizer is also trained at its own best rate, which a sweep with the first seed finds."""
+    """With --no-sweep, optimizers are trained at the shared rate alone, and none at its own best one."""
     orders: tuple[OrderName, ...] | None = None
     """The orders alone, in place of those of --arms."""
     forgetful: bool = True
-    """Whether never-zeroed is among the arms."""
+    """With --no-forgetful, never-zeroed is not among the arms."""
     trials: int | None = None
-    """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
+    """Trials of the random search. 0: no search. By default the preset's."""
     seeds: int = 5
-    """How many seeds to run. Reviews that are drawn, first weights and dropout follow from the seed.
-    Three took 160 seconds on two cores. Fewer than four decide nothing."""
+    """How many seeds to run. Three took 160 seconds on two cores. Fewer than four decide nothing."""
     out: Path = Path("lab/reviews")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)

@@ -5,7 +5,9 @@ import functools
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
@@ -45,7 +47,7 @@ class Sizes(ModelSizes):
 class Train:
     """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation.
 
-    With --outputs-path the test reviews are asked, once training has ended: accuracy and an interval are told.
+    With --out the trained model also labels the test reviews. Its accuracy is told with an interval.
     """
 
     checkpoint: Checkpoints
@@ -54,17 +56,17 @@ class Train:
     parameters, with the extra pretrained."""
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
-    """From gradients to steps."""
+    """The optimizer, which makes steps of gradients."""
     order: OrderName | None = None
-    """The order of the reviews. shuffled: another in every epoch. alike: the same, but reviews of similar length
-    share a batch, which wastes less on padding. file: as they come. by-label: all unfavourable ones first.
-    By default the preset's."""
+    """The order of the reviews, by default the preset's.
+    shuffled: another in every epoch.
+    alike: shuffled, but reviews of similar length share a batch.
+    file: as they come.
+    by-label: all unfavourable ones first."""
     frozen: bool = False
-    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
-    It takes no optimizer, order and recipe, but for the seed."""
-    outputs_path: Path | None = None
-    """File for the answers about the test reviews: a label on each line, in their order.
-    Without it nobody asks the test, which is right as long as a recipe is looked for."""
+    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
+    """File for the labels of the test reviews, one a line. Without it the test is not touched."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
@@ -75,9 +77,9 @@ class Train:
         if self.frozen:
             self._refuse_recipe()
         files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
-        if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, *self.data.paths)
+        if self.out is not None:
+            files.refuse_unwritable(self.out)
+            files.refuse_input(self.out, *self.data.paths)
         preset = self.model.of(PRESETS[self.preset])
         reviews, start_on = self.data.beginning(preset)
         material = reviews(self.recipe.seed)
@@ -132,8 +134,8 @@ class Train:
         from attnlab_theory.labs.reviews.answers import labels
         from attnlab_theory.labs.reviews.evaluation import evaluation
 
-        if self.outputs_path is None:
+        if self.out is None:
             return "", {}
         found = evaluation(model, material.text, material.test)
-        files.write_text(self.outputs_path, labels(found.answers))
+        files.write_text(self.out, labels(found.answers))
         return f"\n{found.words}", {"test": found.as_json()}

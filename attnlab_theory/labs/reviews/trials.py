@@ -17,7 +17,7 @@ class Trial:
     """One way to train."""
 
     batch: int
-    """Reviews for one step."""
+    """Reviews in one batch, which makes one step."""
     rate: float
     """The highest learning rate."""
     epochs: int

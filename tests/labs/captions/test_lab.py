@@ -48,7 +48,9 @@ def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
     assert {f"{name}.{way}.txt" for name in ("scratch", "permuted") for way in ("random", "top_p0.9")} <= names
     before = (tmp_path / "openings.svg").read_bytes()
     (tmp_path / "openings.svg").unlink()
-    assert main(["captions", "draw", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["captions", "draw", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["folder"] == str(tmp_path)
     assert (tmp_path / "openings.svg").read_bytes() == before
     claims = {finding["claim"] for finding in json.loads((tmp_path / "captions.json").read_text())}
     assert "nobody-beats-the-grammar" in claims

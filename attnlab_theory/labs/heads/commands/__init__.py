@@ -37,28 +37,24 @@ class Heads(WithJson):
     """File of sentences, one a line."""
     arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
     """What is asked.
-    premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
-    collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
-    approximations: what each head loses to random features, sketches and sparse masks. Where MODEL is a classifier
-    and the sentences have labels, also what the accuracy loses if all heads are so replaced.
-    ablations: what the accuracy loses without each head. MODEL is a classifier that reviews train wrote."""
+    premises: what heads do, and which weights theory predicts.
+    collapse: whether tokens become alike by depth.
+    approximations: what each head loses to random features, sketches and sparse masks.
+    ablations: what the accuracy of a classifier loses without each head."""
     labelled: bool = False
-    """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it. Reviews of the grammar
-    have labels anyway."""
+    """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it."""
     sentences: int = 2000
-    """How many sentences of the text are read, at most: the first ones."""
+    """How many sentences of the text are read: the first ones."""
     occurrences: int = 200
-    """How often a word must occur to be a type whose keys are looked at."""
+    """How often a word must occur before its keys are measured."""
     predicted: int = 200
-    """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part of premises."""
+    """For how many sentences theory predicts the weights. 0 leaves this out, the slowest part of premises."""
     few: int = 200
     """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
     most_features: int = 1024
-    """The largest number of random features that approximations try, at least 1024. Powers of four beyond that are
-    tried with independent projections: so many features may be needed that theory can be held against them."""
+    """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
-    """Which sentences fit and which judge, which queries are asked, and random projections follow from the seed.
-    So do reviews of the grammar."""
+    """The seed. It chooses the sentences that fit, the queries, the random projections and the drawn reviews."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
 
