@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 PACKAGE = pathlib.Path(__file__).parent.parent / "attnlab_theory"
-ROOMS = ("attention", "stats")
+ROOMS = ("attention", "stats", "sampling", "construct")
 FILES = [path for room in ROOMS for path in sorted((PACKAGE / room).glob("[!_]*.py"))]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
