@@ -15,11 +15,17 @@ import numpy as np
 import pytest
 
 PACKAGE = pathlib.Path(__file__).parent.parent / "attnlab_theory"
-ROOMS = ("attention", "stats")
+ROOMS = ("attention", "stats", "sampling", "construct", "estimators", "claims")
 FILES = [path for room in ROOMS for path in sorted((PACKAGE / room).glob("[!_]*.py"))]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 WITHOUT_EXAMPLE = {
+    "claims.claim.RivalFinding": "given by check, inside a Finding",
+    "claims.statement.Measured": "a protocol: whatever has these three properties",
+    "estimators.advice.Advice": "given by advise, whose example shows it",
+    "estimators.advice.Line": "given by advise",
+    "estimators.errors.Measured": "given by measured, whose example shows it",
+    "estimators.errors.Predicted": "given by predicted, whose example shows it",
     "stats.assumed_variance.VarianceCheck": "given by variance_check",
     "stats.assumed_variance.VarianceState": "given by variance_check",
     "stats.draws.FrozenDraw": "raised by Blocks, whose example shows it",
