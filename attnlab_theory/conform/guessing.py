@@ -93,7 +93,7 @@ def _laid_out(
     way, said = profile.way, []
     if kind.causal and "causal" in way.names:
         way = dataclasses.replace(way, causal="asked")
-    frameworks = (declared["framework"],) if "framework" in declared else (*uses, *(["numpy"] if not uses else []))
+    frameworks = (declared["framework"],) if "framework" in declared else (*uses, "numpy")
     layouts = (declared["layout"],) if "layout" in declared else OF_HEADS if kind.heads else OF_ANY
     by_shape: Conventions | None = None
     for framework in frameworks:

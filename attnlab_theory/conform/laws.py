@@ -202,7 +202,10 @@ def empty(judge: Judge, kind: Kind) -> Said:
 
 
 def inputs_unchanged(judge: Judge, kind: Kind) -> Said:
-    """No call has written into what it was given; the last law, for it looks back at all calls."""
+    """No call has written into what it was given; the last law, for it looks back at all calls before it, too."""
+    for mask in ("none", "random") if judge.way.mask else ("none",):
+        for strided in (False, True):
+            judge.ask(fitted(Case(mask=mask, strided=strided), kind, judge.way))
     if judge.changed is None:
         return Said("holds", f"in {judge.calls} calls", judge.calls)
     case, names = judge.changed
