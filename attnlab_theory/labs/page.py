@@ -159,7 +159,7 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
         for quantity in quantities:
             values = [each.value for each in group if each.quantity == quantity]
             told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
-            rows.append((quantity, ", ".join(fields), str(len(values)), *told))
+            rows.append((_called(quantity), ", ".join(fields), str(len(values)), *told))
         yield from _table(("quantity", "by", "numbers", "least", "median", "greatest"), rows, words=2)
 
 
@@ -192,6 +192,11 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _called(name: str) -> str:
+    """A quantity, or a field of a setting, in words for people."""
+    return name.replace("_", " ").replace(" less ", " minus ")
+
+
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> Iterator[str]:
     """A table in Markdown.
 
@@ -201,7 +206,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | N
         words: how many columns, from the left, hold words; the others hold numbers. None: all.
     """
     words = len(columns) if words is None else words
-    yield _row(column.replace("_", " ") for column in columns)
+    yield _row(map(_called, columns))
     yield f"|{'---|' * words}{'--:|' * (len(columns) - words)}"
     yield from map(_row, rows)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.labs import page
 from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.report import record
 
@@ -44,6 +45,8 @@ def test_the_findings_are_those_of_judging_again(lab, folder):
     for name, value in again.verdicts.as_json().items():
         assert told[name] == json.loads(record.to_text(value)), name
     assert told["verdicts"]["error_rate_of_the_family"] == ERROR_RATE
+    said = page.text(folder, again.verdicts.sentences(), again.further)
+    assert (folder / page.NAME).read_text("utf-8") == said
 
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
