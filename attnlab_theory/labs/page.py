@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,8 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
     """
     paths = sorted(folder.glob(f"*{RUN}"))
     records = {path.name.removesuffix(RUN): inputs.json_of(path) for path in paths}
-    lines = [MARK, "", f"# {' '.join(dict.fromkeys(about['question'] for about in records.values()))}", ""]
-    lines += ["```", *dict.fromkeys(about["command"] for about in records.values()), "```", ""]
+    lines = [MARK, "", f"# {_each(records, 'question', ' ') or 'What a run found'}", ""]
+    lines += ["```", _each(records, "command", "\n"), "```", ""]
     lines += [
         f"Options, versions, commits and seconds: {', '.join(f'[{path.name}]({path.name})' for path in paths)}."
     ]
@@ -78,6 +78,11 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
     lines += ["", "## Figures"] if figures else []
     lines += [line for path in figures for line in ("", f"![{path.stem.replace('_', ' ')}]({path.name})")]
     return "\n".join(lines) + "\n"
+
+
+def _each(records: Mapping[str, Mapping[str, Any]], field: str, between: str) -> str:
+    """What the records of a folder say in one field, each answer once. Records of old versions may lack it."""
+    return between.join(dict.fromkeys(about[field] for about in records.values() if field in about))
 
 
 def _split(

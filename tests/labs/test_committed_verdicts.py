@@ -28,7 +28,7 @@ def row(lab, folder):
     name = folder.relative_to(ROOT)
     apart = sum(each["verdicts"] for each in verdicts["apart"])
     each = f"{verdicts['error_rate_of_each']:.2g}" if verdicts["family"] else "–"
-    return f"| [{name}](../{name}) | {verdicts['family']} | {each} | {apart} | {len(told['not_judged'])} |"
+    return f"| [{name}](../../{name}) | {verdicts['family']} | {each} | {apart} | {len(told['not_judged'])} |"
 
 
 def test_every_run_is_found():
@@ -64,7 +64,7 @@ def test_the_record_names_the_commit_of_training_and_that_of_judging(lab, folder
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
 def test_the_page_says_how_many_verdicts_there_are_at_which_rate(lab, folder):
-    assert row(lab, folder) in (ROOT / "docs" / f"{lab}.md").read_text("utf-8")
+    assert row(lab, folder) in (ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
@@ -77,7 +77,7 @@ def test_no_verdict_on_training_is_from_fewer_than_three_runs(lab, folder):
 @pytest.mark.parametrize("lab", LABS)
 def test_pages_name_claims_that_exist(lab):
     """The name is one of the findings, or of what is not judged."""
-    page = (ROOT / "docs" / f"{lab}.md").read_text("utf-8")
+    page = (ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8")
     known = {"tuned-models-reach-87"}
     for name, folder in RUNS:
         if name == lab:

@@ -14,7 +14,7 @@ from attnlab_theory.labs.heads import premises, results
 from attnlab_theory.report.record import read_findings
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "heads.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "labs" / "heads.md").read_text(encoding="utf-8")
 FOLDERS = ("figures/heads", "figures/heads/all_reviews")
 ESTIMATES = {
     folder: [Estimate.from_json(e) for e in json.loads((ROOT / folder / "premises.estimates.json").read_text())]
