@@ -69,7 +69,7 @@ def _print(advice: "Advice") -> None:
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))
     if not all(line.trusted for line in advice.lines):
-        print("~ beyond the range of the prediction, or refuted by what is measured beside it")
+        print("~ the prediction does not apply here, or the measurement next to it refutes it")
     said = (advice.amount, advice.reason) if advice.exact_is_cheaper else (advice.reason, advice.amount)
     print("\n" + "\n".join(said))
 
