@@ -44,7 +44,7 @@ def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, 
 
 
 def test_the_code_that_looks_inside_a_model_prints_what_its_comments_say(capsys):
-    code = python_of("docs/heads.md")
+    code = python_of("docs/labs/heads.md")
     exec(code, {})
     promised = re.findall(r"^print\(.*\)  # (True|\([\d, ]+\))", code, flags=re.MULTILINE)
     assert len(promised) == 2

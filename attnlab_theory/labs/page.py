@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,8 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
     """
     paths = sorted(folder.glob(f"*{RUN}"))
     records = {path.name.removesuffix(RUN): inputs.json_of(path) for path in paths}
-    lines = [MARK, "", f"# {' '.join(dict.fromkeys(about['question'] for about in records.values()))}", ""]
-    lines += ["```", *dict.fromkeys(about["command"] for about in records.values()), "```", ""]
+    lines = [MARK, "", f"# {_each(records, 'question', ' ') or 'What a run found'}", ""]
+    lines += ["```", _each(records, "command", "\n"), "```", ""]
     lines += [
         f"Options, versions, commits and seconds: {', '.join(f'[{path.name}]({path.name})' for path in paths)}."
     ]
@@ -78,6 +78,11 @@ def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = (
     lines += ["", "## Figures"] if figures else []
     lines += [line for path in figures for line in ("", f"![{path.stem.replace('_', ' ')}]({path.name})")]
     return "\n".join(lines) + "\n"
+
+
+def _each(records: Mapping[str, Mapping[str, Any]], field: str, between: str) -> str:
+    """What the records of a folder say in one field, each answer once. Records of old versions may lack it."""
+    return between.join(dict.fromkeys(about[field] for about in records.values() if field in about))
 
 
 def _split(
@@ -159,7 +164,7 @@ def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
         for quantity in quantities:
             values = [each.value for each in group if each.quantity == quantity]
             told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
-            rows.append((quantity, ", ".join(fields), str(len(values)), *told))
+            rows.append((_called(quantity), ", ".join(fields), str(len(values)), *told))
         yield from _table(("quantity", "by", "numbers", "least", "median", "greatest"), rows, words=2)
 
 
@@ -192,6 +197,11 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _called(name: str) -> str:
+    """A quantity, or a field of a setting, in words for people."""
+    return name.replace("_", " ").replace(" less ", " minus ")
+
+
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> Iterator[str]:
     """A table in Markdown.
 
@@ -201,7 +211,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | N
         words: how many columns, from the left, hold words; the others hold numbers. None: all.
     """
     words = len(columns) if words is None else words
-    yield _row(column.replace("_", " ") for column in columns)
+    yield _row(map(_called, columns))
     yield f"|{'---|' * words}{'--:|' * (len(columns) - words)}"
     yield from map(_row, rows)
 

@@ -23,7 +23,7 @@ TOLD = (
         f"heads: the noisy length explains at least {EXPLAINED:.0%} of the variance",
     ),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
-    ("the-layer-hedges", "layers: the mean over all heads gambles at most half as much as one head copied"),
+    ("the-layer-hedges", "layers: the mean of the heads has at most half of one head's gamble index"),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
     ("noise-adds-to-the-prediction", "heads: theory predicts weights better than mean scores without noise do"),
 )
