@@ -229,6 +229,16 @@ def test_inputs_on_a_line_but_for_rounding_are_dependent(dtype):
         route(x, [0, None], np.ones((2, 1)), tolerance=0.1)
 
 
+@pytest.mark.parametrize("n", [10, 30])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mixture_of_many_inputs_is_dependent_on_them(n, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2 * n))
+    x[-1] = rng.normal(size=n - 1) @ x[:-1]
+    with pytest.raises(ValueError, match="linearly independent"):
+        route(x, [None] * (n - 1) + [0], np.ones((n, 1)), tolerance=0.1)
+
+
 def test_precision_outside_is_left_alone():
     before = jax.dtypes.canonicalize_dtype(float)
     route(HOMEWORK, [2, 0, None], WANTED, tolerance=1e-3)
