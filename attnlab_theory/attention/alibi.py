@@ -17,6 +17,9 @@ def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
     A number of heads that is no power of two gets the slopes of the next lower power first. The rest is every
     other slope of the next higher power. The authors' program does the same.
 
+    Args:
+        h: number of heads.
+
     Raises:
         ValueError: if there is no head.
 

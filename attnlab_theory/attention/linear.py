@@ -135,6 +135,11 @@ def feature_attention(
 def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -> tuple[Array, Array]:
     """Queries and keys multiplied by sqrt(scale) each.
 
+    Args:
+        q: queries.
+        k: keys.
+        scale: what their products are multiplied by; positive and finite.
+
     Raises:
         ValueError: if `scale` is not positive and finite, or an array is not of a floating type.
 
@@ -162,6 +167,9 @@ def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -
 def query_shift(log_phi_q: Float[Array, "t m"]) -> Float[Array, " t"]:
     """Each query's largest log feature. Subtracting it multiplies numerator and normaliser of its row alike.
 
+    Args:
+        log_phi_q: log features, one row per query.
+
     Example:
         The largest of each row.
 
@@ -175,6 +183,9 @@ def key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, ""]:
     """The largest log feature of all keys. Subtracting it multiplies numerators and normalisers alike.
 
     Exact, but of all keys: not for a causal mask, where a later key could underflow earlier ones.
+
+    Args:
+        log_phi_k: log features, one row per key.
 
     Example:
         The largest of all rows.
@@ -190,6 +201,9 @@ def seen_key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, " s"]:
 
     It differs from key to key, so that subtracting it changes the ratio, unless what is seen from position t is
     multiplied by exp(shift_s - shift_t): the growth of a causal product.
+
+    Args:
+        log_phi_k: log features, one row per key.
 
     Example:
         It never falls: the 5 of the second key stays the largest that has been seen.

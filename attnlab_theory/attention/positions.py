@@ -155,6 +155,9 @@ def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
 
     With p this order, `rotary(x[:, p], layout="half")` is `rotary(x, layout="interleaved")[:, p]`.
 
+    Args:
+        width: numbers in a vector, even.
+
     Raises:
         ValueError: if `width` is odd or not positive.
 

@@ -138,6 +138,9 @@ def attention(
 def softmax(scores: Float[Array, "t s"]) -> Float[Array, "t s"]:
     """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one.
 
+    Args:
+        scores: one row per query; minus infinity where it may not look.
+
     Example:
         Weights are powers of e over their sum: the scores log 2, 0, 0 give 2, 1, 1 parts of 4.
 
@@ -155,6 +158,10 @@ def softmax(scores: Float[Array, "t s"]) -> Float[Array, "t s"]:
 
 def weighted_mean(scores: Float[Array, "t s"], v: Float[Array, "s v"]) -> Float[Array, "t v"]:
     """The mean of the values under `softmax`. Half precision sums in float32 and divides last.
+
+    Args:
+        scores: one row per query; minus infinity where it may not look.
+        v: values, one row per source position.
 
     Example:
         Equal scores give the mean of all values. A score of minus infinity takes a value out: the last row is the
@@ -185,6 +192,9 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 def largest_scale(dtype: DTypeLike) -> float:
     """The largest scale of a type: beyond it, products that the type takes for 0 would count.
 
+    Args:
+        dtype: a floating type.
+
     Example:
         The rounding of float32 over its smallest normal number.
 
@@ -204,6 +214,11 @@ def _smallest(dtype: DTypeLike) -> float:
 
 def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
     """Refuse queries, keys and a scale that have no attention.
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        scale: inverse temperature, dimensionless.
 
     Raises:
         ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
@@ -260,6 +275,10 @@ def _refuse_lost(q: Array, k: Array, scale: float) -> None:
 
 def refuse_values(k: Array, v: Array) -> None:
     """Refuse values that do not belong to the keys, or that have no mean.
+
+    Args:
+        k: keys, one row per source position.
+        v: values, one row per source position.
 
     Raises:
         ValueError: if k and v differ in length, or v is not finite, not of a floating type or has not two axes.

@@ -37,7 +37,7 @@ class SubsetQuery:
         >>> strength = found.strength(0.01)
         >>> found.measured_error(strength) < found.error_bound(strength) <= 0.01
         True
-        >>> print(faces.measured_weights(found.scaled(strength), found.keys).round(2))
+        >>> print(faces.measured_weights(found.scaled(strength), found.keys).round(1))
         [0.5 0.5 0. ]
     """
 
@@ -74,7 +74,7 @@ class SubsetQuery:
         if not certified <= tolerance:
             raise ValueError(
                 f"a tolerance of {tolerance:g} cannot be certified: at the strength {strength:.3g} that it needs, "
-                f"rounding to {faces.precision().name} alone allows an error of {certified:.2g}; ask for more"
+                f"rounding to {faces.precision().name} alone allows an error of {certified:.2g}; choose a larger tolerance"
                 + ("" if faces.precision() == np.float64 else ", or enable 64-bit numbers in jax")
             )
         return strength

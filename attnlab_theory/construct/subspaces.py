@@ -63,6 +63,10 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
 
     Counted are the principal angles whose sine is at most 4 d eps, the rounding error of the sine itself.
 
+    Args:
+        a: basis of one subspace, one vector per row.
+        b: basis of the other.
+
     Raises:
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, or the widths
             differ.

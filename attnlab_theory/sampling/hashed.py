@@ -88,6 +88,9 @@ def normals_of(bits: UInt32[Array, "..."]) -> Float[Array, "..."]:
 
     The inverse error function of XLA costs twice as much and is coarser in the tails.
 
+    Args:
+        bits: 32 random ones for each normal.
+
     Example:
         The lowest bit is the sign. The other bits say how far out: all zeros are the furthest, all ones are the
         middle.

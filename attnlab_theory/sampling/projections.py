@@ -138,6 +138,11 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
     A random linear scramble and a random digital shift make every row N(0, I), up to its 30 binary digits, so that
     features stay unbiased; rows of one projection depend on each other. Best with m a power of two.
 
+    Args:
+        key: consumed whole.
+        m: number of rows.
+        d: width.
+
     Raises:
         ValueError: if `m` or `d` is not a positive whole number, or is more than there are Sobol points
             (2**30) or directions.

@@ -436,6 +436,9 @@ def _summed_psi(x: np.ndarray) -> float:
 def real_numbers(values: ArrayLike) -> np.ndarray:
     """The values in float64.
 
+    Args:
+        values: numbers of any real type.
+
     Raises:
         ValueError: if they are complex, whose imaginary part a cast would drop, or dates or text.
 
