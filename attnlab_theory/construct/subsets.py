@@ -74,7 +74,8 @@ class SubsetQuery:
         if not certified <= tolerance:
             raise ValueError(
                 f"a tolerance of {tolerance:g} cannot be certified: at the strength {strength:.3g} that it needs, "
-                f"rounding to {faces.precision().name} alone allows an error of {certified:.2g}; choose a larger tolerance"
+                f"rounding to {faces.precision().name} alone allows an error of {certified:.2g}; "
+                "choose a larger tolerance"
                 + ("" if faces.precision() == np.float64 else ", or enable 64-bit numbers in jax")
             )
         return strength
