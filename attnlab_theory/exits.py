@@ -1,4 +1,4 @@
-"""How a command ends: with an exit code, and one line on standard error where it could not be done."""
+"""How a command ends: with an exit code, and one line on standard error if it failed."""
 
 import contextlib
 import os
@@ -14,19 +14,19 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 """Characters that a terminal obeys, or that it cannot show."""
 
 LONGEST = 1500
-"""Characters of a line that refuses: what somebody typed or wrote into a file may be a book."""
+"""The most characters of an error's line. What somebody typed may be as long as a book."""
 
 OURS = r"\r|\x1b\[(?:[0-9;]*m|[0-9]*[AK]|\?25[hl])"
-"""What our own boards and bars ask of a terminal: colours, a line up, a line cleared, the cursor."""
+"""The commands to a terminal that our own bars need: colours, a line up, a line cleared, the cursor."""
 
 UNASKED = re.compile(f"{OURS}|({UNSEEN.pattern})")
 
 
 def exit_code(command: Callable[[], int]) -> int:
-    """Run a command, whether or not anybody reads what it prints, and say in one line what it refuses.
+    """Run a command. If it refuses its input, print one line. It need not have a reader of what it prints.
 
     Returns:
-        Its exit code; 2 for bad input, or more than the machine can hold; 130 after Ctrl-C, 143 after SIGTERM.
+        The exit code of the command. 2 for bad input or too little memory, 130 after Ctrl-C, 143 after SIGTERM.
     """
     with contextlib.redirect_stdout(_unread(sys.stdout)), contextlib.redirect_stderr(_unread(sys.stderr)):
         code = _in_one_line(command)
@@ -34,7 +34,7 @@ def exit_code(command: Callable[[], int]) -> int:
 
 
 def refuse(message: str) -> int:
-    """Say on standard error, in one line, what was wrong with the input; the exit code for it."""
+    """Say on standard error, in one line, what is wrong with the input. Returns the exit code for it."""
     line = visible(" ".join(message.split()))
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
@@ -80,12 +80,12 @@ def _in_one_line(command: Callable[[], int]) -> int:
 
 
 def _unread(stream: Any) -> Any:
-    """The same stream, for readers that may leave; Python has none where it was closed from the start."""
+    """The same stream, whose reader may leave. Python gives none where it was closed from the start."""
     return stream and _Unread(stream)
 
 
 class _Unread:
-    """A stream whose reader may leave, as in `attnlab list | head`: the rest is lost, and the work goes on."""
+    """A stream whose reader may leave, as in `attnlab list | head`. Then the rest is lost, and the work goes on."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,12 +1,11 @@
-"""An experiment is a declaration; this is the only loop that runs one.
+"""An experiment is a declaration. This is the only loop that runs one.
 
-The runner owns the command line, the keys, the error budget, the JSON, the provenance, the progress
-bar and the file names. `draw_figure` receives findings only, so no figure can show a number that is
-not in its JSON.
+The loop owns the command line, the random keys, the error budget, the JSON, the provenance, the progress bar and
+the file names. `draw_figure` receives findings only, so no figure can show a number that is not in its JSON.
 
-Threads of their own judge the experiments, while the main thread draws and writes what they have found, in the
-order asked for. Each thread has a process that does the work, if the experiments can be loaded there too. Keys come
-from names, so no number depends on what runs beside it.
+Several threads judge the experiments. The main thread draws and writes what they find, in the order asked for. Each
+thread has a process that does its work, if the experiments can be loaded there too. Random keys come from names, so
+no number depends on what runs at the same time.
 """
 
 import contextlib
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
     from attnlab_theory.cluster.client import Cluster
 
 THREADS = 2
-"""Experiments judged side by side in one process. XLA compiles without Python's lock; what holds the lock, tracing
-and drawing, is too much for a third to gain anything."""
+"""Experiments that one process judges at the same time. XLA compiles without Python's lock, but tracing and drawing
+hold it, so a third would gain nothing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,11 +51,11 @@ class Experiment:
     error_rate: float = 1e-6
     """Split evenly over every claim and setting of this experiment."""
     part_of: "Experiment | None" = None
-    """The experiment of which this is one claim: its error rate is shared, and findings bear its name."""
+    """The experiment of which this is one claim. They share one error rate, and findings have its name."""
 
 
 def part(experiment: Experiment, claim: Claim) -> Experiment:
-    """One claim of an experiment, to be run alone: the same numbers as in a whole run, and a figure of its own."""
+    """One claim of an experiment, to be run alone. The numbers are those of a whole run; the figure is its own."""
     from attnlab_theory.report import forest
     from attnlab_theory.report.formulas import plain
 
@@ -71,14 +70,14 @@ def part(experiment: Experiment, claim: Claim) -> Experiment:
 
 
 Load = Callable[[], Mapping[str, Experiment]]
-"""Gives experiments by name, in another process too: a function of a module, so that it can be pickled."""
+"""A function that gives experiments by name. Another process can call it: it stands at the top of a module."""
 
 
 def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budget) -> Findings:
-    """Judge one claim of an experiment, with its share of the error budget: the same numbers as in a whole run.
+    """Judge one claim of an experiment, with its share of the error rate. The numbers are those of a whole run.
 
     Raises:
-        ValueError: as `check`.
+        ValueError: if the claim cannot be judged: `check` says when.
     """
     whole = experiment.part_of or experiment
     return check(
@@ -91,7 +90,7 @@ def judge_claim(experiment: Experiment, claim: Claim, *, seed: int, budget: Budg
 
 
 def judge_of(load: Load) -> "judges.Load":
-    """What a process of `judges` needs, to judge claims of these experiments by their numbers.
+    """What a process of `judges` needs in order to judge claims of these experiments, each named by its number.
 
     Args:
         load: a function of a module, which gives the experiments by name.
@@ -124,13 +123,13 @@ def findings_of(
         experiment: whose claims are judged.
         seed: of all random numbers.
         budget: how many draws a claim may use.
-        board: is told of every verdict.
-        stopped: whether to stop after this claim.
-        judge: the process that does the work; None: this one does.
+        board: shows every verdict.
+        stopped: asked after each claim whether to stop.
+        judge: the process that does the work. None for this one.
 
     Raises:
-        ValueError: as `check`, or if the process was killed.
-        KeyboardInterrupt: after a claim during which the run was `stopped`.
+        ValueError: if a claim cannot be judged, or the process was killed.
+        KeyboardInterrupt: after a claim, if the run is `stopped`.
     """
     found: list[Finding] = []
     for number, claim in enumerate(experiment.claims):
@@ -154,18 +153,20 @@ def run(
     pressed: Sequence[int] = (),
     load: Load | None = None,
 ) -> int:
-    """Run experiments and write what each found, in the order asked for, as soon as it is found.
+    """Run experiments, and write the findings of each as soon as they are there, in the order asked for.
+
+    Whatever stops a run, the finished experiments are kept and stand in the lab book. No file is half written, and
+    a line names what was not run.
 
     Args:
         experiments: what is run.
-        options: how, and where to.
-        pressed: as `interrupts.remembered` gives it.
-        load: gives the same experiments by name in another process; None: all are judged in this one.
+        options: the budget, the seed, the folder, and how to print.
+        pressed: the signals so far that asked to stop: the list of `interrupts.remembered`.
+        load: gives the same experiments by name in another process. None: all are judged in this one.
 
     Returns:
-        The exit code: 0 if every verdict is as expected, 1 if not, 2 if the seed is no seed, the folder
-        cannot be written or a claim cannot be judged, 130 after Ctrl-C. Whatever stops a run, what is
-        finished is kept and in the lab book, nothing is half written, and what was not run is said.
+        The exit code: 0 if every verdict is as expected, 1 if not, 130 after Ctrl-C. It is 2 if the seed is no
+        seed, the folder cannot be written or a claim cannot be judged.
     """
     try:
         key_for(options.seed)
@@ -260,10 +261,10 @@ def _judging(
     load: Load | None,
     cluster: "Cluster | None",
 ) -> Iterator[Iterator[tuple[Experiment, Findings, float]]]:
-    """What each experiment found and the seconds it took, in order, judged ahead until the block is left.
+    """Each experiment, its findings and its seconds, in order. Threads judge ahead until the block is left.
 
-    Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost: the threads look
-    after every claim whether they are still asked.
+    Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost. So each thread checks
+    after every claim whether it should stop.
     """
     left = threading.Event()
     processes: queue.SimpleQueue[judges.Judge | judges.JudgeOfCluster | None] = queue.SimpleQueue()
@@ -343,9 +344,9 @@ def _print_verdicts(experiments: Sequence[Experiment], findings: Findings, folde
 
 @contextlib.contextmanager
 def _booked(done: Sequence[Experiment], folder: Path) -> Iterator[list[str]]:
-    """Write the lab book of a folder after the block, however it ends, if experiments were done in it.
+    """Write the lab book of a folder after the block, however the block ends, if an experiment was finished in it.
 
-    Gives a list, which says afterwards what cannot be written.
+    Yields a list. After the block it holds a line for each file that could not be written.
     """
     problems: list[str] = []
     try:

@@ -1,5 +1,6 @@
 """Files that are either whole or absent."""
 
+import atexit
 import contextlib
 import errno
 import glob
@@ -10,6 +11,20 @@ import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+_unfinished: set[Path] = set()
+"""Temporary files of this process; those that an interrupt left are removed when Python ends."""
+
+
+def _remove_unfinished() -> None:
+    for temporary in _unfinished:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+atexit.register(_remove_unfinished)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unfinished.clear)
 
 
 @contextlib.contextmanager
@@ -28,12 +43,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing_all(stem: Path, suffixes: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Temporary paths that take the names STEM + suffix, in this order, when the block ends well, else vanish.
+    """Temporary paths, one for each suffix. If the block ends well, they take the names STEM + suffix, else vanish.
 
-    They are renamed one after the other: only what stops the process in between leaves some renamed.
+    They are renamed one after the other. Only if the process is killed in between are some renamed and others not.
 
     Raises:
-        OSError: as `replacing`.
+        OSError: with the path in it, if one cannot be written, is a folder, or the disk is full.
     """
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in suffixes}
     with contextlib.ExitStack() as files:
@@ -79,7 +94,7 @@ def _locked(handle: int) -> bool:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Name the file in errors that do not: a disk that is full does not say which file it has no room for."""
+    """Add the file's name to an error that lacks it: a full disk does not say which file has no room."""
     try:
         yield
     except OSError as error:
@@ -104,16 +119,27 @@ def _temporary(path: Path) -> Iterator[Path]:
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+        _unfinished.discard(temporary)
         os.close(handle)
 
 
 def _new_file(place: Path) -> tuple[int, Path]:
+    """A new file with a name that no other file has, opened and locked."""
     while True:
-        handle, name = tempfile.mkstemp(prefix=f".writing-{place.stem}.", suffix=place.suffix, dir=place.parent)
+        temporary = place.with_name(f".writing-{place.stem}.{secrets.token_hex(4)}{place.suffix}")
+        _unfinished.add(temporary)
+        try:
+            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            _unfinished.discard(temporary)
+            if isinstance(error, FileExistsError):
+                continue
+            raise
         # Before it was locked, another process may have taken it for abandoned.
         _locked(handle)
         if os.fstat(handle).st_nlink:
-            return handle, Path(name)
+            return handle, temporary
+        _unfinished.discard(temporary)
         os.close(handle)
 
 
@@ -123,7 +149,7 @@ def _place(path: Path) -> Path:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether there is something that can be written to but not replaced: a device or a pipe."""
+    """Whether the path is a device or a pipe, which can be written but not replaced."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -132,7 +158,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _rename(names: dict[Path, Path]) -> None:
-    """Give every file its name, or none where a folder has one of the names."""
+    """Give every file its name. If one of the names is a folder's, rename none."""
     for path in names.values():
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder", str(path))
@@ -187,7 +213,7 @@ def _entries(folder: "Path | os.DirEntry[str]") -> "list[os.DirEntry[str]]":
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Refuse a file that could not be written later, before hours go into what shall be in it.
+    """Refuse a file that could not be written. Call it before hours go into the contents.
 
     Raises:
         ValueError: if `path` is a folder, or its folder is missing or cannot be written.
@@ -209,7 +235,7 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def refuse_input(path: Path, *read: Path | None) -> None:
-    """Refuse to write over what is read, by whatever name.
+    """Refuse to write over a file that is read, also through links.
 
     Raises:
         ValueError: if `path` is one of the files that are read.
@@ -220,10 +246,10 @@ def refuse_input(path: Path, *read: Path | None) -> None:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold a folder, or the name of a file, against other processes that would hold it too.
+    """Hold a folder, or the name of a file, until the block ends, so that no other process can hold it.
 
-    It is free again when this process ends, however. Where the system has no such locks, or the disk none, nothing
-    is held. filelock leaves a file in the folder; where there are no locks, one that outlives a killed run.
+    It is free again once this process ends, however it ends. Where the system or the disk has no locks, nothing is
+    held. The package filelock would leave a file in the folder; without locks, that file outlives a killed run.
 
     Raises:
         ValueError: if another process holds it.
@@ -257,9 +283,9 @@ def held(path: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, where there is none, before minutes go into what shall be in it.
+    """Make a folder if it does not exist. Call it before minutes go into its contents.
 
-    What killed processes were writing there is removed.
+    Half-written files of killed processes are removed from it.
 
     Raises:
         ValueError: if it cannot be made or written.
@@ -274,7 +300,7 @@ def make_folder(folder: Path) -> None:
 
 
 def unwritable_folder(folder: Path, error: OSError) -> str:
-    """What to say, in one line, of a folder that was given by --out and cannot be written."""
+    """One line about a folder that was given by --out and cannot be written."""
     return f"cannot write into {folder}: {error.strerror or error}; choose another folder with --out"
 
 

@@ -16,31 +16,31 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOST = 2**31
-"""Bytes that are read of one file."""
+"""The most bytes of one file."""
 
 MOST_JSON = 2**28
-"""Bytes that are read of a JSON file, which takes ten times as many in memory."""
+"""The most bytes of a JSON file, which takes ten times as many in memory."""
 
 UNWRITTEN = 5.0
-"""Seconds that a pipe is waited for until somebody writes it."""
+"""The longest wait for a pipe's first byte, in seconds."""
 
 SILENT = 60.0
-"""Seconds that a pipe is waited for between two of its bytes."""
+"""The longest wait between two bytes of a pipe, in seconds."""
 
 CHUNK = 2**20
-"""Bytes that are asked for at once."""
+"""How many bytes are read at once."""
 
 
 def content(path: Path, *, most: int = MOST) -> bytes:
     """All bytes of a file or a pipe.
 
     Args:
-        path: of the file; `/dev/stdin` is what the standard input is connected to.
-        most: bytes that it may have.
+        path: of the file. `/dev/stdin` is whatever the standard input is connected to.
+        most: the most bytes that it may have.
 
     Raises:
-        ValueError: in one line, if it is missing, a folder, an endless device, larger, a pipe that nobody writes,
-            or cannot be read.
+        ValueError: if it is missing, a folder, too large, an endless device, or a pipe that nobody writes, or if it
+            cannot be read.
     """
     try:
         # With patience, opening a pipe that nobody writes would never end.
@@ -73,7 +73,7 @@ def _content(handle: int, path: Path, most: int) -> bytes:
 
 
 def _next(handle: int, path: Path, *, waiting: bool) -> bytes:
-    """Some more bytes; none at the end. Who is `waiting` has met nobody yet who writes."""
+    """Some more bytes; none at the end. `waiting` says that the pipe has given nothing yet."""
     until = time.monotonic() + UNWRITTEN
     while True:
         try:
@@ -96,7 +96,7 @@ def json_of(path: Path) -> Any:
     """What a JSON file holds.
 
     Raises:
-        ValueError: as `content`, or if it is no JSON.
+        ValueError: if the file cannot be read whole, or is no JSON.
     """
     text = content(path, most=MOST_JSON)
     try:
@@ -120,22 +120,22 @@ def _refused(constant: str) -> None:
 
 
 HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Halves of a character, as JSON may write them. Two of them make a whole one."""
+"""Halves of a character, as JSON may write them. Two halves make one character."""
 
 DAMAGED = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
-"""What comes of values that are not of the form that was expected."""
+"""The errors that a value of an unexpected form may raise."""
 
 
 def parsed(path: Path, made: Callable[[Any], T], *, remedy: str) -> T:
-    """What is made of a JSON file.
+    """Read a JSON file, and make an object of its value.
 
     Args:
         path: of the file.
-        made: makes it, and raises where the file is not of the form that it should have.
-        remedy: what to do about that.
+        made: turns the value into the object. It raises if the value has not the form that it should have.
+        remedy: what to do then, for the message.
 
     Raises:
-        ValueError: as `content`, or if it is no JSON, or `made` could make nothing of it.
+        ValueError: if the file cannot be read whole, is no JSON, or has not that form.
     """
     text = content(path, most=MOST_JSON)
     try:
@@ -145,12 +145,12 @@ def parsed(path: Path, made: Callable[[Any], T], *, remedy: str) -> T:
 
 
 def refuse_other_fields(value: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Refuse what is no JSON object, or has not all of the fields, each of its kind; truth values are no numbers.
+    """Refuse a value that is no JSON object, lacks a field, or has a field of another type. True is no number.
 
     Raises:
         TypeError: if it is no object.
-        KeyError: naming the field that is missing.
-        ValueError: naming the field that is of another kind, and its value.
+        KeyError: naming the missing field.
+        ValueError: naming the field of another type, and its value.
     """
     if not isinstance(value, dict):
         raise TypeError(f"{value!r:.40} is no object with fields")
@@ -159,6 +159,6 @@ def refuse_other_fields(value: Any, kinds: Mapping[str, type | tuple[type, ...]]
             raise ValueError(f"{name} cannot be {value[name]!r:.40}")
 
 
-def told(error: Exception) -> str:
-    """What an error says; a KeyError says a name alone."""
+def reason_in(error: Exception) -> str:
+    """The message of an error, in words. A KeyError holds only the name that is missing."""
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which stop a command and are not forgotten where the KeyboardInterrupt is lost."""
+"""Ctrl-C and SIGTERM, which stop a command even where Python loses the KeyboardInterrupt."""
 
 import _thread
 import contextlib
@@ -12,10 +12,10 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 """The signals that ask a process to stop."""
 
 AGAIN = 0.05
-"""Seconds after which an interrupt that was lost is raised once more."""
+"""After so many seconds a lost interrupt is raised once more."""
 
 Interrupts = list[str]
-"""Reasons to stop. As soon as there is one, training stops after its next step."""
+"""The signals so far that ask to stop. As soon as there is one, training stops after its next step."""
 
 received: list[int] = []
 """The signals among `STOPS` that came since the outermost block of `remembered` began."""
@@ -23,15 +23,15 @@ received: list[int] = []
 
 @contextlib.contextmanager
 def remembered() -> Iterator[list[int]]:
-    """Every Ctrl-C, and every SIGTERM, raises KeyboardInterrupt and also adds to a list, `received`.
+    """In this block, Ctrl-C and SIGTERM raise KeyboardInterrupt and also add to the list that the block gets.
 
-    Python prints and drops whatever is raised in a callback of the garbage collector, and jax has one. There
-    KeyboardInterrupt is raised once more, a moment later. Some extensions turn it into an ImportError while they
-    are imported, and jax into an error of its own while it calls Python. Any exception that leaves the outermost
-    block after a signal is a KeyboardInterrupt again.
+    The interrupt can be lost in three ways. Python drops what is raised in a callback of the garbage collector, and
+    jax has one; so it is raised once more, a moment later. Some extensions turn it into an ImportError while they
+    are imported. jax turns it into an error of its own while it calls Python. So any exception that leaves the
+    outermost block after a signal becomes a KeyboardInterrupt again.
 
-    A block in another shares its list. The list stays empty outside the main thread. A signal that is ignored, or
-    handled by somebody else, is left alone.
+    A block inside another shares its list. Outside the main thread the list stays empty. A signal that is ignored,
+    or that other code handles, is left alone.
     """
     if threading.current_thread() is not threading.main_thread():
         yield []
@@ -70,12 +70,13 @@ def remembered() -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def patient(say: Callable[[str], None]) -> Iterator[Interrupts]:
-    """The first signal only adds to a list, for a step that is cut off leaves nothing to save; the second stops.
+    """In this block, the first signal only adds to the list that the block gets; the second stops at once.
 
-    A signal that is ignored stays so: a script's commands in the background ignore Ctrl-C.
+    So a training step is not cut off, and there is something to save. A signal that is ignored stays ignored, as
+    Ctrl-C is by commands that a script runs in the background.
 
     Args:
-        say: is told of the first.
+        say: called with a line after the first signal.
     """
     pressed: Interrupts = []
 

@@ -1,7 +1,7 @@
-"""Processes that judge claims: two threads of one Python wait for each other.
+"""Processes that judge claims. Two threads of one Python would wait for each other.
 
-A process is forked from a server that has imported everything once and has computed nothing. So it begins at once,
-and no thread of jax is lost in a fork. Where the system cannot fork, a process imports everything itself.
+A process is forked from a server that has imported everything and computed nothing. So it begins at once, and no
+thread of jax is lost in the fork. Where the system cannot fork, a process imports everything itself.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from attnlab_theory.cluster.client import Cluster
 
 MOST = 8
-"""Processes at most: each takes about a gigabyte."""
+"""The most processes. Each takes about a gigabyte."""
 
 Load = Callable[[], Callable[[str, int, dict[str, Any]], "Findings"]]
-"""What a process calls once, to have the function that judges: it can be pickled, as `experiment.judge_of(...)` is.
+"""What a process calls once to get the function that judges. It can be pickled, as `experiment.judge_of(...)` can.
 
-The function takes the name of an experiment, the number of a claim in it and the options."""
+The function that judges takes the name of an experiment, the number of a claim in it, and the options."""
 
 
 def get_ready(module: str) -> None:
@@ -41,7 +41,7 @@ def get_ready(module: str) -> None:
 
 
 def can_share(experiments: int) -> int:
-    """Processes that may judge so many experiments: none where devices are several, or no processor's."""
+    """How many processes should judge these experiments. None if there are several devices, or an accelerator."""
     import jax
 
     count = min(cores(), experiments, MOST)
@@ -65,15 +65,15 @@ class Judge:
         theirs.close()
 
     def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> "Findings":
-        """What is found of a claim.
+        """The findings about a claim.
 
         Args:
             experiment: its name.
             claim: the number of the claim in it.
-            options: of whoever judges.
+            options: of the function that judges.
 
         Raises:
-            Exception: whatever judging raised.
+            Exception: what that function raised.
             ValueError: if the process was killed.
         """
         try:
@@ -93,7 +93,7 @@ class Judge:
 
 
 class JudgeOfCluster:
-    """Whichever worker of a cluster is free judges one claim after another.
+    """The free workers of a cluster judge one claim after another.
 
     Args:
         cluster: whose workers judge.
@@ -104,11 +104,16 @@ class JudgeOfCluster:
         self._cluster, self._load = cluster, pickle.dumps(load)
 
     def findings_of(self, experiment: str, claim: int, options: dict[str, Any]) -> "Findings":
-        """As `Judge.findings_of`.
+        """The findings about a claim, from the next free worker.
+
+        Args:
+            experiment: its name.
+            claim: the number of the claim in it.
+            options: of the function that judges.
 
         Raises:
-            Exception: whatever judging raised.
-            ValueError: as `Cluster.call`.
+            Exception: what that function raised.
+            ValueError: if all workers are gone, or too many died.
         """
         return self._cluster.call(judge_there, self._load, experiment, claim, options)
 
@@ -117,8 +122,10 @@ def judge_there(load: bytes, experiment: str, claim: int, options: dict[str, Any
     """Judge a claim on a worker of a cluster.
 
     Args:
-        load: a `Load`, pickled. What it gives is kept until another is asked for.
-        experiment, claim, options: of the function that it gives.
+        load: a `Load`, pickled. The function that it gives is kept for the next claim.
+        experiment: its name.
+        claim: the number of the claim in it.
+        options: of the function that judges.
     """
     return _loaded(load)(experiment, claim, options)
 
@@ -132,7 +139,7 @@ def _loaded(load: bytes) -> Callable[[str, int, dict[str, Any]], "Findings"]:
 def judges(
     count: int, load: Load, cluster: "Cluster | None" = None
 ) -> Iterator["list[Judge] | list[JudgeOfCluster]"]:
-    """So many judges: processes, which are gone after the block, or the workers of a cluster, which is closed."""
+    """Judges for the block: `count` processes, or the workers of a cluster. They are ended after it."""
     if cluster is not None:
         with cluster:
             yield [JudgeOfCluster(cluster, load)] * count

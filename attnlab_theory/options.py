@@ -1,7 +1,7 @@
-"""The options of a run, apart from the loop that runs: the command line reads them before it imports jax.
+"""The options of a run. They stand apart from its loop, because the command line reads them before it imports jax.
 
-`parsed_in_one_line` reads the box that tyro draws around a mistake. Bad usage gets one line that names the value
-and the remedy, and only the box holds both. tyro's hook for errors, `tyro._errors`, is private: any release may
+Bad usage gets one line that names the value and the remedy. Only the box that tyro draws around a mistake holds
+both, so `parsed_in_one_line` reads that box. tyro's hook for errors, `tyro._errors`, is private: any release may
 drop it.
 """
 
@@ -32,13 +32,13 @@ MEANT = {
     "--reading-params-path": ("load_path", "model_path", "load_from"),
     "--precision": ("dtype", "fp16", "bf16", "amp"),
 }
-"""What other programs call an option: of two names that look alike the nearer one may mean something else."""
+"""The names of options in other programs. The option that looks most alike may mean something else."""
 
 UNKNOWN = re.compile(
     r"(?:Unrecognized options; )?Unrecognized options: (.*?)"
     r"(?:; (?:Perhaps you meant|Arguments similar).*?)?(?=; For |$)"
 )
-"""What tyro says of options that a command does not have, with what it suggests."""
+"""What tyro says about options that a command lacks, with its suggestions."""
 
 Budget = Literal["quick", "full"]
 
@@ -47,7 +47,7 @@ NO_NUMBER = re.compile(
     r"Error parsing (?:--\S+/)?(--\S+): .*('[^']*'); "
     r"Argument helptext: (?:\S+ \S+, )*\S+ (?:\{None\}\|)?(INT|FLOAT) (.*) \(default: "
 )
-"""What tyro says of a word where a number should stand: option, word, kind of number, help."""
+"""What tyro says about a word where a number should stand: option, word, kind of number, help."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,13 +68,13 @@ class RunOptions:
 
 
 def parsed_in_one_line(parse: Callable[[], T], elsewhere: Mapping[str, str] | None = None) -> T:
-    """What tyro makes of a command line; it explains a mistake in a box, here it is one line as everywhere.
+    """Parse a command line with tyro. A mistake gets one line instead of tyro's box.
 
-    tyro itself does not know the variable NO_COLOR: where it is set, the help is plain.
+    Where the variable NO_COLOR is set, the help has no colours. tyro itself does not know the variable.
 
     Args:
         parse: calls tyro.
-        elsewhere: options that another program or edition has, with underscores, and what is to be said of each.
+        elsewhere: options of other programs or older versions, with underscores, and the line about each.
 
     Raises:
         ValueError: if the command line is mistaken.
@@ -108,7 +108,7 @@ def _one_line(box: str, elsewhere: Mapping[str, str]) -> str:
 
 
 def _unknown(said: str, elsewhere: Mapping[str, str]) -> str:
-    """What to say of options that a command does not have; nothing where no other name means the same."""
+    """The line about options that a command lacks. Empty if no other option means the same."""
     options = [word.partition("=")[0] for word in re.split(r"[,\s]+", said) if word.startswith("-")]
     for option in options:
         if (named := f"--{option.lstrip('-').replace('-', '_')}") in elsewhere:
@@ -123,6 +123,6 @@ def _unknown(said: str, elsewhere: Mapping[str, str]) -> str:
 
 
 def _meaning(option: str) -> str | None:
-    """The option that is called so elsewhere."""
+    """The option that other programs call by this name."""
     name = option.lstrip("-").replace("-", "_").lower()
     return next((ours for ours, theirs in MEANT.items() if name in theirs), None)

@@ -1,7 +1,7 @@
-"""Boundary checks: a bad value gets one clear line, never a plausible number.
+"""Checks of arguments: a bad value gets one clear line, never a plausible number.
 
-Shapes are always known and always checked. Values are checked when they are concrete; under `jit` or
-`vmap` they cannot be read, and there a bad number becomes NaN.
+Shapes are always known and always checked. Values are checked when they are concrete. Under `jit` or `vmap` they
+cannot be read: there a bad number becomes NaN.
 """
 
 import numbers
@@ -19,7 +19,7 @@ from attnlab_theory.axes import Scalar
 
 
 def is_concrete(value: object) -> bool:
-    """Whether a value can be read now (it is not a tracer)."""
+    """Whether a value can be read now: it is no tracer of jax."""
     return not isinstance(value, Tracer)
 
 
@@ -40,7 +40,7 @@ def non_finite(**arrays: ArrayLike) -> None:
 
 
 def not_positive(**given: Scalar) -> None:
-    """Refuse concrete numbers that are not greater than zero, NaN included, and what is no single number.
+    """Refuse concrete numbers that are not greater than zero. NaN and what is no single number are refused too.
 
     Raises:
         ValueError: naming the number and its value.
@@ -63,7 +63,7 @@ def not_a_boolean(**given: Any) -> None:
 
 
 def not_a_seed(seed: Any) -> None:
-    """Refuse what no run can be seeded with.
+    """Refuse what cannot be the seed of a run.
 
     Raises:
         ValueError: if it is not a whole number, is negative or does not fit in 63 bits.
@@ -143,9 +143,9 @@ def negative(**numbers: Scalar) -> None:
 
 
 def nan_unless_positive(number: Scalar, *, most: float = np.inf) -> Scalar:
-    """The number itself, or NaN where a traced number turns out not to be positive, finite and at most `most`.
+    """The number itself, or NaN if a traced number is not positive, not finite or greater than `most`.
 
-    A traced value cannot raise; NaN spreads to the output, a wrong plausible number would not be seen.
+    A traced value cannot raise. NaN spreads to the output, where a wrong plausible number would not be seen.
     """
     if is_concrete(number):
         return number
@@ -157,7 +157,7 @@ def nan_unless_positive(number: Scalar, *, most: float = np.inf) -> Scalar:
 
 
 def nan_unless_finite(array: Array) -> Array:
-    """The array itself, or, traced, NaN in place of its infinities: a key of -inf would get weight 0, not NaN."""
+    """The array itself. If it is traced, NaN replaces its infinities: a key of -inf would get weight 0, not NaN."""
     return array if is_concrete(array) else jnp.where(jnp.isfinite(array), array, jnp.nan)
 
 
@@ -184,7 +184,7 @@ def wrong_rank(rank: int, **arrays: ArrayLike) -> None:
 
 
 def not_floating(**arrays: ArrayLike) -> None:
-    """Refuse arrays that do not hold floating-point numbers: a scale cast to integers would become zero.
+    """Refuse arrays that hold no floating-point numbers. A scale that is cast to integers would become zero.
 
     Raises:
         ValueError: naming the array and its type.
@@ -196,7 +196,7 @@ def not_floating(**arrays: ArrayLike) -> None:
 
 
 def not_real(**arrays: ArrayLike) -> None:
-    """Refuse arrays that hold neither floating-point nor whole numbers: a cast would drop an imaginary part.
+    """Refuse arrays that hold neither floating-point nor whole numbers. A cast would drop an imaginary part.
 
     Raises:
         ValueError: naming the array and its type.

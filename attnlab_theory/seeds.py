@@ -13,8 +13,7 @@ from attnlab_theory import refuse
 def key_for(seed: int, *names: str) -> PRNGKeyArray:
     """A PRNG key that depends on the seed and on the names alone.
 
-    Folding names in, rather than splitting a list of keys, means that adding a claim moves no other
-    claim's draws.
+    Names are folded in, and no list of keys is split. So a new claim changes no other claim's draws.
 
     Args:
         seed: the run's seed, 0 <= seed < 2**63.
@@ -33,7 +32,7 @@ def key_for(seed: int, *names: str) -> PRNGKeyArray:
 
 @jax.jit
 def _key(seed: UInt32[Array | np.ndarray, ""], folded: UInt32[Array | np.ndarray, " n"]) -> PRNGKeyArray:
-    """A program for all foldings at once: one for each would take a twentieth of a second to load."""
+    """All foldings in one program. One program for each would take a twentieth of a second to load."""
     key = jax.random.key(seed)
     for number in folded:
         key = jax.random.fold_in(key, number)

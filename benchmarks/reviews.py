@@ -14,7 +14,7 @@ from benchmarks.memory import extra_peak
 from benchmarks.ratios import Benchmark, Race, Row, Target, error_row, memory_row, raced
 
 if TYPE_CHECKING:
-    from attnlab_theory.language.corpora.labelled import LabelledBatch
+    from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
     from attnlab_theory.language.models.classifier import Classifier
     from attnlab_theory.language.train import Split
 
@@ -34,7 +34,7 @@ ALLOWED = 1e-4
 
 def reviews(number: int) -> "LabelledBatch":
     """Reviews of 4 to 80 tokens, 25 on average, between BERT's marks."""
-    from attnlab_theory.language.corpora.labelled import LabelledBatch
+    from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
     rng = np.random.default_rng(0)
     lengths = np.clip(np.round(rng.gamma(4.2, 6.0, number)), 4, 80).astype(int)

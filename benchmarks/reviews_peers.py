@@ -13,7 +13,7 @@ from torch.nn import functional
 from transformers import BertModel
 from transformers.utils import logging
 
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.pretrained import minilm_folder
 from benchmarks.machine import cores

@@ -62,6 +62,43 @@ def another_writer(path):
             writer.kill()
 
 
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from attnlab_theory import files
+folder, passed = Path(sys.argv[1]), 0
+while True:
+    left = passed
+    def interrupt(frame, event, argument):
+        global left
+        if frame.f_code.co_filename.endswith(("files.py", "contextlib.py", "pathlib.py")):
+            if event == "line":
+                left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return interrupt
+    path = folder / str(passed) / "x.json"
+    path.parent.mkdir()
+    try:
+        sys.settrace(interrupt)
+        files.write_text(path, "whole")
+        sys.settrace(None)
+        break
+    except KeyboardInterrupt:
+        passed += 1
+print(passed)
+"""
+
+
+def test_an_interrupt_at_any_line_leaves_no_temporary_file_after_the_process(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert int(run.stdout) > 50
+    assert {path.name for path in tmp_path.glob("*/*")} == {"x.json"}
+    assert (tmp_path / run.stdout.strip() / "x.json").read_text() == "whole"
+
+
 @pytest.mark.parametrize("clear", ["write the file again", "use the folder again"])
 def test_what_a_killed_process_was_writing_is_removed_and_nothing_else(tmp_path, clear):
     path, others = tmp_path / "v[1].params", {".v[1].settings.params", "v[1].params", ".writing"}
@@ -83,16 +120,16 @@ def test_what_a_killed_process_was_writing_is_removed_and_nothing_else(tmp_path,
 
 
 def test_a_file_that_was_taken_for_abandoned_before_it_was_locked_is_made_anew(tmp_path, monkeypatch):
-    made, mkstemp = [], files.tempfile.mkstemp
+    made, locked = [], files._locked
 
-    def take(**where):
-        handle, name = mkstemp(**where)
+    def take(handle):
         if not made:
-            Path(name).unlink()
-        made.append(name)
-        return handle, name
+            [name] = tmp_path.iterdir()
+            name.unlink()
+        made.append(handle)
+        return locked(handle)
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", take)
+    monkeypatch.setattr(files, "_locked", take)
     files.write_text(tmp_path / "x", "whole")
     assert len(made) == 2
     assert (tmp_path / "x").read_text() == "whole"

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import dataclasses
 import json
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from tests.mutants.rooms import (
     importing,
     named_in_or_beside,
     sampled,
+    survivors,
 )
 
 
@@ -381,6 +383,29 @@ def test_every_listed_change_is_one_of_its_file():
     for file, text, change in records.equivalents():
         there = {(c.text, c.change) for c in changes_of(root / file)}
         assert (text, change) in there, f"{file} has no {change} in {text!r}: drop it from equivalents.toml"
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_survivors_are_those_that_are_listed_or_those_that_are_not(tmp_path, listed):
+    at = next(iter(records.equivalents()))
+    every = changes_of(Path(__file__).parents[1] / at[0])
+    fates = [{**dataclasses.asdict(change), "state": "passed"} for change in every]
+    path = tmp_path / "record.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, *fates]))
+    found = survivors(path, listed)
+    assert found == [c for c in every if ((c.file, c.text, c.change) in records.equivalents()) == listed]
+    assert found
+
+
+def test_a_survivor_whose_line_has_moved_is_asked_again_and_counted_where_it_was(tmp_path):
+    every = changes_of(Path(__file__).parents[1] / "attnlab_theory/stats/draws.py")
+    (change,) = [c for c in every if c.change == every[0].change and c.text == every[0].text]
+    old = {**dataclasses.asdict(change), "start": change.start + 7, "state": "passed"}
+    path = tmp_path / "record.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [HEADER, old]))
+    (found,) = survivors(path)
+    assert (found.start, found.source(b"x" * 10**5)) == (change.start, change.source(b"x" * 10**5))
+    assert records.key(found) == records.key(old)
 
 
 def test_a_listed_change_without_a_reason_is_refused(tmp_path):

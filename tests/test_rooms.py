@@ -235,7 +235,7 @@ WITHOUT_THEORY_OF_THE_SAME_NAME = {
     "features/coupling": "variance.py: one formula gives the error with and without a coupling",
     "features/maps": "the operators by name, no claims",
     "features/stabilisers": "predicts 0, or a bound that is a constant",
-    "cost/counted": "how counts are claimed, no claims of its own",
+    "cost/counts": "how counts are claimed, no claims of its own",
 }
 """Claims files whose prediction lies elsewhere, and where."""
 

@@ -167,7 +167,7 @@ def orthonormal_atol(n: int, d: int, dtype=np.float32) -> float:
 
 
 def hashed_normal_atol() -> float:
-    """Absolute error of a normal quantile |z| <= 6.4 from sampling/hashed.py, always computed in float32.
+    """Absolute error of a normal quantile |z| <= 6.4 from sampling/hashed_normals.py, always computed in float32.
 
     w = -ln(tail (2 - tail)) is wrong by 3 eps from its argument and by eps * w from the logarithm, at most
     25 eps: with d|z|/dw <= 0.5 that is 13 eps, less near zero, where 1 - tail is wrong by eps. The ratio of

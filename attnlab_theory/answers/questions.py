@@ -29,9 +29,9 @@ class Entry:
     evidence: tuple[str, ...]
     """Names of claims and identities."""
     findings: tuple[str, ...] = ()
-    """Names of claims about trained models: a training run has judged them, nobody waits for one here."""
+    """Names of claims about trained models. An earlier training run has judged them: nothing is trained here."""
     lab: str = "knowledge"
-    """Whose run that is."""
+    """The lab whose run judges the `findings`."""
     submitted: dict[str, str] | None = None
     """Where a submitted answer is wrong: what it claimed, what was measured, what is right."""
 
@@ -66,7 +66,7 @@ def chosen(selector: str = "") -> tuple[Entry, ...]:
         selector: HOMEWORK, HOMEWORK/QUESTION, or nothing.
 
     Raises:
-        ValueError: if there is none of that name, with the nearest one.
+        ValueError: if no homework or question has that name. The message gives the nearest name.
     """
     every = entries()
     found = tuple(e for e in every if not selector or selector in (e.id, e.id.split("/")[0]))
@@ -79,17 +79,17 @@ def chosen(selector: str = "") -> tuple[Entry, ...]:
     return found
 
 
-def refuse_undeclared(asked: Iterable[Entry], labs: Mapping[str, Declared]) -> None:
-    """Refuse answers that rest on findings which no lab can make. Nothing is run for that.
+def refuse_undeclared(entries: Iterable[Entry], labs: Mapping[str, Declared]) -> None:
+    """Refuse answers that rest on findings which no lab states. Nothing is run.
 
     Args:
-        asked: questions of the sheet.
+        entries: questions of the sheet.
         labs: what each lab declares, by its name.
 
     Raises:
-        ValueError: naming the question, and the lab, the statement or the setting that there is not.
+        ValueError: naming the question, and the lab, statement or setting that does not exist.
     """
-    for entry in asked:
+    for entry in entries:
         if not entry.findings:
             continue
         if entry.lab not in labs:
@@ -104,7 +104,7 @@ def refuse_undeclared(asked: Iterable[Entry], labs: Mapping[str, Declared]) -> N
 
 
 def _can_be(stated: Statement, setting: Mapping[str, Any]) -> bool:
-    """Whether a statement may be about such a setting, as far as it says what it is about."""
+    """Whether a statement may be about this setting: no value contradicts what the statement lists."""
     values = {key: wanted if isinstance(wanted, tuple) else (wanted,) for key, wanted in stated.where.items()}
     return all(value in values.get(key, (value,)) for key, value in setting.items())
 

@@ -21,8 +21,10 @@ from attnlab_theory.report.table import STYLES, measured_text
 from attnlab_theory.seeds import key_for
 
 SUPPORTED, REFUTED, OPEN = "supported", "refuted", "open"
-"""A status: carried by its evidence; a submitted answer falls and what is right is said; not decided, or
-contradicted by its evidence, which the sheet then says: an answer and its evidence are both suspects."""
+"""The status of an answer.
+
+Either its evidence carries it, or a submitted answer falls and the right one stands beside it, or it is open. Open
+means that the evidence is undecided or contradicts the answer. The sheet says which: both are suspects."""
 
 STATUS_STYLES = {SUPPORTED: "green", REFUTED: "magenta", OPEN: "yellow"}
 
@@ -30,24 +32,24 @@ JudgeClaim = Callable[[str], Findings]
 """What a claim of this name was found to be; the caller knows the budget."""
 
 Found = Callable[[str], Findings | None]
-"""The same, and None for what has not been judged."""
+"""The findings of a lab's claim of this name; None if it has not been judged."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One claim, identity or finding behind an answer."""
+    """One claim, identity or finding that carries an answer."""
 
     name: str
     kind: str
     verdict: Verdict | None
-    """None if it has not been judged; of several settings the one that stands out."""
+    """The verdict at the setting that decides; None if nothing has been judged."""
     as_expected: bool
     quotable: bool = True
-    """Whether it has been judged at every setting at which the answer quotes it, if it has been judged."""
+    """False if it was judged, but not at every setting that the answer quotes."""
 
     @property
     def decided(self) -> bool:
-        """Whether there is a verdict, of all that the answer quotes, and it is not INCONCLUSIVE."""
+        """Whether everything that the answer quotes has a verdict other than INCONCLUSIVE."""
         return self.quotable and self.verdict not in (None, Verdict.INCONCLUSIVE)
 
 
@@ -60,7 +62,7 @@ class Answer:
     answer: str
     evidence: tuple[Evidence, ...]
     lab: str
-    """Whose run judges the findings among the evidence."""
+    """The lab whose run judges the findings among the evidence."""
     option: str = ""
     """The option of that run which names its arms."""
     status: str
@@ -68,7 +70,7 @@ class Answer:
 
     @property
     def contradicted(self) -> bool:
-        """Whether evidence has come out otherwise than the answer says, not merely undecided."""
+        """Whether evidence says the opposite of the answer. Undecided evidence does not."""
         return any(e.decided and not e.as_expected for e in self.evidence)
 
     def as_json(self) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class Answer:
 
 
 def answered(
-    asked: Iterable[Entry],
+    entries: Iterable[Entry],
     judge_claim: JudgeClaim | None = None,
     *,
     recorded: Findings | None = None,
@@ -90,14 +92,14 @@ def answered(
     """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
 
     Args:
-        asked: questions of the sheet.
+        entries: questions of the sheet.
         judge_claim: judges a claim by name. Without it claims stay unjudged and their answers open.
-        recorded: what training runs have found; answers that rest on a finding that is not there stay open.
-        options: of `attnlab LAB run`, by lab: the one that names its arms.
-        seed: of the cases on which identities are tried.
+        recorded: what training runs have found. An answer stays open if its finding is missing here.
+        options: for each lab, the option of `attnlab LAB run` that names its arms.
+        seed: draws the cases on which identities are tried.
 
     Raises:
-        ValueError: if evidence names no claim or identity, or as `judge_claim`.
+        ValueError: if evidence names no claim or identity, or `judge_claim` cannot judge.
     """
     claims = functools.cache(judge_claim) if judge_claim else None
     verdicts = functools.cache(functools.partial(_judged, findings=claims, seed=seed))
@@ -116,11 +118,11 @@ def answered(
         option = (options or {}).get(entry.lab, "")
         return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
 
-    return tuple(map(answer, asked))
+    return tuple(map(answer, entries))
 
 
 def exit_code(answers: Sequence[Answer]) -> int:
-    """0 if every piece of evidence has come out as expected; 1 if one has not, INCONCLUSIVE included."""
+    """0 if all evidence is as expected; 1 if some is not. INCONCLUSIVE is not as expected."""
     return 0 if all(e.as_expected for answer in answers for e in answer.evidence) else 1
 
 
@@ -153,10 +155,10 @@ def _evidence(name: str, kind: str, found: Findings | None) -> Evidence:
 
 
 def _trained(entry: Entry, name: str, found: Findings | None) -> Evidence:
-    """A finding as evidence, at the settings that the answer quotes: it says nothing of the others.
+    """A finding as evidence, at the settings that the answer quotes.
 
-    A training run judges it for the variants that it was asked to train alone. A verdict against what is expected
-    stands against the answer at any setting.
+    A run judges only the arms that it trained. A verdict that is not as expected counts against the answer at any
+    setting.
     """
     if found is None:
         return _evidence(name, "finding", None)

@@ -47,7 +47,7 @@ def write(folder: Path) -> Path:
 
 
 def _run_of(path: Path) -> dict[str, Any] | None:
-    """The question of a run and how to repeat it; None for one of training, which has no budget."""
+    """The question of a run, and how to repeat it. None for a training run, which has no budget."""
     try:
         run = inputs.json_of(path)
         if "budget" not in run:
@@ -55,7 +55,7 @@ def _run_of(path: Path) -> dict[str, Any] | None:
         inputs.refuse_other_fields(run, {"question": str, "budget": str, "seed": int})
         return {name: run[name] for name in ("question", "budget", "seed")}
     except inputs.DAMAGED as error:
-        said = inputs.told(error)
+        said = inputs.reason_in(error)
         raise ValueError(f"{path} does not say how it was run: {said}; run it again or delete it") from None
 
 
@@ -103,7 +103,7 @@ def _with_mathml(text: str) -> Any:
 
 
 OF_PAGES = ("href", "style", "class")
-"""What a formula could do to the page that it stands in."""
+"""What in a formula could change the page around it."""
 
 
 def _formula(source: str) -> Any:

@@ -104,7 +104,7 @@ class Run(RunOptions):
             own = [Path(name.partition("::")[0]) for name in self.names if own_claims.is_file(name)]
             shared = len(self.names) != 1 and not own and not any("::" in name for name in self.names)
             if shared and not self.cluster:
-                judges.get_ready("attnlab_theory.cli.loaded")
+                judges.get_ready("attnlab_theory.cli.preload")
             with progress.said("loading the experiments", quiet=self.json):
                 from attnlab_theory import experiment
                 from attnlab_theory.cli import library

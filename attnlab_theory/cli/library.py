@@ -67,7 +67,7 @@ def labs() -> "dict[str, Declared]":
 
     pairs = ((Captions, captions), (Mixers, mixers), (Recurrent, recurrent), (Reviews, reviews))
     every = ((Knowledge, knowledge), *pairs)
-    return {run.name: Declared(claims.STATEMENTS, run.question, run.arms_option) for run, claims in every}
+    return {run.name: Declared(claims.STATEMENTS, run.question, "--arms") for run, claims in every}
 
 
 def heads() -> "Declared":
@@ -76,7 +76,7 @@ def heads() -> "Declared":
     from attnlab_theory.labs.heads.claims import STATEMENTS
     from attnlab_theory.labs.heads.commands import QUESTION
 
-    return Declared(STATEMENTS, QUESTION, "--parts")
+    return Declared(STATEMENTS, QUESTION, "--arms")
 
 
 def by_name() -> "dict[str, Experiment]":

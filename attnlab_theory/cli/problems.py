@@ -84,7 +84,7 @@ class Check:
                 at=self.replay,
                 unfenced=self.unfenced,
                 time_limit=self.time_limit,
-                asked=asked,
+                progress=asked,
             )
         if self.json:
             print(json.dumps(judged.as_json(), indent=1, ensure_ascii=False))

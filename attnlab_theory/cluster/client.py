@@ -1,7 +1,6 @@
-"""A cluster as whoever asks sees it: functions are called on workers, each of which has one to call at a time.
+"""A cluster, seen from the machine that hands out work. Each worker calls one function at a time.
 
-A worker that dies has its function called once more, by another. Results come to whoever called, in the order in
-which that one assembles them; what a lost worker still sends is dropped.
+If a worker dies, another worker calls its function once more. What a lost worker still sends is dropped.
 """
 
 import contextlib
@@ -21,22 +20,22 @@ from attnlab_theory.cluster.worker import Settings
 T = TypeVar("T")
 
 ATTEMPTS = 2
-"""How often a function is called whose worker dies."""
+"""How often a function is called if its workers die."""
 
 LOOKING = 0.1
 """Seconds between two looks at a result."""
 
 COUNTING = 2.0
-"""Seconds between two looks at which workers there are."""
+"""Seconds between two looks at the list of workers."""
 
 PATIENCE = 60.0
-"""Seconds to wait for a worker, where all have gone."""
+"""Seconds to wait for a new worker if all have gone."""
 
 CONNECTING = 10.0
 """Seconds in which a scheduler must answer."""
 
 PASSED = ("JAX_", "XLA_", "OPENBLAS_", "OMP_")
-"""Environment variables that are the same on every worker begin like this."""
+"""Beginnings of the environment variables that every worker gets from here."""
 
 
 class Lost(ValueError):
@@ -48,17 +47,17 @@ class Stopped(Exception):
 
 
 class Cluster:
-    """The workers behind a scheduler; a context, at whose end their processes are gone.
+    """The workers of a scheduler. Use it in a `with` block, which ends their processes.
 
     Args:
         address: of the scheduler, tcp://HOST:PORT.
-        tell: is told what a person should know; by default it is printed on standard error.
-        one_core: whether each process keeps to one core, as processes that train small models do.
+        tell: called with each line that a person should read. By default they go to standard error.
+        one_core: whether each process keeps to one core, as for small models.
         xla_flags: added to XLA_FLAGS of each process.
-        able: is called on each worker before its first work; returns "", or why that worker cannot do it.
+        able: called on each worker before its first work. It returns "", or why that worker cannot do the work.
 
     Raises:
-        ValueError: in one line, if Dask is missing, nobody answers, there are no workers, or one of them has other
+        ValueError: if Dask is missing, the scheduler does not answer, it has no workers, or a worker has other
             versions.
     """
 
@@ -116,16 +115,16 @@ class Cluster:
             self._client.close(timeout=2)
 
     def call(self, task: Callable[..., T], *arguments: Any) -> T:
-        """What a function returns, called on the next worker that is free. Threads may call at the same time.
+        """Call a function on the next free worker, and return its result. Several threads may do so at once.
 
         Args:
-            task: a function of a module.
-            arguments: of the function; pickled, as it is.
+            task: a function at the top of a module, so that it can be pickled.
+            arguments: of the function; they are pickled.
 
         Raises:
-            Exception: whatever the function raised.
-            Lost: if workers died `ATTEMPTS` times.
-            ValueError: if all of them are gone, or one cannot do the work.
+            Exception: what the function raised.
+            Lost: if `ATTEMPTS` workers died.
+            ValueError: if all workers are gone, or one cannot do the work.
             Stopped: if the cluster is closed meanwhile.
         """
         request = pickle.dumps((task, arguments))
@@ -186,7 +185,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def _taken(self) -> Iterator[str]:
-        """A worker that does nothing else for us.
+        """A free worker, taken until the block ends.
 
         Raises:
             ValueError: if there is none for `PATIENCE` seconds.
@@ -216,7 +215,7 @@ class Cluster:
                 self._free.notify()
 
     def _present(self) -> set[str]:
-        """The workers that there are, looked up now and then."""
+        """The names of the present workers, looked up now and then."""
         with self._free:
             if time.monotonic() - self._looked < COUNTING:
                 return self._there
@@ -241,7 +240,7 @@ class Cluster:
         self._looked, self._there = time.monotonic(), there
 
     def _admit(self, name: str, theirs: dict[str, str], their_processor: str) -> None:
-        """Refuse a worker that would find other numbers."""
+        """Refuse a worker whose versions differ: its numbers might differ."""
         for what in sorted({*theirs, *self._ours}):
             if theirs.get(what) != self._ours.get(what):
                 raise ValueError(

@@ -1,9 +1,9 @@
-"""What a worker of the cluster does: it calls functions in a process of its own, with the settings of whoever asks.
+"""What a worker of the cluster does: it calls functions in a process that has the settings of the caller.
 
-The process ends with the worker, or when the next person asks. A worker of Dask calls functions in threads, beside
-whatever else it runs: neither the settings of jax nor the number of threads would be ours there.
+A worker of Dask calls functions in threads, beside its other work. There we could set neither jax nor the number of
+threads. So each worker starts a process. It ends with the worker, or when another caller comes.
 
-`python -m attnlab_theory.cluster.worker IN OUT ALIVE` is that process: three numbers of open files.
+`python -m attnlab_theory.cluster.worker IN OUT ALIVE` is that process. The three words are numbers of open files.
 """
 
 import contextlib
@@ -22,28 +22,28 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 SAME = ("jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "hypothesis")
-"""Packages whose versions must be those of whoever asks."""
+"""Packages whose versions must be those of the caller."""
 
 SIZE = struct.Struct("<q")
-"""How long a message is, before it."""
+"""The format of a message's length, which is sent before the message."""
 
 
 class Settings(NamedTuple):
     """How a process of a worker is started."""
 
     session: str
-    """Whose it is."""
+    """The caller that it works for."""
     environment: dict[str, str]
     """Variables that set jax, XLA and threads."""
     core: int | None
-    """The core that it keeps to, counted among those that it may use; None: all of them."""
+    """The core that it keeps to: its place among those that it may use. None for all of them."""
 
 
 @functools.cache
 def identity() -> dict[str, str]:
     """What must be the same on every worker: the source of the package, Python, and the versions of others.
 
-    It is looked up once: a process goes on with the source that it began with.
+    It is looked up once, because a process keeps the source with which it began.
     """
     package, source = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(package.rglob("*")):
@@ -57,7 +57,7 @@ def identity() -> dict[str, str]:
 
 
 def processor() -> str:
-    """What the processor calls itself: on another one last digits may differ."""
+    """The name of the processor. On another one the last digits may differ."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -123,20 +123,20 @@ class _Process:
 
 
 _running: dict[str, _Process] = {}
-"""The process of this worker, by the session that it is for: one at most."""
+"""The process of this worker, by the session of its caller: one at most."""
 
 _starting = threading.Lock()
 
 
 def call(request: bytes, settings: Settings) -> bytes:
-    """Have a function called in a process of this worker.
+    """Call a function in a process of this worker.
 
     Args:
         request: the pickled function and its arguments.
         settings: of the process.
 
     Returns:
-        Whether it returned, and what it returned or raised, pickled.
+        A pickled pair: whether the function returned, and what it returned or raised.
 
     Raises:
         Ended: if the process was killed.

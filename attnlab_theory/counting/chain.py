@@ -12,19 +12,25 @@ PRODUCTS = frozenset(("dot_general", "conv_general_dilated"))
 
 
 def longest_chain(f: Callable[..., Any], *args: Any) -> int:
-    """The most matrix products of `f(*args)` each of which needs the one before.
+    """The length of the longest chain of matrix products in `f(*args)`, each of which needs the one before.
 
-    A loop whose turns do not need one another is as long as its longest turn; one that hands on what it
-    multiplies is as long as all of them. Of a `cond` the longer branch counts.
+    If the turns of a loop do not need one another, the loop counts as its longest turn. If each turn needs the one
+    before, their lengths add up. A `cond` counts as its longer branch. Primitives that are no matrix products count
+    nothing.
 
-    Args, raises: as `count`; primitives other than matrix products count nothing, whatever they are.
+    Args:
+        f: traceable by jax. Bind options with `functools.partial`.
+        args: arrays, pytrees of them, or `jax.ShapeDtypeStruct`s for arrays that are not at hand.
+
+    Raises:
+        ValueError: if the program holds a `while` of unknown length.
     """
     closed = jax.make_jaxpr(f)(*args)
     return max(_ends(closed, [0] * len(closed.jaxpr.invars)), default=0)
 
 
 def _ends(jaxpr: Jaxpr | ClosedJaxpr, starts: list[int]) -> list[int]:
-    """The chains that end in each result, given those that lead to each argument."""
+    """The length of the chain that ends in each result, given the lengths that lead to each argument."""
     opened = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
     behind = dict(zip(opened.invars, starts, strict=True))
     for equation in opened.eqns:

@@ -1,6 +1,6 @@
-"""What jax's primitives are to somebody who counts: arithmetic, reductions, or moving data about.
+"""The primitives of jax by what they cost: arithmetic, reductions, or moving data about.
 
-Explicit: a primitive that is in none of these tables is refused, so that no work goes uncounted.
+A primitive that stands in no table is refused, so that no work goes uncounted.
 """
 
 import math
@@ -27,7 +27,7 @@ REDUCTIONS = _names(
     reduce_sum
     """
 )
-"""One operation for every element of the argument: running sums too, as if taken one after the other."""
+"""One operation for every element of the argument. Running sums count as if taken one after the other."""
 
 SCATTERS = _names("scatter-add scatter-mul scatter-sub")
 """One operation for every element of the updates, which are the third argument."""

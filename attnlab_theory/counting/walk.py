@@ -1,7 +1,7 @@
-"""Counting by walking the jaxpr: the program as traced, before any compiler has seen it.
+"""The cost of a jaxpr: of the program as jax traces it, before the compiler sees it.
 
-XLA's own cost analysis counts a loop body once, however often it runs (claims/cost/recurrence.py); this walk
-multiplies by the length of a scan, and refuses a `while` whose length nobody knows.
+XLA's own cost analysis counts a loop body once, however often it runs (claims/cost/recurrence.py). This one
+multiplies by the length of a scan. It refuses a `while` whose length nobody knows.
 """
 
 import functools
@@ -20,9 +20,8 @@ from attnlab_theory.counting.cost import Cost
 def count(f: Callable[..., Any], *args: Any) -> Cost:
     """The cost of `f(*args)`, from the shapes alone: nothing is computed or compiled.
 
-    Of a `cond` the dearest branch is counted, in every field of its own: an upper bound, and equal to the cost
-    where the branches cost the same. Under `vmap` both branches run, and both are counted. What is traced and
-    then not used counts too.
+    A `cond` costs the larger of its branches, in each field apart: a bound, exact where the branches cost the
+    same. Under `vmap` both branches run, and both are counted. What is traced and then not used counts too.
 
     Args:
         f: traceable by jax. Bind options with `functools.partial`.

@@ -23,8 +23,8 @@ from typing import Any
 class Broken(Exception):
     """The submission cannot be asked; the message is the one line the user sees, the reason a word of `reasons`."""
 
-    def __init__(self, said: str, reason: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
         self.reason = reason
 
 

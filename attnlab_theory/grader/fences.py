@@ -83,7 +83,7 @@ def missing(in_force: Collection[str]) -> tuple[Fence, ...]:
     return tuple(fence for fence in FENCES if not fence.stands(in_force))
 
 
-def said(absent: Iterable[Fence]) -> str:
+def warning(absent: Iterable[Fence]) -> str:
     """What could not be enforced, as one line; empty if all could."""
     return "; ".join(f"no fence '{fence.name}': {fence.missing}" for fence in absent)
 
@@ -198,22 +198,22 @@ def _disables_namespaces(program: str) -> bool:
     return "--disable-userns" in subprocess.run([program, "--help"], capture_output=True, text=True).stdout
 
 
-def bubblewrap(told: dict[str, Any]) -> tuple[list[str], dict[str, Any]] | None:
+def bubblewrap(plan: dict[str, Any]) -> tuple[list[str], dict[str, Any]] | None:
     """The command that puts a plan's namespaces up by bubblewrap, and what is left to do; None where there is none.
 
     Root needs no help, and bubblewrap would take from it the choice of another user.
     """
     program = shutil.which("bwrap")
     wanted = {"bubblewrap", "user", "mount", "pid", "network"}
-    if sys.platform != "linux" or program is None or os.geteuid() == 0 or not wanted <= set(told["means"]):
+    if sys.platform != "linux" or program is None or os.geteuid() == 0 or not wanted <= set(plan["means"]):
         return None
     command = [program, "--unshare-all", "--unshare-user", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
     command += ["--disable-userns"] if _disables_namespaces(program) else []
-    for place in told["readable"]:
+    for place in plan["readable"]:
         link = os.path.islink(place) and place.count("/") == 1
         command += ["--symlink", os.readlink(place), place] if link else ["--ro-bind", place, place]
-    for place in told["hidden"]:
+    for place in plan["hidden"]:
         command += ["--tmpfs", place] if os.path.isdir(place) else ["--ro-bind", "/dev/null", place]
-    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", told["scratch"], "--remount-ro", "/"]
-    command += ["--chdir", told["scratch"], "--"]
-    return command, told | {"inside": ["user", "mount", "view", "pid", "network"]}
+    command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", plan["scratch"], "--remount-ro", "/"]
+    command += ["--chdir", plan["scratch"], "--"]
+    return command, plan | {"inside": ["user", "mount", "view", "pid", "network"]}

@@ -11,10 +11,10 @@ import jax
 import numpy as np
 
 from attnlab_theory.grader import fences, replay
+from attnlab_theory.grader.cases import finds, no_litter
 from attnlab_theory.grader.contract import Case, Contract, template
-from attnlab_theory.grader.drawing import finds, no_litter
 from attnlab_theory.grader.judgement import Counterexample, Judgement
-from attnlab_theory.grader.numbering import contract_of
+from attnlab_theory.grader.question_names import contract_of
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 from attnlab_theory.grader.submission import Reply, Submission
 
@@ -38,7 +38,7 @@ def check_answer(
     at: str = "",
     unfenced: bool = False,
     drawn: Sequence[Case] = (),
-    asked: Callable[[int, int], None] = lambda done, planned: None,
+    progress: Callable[[int, int], None] = lambda done, planned: None,
     **limits: Any,
 ) -> Judgement:
     """Judge FILE.py::FUNCTION against the contract of a question.
@@ -55,7 +55,7 @@ def check_answer(
         at: the description of one case, to ask about that one alone.
         unfenced: whether to believe a verdict though the submission could have rewritten it.
         drawn: the cases of `drawn_cases`, which need not be drawn again for a right answer.
-        asked: told after every call how many there have been, and how many there will be for a right answer.
+        progress: called after every call with the number of calls so far, and the number that a right answer gets.
         limits: as for `Submission`.
 
     Raises:
@@ -65,7 +65,7 @@ def check_answer(
     contract = contract_of(question)
     only = replay.case_of(contract, at) if at else None
     submission = Submission(where, **limits)
-    search = _Search(contract, submission, asked, only)
+    search = _Search(contract, submission, progress, only)
     search.drawn = drawn
     if question != contract.question:
         search.renamed = (f"{question} is called {contract.question} here.",)
@@ -95,9 +95,9 @@ class _Search:
     """What has been seen of one submission so far."""
 
     def __init__(
-        self, contract: Contract, submission: Submission, asked: Callable[[int, int], None], only: Case | None
+        self, contract: Contract, submission: Submission, progress: Callable[[int, int], None], only: Case | None
     ) -> None:
-        self.contract, self.submission, self.asked, self.only = contract, submission, asked, only
+        self.contract, self.submission, self.progress, self.only = contract, submission, progress, only
         self.calls = 0
         self.at: Case | None = None
         self.errors: dict[Case, float] = {}
@@ -200,7 +200,7 @@ class _Search:
         self.calls += 1
         # Every case is asked twice.
         cases = 1 if self.only else self.contract.examples + len(self.contract.besides)
-        self.asked(self.calls, 2 * cases)
+        self.progress(self.calls, 2 * cases)
         answer = tuple(reply.array for reply in replies)
         before = self.answers.setdefault(case, answer)
         same = (

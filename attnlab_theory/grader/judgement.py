@@ -124,7 +124,7 @@ def printable(output: str) -> str:
 def judgement_text(judgement: Judgement, *, show_output: bool = False) -> RenderableType:
     """A judgement for the terminal. What could not be enforced comes first."""
     found, contract, reason = judgement.counterexample, judgement.contract, judgement.reason
-    unenforced = [Text(fences.said(judgement.missing))] if judgement.missing else []
+    unenforced = [Text(fences.warning(judgement.missing))] if judgement.missing else []
     name = f"{contract.question}  {judgement.where}  "
     verdict = Text.assemble(name, (str(reason).upper(), STYLES.get(reason, "red")))
     cases = f"{judgement.cases} case{'s' if judgement.cases != 1 else ''}"

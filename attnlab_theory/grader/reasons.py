@@ -35,13 +35,13 @@ class BrokenAnswer(ValueError):
     """A submission whose answer cannot be had. One line.
 
     Args:
-        said: the line.
+        message: the line.
         reason: what became of the submission; None if what the caller named is no submission at all.
         output: what it had printed by then.
     """
 
-    def __init__(self, said: str, reason: Reason | None = None, output: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, message: str, reason: Reason | None = None, output: str = "") -> None:
+        super().__init__(message)
         self.reason, self.output = reason, output
 
 

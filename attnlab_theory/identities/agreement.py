@@ -182,7 +182,7 @@ def vectorised(operator: Operator, together: Callable[..., Callable[..., Array]]
         parts = zip(*pairs(case), strict=True)
         return jnp.stack([operator.mix(q, k, v, case.mask, scale=case.scale) for q, k, v in parts])
 
-    statement = "Problems under vmap are answered as in a loop."
+    statement = "Attention under vmap equals a loop over the problems."
     return agreement("vmap-is-loop", statement, operator, jax.jit(at_once), jax.jit(loop))
 
 

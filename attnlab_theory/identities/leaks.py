@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnlab_theory.identities.calling import Function, HostMixer, adapted, in_double
+from attnlab_theory.identities.adapters import Function, HostMixer, adapted, in_double
 
 Inputs = Float[np.ndarray, "t d"] | Int[np.ndarray, " t"]
 """Tokens, or their numbers."""

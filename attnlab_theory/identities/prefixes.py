@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnlab_theory.identities.calling import Function, adapted
+from attnlab_theory.identities.adapters import Function, adapted
 from attnlab_theory.identities.leaks import Inputs, rounding_of
 
 

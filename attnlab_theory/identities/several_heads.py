@@ -58,7 +58,7 @@ def mean_of_heads(mix: Callable[..., Array] = averaged_heads) -> Identity[Attend
     return Identity(
         family="heads-are-attention",
         subject=AVERAGED.name,
-        statement="Averaged heads give the mean of what every query is answered by itself.",
+        statement="Averaged heads give the mean of the outputs that each query gets alone.",
         source="mathematics/identities.md#several-heads; cs224n/1d.i",
         cases=cases.attending,
         residual=lambda case: gap(averaged(case), one_by_one(case)),
@@ -84,7 +84,7 @@ def identical(mix: Callable[..., Array] = multi_head_attention) -> Identity[Atte
     return Identity(
         family="identical-heads",
         subject="side by side",
-        statement="Heads that are all alike give the output of one, as many times.",
+        statement="Heads that are all alike give copies of the output of one.",
         source="mathematics/identities.md#several-heads; cs224n/1d.i",
         cases=cases.attending,
         residual=lambda case: gap(several(case), one(case)),

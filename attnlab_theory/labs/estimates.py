@@ -127,14 +127,14 @@ def mean(quantity: str, draws: np.ndarray, bound: Bound, error_rate: float, **se
     )
 
 
-def known(quantity: str, value: float, draws: int, told: str, **setting: Any) -> Estimate:
+def known(quantity: str, value: float, draws: int, how: str, **setting: Any) -> Estimate:
     """A number without chance.
 
     Args:
         quantity: what is known.
         value: the number.
         draws: of how many.
-        told: how, and of what: it stands in the place of a bound.
+        how: how it was counted, and over what; the record has it where a mean has its bound.
         setting: of the estimate.
     """
     return Estimate(
@@ -143,7 +143,7 @@ def known(quantity: str, value: float, draws: int, told: str, **setting: Any) ->
         value=value,
         interval=Interval.point(value),
         draws=draws,
-        bound=told,
+        bound=how,
         error_rate=0.0,
     )
 

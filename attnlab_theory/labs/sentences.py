@@ -13,7 +13,7 @@ from attnlab_theory.labs.options import Longer, Mean, Unit
 from attnlab_theory.language.corpora import grammar
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.corpora.grammar import Grammar
-from attnlab_theory.language.corpora.reading import composed, read_text
+from attnlab_theory.language.corpora.text_files import composed, read_text
 from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words

@@ -11,7 +11,7 @@ from attnlab_theory.identities import Identity
 from attnlab_theory.museum.exhibit import Exhibit
 
 FOLKLORE = "folklore"
-"""Where a bug happened that everybody knows of, and of which no public thread was found."""
+"""The source of a bug that everybody knows, but of which no public thread was found."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,7 +26,7 @@ class Bug:
     code: tuple[Callable[..., Any], ...]
     """The wrong lines."""
     checks: tuple[Identity[Any] | Claim[Any], ...]
-    """Identities and claims of the right code with the bug planted in it: under the right one's name."""
+    """Identities and claims about the right code, with the bug planted in it. They keep the right code's name."""
     exhibit: Callable[[], Exhibit]
     """What its picture shows."""
 

@@ -44,7 +44,7 @@ def matrix_table(found: Sequence[Evidence]) -> Table:
 
 
 def legend(found: Sequence[Evidence], *, everywhere: bool) -> str:
-    """What the numbers and marks of the matrix are, and whether anything survived.
+    """What the numbers and marks of the matrix mean, and whether any bug survived.
 
     Args:
         found: what every check says of every bug.
@@ -84,7 +84,7 @@ def bug_text(bug: Bug, found: Sequence[Evidence]) -> str:
 
 
 def as_json(bugs: Sequence[Bug], found: Sequence[Evidence]) -> dict[str, Any]:
-    """Bugs, evidence and what is left of both, as plain values."""
+    """Bugs, evidence, and the bugs and checks that are left over, as plain values."""
     return {
         "bugs": [
             {

@@ -73,7 +73,7 @@ def tokens() -> Tokens:
 
 
 def moved(right: Callable[[Tokens], Array], wrong: Callable[[Tokens], Array]) -> Exhibit:
-    """How far every output of two mixers moves when an input is replaced; right of the diagonal is the future."""
+    """How far each output of two mixers moves when one input is replaced. Right of the diagonal is the future."""
     case = tokens()
 
     def reach(mix: Callable[[Tokens], Array]) -> np.ndarray:

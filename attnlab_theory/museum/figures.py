@@ -16,7 +16,7 @@ from attnlab_theory.museum.trial import Evidence
 from attnlab_theory.report import style
 
 CLIP = (-3.0, 9.0)
-"""Of the evidence, in powers of ten: beyond, bars are cut."""
+"""The longest bar of the evidence, in powers of ten. Longer ones are cut."""
 
 
 def write_bug(bug: Bug, found: Sequence[Evidence], out: Path) -> list[Path]:
@@ -94,7 +94,7 @@ def _draw_curves(ax: Axes, shown: Exhibit) -> None:
 
 
 def _draw_evidence(ax: Axes, found: Sequence[Evidence]) -> None:
-    """By how many times each check was overstepped; left of one it was not."""
+    """How many times its allowance each check found; a bar left of one means that the check passed."""
     low, high = CLIP
     for row, evidence in enumerate(found):
         reach = _overstepped(evidence)
@@ -112,7 +112,7 @@ def _draw_evidence(ax: Axes, found: Sequence[Evidence]) -> None:
 
 
 def _overstepped(evidence: Evidence) -> float:
-    """log10 of deviation over allowance, clipped; of a claim, of its distance over its half-width."""
+    """log10 of deviation over allowance, clipped. For a claim: of distance over half-width."""
     low, high = CLIP
     if evidence.margin <= 0:
         return high if evidence.caught else low + 0.1

@@ -1,4 +1,4 @@
-"""Does a check catch a bug? One counterexample, one REFUTED, or draws of too large a variance are a kill."""
+"""Does a check catch a bug? It does by a counterexample, a REFUTED, or draws whose variance is too large."""
 
 import collections
 import concurrent.futures
@@ -20,7 +20,7 @@ CASES = 12
 """Random cases that an identity gets to catch a bug."""
 
 ERROR_RATE = 1e-9
-"""With which a claim may refute right code. That right code has too large a variance is found at 1e-6."""
+"""The probability with which a claim may refute right code. The test of the variance has 1e-6."""
 
 MAX_DRAWS = 2**17
 
@@ -38,26 +38,26 @@ class Evidence:
     source: str
     caught: bool
     observed: float
-    """Of an identity: the residual. Of a claim: the measured mean."""
+    """The residual of an identity, or the measured mean of a claim."""
     allowed: float
-    """Of an identity: its tolerance, for the same case. Of a claim: the predicted end that is nearest."""
+    """The tolerance of an identity in that case, or the end of a claim's prediction that is nearest."""
     deviation: float
-    """How far from right: the residual, or the distance of the measured from the predicted mean."""
+    """How far the result is from right: the residual, or the distance of the measured mean from the prediction."""
     margin: float
     """How far it may be: the tolerance, or half the width of the measured interval."""
     cases: int
     """Cases tried, the counterexample included; draws of a claim."""
     says: str
-    """The verdict and its number, for people."""
+    """The verdict and its number, in words."""
 
 
 def evidence_of(bug: Bug, *, cases: int = CASES, per_family: int | None = None) -> tuple[Evidence, ...]:
-    """Try the checks that the bug is planted under.
+    """Try the checks that should catch a bug.
 
     Args:
         bug: to be caught.
-        cases: that an identity may try; it stops at the first counterexample.
-        per_family: how many identities of one family to try, the first ones; all if None.
+        cases: the most that an identity may try. It stops at the first counterexample.
+        per_family: how many identities of one family to try, beginning with the first. None for all.
     """
     tried: collections.Counter[str] = collections.Counter()
     found = []
@@ -85,7 +85,7 @@ def idle_checks(found: Iterable[Evidence]) -> list[str]:
 
 
 def _never(seen: Iterable[tuple[str, bool]]) -> list[str]:
-    """The names that never came with True, in order of first appearance."""
+    """The names that never came with True, in the order in which they first came."""
     ever: dict[str, bool] = {}
     for name, was in seen:
         ever[name] = ever.get(name, False) or was
@@ -99,12 +99,13 @@ def kill_matrix(
     per_family: int | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> tuple[Evidence, ...]:
-    """Bugs under the checks that they are planted in.
+    """Try every bug with the checks that should catch it.
 
     Args:
         bugs: to be caught.
-        cases, per_family: as `evidence_of`.
-        say: is told of every bug that is done.
+        cases: the most that an identity may try.
+        per_family: how many identities of one family to try, beginning with the first. None for all.
+        say: called with a line after every bug.
     """
     found: list[Evidence] = []
     work = functools.partial(evidence_of, cases=cases, per_family=per_family)

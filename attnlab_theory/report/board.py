@@ -1,4 +1,4 @@
-"""What a run shows while it judges: the claim that is judged and the time left, and every verdict as it falls."""
+"""What a run shows while it judges: the current claim, the time left, and each verdict as soon as it is there."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ class Board:
         claims: how many are judged.
         quiet: show nothing.
         prints: whether every claim is printed on standard output as soon as it is judged.
-        title: is printed before the first of them.
+        title: printed before the first of them.
     """
 
     def __init__(self, claims: int, *, quiet: bool = False, prints: bool = False, title: str = "") -> None:

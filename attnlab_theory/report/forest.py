@@ -1,4 +1,4 @@
-"""The figure of claims that have none of their own: every finding a row, measured beside predicted."""
+"""The figure for claims that have none of their own. Each finding is a row: measured beside predicted."""
 
 import math
 
@@ -12,7 +12,7 @@ ROW = 0.32
 """Height of a finding, in inches."""
 
 SHOWN = 40
-"""Rows of one claim; a figure of more than these would not be read."""
+"""The most rows of one claim. Nobody would read more."""
 
 
 def draw(findings: Findings) -> Figure:

@@ -11,7 +11,7 @@ LETTERS = {
     **{"approx": " ≈ ", "gg": " ≫ ", "ll": " ≪ ", "sim": " ~ ", "ldots": "…", "lVert": "‖", "rVert": "‖", "|": "‖"},
     **{"lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", ",": " ", "{": "{", "}": "}"},
 }
-"""What stands for a command of LaTeX; a command that is not here is printed as its name, such as ln."""
+"""The Unicode for a command of LaTeX. A command that is missing here is printed as its name, such as ln."""
 
 FONTS = {"mathbb", "mathrm", "text", "operatorname"}
 
@@ -25,7 +25,7 @@ def plain(text: str) -> str:
     """A statement whose $formulas$ are written without LaTeX.
 
     Args:
-        text: of a claim; every second part between dollars is a formula.
+        text: of a claim. What stands between two dollars is a formula.
     """
     parts = text.split("$")
     return "".join(_formula(part) if i % 2 else part for i, part in enumerate(parts))
@@ -72,7 +72,7 @@ def _joined(tokens: Iterator[str]) -> str:
 
 
 def _next(tokens: Iterator[str]) -> str:
-    """What a command takes: a group in braces, or the one token that follows."""
+    """The argument of a command: a group in braces, or the token after it."""
     token = next((token for token in tokens if token != " "), "")
     return _piece(token, tokens).strip()
 

@@ -1,4 +1,4 @@
-"""How far a command has come, on standard error: a bar with the time left, or without a terminal some lines."""
+"""How far a command has come, on standard error: a bar with the time left, or lines where there is no terminal."""
 
 import contextlib
 import threading
@@ -14,13 +14,13 @@ EVERY = 10.0
 
 
 class Progress:
-    """So many equal parts of some work. It says at once what is done.
+    """The progress of some work in equal parts. It says at once what is being done.
 
     Args:
-        doing: what is done, such as "judging".
+        doing: what is being done, such as "judging".
         total: the number of parts.
-        parts: what they are called, such as "claims".
-        every: seconds between two lines, where there is no bar.
+        parts: what the parts are called, such as "claims".
+        every: seconds between two lines where there is no bar.
         quiet: say nothing.
     """
 
@@ -81,9 +81,9 @@ class Progress:
 
 @contextlib.contextmanager
 def said(text: str, *, quiet: bool = False) -> Iterator[None]:
-    """Say on a terminal what goes on in the block, whose length nobody knows, as long as it lasts.
+    """Show on a terminal what the block is doing, until it ends.
 
-    Elsewhere nothing is said: of bad input, which may be found in the block, one line tells and no other.
+    Without a terminal nothing is shown: if the input is bad, its one line stands alone.
 
     Args:
         text: what goes on, such as "loading the experiments".

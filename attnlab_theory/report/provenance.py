@@ -15,7 +15,7 @@ NUMERIC_PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
 
 
 def of_this_process() -> dict[str, Any]:
-    """What every result file says of the process that wrote it."""
+    """What every result file says about the process that wrote it."""
     return {
         "commit": commit(),
         "versions": {
@@ -29,15 +29,15 @@ def of_this_process() -> dict[str, Any]:
 
 
 def _program(name: str) -> str:
-    """What the program is called: `python -m attnlab_theory` is the command attnlab."""
+    """The name of the program. `python -m attnlab_theory` is called attnlab."""
     return "attnlab" if name == "__main__.py" else name
 
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of the checkout this code runs from, marked if it has changes; None outside a checkout.
+    """The commit of the checkout from which this code runs, marked if files have changed. None outside a checkout.
 
-    Asked once: the results of the first experiment may themselves be a change to the checkout.
+    Git is asked once, because the first result may itself change the checkout.
     """
     try:
         # Installed into another project's checkout, git would describe that one.
@@ -55,7 +55,7 @@ def _git(*arguments: str) -> str:
 
 
 def processor() -> str:
-    """What the processor calls itself, and how many of it there are."""
+    """The name of the processor, and the number of its cores."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -65,7 +65,7 @@ def processor() -> str:
 
 
 def accelerators() -> dict[str, Any]:
-    """What jax computes on instead of the processor, by name and number, and how exactly; else nothing.
+    """The accelerators that jax uses: names, number and precision of products. Empty on a processor.
 
     An accelerator rounds products of float32 unless `JAX_DEFAULT_MATMUL_PRECISION` forbids it.
     """

@@ -53,11 +53,11 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "setting": dict,
     "draws": int,
 }
-"""What the fields of a finding are in its file."""
+"""The type of each field of a finding in its file."""
 
 
 def from_json(value: dict[str, Any]) -> Finding:
-    """The finding that `as_json` wrote; the last two keys may be missing, as in files of older versions."""
+    """The finding that `as_json` wrote. The last two keys may be missing: older versions did not write them."""
     inputs.refuse_other_fields(value, FIELDS)
     intervals = {name: from_ends(value[name]) for name in ("predicted", "measured")}
     expect = value["expect"]
@@ -91,7 +91,9 @@ def read_findings(path: Path) -> Findings:
     try:
         return Findings(map(from_json, inputs.json_of(path)))
     except inputs.DAMAGED as error:
-        raise ValueError(f"{path} does not hold findings: {inputs.told(error)}; run the experiment again") from None
+        raise ValueError(
+            f"{path} does not hold findings: {inputs.reason_in(error)}; run the experiment again"
+        ) from None
 
 
 def from_ends(pair: list[float | None]) -> Interval:

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-"""Okabe and Ito's palette, told apart by the colour-blind; ordered so that neighbours differ in grey too."""
+"""Okabe and Ito's palette, which the colour-blind can tell apart. Neighbours differ in grey too."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 
 INK = "#444444"
-"""Of the legend that all figures share: no series has this colour."""
+"""The colour of the legend that all figures share. No series has it."""
 
 REFUTED = "#8c8c8c"
-"""Of every prediction that is known to be wrong."""
+"""The colour of every prediction that is known to be wrong."""
 
 SETTINGS: "dict[RcKeyType, Any]" = {
     "figure.dpi": 100,
@@ -131,7 +131,7 @@ def draw_refuted(ax: Axes, findings: Findings, x: str, *, label: str) -> None:
 
 
 def legend(figure: Figure) -> None:
-    """What a line is and what an interval is, in the same words and at the same place of every figure.
+    """Explain lines and intervals, in the same words and at the same place of every figure.
 
     It stands below the panels. Each panel's own legend names its series only.
     """
@@ -176,7 +176,7 @@ def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
 
 
 def _show_what_is_no_formula(figure: Figure) -> None:
-    """Text that is no formula between its dollars is shown as it is written, and control characters written out."""
+    """Show text between dollars as it is written if it is no formula. Control characters are written out."""
     parser = MathTextParser("path")
     for each in figure.findobj(Text):
         assert isinstance(each, Text)
@@ -195,7 +195,7 @@ def write(draw: Callable[[], Figure], path: Path) -> None:
     """Draw in this style into one file, which is whole or absent.
 
     Raises:
-        ValueError: as `refuse_path`.
+        ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.
     """
     refuse_path(path)
     with files.replacing(path) as temporary:
@@ -203,7 +203,7 @@ def write(draw: Callable[[], Figure], path: Path) -> None:
 
 
 def refuse_path(path: Path) -> None:
-    """Refuse a file that `write` could not write, before what it shall show is measured.
+    """Refuse a file that `write` could not write. Call it before anything is measured.
 
     Raises:
         ValueError: if the path ends neither in .svg nor in .png, or nothing can be written there.

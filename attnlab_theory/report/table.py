@@ -32,11 +32,11 @@ class Tally:
     expect: Verdict | None
     as_expected: bool
     worst: Finding
-    """At the setting that decides: the one that speaks most against the verdict that is expected."""
+    """The finding at the setting that decides: the one that speaks most against the expected verdict."""
 
 
 def tallies(findings: Iterable[Finding]) -> list[Tally]:
-    """One line per claim, in order; a claim that is not of one mind says how its settings split."""
+    """One line for each claim, in order. If its settings have different verdicts, the line counts them."""
     grouped: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         grouped.setdefault((finding.experiment, finding.claim), []).append(finding)
@@ -61,7 +61,7 @@ def tallies(findings: Iterable[Finding]) -> list[Tally]:
 
 
 def _worst(group: Sequence[Finding]) -> Finding:
-    """The first of the findings that are least as expected; of a foil, the one that is nearest to support."""
+    """The finding that is farthest from what is expected. For a foil: the one nearest to support."""
 
     def against(finding: Finding) -> tuple[bool, bool, float]:
         beyond = _beyond(finding) / finding.resolution
@@ -72,7 +72,7 @@ def _worst(group: Sequence[Finding]) -> Finding:
 
 
 def _beyond(finding: Finding) -> float:
-    """How far the middle of what was measured lies outside the prediction; negative inside."""
+    """How far the middle of the measured interval lies outside the prediction. Negative inside it."""
     middle, predicted = finding.measured.centre, finding.predicted
     return max(predicted.low - middle, middle - predicted.high)
 
@@ -93,7 +93,7 @@ def claim_text(tally: Tally) -> RenderableType:
 
 
 def _note(tally: Tally) -> Text:
-    """What the verdict is beside what is expected."""
+    """A note where the verdict is not the expected one."""
     if tally.expect is None:
         return Text(" (a conjecture)")
     if not tally.as_expected:
@@ -128,7 +128,7 @@ MOST_NOTES = 10
 
 
 def notes(findings: Findings) -> list[str]:
-    """What a reader of the verdicts should know: a line for each verdict in doubt, then what rivals are lacking."""
+    """Notes below the verdicts: a line for each verdict in doubt, then claims whose rival is missing or weak."""
     doubtful = [f for f in findings if f.verdict == Verdict.INCONCLUSIVE or not f.as_expected]
     lines = [_explained(finding) for finding in doubtful[:MOST_NOTES]]
     if len(doubtful) > MOST_NOTES:
@@ -182,12 +182,12 @@ def _remedy(finding: Finding) -> str:
 
 
 def style_of(tally: Tally) -> str:
-    """The colour of a verdict; red where the settings are not of one mind."""
+    """The colour of a verdict. It is red where the settings have different verdicts."""
     return {str(verdict): style for verdict, style in STYLES.items()}.get(tally.verdict, "red")
 
 
 def show(renderable: RenderableType) -> None:
-    """Print on standard output, strings as they are; without a terminal, no spaces fill the lines and none is cut.
+    """Print on standard output. Without a terminal, lines are neither filled with spaces nor cut.
 
     Control characters are written out, in strings and in the cells of tables.
     """
@@ -224,7 +224,7 @@ def interval_text(interval: Interval, digits: int = 4) -> str:
 
 
 def measured_text(interval: Interval) -> str:
-    """A measured number for people, with no more digits than are known: a number, or a number ± its half-width."""
+    """A measured number, or a number ± its half-width. It has no more digits than are known."""
     if not math.isfinite(interval.width):
         return interval_text(interval)
     # Two digits of the half-width say how much is known; beyond four digits of the number nobody reads on.

@@ -1,7 +1,7 @@
 """A PRNG key to a random problem. Nothing is judged here."""
 
 from attnlab_theory.sampling.geometry import orthonormal
-from attnlab_theory.sampling.hashed import hashed_bits, hashed_normal
+from attnlab_theory.sampling.hashed_normals import hashed_bits, hashed_normal
 from attnlab_theory.sampling.keys import gaussian_keys, many_noisy_keys, noise_factors, noisy_keys
 from attnlab_theory.sampling.moments import Moments, moments
 from attnlab_theory.sampling.projections import (

@@ -119,7 +119,7 @@ def _panels(found: Estimates) -> dict[str, dict[str, Any]]:
 
 def _said(panels: dict[str, dict[str, Any]]) -> str:
     """What the title says: the last of every panel, or the first and the last of a single one."""
-    from attnlab_theory.labs.drawing import as_written
+    from attnlab_theory.labs.plots import as_written
 
     told = []
     for panel, row in panels.items():
@@ -129,7 +129,7 @@ def _said(panels: dict[str, dict[str, Any]]) -> str:
 
 
 def _draw(ax: "Axes", panel: str, row: dict[str, Any], published: str | None) -> None:
-    from attnlab_theory.labs.drawing import as_written, bars, interval
+    from attnlab_theory.labs.plots import as_written, bars, interval
 
     if published:
         range_of = PUBLISHED[published]

@@ -29,8 +29,19 @@ KNOWN = {*CLAIMS_BY_NAME, *(identity.name for identity in IDENTITIES)}
 ABBREVIATIONS = ("e.g.", "i.e.", "etc.", "vs.", "cf.")
 
 
-def sentences(text: str) -> int:
-    return len(re.findall(r"[.!?][)\"]*(?=\s+\S|$)", text))
+WORD = re.compile(r"[(\"`]*[A-Za-z][A-Za-z'’/-]*[.,;:)\"`?!]*")
+PLACE = re.compile(r"\([^()]*(?:docs|figures|experiments)/[^()]*\)")
+"""Where something lies, in brackets."""
+
+
+def sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.!?])[)\"]*\s+(?=\S)", text.strip())
+
+
+def words(text: str) -> int:
+    """How many words of English there are; formulas and measured numbers are none."""
+    plain = PLACE.sub("", questions.PLACEHOLDER.sub("", text))
+    return sum(WORD.fullmatch(each) is not None for each in plain.split())
 
 
 def pretended(name: str, verdict: Verdict | None = None) -> Findings:
@@ -63,11 +74,21 @@ def text_of(answers) -> str:
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_an_answer_has_at_most_five_sentences(entry):
     assert not any(abbreviation in entry.answer for abbreviation in ABBREVIATIONS), "the count relies on full stops"
-    assert 1 <= sentences(entry.answer) <= 5
+    # What somebody else claimed is quoted, in a sentence of theirs.
+    own = [entry.submitted[part] for part in ("measured", "right")] if entry.submitted else [entry.answer]
+    assert 1 <= sum(len(sentences(text)) for text in own) <= 5
 
 
 def test_sentences_are_counted():
-    assert sentences("One. Two? Three (and no more!) It is 0.5 at β = 1e-3. c_1 too.") == 5
+    assert len(sentences("One. Two? Three (and no more!) It is 0.5 at β = 1e-3. c_1 too.")) == 5
+    assert words("Then c_2 misses (by a bit) {copy-weight n=16 beta=8}, at β = 3: u_a's fault.") == 7
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_no_sentence_of_an_answer_has_more_than_thirty_words(entry):
+    parts = [entry.answer] if entry.submitted is None else entry.submitted.values()
+    long = [sentence for text in parts for sentence in sentences(text) if words(sentence) > 30]
+    assert not long, "part it: one thought to a sentence"
 
 
 def of_its_lab(entry):

@@ -81,3 +81,11 @@ def test_streams_are_shared_by_naming_the_other_claim():
     named = coin_claim(name="fourth", stream="tosses")
     assert [claim.stream_name for claim in (first, second, third, named)] == ["first", "first", "first", "tosses"]
     assert coin_claim(stream=named).stream_name == "tosses"
+
+
+def test_a_finding_in_another_unit_has_all_four_ends_multiplied():
+    (finding,) = checked(coin_claim(predict=Interval(0.2, 0.6), settings=(Coin(chance=0.5),)))
+    halves = finding.times(2.0)
+    for new, old in ((halves.predicted, finding.predicted), (halves.measured, finding.measured)):
+        assert (new.low, new.high) == (2 * old.low, 2 * old.high)
+    assert halves.times(0.5) == finding

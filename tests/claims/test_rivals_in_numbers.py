@@ -33,6 +33,7 @@ SAID = {
     "generation-products": "batch * (2 * t * (t - 1) * d + 24 * t * d**2 + 2 * t * d * vocabulary)",
     "generation-with-padding-or-without-a-cache": "2 * t * (t + 1) * d + 24 * t * d**2 if capacity "
     "else 12 * t**2 * d**2 + 4 * t**3 * d // 3",
+    "head-2-is-untouched": "1 / (1 + exp(beta * sqrt(0.5) * (6 if end == 'least' else -6)) + (n - 2) * exp(-beta))",
     "hyperbolic-error-is-half-the-positive": "(exp(L) - 1) / 2 / m",
     "interference-of-random-patterns": "(n - 1) * exp(-strength + strength**2 / (2 * d))",
     "layer-products": "{'projections': 4, 'mixing': 0, 'mlp': 8, 'layer': 12}[part] * t * d**2 "
@@ -60,6 +61,7 @@ SAID = {
     "route-certifies": "tolerance * n / (n - 1)",
     "route-errs-less": "tolerance / 10",
     "sketched-matrix": "n / r",
+    "sinusoidal-product": "sum(cos(distance * 1e4 ** (-2 * j / (d - 2))) for j in range(d // 2)) / (d // 2)",
     "skip-connections-stop-the-collapse": "diameter",
     "small-noise-harmless-in-the-window": "variance * beta**2 / 4",
     "spectrum-tail": "sqrt((n - rank) / n)",
@@ -87,6 +89,13 @@ def test_a_rival_or_a_foil_predicts_the_number_of_its_statement(name):
         said = eval(SAID[name], named)
         ends = [end for end in (instead(claim, setting).low, instead(claim, setting).high) if math.isfinite(end)]
         np.testing.assert_allclose(ends, said, rtol=1e-12)
+
+
+def test_a_wider_window_reaches_further_in_every_layer_past_either_end():
+    claim = BY_NAME["window-heard"]
+    for window, layers in ((5, 1), (7, 3), (9, 8)):
+        setting = claim.at(**claim.settings[0].fields() | {"window": window, "layers": layers})
+        assert instead(claim, setting) == Interval.point(eval(SAID["window-heard"], vars(math) | setting.fields()))
 
 
 def test_one_strength_for_sixteen_keys_is_that_of_the_logarithm_among_sixteen():

@@ -142,10 +142,11 @@ def test_entries_of_rounding_may_be_lost_where_inputs_are_long(x, routes, power)
     assert there.margin == pytest.approx(here.margin, rel=routing_rtol(TRIANGLE_CONDITION))
 
 
-def test_entries_that_count_may_not_be_lost():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_entries_that_count_may_not_be_lost(sign):
     x, routes = ENTRIES_OF_ROUNDING["a zero of the keys"]
     with pytest.raises(ValueError, match=r"ask for matrices beyond float64: scale them down"):
-        route(2.0**1021 * np.array(x), routes, 2.0**40 * np.eye(3)[routes], tolerance=2.0**20)
+        route(sign * 2.0**1021 * np.array(x), routes, 2.0**40 * np.eye(3)[routes], tolerance=2.0**20)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-6, 1e6, 1e150])

@@ -1,5 +1,7 @@
 """The query for given weights: exact where it can be, else the closest there is."""
 
+import itertools
+
 import hypothesis
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ import scipy.special
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from attnlab_theory.construct import query_for_weights
+from attnlab_theory.construct import query_for_weights, weights
 from attnlab_theory.construct.weights import _is_minimum
 from tests.tolerances import best_weights_atol, weights_rtol
 
@@ -110,9 +112,10 @@ def test_tiny_weights_are_met(least):
     assert np.max(np.abs(logs - np.log(wanted))) <= best_weights_atol(4) * abs(np.log(least))
 
 
-def test_keys_out_of_reach_do_not_throw_the_query_away():
+@pytest.mark.parametrize("signs", list(itertools.product([1, -1], repeat=2)))
+def test_keys_out_of_reach_do_not_throw_the_query_away(signs):
     """Newton's last full step left for a query of length 1e10 here, with a divergence of 4e10."""
-    keys = np.array([[0.0, -1], [-3, 2], [-2, 3], [3, 3], [-3, 2]])
+    keys = np.array([[0.0, -1], [-3, 2], [-2, 3], [3, 3], [-3, 2]]) * signs
     wanted = 10.0 ** -np.array([3.0, 11, 0, 2, 9])
     wanted /= np.sum(wanted)
     found = query_for_weights(keys, wanted)
@@ -189,3 +192,14 @@ def test_a_flat_place_far_from_everything_is_no_minimum():
     rows, wanted = np.array([[0.0], [1.0]]), np.array([2e-8, 1 - 2e-8])
     assert not _is_minimum(rows, wanted, np.array([6e7]))
     assert _is_minimum(rows, wanted, np.array([np.log(wanted[1] / wanted[0])]))
+
+
+def test_ordinary_weights_take_few_steps(monkeypatch):
+    """Near the minimum every step doubles the digits, and no step is made that gains none."""
+    asked, steps = [], weights._newton
+    monkeypatch.setattr(weights, "_newton", lambda *at: asked.append(at) or steps(*at))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        asked.clear()
+        query_for_weights(rng.normal(size=(4, 2)), scipy.special.softmax(2 * rng.normal(size=4)))
+        assert len(asked) < 40

@@ -19,6 +19,7 @@ import pytest
 
 from attnlab_theory.cli import main
 from attnlab_theory.grader import fences
+from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom import markers
 from attnlab_theory.grader.classroom.gradebook import FORMULA
 from attnlab_theory.grader.classroom.hand_ins import HandIn, files_of, stage
@@ -26,7 +27,6 @@ from attnlab_theory.grader.classroom.marking import marks_of
 from attnlab_theory.grader.classroom.marks import Terms
 from attnlab_theory.grader.classroom.rubric import rubric_of
 from attnlab_theory.grader.contracts import CONTRACTS
-from attnlab_theory.grader.drawing import drawn_cases
 from attnlab_theory.grader.grading import check_answer
 
 linux = [

@@ -191,6 +191,8 @@ def test_a_right_routing_is_shown_beside_what_was_wanted():
         seen = ThreeTokens(Frame(4, 4), 10).measure((np.eye(4),) * 3).seen
     # The axes are u_a, u_b, u_c and u_d, and c_1 is to be u_b - u_c: the first token is the worse of the two.
     assert (next(iter(seen)), seen["wanted"]) == ("weights of c_1", "(0, 1, -1, 0)")
+    # That token attends to itself, and is u_d + u_b.
+    assert np.allclose([float(x) for x in seen["c_1 / beta"].strip("()").split(", ")], [0, 1, 0, 1])
 
 
 def test_a_query_has_a_number_where_there_are_several():
@@ -217,3 +219,23 @@ def test_of_the_worst_sum_the_largest_entry_is_shown_positive(angle):
     seen = TwoSubspaces(Frame(2, 2), 1).measure((np.diag([1.0, 0.0]) + off,)).seen
     entries = [float(entry) for entry in seen["worst s = v_a + v_b"].strip("()").split(", ")]
     assert max(entries) == max(map(abs, entries))
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(2, 2, 1), (5, 9, 2), (12, 16, 6)])
+def test_coordinates_in_the_place_of_a_vector_are_measured_with_zeros_below(n, d, m):
+    case, contract = TwoSubspaces(Frame(n, d), m), CONTRACTS["cs224n/1b.i"]
+    (basis,) = case.arguments
+    assert contract.misread is not None
+    read, remark = contract.misread(case, (basis.T,))
+    # The basis of A is made of the first axes: with zeros below, its coordinates are the vector.
+    assert np.array_equal(read[0], basis @ basis.T)
+    assert case.measure(read).error == 0
+    assert "coordinates" in remark
+
+
+@pytest.mark.parametrize(("apart", "is_told"), [(0.0, True), (0.9, True), (1.1, False), (50.0, False)])
+def test_two_queries_are_the_same_that_differ_by_less_than_a_hundredth(apart, is_told):
+    first = 100 * np.eye(3)[0]
+    with jax.enable_x64(True):
+        measured = pair("practical4/2d.1", 3, 3, 0, 1, 0).measure((first, first + apart * np.eye(3)[1]))
+    assert bool(measured.remark) == is_told

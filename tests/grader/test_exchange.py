@@ -65,3 +65,16 @@ def test_a_reply_without_end_is_not_kept(pipes, monkeypatch):
     monkeypatch.undo()
     os.write(writes, b"next\n")
     assert ours.ask(b"", 5) == b"1234567"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5.0])
+def test_what_is_printed_later_is_waited_for_as_long_as_is_said_and_no_longer(pipes, monkeypatch, seconds):
+    ours, *_, prints = pipes
+    waits, select = [], exchange.select.select
+    monkeypatch.setattr(
+        exchange.select, "select", lambda *ends: waits.append(ends[3]) or select(*ends[:3], min(ends[3], 0.01))
+    )
+    os.write(prints, b"early")
+    ours.drain(seconds)
+    assert [max(seconds - 1, 0) <= wait <= seconds for wait in waits] == [True, True]
+    assert ours.printed == "early"

@@ -160,3 +160,19 @@ def test_a_spare_uid_is_nobodys():
     assert 20_000 <= uid < 60_000
     assert kernel._tasks_of(uid) == 0
     assert kernel._tasks_of(os.getuid()) > 0
+
+
+@linux
+def test_a_judge_that_has_become_undumpable_says_so():
+    get_dumpable = "__import__('ctypes').CDLL(None).prctl(3, 0, 0, 0, 0)"
+    asked = f"from attnlab_theory.grader import fences; print(fences.become_undumpable(), {get_dumpable})"
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    assert found.stdout.split() == ["True", "0"], found.stderr
+
+
+def test_what_is_hidden_comes_in_the_order_of_names_whatever_the_disk_says(tmp_path, monkeypatch):
+    names = [".a", ".b", ".c", "mine.py"]
+    for order in (names, names[::-1]):
+        monkeypatch.setattr(fences.os, "listdir", lambda _, order=order: order)
+        hidden = fences.view(tmp_path / "mine.py", alone=False)[1]
+        assert hidden == [str(tmp_path / name) for name in names[:3]]

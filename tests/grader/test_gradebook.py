@@ -95,6 +95,7 @@ def test_what_is_no_ordinary_file_is_neither_followed_nor_waited_for(tmp_path):
     assert found["a.py"].content == found["b.py"].content != ""
     assert found["a.py"].page != found["b.py"].page
     assert content_of({"a": b"bc"}) != content_of({"ab": b"c"})
+    assert content_of({"a": b"1", "b": b"2"}) == content_of({"b": b"2", "a": b"1"})
 
 
 @pytest.mark.parametrize("worth", ["0", "0.5", "10000"])
@@ -118,6 +119,14 @@ def test_names_in_capitals_are_names(tmp_path):
     (tmp_path / "folder" / "2B.PY").write_text("x = 2")
     assert files_of(tmp_path / "ANSWERS.PY") == {"submission.py": b"x = 1"}
     assert files_of(tmp_path / "folder") == {"2B.PY": b"x = 2"}
+
+
+def test_files_come_in_the_order_of_their_names_whatever_the_disk_says(tmp_path, monkeypatch):
+    for name in ("b.py", "a.py", "c.py"):
+        (tmp_path / name).write_text("")
+    for names in (["a.py", "b.py", "c.py"], ["c.py", "b.py", "a.py"]):
+        monkeypatch.setattr(os, "walk", lambda path, names=names, **_: [(str(path), [], names)])
+        assert list(files_of(tmp_path)) == ["a.py", "b.py", "c.py"]
 
 
 @pytest.mark.parametrize(

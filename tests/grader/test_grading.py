@@ -154,7 +154,7 @@ def test_who_watches_is_told_of_every_call_up_to_the_last(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("def f(keys, a, b):\n    return 20 * (keys[a] + keys[b])")
     told: list[tuple[int, int]] = []
-    check_answer(f"{path}::f", "practical4/2b", asked=lambda *call: told.append(call))
+    check_answer(f"{path}::f", "practical4/2b", progress=lambda *call: told.append(call))
     assert told == [(i + 1, len(told)) for i in range(len(told))]
 
 

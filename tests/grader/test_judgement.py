@@ -15,7 +15,7 @@ from attnlab_theory.grader import replay
 from attnlab_theory.grader.contracts import CONTRACTS
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import judgement_text
-from attnlab_theory.grader.numbering import OTHER_YEARS, contract_of
+from attnlab_theory.grader.question_names import OTHER_YEARS, contract_of
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason, plain
 from tests.grader.system import missing_fences
 

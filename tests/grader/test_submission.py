@@ -1,9 +1,13 @@
 """A submission may do anything; the lab gets an array or one clear line."""
 
+import json
+import signal
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab_theory.grader import child
 from attnlab_theory.grader.reasons import BrokenAnswer
 from attnlab_theory.grader.submission import Submission, patience
 
@@ -249,3 +253,37 @@ def test_missing_files_and_folders_are_refused(tmp_path):
     assert "is a folder" in refused(f"{tmp_path}::f")
     (tmp_path / "answer.txt").write_text("def f(): return 1")
     assert "its name must end in .py" in refused(f"{tmp_path}/answer.txt::f")
+
+
+def test_what_an_exception_says_is_shown_up_to_two_hundred_characters():
+    assert child._shown(200 * "x") == 200 * "x"
+    assert child._shown(201 * "x") == 197 * "x" + "..."
+
+
+def test_of_both_clocks_the_one_counts_on_which_less_is_left(file):
+    submission = Submission(file(""), time_limit=10.0, wall_limit=100.0)
+    assert submission.left == 1
+    submission._used, submission._waited = 5.0, 25.0
+    assert submission.left == 0.5
+    submission._waited = 75.0
+    assert submission.left == 0.25
+
+
+def test_time_that_has_been_used_is_not_given_back(file):
+    submission = Submission(file(""), time_limit=10.0)
+    for seconds in (4.0, 1.0):
+        submission._read(json.dumps({"number": 0, "seconds": seconds, "arrays": []}).encode(), 0, 0)
+    assert submission.left == 0.6
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(6.7, "died of SIGKILL"), (7.0, "longer than the time limit of 6.5 s")]
+)
+def test_the_kernels_second_word_comes_after_whole_seconds(file, monkeypatch, seconds, said):
+    submission = Submission(file(""), time_limit=6.5)
+    monkeypatch.setattr(submission._enclosure, "exceeds_memory", lambda: False)
+    monkeypatch.setattr(
+        submission._enclosure, "ending", lambda: {"state": signal.SIGKILL.value, "seconds": seconds}
+    )
+    monkeypatch.setattr(Submission, "output", "")
+    assert said in str(submission._death("it takes"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.language.checkpoint import load_model, save_model
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig, Pooling, mean_of_tokens
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab_theory.language.decode import Sampling, drawn, log_law
+from attnlab_theory.language.decode import Sampling, _first, drawn, log_law
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import proportion
 
@@ -139,6 +139,21 @@ def test_a_chance_draws_the_token_at_which_the_summed_law_passes_it(options, pea
         before = np.where(found > 0, sums[np.arange(5), found - 1], 0)
         assert np.all(before <= chance + 1e-5)
         assert np.all(sums[np.arange(5), found] >= chance - 1e-5)
+
+
+@pytest.mark.parametrize("tokens", [128, 300])
+def test_the_largest_chance_draws_the_last_token_that_is_not_cut(tokens):
+    """In several of these rows the sum of all probabilities, term by term, is rounded to less than by blocks."""
+    logits = np.random.default_rng(0).normal(size=(400, tokens))
+    logits[:, -5:] = -np.inf
+    found = drawn(jnp.full(400, 1 - 2**-24, jnp.float32), jnp.asarray(logits, jnp.float32), Sampling())
+    assert np.all(np.asarray(found) == tokens - 6)
+
+
+def test_where_nothing_holds_the_first_place_is_the_last():
+    holds = jnp.array([[False, True, True, False], [False] * 4])
+    assert _first(holds).tolist() == [1, 3]
+    assert _first(holds, otherwise=9).tolist() == [1, 9]
 
 
 @pytest.mark.parametrize("options", [{"top_p": 0.5}, {"top_k": 40}, {"top_k": 400, "top_p": 0.9}])

@@ -85,6 +85,7 @@ def again(
     record: Path = RECORDS,
     quick: bool = False,
     seconds: float = running.SECONDS_IN_PLACE,
+    listed: bool = False,
 ) -> int:
     """Ask the tests of another commit about the survivors of records.
 
@@ -92,13 +93,14 @@ def again(
         paths: of records.
         far, longest, jobs, commit, record, quick, seconds: as of `rooms`; new records have the old names with
             `-again`.
+        listed: ask about the changes that are listed, and about no others: a test may notice one after all.
     """
     whole = running.commit_of(commit)
     for path in paths:
         old, *_ = records.read(path)
         header = {**old, "commit": whole, "survivors_of": old["commit"]}
         new = records.Record(record / f"{_name(old['room'], old['seed'])}-again.jsonl", header)
-        running.judge(running.survivors(path), old["room"], new, whole, jobs, far, longest, quick, seconds)
+        running.judge(running.survivors(path, listed), old["room"], new, whole, jobs, far, longest, quick, seconds)
     return 0
 
 

@@ -54,6 +54,8 @@ class Change:
     end: int
     """In bytes of the file."""
     after: str
+    was: int | None = None
+    """Where it began in the file of an older record, which tells it there from others of its line."""
 
     def source(self, before: bytes) -> bytes:
         """The file with the change."""

@@ -55,9 +55,10 @@ def equivalents(path: Path = EQUIVALENTS) -> dict[tuple[str, str, str], Equivale
 
 
 def key(change: Change | dict[str, Any]) -> tuple[str, str, str, int]:
-    """What tells a change from all others of its commit."""
+    """What tells a change from all others of its commit, or of the older one whose survivor it is."""
     fields = dataclasses.asdict(change) if isinstance(change, Change) else change
-    return fields["file"], fields["text"], fields["change"], fields["start"]
+    start = fields["start"] if fields.get("was") is None else fields["was"]
+    return fields["file"], fields["text"], fields["change"], start
 
 
 class Record:

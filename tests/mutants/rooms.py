@@ -1,6 +1,7 @@
 """Change a room in a copy of the tree, one thing at a time, and ask the nearest tests first."""
 
 import ast
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -200,10 +201,11 @@ class Room:
         return line
 
     def _quickly(self, tree: Tree, line: dict[str, Any], change: Change, files: list[str]) -> None:
-        """Ask files in place until one has a test that falls."""
+        """Ask files in place until one has a test that falls, those first that have killed most."""
         before = (tree.folder / change.file).read_bytes()
         seconds = max(self.seconds / len(files), LEAST_IN_PLACE) if files else 0.0
-        for file in files:
+        kills = collections.Counter(fate["killer"].partition("::")[0] for fate in self.record.fates.values())
+        for file in sorted(files, key=lambda file: -kills[file]):
             names = sorted(named_in_or_beside(change.file, tree.folder)) if about(file, change) else None
             on_disk = change.file.startswith(READ_BY_OTHERS)
             one, found = self._asked_in_place(
@@ -360,17 +362,21 @@ def sampled(room: str, sample: int, seed: int) -> tuple[list[Change], int]:
     return random.Random(seed).sample(every, min(sample, len(every))), len(every)
 
 
-def survivors(path: Path) -> list[Change]:
-    """The changes of a record that nobody killed and that are not listed, where the sources still have them."""
-    listed, here = records.equivalents(), {}
+def survivors(path: Path, listed: bool = False) -> list[Change]:
+    """What nobody killed and is not listed, or is, where the sources still have it.
+
+    A line that has moved is found where there is one such change in its file.
+    """
+    known, here = records.equivalents(), {}
     found = []
     for line in records.read(path)[1]:
-        at = line["file"], line["text"], line["change"]
-        if line["state"] != "passed" or at in listed:
+        at, start = (line["file"], line["text"], line["change"]), records.key(line)[3]
+        if line["state"] != "passed" or (at in known) != listed:
             continue
         if line["file"] not in here:
             here[line["file"]] = changes_of(ROOT / line["file"])
-        found += [c for c in here[line["file"]] if (c.file, c.text, c.change) == at and c.start == line["start"]][
-            :1
-        ]
+        alike = [c for c in here[line["file"]] if (c.file, c.text, c.change) == at]
+        there = [c for c in alike if c.start == start]
+        moved = [dataclasses.replace(c, was=start) for c in alike] if len(alike) == 1 else []
+        found += (there or moved)[:1]
     return found

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory.attention import attention, causal_mask
 from attnlab_theory.attention.caching import decode_step, empty_cache
-from attnlab_theory.claims.cost.counted import counted_claim, counted_foil, counted_rival, shape
+from attnlab_theory.claims.cost.counts import counted_claim, counted_foil, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers as theory

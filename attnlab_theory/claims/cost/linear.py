@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from attnlab_theory.attention import attention, bigbird_attention, feature_attention, linformer_attention
 from attnlab_theory.attention.linear import CHUNK
-from attnlab_theory.claims.cost.counted import counted_claim, counted_foil, counted_rival, shape
+from attnlab_theory.claims.cost.counts import counted_claim, counted_foil, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers

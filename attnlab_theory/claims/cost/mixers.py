@@ -14,7 +14,7 @@ from attnlab_theory.attention import mixers, positive_features
 from attnlab_theory.attention.linear import CHUNK
 from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
 from attnlab_theory.attention.sparse import SLIDING_BLOCK
-from attnlab_theory.claims.cost.counted import counted_claim, counted_rival, shape
+from attnlab_theory.claims.cost.counts import counted_claim, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count
 from attnlab_theory.theory.cost import layers, linear

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from attnlab_theory.attention import attention, blocked_attention
 from attnlab_theory.attention.recurrence import recurrent_layer
 from attnlab_theory.claims.claim import foil
-from attnlab_theory.claims.cost.counted import counted, counted_claim, counted_foil, counted_rival, shape
+from attnlab_theory.claims.cost.counts import counted, counted_claim, counted_foil, counted_rival, shape
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.counting import Cost, count, longest_chain
 from attnlab_theory.theory.cost import recurrence as theory

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from attnlab_theory import files
 from attnlab_theory.grader import fences
+from attnlab_theory.grader.cases import drawn_cases
 from attnlab_theory.grader.classroom.hand_ins import SUFFIXES, stage
 from attnlab_theory.grader.classroom.marks import MISSING, NOT_JUDGED, Mark, Terms, by_hand
 from attnlab_theory.grader.classroom.rubric import names_of, stems_of
 from attnlab_theory.grader.contracts import CONTRACTS
-from attnlab_theory.grader.drawing import drawn_cases
 from attnlab_theory.grader.grading import check_answer
 from attnlab_theory.grader.judgement import Judgement
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
@@ -87,7 +87,7 @@ def unprotected() -> str:
         path = Path(os.path.realpath(folder)) / "submission.py"
         path.write_text("def probe(*_):\n    return 0\n")
         judged = check_answer(f"{path}::probe", part, drawn=drawn_cases(part), memory=MEMORY)
-    return "" if is_protected(judged.missing) else fences.said(judged.missing)
+    return "" if is_protected(judged.missing) else fences.warning(judged.missing)
 
 
 class _Marking:

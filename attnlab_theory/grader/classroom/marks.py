@@ -31,9 +31,9 @@ class Terms:
     """What may be used for fences; fewer for a test."""
 
 
-def by_hand(reason: str, said: str) -> Mark:
+def by_hand(reason: str, message: str) -> Mark:
     """A mark that only a person can give."""
-    return {"reason": reason, "said": said, "by_hand": True, "fences": [], "judgement": None}
+    return {"reason": reason, "said": message, "by_hand": True, "fences": [], "judgement": None}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

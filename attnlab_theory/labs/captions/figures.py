@@ -10,8 +10,8 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.captions.arms import DECODINGS
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 NUMBER_AT = ((-8, -9), (11, 9), (9, -9), (9, 9), (0, 22))

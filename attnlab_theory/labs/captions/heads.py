@@ -11,7 +11,7 @@ from attnlab_theory.labs.estimates import Estimates, mean
 from attnlab_theory.labs.perplexity import OVER_SENTENCES, losses
 from attnlab_theory.labs.sentences import Encoded
 from attnlab_theory.labs.verdicts import ERROR_RATE
-from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.attention_maps import attention_maps
 from attnlab_theory.language.models.gpt import GPT
 
 
@@ -46,7 +46,7 @@ def entropies(model: GPT, sentences: Encoded) -> Float[np.ndarray, "layers heads
 
     The first place of a sentence is left out: there is nothing to choose.
     """
-    weights = np.asarray(attending(model, jnp.asarray(sentences.rows.x)), np.float64)
+    weights = np.asarray(attention_maps(model, jnp.asarray(sentences.rows.x)), np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -np.sum(np.where(weights > 0, weights * np.log(weights), 0.0), axis=4)
     places = np.arange(weights.shape[3])

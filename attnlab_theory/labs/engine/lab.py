@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -90,6 +91,29 @@ class Lab(abc.ABC):
         """
         for partial in sorted(self.folder.glob("*/*.partial")):
             refuse_left_over(partial.with_suffix(""))
+
+
+def each_named(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The arms that names stand for: an arm for itself, a group for all of its arms.
+
+    Args:
+        names: of arms and groups.
+        groups: the names of the arms of each group; no arm is of two groups.
+
+    Raises:
+        ValueError: if there is no name or an unknown one, or an arm is named twice.
+    """
+    each_once("arm", names)
+    known = {**groups, **{arm: (arm,) for arms in groups.values() for arm in arms}}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}? There are" if near else "there are"
+            raise ValueError(f"no arm is called {name!r}; {hint} {', '.join(known)}")
+    arms = tuple(arm for name in names for arm in known[name])
+    if arms:
+        each_once("arm", arms)
+    return arms
 
 
 def each_once(kind: str, names: Sequence[str]) -> None:

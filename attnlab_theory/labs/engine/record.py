@@ -49,27 +49,36 @@ class Results:
         """Whether every verdict is the expected one."""
         return all(each.as_expected for each in (self.verdicts, *self.further.values()))
 
-    def write(self, lab: str, folder: Path) -> None:
-        """Write all of it, each file whole or not at all.
+    def rows(self, name: str) -> dict[str, Any]:
+        """What JSON files hold, by their names.
 
         Args:
-            lab: whose findings they are.
-            folder: that exists.
-
-        Raises:
-            OSError: if the folder cannot be written.
+            name: of the findings.
         """
-        findings = {lab: self.verdicts, **self.further}
-        tables = {
+        findings = {name: self.verdicts, **self.further}
+        return {
             **{name: [record.as_json(each) for each in found.findings] for name, found in findings.items()},
             "estimates": [estimate.as_json() for estimate in self.estimates],
             **self.tables,
         }
-        for name, rows in tables.items():
+
+    def write(self, name: str, folder: Path, *, prefix: str = "") -> None:
+        """Write all of it, each file whole or not at all.
+
+        Args:
+            name: of the findings.
+            folder: that exists.
+            prefix: what the names of JSON files begin with.
+
+        Raises:
+            OSError: if the folder cannot be written.
+        """
+        for table, rows in self.rows(name).items():
+            path = folder / f"{prefix}{table}.json"
             if rows is None:
-                (folder / f"{name}.json").unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
             else:
-                files.write_text(folder / f"{name}.json", record.to_text(rows))
+                files.write_text(path, record.to_text(rows))
         for name, text in self.texts.items():
             files.write_text(folder / name, text)
         draw(self.figures, folder)
@@ -142,7 +151,7 @@ def usable(*folders: Path, to: str) -> Iterator[None]:
         if type(error) is ValueError:
             raise
         told = f"hold numbers that cannot be {to}" if len(folders) > 1 else f"holds numbers that cannot be {to}"
-        raise ValueError(f"{', '.join(map(str, folders))} {told}: {inputs.told(error)}") from error
+        raise ValueError(f"{', '.join(map(str, folders))} {told}: {inputs.reason_in(error)}") from error
 
 
 def drawing(module: Any, names: Sequence[str], *arguments: Any) -> dict[str, Draw]:

@@ -38,8 +38,6 @@ class RunLab(WholeRun, abc.ABC):
     """The lab's command, and the name of its findings."""
     question: ClassVar[str]
     """What the lab asks."""
-    arms_option: ClassVar[str] = "--arms"
-    """The option that says which arms are trained."""
     shares: ClassVar[tuple[str, ...]] = ()
     """Names of other runs that may lie in the same folder."""
     processes: int | None = None

@@ -16,9 +16,11 @@ import numpy as np
 from jaxtyping import Float
 from rich.table import Table
 
+from attnlab_theory.labs.engine.record import Results
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.heads.claims import COLLAPSED
 from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, verdicts
-from attnlab_theory.labs.heads.results import Results, Tell, told
+from attnlab_theory.labs.heads.results import Tell, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
 from attnlab_theory.stats.groups import Bands, bands, refuse_too_few, with_each_left_out
 
@@ -128,13 +130,12 @@ def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) ->
     from attnlab_theory.labs.heads import collapse_figures
 
     estimates = estimated(measured(reading, sentences=sentences, tell=tell))
-    findings = verdicts(estimates)
+    judged = verdicts(estimates)
     return Results(
-        part="collapse",
         estimates=estimates,
-        findings=findings,
-        table=_table(estimates),
-        sentences=told(findings),
+        verdicts=judged,
+        about={"margins": {"collapsed": COLLAPSED}},
+        shown=(_table(estimates), "", *told(judged.findings)),
         figures={"collapse": functools.partial(collapse_figures.collapse, estimates)},
     )
 

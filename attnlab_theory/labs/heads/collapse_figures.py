@@ -2,9 +2,9 @@
 
 from matplotlib.figure import Figure
 
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.traces import Kept
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 

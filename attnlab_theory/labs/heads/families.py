@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from attnlab_theory.claims import Findings
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.heads.claims import STATEMENTS
-from attnlab_theory.labs.verdicts import verdicts_on
+from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.groups import Bands, bands
 
@@ -66,6 +65,6 @@ def estimates_of(quantity: str, found: Bands, draws: int, bound: str, names: Nam
             )
 
 
-def verdicts(estimates: Estimates) -> Findings:
+def verdicts(estimates: Estimates) -> Verdicts:
     """What is claimed of heads, judged on numbers of a part."""
-    return verdicts_on(STATEMENTS, estimates, experiment="heads").findings
+    return verdicts_on(STATEMENTS, estimates, experiment="heads")

@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.claims import NORMAL
 from attnlab_theory.labs.heads.families import SHARE
 from attnlab_theory.labs.heads.grids import CELLS, LEGEND, grid, shape_of, size_of, verdicts_of
 from attnlab_theory.labs.heads.habits import QUANTITIES
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 PREMISES = (

@@ -1,6 +1,5 @@
 """The part of the lab about ablations: which heads a classifier needs, and which stand in for each other."""
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from rich.table import Table
 
 from attnlab_theory.labs.comparisons import mcnemar_p, right
+from attnlab_theory.labs.engine.record import Results, drawing
 from attnlab_theory.labs.estimates import Estimate, Estimates, share
 from attnlab_theory.labs.heads.ablating import Ablated, Head, ablated
 from attnlab_theory.labs.heads.claims import SPARED
@@ -25,7 +25,7 @@ from attnlab_theory.labs.heads.families import (
     layer_and_head,
     verdicts,
 )
-from attnlab_theory.labs.heads.results import Results, Tell, counted
+from attnlab_theory.labs.heads.results import Tell, counted
 from attnlab_theory.stats import paired
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
 
@@ -64,17 +64,13 @@ def results(
     found = ablated(reading, seed=seed, tell=tell)
     tell("intervals")
     estimates = estimated(found, labels, seed=seed)
-    findings = verdicts(estimates)
+    judged = verdicts(estimates)
     return Results(
-        part="ablations",
         estimates=estimates,
-        findings=findings,
-        table=_table(estimates),
-        sentences=counted(findings, TOLD),
-        figures={
-            "ablations": functools.partial(figures.ablations, estimates, findings, spared_at=SPARED),
-            "pairs": functools.partial(figures.pairs, estimates, findings),
-        },
+        verdicts=judged,
+        about={"margins": {"spared": SPARED}},
+        shown=(_table(estimates), "", *counted(judged.findings, TOLD)),
+        figures=drawing(figures, ("ablations", "pairs"), estimates, judged.findings),
     )
 
 

@@ -3,14 +3,15 @@
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.heads.claims import SPARED
 from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 
-def ablations(estimates: Estimates, findings: Findings, *, spared_at: float) -> Figure:
-    """What is lost without each head; one can be spared that costs at most `spared_at` of the accuracy."""
+def ablations(estimates: Estimates, findings: Findings) -> Figure:
+    """What is lost without each head; one can be spared that costs at most `SPARED` of the accuracy."""
     lost, moved = estimates.of("accuracy lost"), estimates.of("log-odds moved")
     needed, spared = findings.of("the-head-is-needed"), findings.of("the-model-does-without-the-head")
     (own,) = estimates.of("accuracy")
@@ -22,7 +23,7 @@ def ablations(estimates: Estimates, findings: Findings, *, spared_at: float) -> 
     figure, axes = style.panels(title, 2, 2, size=size_of(shape, 2, 2))
     for ax, found, verdicts, told in (
         (axes[0], lost, needed, "accuracy lost: is the head needed?"),
-        (axes[1], lost, spared, f"accuracy lost: at most {spared_at:.0%}?"),
+        (axes[1], lost, spared, f"accuracy lost: at most {SPARED:.0%}?"),
         (axes[2], moved, None, "log-odds moved, mean over sentences"),
         (axes[3], estimates.of("mcnemar p"), None, "p-value of McNemar's test, of each head alone"),
     ):

@@ -6,13 +6,14 @@ import numpy as np
 from rich.table import Table
 
 from attnlab_theory.claims import Findings, Verdict
+from attnlab_theory.labs.engine.record import Results, drawing
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads import quantities
-from attnlab_theory.labs.heads.claims import CONTEXT, EXPLAINED
+from attnlab_theory.labs.heads.claims import CONTEXT, EXPLAINED, NORMAL
 from attnlab_theory.labs.heads.families import verdicts
 from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
-from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, counts, judged_of
+from attnlab_theory.labs.heads.results import Tell, counted, counts, judged_of
 from attnlab_theory.labs.heads.traces import Reading
 
 TOLD = (
@@ -77,32 +78,28 @@ def results(
     tell("intervals")
     estimates = quantities.measure(found)
     judged = verdicts(estimates)
-    drawn: dict[str, Draw | None] = {
-        "premises": functools.partial(figures.premises, estimates, judged),
-        "habits": functools.partial(figures.habits, estimates),
-        "bluntness": functools.partial(figures.bluntness, estimates),
-    }
-    hedges, made = judged_of(judged, "the-layer-hedges"), found.calibration.made
-    drawn |= {
-        "hedging": functools.partial(figures.hedging, estimates, judged) if hedges else None,
-        "calibration": functools.partial(figures.calibration, estimates) if made else None,
-    }
+    findings, made = judged.findings, found.calibration.made
+    hedges = judged_of(findings, "the-layer-hedges")
     of = {"heads": reading.layers * reading.heads, "layers": reading.layers}
     types = tuple(reading.name_of(int(token)) for token in found.plan.types)
     return Results(
-        part="premises",
         estimates=estimates,
-        findings=judged,
-        table=_table(estimates, judged),
-        sentences=(
-            f"Types: {' '.join(types)}",
-            *counted(judged, TOLD, of),
+        verdicts=judged,
+        tables={"types": list(types)} if types else {},
+        about={"margins": {"explained": EXPLAINED, "normal": NORMAL, "context": CONTEXT}},
+        shown=(
+            *(_table(estimates, findings), "", f"Types: {' '.join(types)}"),
+            *counted(findings, TOLD, of),
             *without_verdict(estimates, of["heads"]),
             *(() if hedges else (NOTHING_TIED,)),
+            *("", reasons(findings, of["heads"])),
         ),
-        reasons=reasons(judged, of["heads"]),
-        figures=drawn,
-        types=types,
+        figures={
+            **drawing(figures, ("premises",), estimates, findings),
+            **drawing(figures, ("habits", "bluntness"), estimates),
+            "hedging": functools.partial(figures.hedging, estimates, findings) if hedges else None,
+            "calibration": functools.partial(figures.calibration, estimates) if made else None,
+        },
     )
 
 

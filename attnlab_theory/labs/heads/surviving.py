@@ -12,14 +12,15 @@ from rich.table import Table
 
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.comparisons import gained, right
+from attnlab_theory.labs.engine.record import Results, drawing
 from attnlab_theory.labs.estimates import Estimates, share
 from attnlab_theory.labs.heads import answers, approximating
 from attnlab_theory.labs.heads.approximating import setting_of
-from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, LOST, TOLERATED
+from attnlab_theory.labs.heads.claims import APART, JUDGED_FEATURES, JUDGED_KEYS, LOST, TOLERATED
 from attnlab_theory.labs.heads.encoder import EncoderReading
 from attnlab_theory.labs.heads.families import ERROR_RATE, verdicts
 from attnlab_theory.labs.heads.losses import FEATURES
-from attnlab_theory.labs.heads.results import Draw, Results, Tell, counted, judged_of
+from attnlab_theory.labs.heads.results import Tell, counted, judged_of
 from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
 from attnlab_theory.language.models.approximations import Approximation, Gauge, RandomFeatures, approximated
@@ -70,21 +71,18 @@ def results(
         tried = [each for each in found.tried if _is_judged(each)]
         accuracies = accuracies_of(reading, labels, tried, found.gauge, seed=seed, tell=tell)
         estimates = Estimates([*estimates, *accuracies])
-    findings = verdicts(estimates)
-    survives = judged_of(findings, "the-model-survives")
-    drawn: dict[str, Draw | None] = {
-        "survival": functools.partial(figures.survival, estimates, findings),
-        "budgets": functools.partial(figures.budgets, estimates),
-        "ranks": functools.partial(figures.ranks, estimates),
-        "replaced": functools.partial(figures.replaced, estimates) if survives else None,
-    }
+    judged = verdicts(estimates)
+    survives = judged_of(judged.findings, "the-model-survives")
     return Results(
-        part="approximations",
         estimates=estimates,
-        findings=findings,
-        table=_table(estimates, findings),
-        sentences=(*counted(findings, TOLD), *missing),
-        figures=drawn,
+        verdicts=judged,
+        about={"margins": {"tolerated": TOLERATED, "apart": APART, "lost": LOST}},
+        shown=(_table(estimates, judged.findings), "", *counted(judged.findings, TOLD), *missing),
+        figures={
+            **drawing(figures, ("survival",), estimates, judged.findings),
+            **drawing(figures, ("budgets", "ranks"), estimates),
+            "replaced": functools.partial(figures.replaced, estimates) if survives else None,
+        },
     )
 
 

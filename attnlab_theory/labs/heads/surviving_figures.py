@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval, level
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.heads.claims import JUDGED_FEATURES, JUDGED_KEYS, TOLERATED
 from attnlab_theory.labs.heads.grids import LEGEND, grid, shape_of, size_of, verdicts_of
 from attnlab_theory.labs.heads.losses import COUPLINGS, LENGTHS
+from attnlab_theory.labs.plots import bars, interval, level
 from attnlab_theory.report import style
 
 

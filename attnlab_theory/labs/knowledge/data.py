@@ -62,7 +62,7 @@ class Data:
 
     def _questions(self) -> "NameDataset":
         from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
-        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.corpora.text_files import read_text
         from attnlab_theory.language.text.characters import MASK, PAD
 
         if self.corpus is None:
@@ -72,7 +72,7 @@ class Data:
         else:
             questions = birthplaces.read_questions(self.corpus)
             # A mark among them is refused by the data set, which knows its line.
-            held = {*"".join((*questions.asked, *questions.answers))} - {MASK, PAD}
+            held = {*"".join((*questions.texts, *questions.answers))} - {MASK, PAD}
             characters = birthplaces.vocabulary("".join(held))
         if self.pretrain_corpus is not None:
             text = read_text(self.pretrain_corpus)
@@ -81,8 +81,8 @@ class Data:
 
     def _documents(self) -> "CharCorruptionDataset":
         from attnlab_theory.labs.knowledge.corpora import biographies, birthplaces
-        from attnlab_theory.language.corpora.reading import read_text
         from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+        from attnlab_theory.language.corpora.text_files import read_text
 
         if self.corpus is None:
             plan = dataclasses.replace(biographies.PRESETS["tiny"], seed=self.seed)

@@ -10,10 +10,10 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from attnlab_theory.labs.drawing import as_written, bars, in_percent, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.labs.knowledge.lookup import Map
+from attnlab_theory.labs.plots import as_written, bars, in_percent, interval
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 

@@ -64,7 +64,7 @@ class Knowledge(Lab):
             ValueError: as `predictions.prompts` and `NameDataset`.
         """
         for material in map(self.material, self.seeds):
-            for questions in material.asked.values():
+            for questions in material.by_group.values():
                 prompts(questions, material.corpus.characters, self.preset.block)
             NameDataset(material.finetuning, self.preset.block, characters=material.corpus.characters)
         _say_what_is_asked_twice(self.material(self.seeds[0]))
@@ -112,7 +112,7 @@ class Knowledge(Lab):
 
 def _say_what_is_asked_twice(material: Material) -> None:
     """Persons of the evaluation who are asked for in finetuning too are not held out."""
-    held_out, learned = material.asked["held-out"].asked, set(material.finetuning.asked)
+    held_out, learned = material.by_group["held-out"].texts, set(material.finetuning.texts)
     twice = [question for question in held_out if question in learned]
     if twice:
         tell(

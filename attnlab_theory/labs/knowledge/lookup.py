@@ -10,7 +10,7 @@ from jaxtyping import Float
 from attnlab_theory.labs.estimates import Estimate, Estimates, mean
 from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION
-from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.attention_maps import attention_maps
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.text.characters import MASK, Characters
 from attnlab_theory.stats import bounded
@@ -58,7 +58,7 @@ def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate
         error_rate: of each interval.
 
     Raises:
-        ValueError: as `attending`.
+        ValueError: if the mixer has no weights, or the tokens do not fit into the block.
     """
     chosen = Answers(answers[:PERSONS])
     questions = [QUESTION.format(name=answer.name) for answer in chosen]
@@ -99,4 +99,4 @@ def _weights(model: GPT, characters: Characters, texts: list[str]) -> Float[np.n
     tokens = np.zeros((len(texts), max(map(len, texts))), np.int32)
     for row, encoded in enumerate(characters.encode_lines(texts)):
         tokens[row, : len(encoded)] = encoded
-    return np.asarray(attending(model, jnp.asarray(tokens)))
+    return np.asarray(attention_maps(model, jnp.asarray(tokens)))

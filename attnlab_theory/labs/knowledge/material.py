@@ -16,7 +16,7 @@ class Material:
     """One world of persons."""
 
     corpus: Corpus
-    asked: Mapping[Group, Questions]
+    by_group: Mapping[Group, Questions]
     """The questions, by group of persons. Finetuning learns those of the group "finetuned"."""
     persons: tuple[Person, ...] = ()
     """The truth about generated persons."""
@@ -24,25 +24,25 @@ class Material:
     @property
     def finetuning(self) -> Questions:
         """The questions of finetuning, with their places."""
-        return self.asked["finetuned"]
+        return self.by_group["finetuned"]
 
     @property
     def places(self) -> frozenset[str]:
         """Every place in which somebody was born."""
-        return frozenset(place for questions in self.asked.values() for place in questions.answers)
+        return frozenset(place for questions in self.by_group.values() for place in questions.answers)
 
     @functools.cached_property
     def questions(self) -> Questions:
         """All questions, group after group."""
-        groups = self.asked.values()
-        asked = tuple(question for group in groups for question in group.asked)
+        groups = self.by_group.values()
+        texts = tuple(question for group in groups for question in group.texts)
         places = tuple(place for group in groups for place in group.answers)
-        return Questions(asked, places, " and ".join(group.source for group in groups))
+        return Questions(texts, places, " and ".join(group.source for group in groups))
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """The group of the person in each of `questions`."""
-        return tuple(group for group, questions in self.asked.items() for _ in questions.asked)
+        return tuple(group for group, questions in self.by_group.items() for _ in questions.texts)
 
 
 def generated(plan: Plan) -> Material:
@@ -55,8 +55,8 @@ def generated(plan: Plan) -> Material:
         if getattr(plan, name) == 0:
             raise ValueError(f"{name} is 0, but somebody must be learned from and somebody asked; take at least 1")
     world = biographies(plan)
-    asked = {group: world.questions(group) for group in get_args(Group) if world.of(group)}
-    return Material(Corpus(world.text, world.characters, "the generated corpus"), asked, world.persons)
+    by_group = {group: world.questions(group) for group in get_args(Group) if world.of(group)}
+    return Material(Corpus(world.text, world.characters, "the generated corpus"), by_group, world.persons)
 
 
 def read(pretrain: Path, finetune: Path, evaluate: Path) -> Material:
@@ -66,7 +66,7 @@ def read(pretrain: Path, finetune: Path, evaluate: Path) -> Material:
         ValueError: if a file is missing or not as `Corpus.read` and `read_questions` want it, has no places, or
             asks something else than where somebody was born.
     """
-    asked: dict[Group, Questions] = {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
-    for questions in asked.values():
+    by_group: dict[Group, Questions] = {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
+    for questions in by_group.values():
         _ = questions.names, questions.answers
-    return Material(Corpus.read(pretrain), asked)
+    return Material(Corpus.read(pretrain), by_group)

@@ -89,14 +89,16 @@ def redraw(folder: Path) -> int:
         maps = [lookup.Map.from_json(row) for row in rows("attention.json")]
         return _draw(stored(folder), rows("curves.json"), maps, folder)
     except inputs.DAMAGED as error:
-        raise ValueError(f"a JSON file in {folder} is damaged: {inputs.told(error)}; run the lab again") from error
+        raise ValueError(
+            f"a JSON file in {folder} is damaged: {inputs.reason_in(error)}; run the lab again"
+        ) from error
 
 
-def write_one(said: Predictions, places: Collection[str], folder: Path, *, arm: str) -> None:
+def write_one(predictions: Predictions, places: Collection[str], folder: Path, *, arm: str) -> None:
     """Write what the answers of one model say of it. Nothing is judged, for nobody has said what to expect.
 
     Args:
-        said: in reply to questions about held-out persons, with their places.
+        predictions: in reply to questions about held-out persons, with their places.
         places: that exist.
         folder: that exists. What else is in it stays.
         arm: what the model is called.
@@ -105,8 +107,8 @@ def write_one(said: Predictions, places: Collection[str], folder: Path, *, arm: 
         ValueError: as `Predictions.of`.
         OSError: if the folder cannot be written.
     """
-    groups: list[Group] = ["held-out"] * len(said.questions)
-    answers = said.of(groups, arm=arm, seed=0)
+    groups: list[Group] = ["held-out"] * len(predictions.questions)
+    answers = predictions.of(groups, arm=arm, seed=0)
     measured = measure(answers, places)
     for name, rows in (("answers", answers), ("estimates", measured)):
         files.write_text(folder / f"{name}.json", record.to_text([each.as_json() for each in rows]))

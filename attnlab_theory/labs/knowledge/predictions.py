@@ -120,7 +120,7 @@ def prompts(questions: Questions, characters: Characters, block: int) -> list[np
     if not len(questions):
         raise ValueError(f"{questions.source}: there are no questions")
     asked = []
-    for number, question in enumerate(questions.asked, 1):
+    for number, question in enumerate(questions.texts, 1):
         where = f"line {number} of {questions.source}"
         for mark in (MASK, PAD):
             if mark in question:

@@ -20,8 +20,8 @@ from attnlab_theory.labs.knowledge.variants import name_of, variant
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
 from attnlab_theory.language.corpora.corruption import Corruption
-from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+from attnlab_theory.language.corpora.text_files import read_text
 from attnlab_theory.language.models.config import GPTConfig
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.model import untrained
@@ -82,7 +82,7 @@ def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, r
         ValueError: if a number of the recipe is out of range, or as `NameDataset`.
     """
     dataset = NameDataset(questions, _config(start).block, characters=corpus.characters)
-    told = fingerprint(*questions.asked, *questions.answers)
+    told = fingerprint(*questions.texts, *questions.answers)
     return _run("finetune", corpus, start, recipe, dataset, {"questions": told})
 
 
@@ -113,7 +113,7 @@ def storing(
         raise ValueError(f"rule is one of {', '.join(get_args(RuleName))}, not {rule!r}")
     found = labels.capitalised if rule == "capitalised" else labels.known(questions.answers)
     asked = labels.labelled(corpus.text, found, questions)
-    if len(asked) == len(set(questions.asked)):
+    if len(asked) == len(set(questions.texts)):
         raise ValueError(
             f"the rule {rule!r} finds nobody's place in {corpus.source}; a line needs a name, a full stop and "
             "sentences about its bearer"
@@ -124,7 +124,7 @@ def storing(
     told = {
         "rule": rule,
         "questions_too": questions_too,
-        "questions": fingerprint(*asked.asked, *asked.answers),
+        "questions": fingerprint(*asked.texts, *asked.answers),
     }
     return _run("store", corpus, start, recipe, dataset, told)
 

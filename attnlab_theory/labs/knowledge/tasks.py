@@ -79,7 +79,6 @@ class Run(RunLab):
     """
 
     name = "knowledge"
-    arms_option = "--variants"
     question = "Is what a model recalls of a person learned in pretraining, and does it know what it knows?"
     pretrain_corpus: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[PRETRAIN_CORPUS]")] = None
     """The text of pretraining, one document per line. By default it is about generated persons."""

@@ -7,11 +7,11 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.mixers.arms import CAUSAL
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, SAME
 from attnlab_theory.labs.perplexity import MARGIN
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.report import style
 
 

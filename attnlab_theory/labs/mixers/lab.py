@@ -40,8 +40,8 @@ class Mixers(Lab):
     """The sentences of a seed."""
     longer: Longer = "cut"
     mean: Mean = "tokens"
-    asked: tuple[str, ...] = ()
-    """Single sentences whose losses are told."""
+    own_sentences: tuple[str, ...] = ()
+    """Sentences of which each gets a loss of its own in the record."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

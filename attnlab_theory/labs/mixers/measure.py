@@ -126,7 +126,7 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
         material = lab.material(seed)
         test = encoded(material.test, material.text, lab.preset.block, longer=lab.longer, source=material.source)
         few = encoded(material.test[:SCORED], material.text, lab.preset.block)
-        asked = encoded(lab.asked, material.text, lab.preset.block) if lab.asked else None
+        asked = encoded(lab.own_sentences, material.text, lab.preset.block) if lab.own_sentences else None
         for arm in lab.arms_of(seed):
             model = lab.saved(arm, seed).model
             told = {"arm": arm, "seed": seed}
@@ -157,7 +157,7 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
         if arm != "separate" and "separate" in lab.arms:
             less = [lost[arm, seed] - lost["separate", seed] for seed in seeds]
             found.append(over_seeds(DIFFERENCE, less, ERROR_RATE, within=ANYTHING, arm=arm))
-        for number, sentence in enumerate(lab.asked):
+        for number, sentence in enumerate(lab.own_sentences):
             told = {"arm": arm, "sentence": sentence}
             values = [float(single[arm, seed][number]) for seed in seeds]
             found.append(over_seeds("loss of a sentence", values, ERROR_RATE, within=POSITIVE, **told))

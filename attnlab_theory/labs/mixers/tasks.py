@@ -65,7 +65,7 @@ class Run(RunLab):
             folder=self.out / "models",
             longer=self.texts.longer,
             mean=self.texts.mean,
-            asked=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
+            own_sentences=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
 
     def results(self, lab: "Lab") -> "Results":

@@ -84,6 +84,11 @@ class Preset:
         }
         return each.get(part, ())
 
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """The names of the arms of each part: the part's name stands for all of them."""
+        return {part: tuple(arm.name for arm in self.arms(part)) for part in PARTS}
+
 
 TINY = Preset()
 """Two cores take less than four minutes for all of it."""

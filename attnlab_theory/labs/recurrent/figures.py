@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from attnlab_theory.labs.drawing import bars, interval
 from attnlab_theory.labs.estimates import Estimate, Estimates
+from attnlab_theory.labs.plots import bars, interval
 from attnlab_theory.labs.recurrent.claims import GAIN, GAIN_BY_SIZE, GARBLED
 from attnlab_theory.report import style
 
@@ -47,7 +47,7 @@ def _above_the_grammar(estimates: Estimates) -> Figure:
 
 def _on_a_text(estimates: Estimates) -> Figure:
     """Each model's loss on a text whose own entropy nobody knows, over seeds."""
-    found = [estimates.of("test loss", model=arm)[0] for arm in CALLED]
+    found = [e for e in estimates.of("test loss") if e.setting["model"] in CALLED]
     said = ", ".join(f"{CALLED[e.setting['model']]} {e.value:.3f}" for e in found)
     figure, (ax,) = style.panels(f"Test loss: {said}", size=(6.8, 4.0))
     for series, each in enumerate(found):
@@ -95,16 +95,17 @@ def gradients(estimates: Estimates) -> Figure:
     """How much gradient an earlier token gets, by distance."""
     found = estimates.of("log of the gradient's norm")
     furthest = max(e.setting["distance"] for e in found)
+    arms = list(dict.fromkeys(e.setting["arm"] for e in found))
     ends = {
         arm: np.exp(
             estimates.of("log of the gradient's norm", arm=arm, weights="trained", distance=furthest)[0].value
         )
-        for arm in CALLED
+        for arm in arms
     }
     said = ", ".join(f"{CALLED[arm]} {value:.1%}" for arm, value in ends.items())
     figure, axes = style.panels(f"Gradient left at a distance of {furthest} tokens, trained: {said}", 1, 2)
     for ax, weights in zip(axes, ("first weights", "trained"), strict=True):
-        for series, arm in enumerate(CALLED):
+        for series, arm in enumerate(arms):
             each = estimates.of("log of the gradient's norm", arm=arm, weights=weights)
             xs, ys = [0, *(e.setting["distance"] for e in each)], [1.0, *(np.exp(e.value) for e in each)]
             low, high = (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage, each_named
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer
 from attnlab_theory.labs.recurrent.arms import FURTHEST, PARTS, Arm, Part, Preset
@@ -49,7 +49,7 @@ class Networks(Lab):
     """Recurrent networks and GPTs, for all parts that are measured.
 
     Raises:
-        ValueError: if there is no part, or one is named twice.
+        ValueError: if there is no arm, or one is unknown or named twice.
     """
 
     kinds = KINDS
@@ -58,8 +58,8 @@ class Networks(Lab):
     """The sentences of a seed, by words or by characters."""
     letters: Callable[[int], Material]
     """The same by characters."""
-    parts: tuple[Part, ...] = PARTS
-    """What is measured, and trained for that."""
+    arms: tuple[str, ...] = PARTS
+    """Names of arms, and of parts for all of their arms."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block."""
     windows: int = WINDOWS
@@ -67,11 +67,21 @@ class Networks(Lab):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        each_once("part", self.parts)
+        each_named(self.arms, self.preset.groups)
 
     def arms_of(self, seed: int) -> tuple[Arm, ...]:
         """The arms of all parts: the same for every seed."""
-        return tuple(arm for part in PARTS if part in self.parts for arm in self.preset.arms(part))
+        return tuple(arm for part in PARTS for arm in self.of(part))
+
+    def of(self, part: Part) -> tuple[Arm, ...]:
+        """The arms of a part."""
+        named = each_named(self.arms, self.preset.groups)
+        return tuple(arm for arm in self.preset.arms(part) if arm.name in named)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is measured: every part that is named, or has an arm that is."""
+        return tuple(part for part in PARTS if part in self.arms or self.of(part))
 
     def stages(self, arm: Arm, seed: int) -> Iterator[Stage]:
         """The one stage of an arm, to the end of its last epoch.
@@ -108,7 +118,7 @@ class Networks(Lab):
             self.far(seed)
         if {"equal", "growth"} & set(self.parts):
             self.read(seed)
-            self.asked(seed)
+            self.test_rows(seed)
         if "rates" in self.parts:
             letters = self.letters(seed)
             encoded(letters.train, letters.text, self.preset.letters, longer=self.longer, source=letters.source)
@@ -127,11 +137,11 @@ class Networks(Lab):
         if not long:
             raise ValueError(
                 f"the longest test sentence has {max(map(len, every))} tokens, and gradients at a distance of "
-                f"{FURTHEST} need one of {FURTHEST + 1} or more: give longer ones, or leave out equal (--parts)"
+                f"{FURTHEST} need one of {FURTHEST + 1} or more: give longer ones, or leave out equal (--arms)"
             )
         return long[:LOOKED_AT]
 
-    def asked(self, seed: int) -> Encoded:
+    def test_rows(self, seed: int) -> Encoded:
         """The test sentences as every model of a block reads them.
 
         Raises:

@@ -1,7 +1,8 @@
 """What a run of the lab measures of its models: losses, gradients by distance, garbled words, tuning runs."""
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from attnlab_theory.labs.engine.record import Results, drawing, stored
 from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
 from attnlab_theory.labs.recurrent import tuning
-from attnlab_theory.labs.recurrent.arms import ARMS, FURTHEST, RATES
+from attnlab_theory.labs.recurrent.arms import FURTHEST
 from attnlab_theory.labs.recurrent.claims import (
     FADED,
     GAIN,
@@ -25,7 +26,7 @@ from attnlab_theory.labs.recurrent.claims import (
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
-from attnlab_theory.labs.recurrent.writing import garbled, texts
+from attnlab_theory.labs.recurrent.samples import garbled, texts
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for
@@ -38,7 +39,7 @@ WRITTEN = 200
 
 LOG_NORM = "log of the gradient's norm"
 
-DRAWN = {"losses": LESS, "growth": GAIN, "garbled": GARBLED, "gradients": LOG_NORM}
+DRAWN = {"losses": LESS, "growth": GAIN_BY_SIZE, "garbled": GARBLED, "gradients": LOG_NORM}
 """The figures of a run, and the quantity without which there is none."""
 
 
@@ -93,13 +94,14 @@ _over_seeds = functools.partial(over_seeds, error_rate=ERROR_RATE, within=ANYTHI
 
 def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
     found: list[Estimate] = []
-    lost: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    arms = lab.of("equal")
+    lost: dict[str, list[float]] = {arm.name: [] for arm in arms}
     norms: dict[tuple[str, str], list[np.ndarray]] = {}
     parameters: dict[str, int] = {}
     for seed in lab.seeds:
         tell(f"losses and gradients, seed {seed}")
-        material, test = lab.material(seed), lab.asked(seed)
-        for arm in lab.preset.arms("equal"):
+        material, test = lab.material(seed), lab.test_rows(seed)
+        for arm in arms:
             model = lab.saved(arm, seed).model
             here = losses(model, test)
             lost[arm.name].append(here.per_token)
@@ -110,17 +112,17 @@ def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
                 found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
             for weights, each in (("first weights", lab.untrained(arm, seed)), ("trained", model)):
                 norms.setdefault((arm.name, weights), []).append(_by_distance(each, lab, seed))
-    for arm in ARMS:
+    for arm, values in lost.items():
         told = {"model": arm, "parameters": parameters[arm]}
-        found.append(_over_seeds("test loss", lost[arm], within=POSITIVE, **told))
-    for one, other in (("w-rnn", "rnn"), ("gpt", "rnn"), ("gpt", "w-rnn")):
+        found.append(_over_seeds("test loss", values, within=POSITIVE, **told))
+    for other, one in itertools.combinations(lost, 2):
         values = [a - b for a, b in zip(lost[one], lost[other], strict=True)]
         found.append(_over_seeds(LESS, values, model=one, against=other))
     for (arm, weights), each in norms.items():
         for distance in range(1, FURTHEST + 1):
             told = {"arm": arm, "weights": weights, "distance": distance}
             found.append(_over_seeds(LOG_NORM, [float(logs[distance]) for logs in each], **told))
-    for arm in ("rnn", "w-rnn"):
+    for arm in [name for name in lost if name != "gpt" and "gpt" in lost]:
         pairs = zip(norms[arm, "trained"], norms["gpt", "trained"], strict=True)
         far = [float(a[FURTHEST] - b[FURTHEST]) for a, b in pairs]
         found.append(_over_seeds(FADED, far, arm=arm, against="gpt", distance=FURTHEST))
@@ -137,33 +139,41 @@ def _by_distance(model: Any, lab: Networks, seed: int) -> Float[np.ndarray, " di
 
 
 def _growth(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
-    arms = lab.preset.arms("growth")
+    arms = lab.of("growth")
     lost: dict[str, list[float]] = {arm.name: [] for arm in arms}
     for seed in lab.seeds:
         tell(f"losses by hidden size, seed {seed}")
-        test = lab.asked(seed)
+        test = lab.test_rows(seed)
         for arm in arms:
             lost[arm.name].append(losses(lab.saved(arm, seed).model, test).per_token)
     found = [_over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]
     of = {(arm.cell, arm.hidden): lost[arm.name] for arm in arms}
-    gains = {hidden: np.subtract(of["w-rnn", hidden], of["rnn", hidden]) for hidden in lab.preset.hidden}
-    found += [_over_seeds(GAIN, values.tolist(), hidden=hidden) for hidden, values in gains.items()]
-    slopes = np.polyfit(np.log2(lab.preset.hidden), np.stack([*gains.values()]), 1)[0]
-    return [*found, _over_seeds(GAIN_BY_SIZE, slopes.tolist())]
+    both = [hidden for hidden in lab.preset.hidden if ("w-rnn", hidden) in of and ("rnn", hidden) in of]
+    gains = {hidden: np.subtract(of["w-rnn", hidden], of["rnn", hidden]).tolist() for hidden in both}
+    found += [_over_seeds(GAIN, values, hidden=hidden) for hidden, values in gains.items()]
+    return [*found, *_slope(GAIN_BY_SIZE, {np.log2(hidden): values for hidden, values in gains.items()})]
 
 
 def _rates(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
-    shares: dict[float, list[float]] = {rate: [] for rate in RATES}
+    arms = lab.of("rates")
+    shares: dict[float, list[float]] = {arm.recipe.rate: [] for arm in arms}
     for seed in lab.seeds:
         tell(f"texts of characters, seed {seed}")
         material = lab.letters(seed)
         known = {word for sentence in material.train for word in sentence.replace(" ", "").split(SPACE)}
-        for arm in lab.preset.arms("rates"):
+        for arm in arms:
             saved = lab.saved(arm, seed)
             key = key_for(seed, "texts", arm.name)
             drawn = texts(key, saved.model, saved.text, count=WRITTEN, steps=lab.preset.letters)
             shares[arm.recipe.rate].append(garbled(drawn, known))
     within = Interval(0.0, 1.0)
     found = [_over_seeds(GARBLED, values, within=within, rate=rate) for rate, values in shares.items()]
-    slopes = np.polyfit(np.log10(RATES), np.stack([*shares.values()]), 1)[0]
-    return [*found, _over_seeds(GARBLED_BY_RATE, slopes.tolist())]
+    return [*found, *_slope(GARBLED_BY_RATE, {np.log10(rate): values for rate, values in shares.items()})]
+
+
+def _slope(quantity: str, values: Mapping[float, Sequence[float]]) -> list[Estimate]:
+    """The slope of a line through the values of each seed, by where they stand; none through a single point."""
+    if len(values) < 2:
+        return []
+    slopes = np.polyfit([*values], np.stack([*values.values()]), 1)[0]
+    return [_over_seeds(quantity, slopes.tolist())]

@@ -11,7 +11,7 @@ from tyro.conf import subcommand
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
-from attnlab_theory.labs.recurrent.arms import ARMS, PARTS, TINY, ActivationName, Part, Preset
+from attnlab_theory.labs.recurrent.arms import PARTS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.texts import Texts
 
 if TYPE_CHECKING:
@@ -27,14 +27,13 @@ class Run(RunLab):
     """
 
     name = "recurrent"
-    arms_option = "--parts"
     question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
     texts: Texts = dataclasses.field(default_factory=Texts)
-    parts: tuple[Part, ...] = PARTS
-    """What is measured. Each part trains all the arms that it compares.
-    equal: RNN, W-RNN and GPT at equal parameters and equally many tokens; their gradients by distance.
-    growth: RNN and W-RNN by hidden size.
-    rates: words that an RNN of characters garbles, by learning rate.
+    arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--parts"])] = PARTS
+    """The networks, each by its own name, or several by that of the part which compares them.
+    equal: rnn, w-rnn, gpt at equal parameters and equally many tokens; their gradients by distance.
+    growth: rnn-16, w-rnn-16 and so on up to 128, by hidden size.
+    rates: letters-0.01 to letters-0.0003, words that an RNN of characters garbles, by learning rate.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
     """Passes over the sentences, by default 6, of each of the models at equal parameters. For the part equal."""
@@ -63,35 +62,29 @@ class Run(RunLab):
         from attnlab_theory.labs.recurrent.lab import WINDOWS, Networks
         from attnlab_theory.labs.recurrent.letters import by_letters
 
-        if self.windows is not None and "tuning" not in self.parts:
-            raise ValueError("--windows is for the tuning runs: add tuning to --parts, or leave it out")
         windows = WINDOWS if self.windows is None else self.windows
-        refuse.not_a_size(windows=windows)
+        preset = dataclasses.replace(TINY, activation=self.activation)
+        epochs = preset.recipe.epochs if self.epochs is None else self.epochs
+        refuse.not_a_size(windows=windows, epochs=epochs)
         seeds = self.every_seed()
         first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         material = functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first)
         spelled = self.texts.unit == "characters"
-        return Networks(
-            preset=self._preset(),
+        lab = Networks(
+            preset=dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=epochs)),
             seeds=seeds,
             material=material,
             letters=material if spelled else functools.cache(lambda seed: by_letters(material(seed))),
             folder=self.out / "models",
-            parts=self.parts,
+            arms=self.arms,
             longer=self.texts.longer,
             windows=windows,
         )
-
-    def _preset(self) -> Preset:
-        from attnlab_theory import refuse
-
-        preset = dataclasses.replace(TINY, activation=self.activation)
-        if self.epochs is None:
-            return preset
-        if "equal" not in self.parts:
-            raise ValueError("--epochs is for models at equal parameters: add equal to --parts, or leave it out")
-        refuse.not_a_size(epochs=self.epochs)
-        return dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=self.epochs))
+        if self.windows is not None and "tuning" not in lab.parts:
+            raise ValueError("--windows is for the tuning runs: add tuning to --arms, or leave it out")
+        if self.epochs is not None and "equal" not in lab.parts:
+            raise ValueError("--epochs is for models at equal parameters: add equal to --arms, or leave it out")
+        return lab
 
     def results(self, lab: "Networks") -> "Results":
         """Measure what is trained, and judge it."""
@@ -101,16 +94,18 @@ class Run(RunLab):
 
     def about(self, lab: "Networks") -> dict[str, Any]:
         """Parts, unit and activation; and how much each arm at equal parameters reads."""
-        told: dict[str, Any] = {"parts": list(self.parts), "unit": self.texts.unit, "activation": self.activation}
-        if "equal" in self.parts:
+        told: dict[str, Any] = {"parts": list(lab.parts), "unit": self.texts.unit, "activation": self.activation}
+        if not set(self.arms) <= set(PARTS):
+            told["arms"] = list(self.arms)
+        if "equal" in lab.parts:
             read = [lab.read(seed) for seed in lab.seeds]
             told["equal"] = {
-                "arms": list(ARMS),
+                "arms": [arm.name for arm in lab.of("equal")],
                 "epochs": lab.preset.recipe.epochs,
                 "tokens_read_by_each_arm": [each.tokens for each in read],
                 "training_sentences_cut": [each.cut for each in read],
             }
-        return told | ({"windows": lab.windows} if "tuning" in self.parts else {})
+        return told | ({"windows": lab.windows} if "tuning" in lab.parts else {})
 
 
 class Judge(JudgeLab):
@@ -147,7 +142,7 @@ class Tune:
         from attnlab_theory import refuse
         from attnlab_theory.labs.engine.record import draw, drawing
         from attnlab_theory.labs.recurrent import figures, tuning
-        from attnlab_theory.language.corpora.reading import read_text
+        from attnlab_theory.language.corpora.text_files import read_text
         from attnlab_theory.language.models.recurrent import Activation
         from attnlab_theory.report import record
         from attnlab_theory.report.table import show

@@ -12,7 +12,7 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.labs import comparisons
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
 ROWS = 64
 """Reviews that are computed at once."""
@@ -63,6 +63,6 @@ def right(found: Probabilities, labels: Int[np.ndarray, " reviews"]) -> Bool[np.
     return comparisons.right(found, labels, even=0.5)
 
 
-def accuracy(model: Any, asked: Encoded) -> float:
+def accuracy(model: Any, reviews: Encoded) -> float:
     """The share of reviews whose label gets the higher probability."""
-    return float(np.mean(right(probabilities(model, asked.rows), np.asarray(asked.rows.labels))))
+    return float(np.mean(right(probabilities(model, reviews.rows), np.asarray(reviews.rows.labels))))

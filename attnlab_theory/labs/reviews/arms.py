@@ -21,6 +21,12 @@ OrderName = Literal["shuffled", "alike", "file", "by-label"]
 """The order of the reviews: another in every epoch; the same, but with batches of similar length; that of the file;
 all unfavourable ones first."""
 
+ArmName = OptimizerName | OrderName | Literal["never-zeroed"]
+"""What one thing differs in from the arm that all are compared with: the optimizer, the order, or the gradients."""
+
+ARMS: tuple[ArmName, ...] = ("adamw", "sgd", "rmsprop", "shuffled", "file", "by-label", "never-zeroed")
+"""What a run compares if nothing else is said."""
+
 SHUFFLED: tuple[OrderName, ...] = ("shuffled", "alike")
 """Orders that are another in every epoch."""
 

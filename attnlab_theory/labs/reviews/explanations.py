@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from attnlab_theory.labs.reviews.answers import ROWS, LogOdds, log_odds
 from attnlab_theory.labs.reviews.material import Encoded, batch_of
 from attnlab_theory.language.corpora.buckets import in_buckets
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
 from attnlab_theory.language.models.tape import tape
 
@@ -27,25 +27,25 @@ Scores = tuple[Float[np.ndarray, "_"], ...]
 """For every review one number for each of its tokens, without marks."""
 
 
-def scored(model: Classifier, asked: Encoded, *, pad: int) -> dict[str, Scores]:
+def scored(model: Classifier, reviews: Encoded, *, pad: int) -> dict[str, Scores]:
     """All explanations of a classifier's answers, by name; args, raises as each of them."""
     return {
-        "gradient": gradient_times_input(model, asked),
-        "rollout": attention_rollout(model, asked),
-        "leave-one-out": leave_one_out(functools.partial(log_odds, model), asked, pad=pad),
+        "gradient": gradient_times_input(model, reviews),
+        "rollout": attention_rollout(model, reviews),
+        "leave-one-out": leave_one_out(functools.partial(log_odds, model), reviews, pad=pad),
     }
 
 
-def leave_one_out(ask: Ask, asked: Encoded, *, pad: int) -> Scores:
+def leave_one_out(ask: Ask, reviews: Encoded, *, pad: int) -> Scores:
     """By how much the log-odds fall if a token is deleted, and the rest closes up.
 
     Args:
         ask: of the model.
-        asked: reviews of at least one token.
+        reviews: reviews of at least one token.
         pad: what fills up rows.
     """
-    whole = ask(asked.rows)
-    rows, lengths = np.asarray(asked.rows.tokens), asked.lengths
+    whole = ask(reviews.rows)
+    rows, lengths = np.asarray(reviews.rows.tokens), reviews.lengths
     without = [
         np.delete(row[:length], place)
         for row, length in zip(rows, lengths, strict=True)
@@ -56,7 +56,7 @@ def leave_one_out(ask: Ask, asked: Encoded, *, pad: int) -> Scores:
     return tuple(whole[i] - part for i, part in enumerate(np.split(left, ends[:-1])))
 
 
-def gradient_times_input(model: Classifier, asked: Encoded) -> Scores:
+def gradient_times_input(model: Classifier, reviews: Encoded) -> Scores:
     """The product of what the first layer reads of a token with the gradient of the log-odds there.
 
     Raises:
@@ -64,10 +64,10 @@ def gradient_times_input(model: Classifier, asked: Encoded) -> Scores:
     """
     if model.config.pooling is not Pooling.MEAN:
         raise ValueError(f"gradients are taken through the pooling mean, not {model.config.pooling}")
-    return _by_review(asked, lambda batch: np.asarray(_gradients(model, batch)))
+    return _by_review(reviews, lambda batch: np.asarray(_gradients(model, batch)))
 
 
-def attention_rollout(model: Classifier, asked: Encoded) -> Scores:
+def attention_rollout(model: Classifier, reviews: Encoded) -> Scores:
     """How much of each token's place the mean over the last layer's tokens takes, layer upon layer.
 
     Source: Abnar and Zuidema 2020: weights averaged over heads, half of each layer passed by the skip connection.
@@ -82,7 +82,7 @@ def attention_rollout(model: Classifier, asked: Encoded) -> Scores:
         weights = [np.asarray(layer, np.float64) for layer in _weights(model, batch)]
         return rollout(weights, np.asarray(batch.mask))
 
-    return _by_review(asked, rolled)
+    return _by_review(reviews, rolled)
 
 
 def rollout(weights: Sequence[Float[np.ndarray, "b h t t"]], mask: np.ndarray) -> Float[np.ndarray, "b t"]:
@@ -94,13 +94,13 @@ def rollout(weights: Sequence[Float[np.ndarray, "b h t t"]], mask: np.ndarray) -
     return shares
 
 
-def _by_review(asked: Encoded, scored: Callable[[LabelledBatch], np.ndarray]) -> Scores:
+def _by_review(reviews: Encoded, scored: Callable[[LabelledBatch], np.ndarray]) -> Scores:
     """The scores of every review, cut to its tokens."""
-    found: list[np.ndarray] = [np.zeros(0)] * len(asked)
-    for bucket in in_buckets(asked.rows, rows=ROWS):
+    found: list[np.ndarray] = [np.zeros(0)] * len(reviews)
+    for bucket in in_buckets(reviews.rows, rows=ROWS):
         scores = np.asarray(scored(bucket.batch), np.float64)
         for row, place in enumerate(bucket.rows):
-            found[place] = scores[row, 1 : asked.lengths[place] - 1]
+            found[place] = scores[row, 1 : reviews.lengths[place] - 1]
     return tuple(found)
 
 

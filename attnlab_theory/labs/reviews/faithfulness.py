@@ -49,7 +49,7 @@ def agreement(one: Scores, other: Scores, error_rate: float, **setting: Any) -> 
 
 
 def faithfulness(
-    ask: Ask, asked: Encoded, scores: Scores, blank: int, error_rate: float, seed: int, **setting: Any
+    ask: Ask, reviews: Encoded, scores: Scores, blank: int, error_rate: float, seed: int, **setting: Any
 ) -> Estimates:
     """`moved by hiding` and `held by keeping`: what the top tokens do to the answer, beside random ones.
 
@@ -59,7 +59,7 @@ def faithfulness(
 
     Args:
         ask: of the model.
-        asked: reviews of at least one token.
+        reviews: reviews of at least one token.
         scores: of their tokens.
         blank: the token that says nothing.
         error_rate: of each interval.
@@ -67,15 +67,15 @@ def faithfulness(
         setting: of the estimates.
     """
     rng = np.random.default_rng(seed)
-    top, some = chosen(asked, scores), chosen(asked, tuple(rng.random(len(each)) for each in scores))
-    whole = scipy.special.expit(ask(asked.rows))
+    top, some = chosen(reviews, scores), chosen(reviews, tuple(rng.random(len(each)) for each in scores))
+    whole = scipy.special.expit(ask(reviews.rows))
 
     def moved(hidden: Bool[np.ndarray, "reviews t"]) -> Float[np.ndarray, " reviews"]:
         """How far the probability moves if tokens are blank."""
-        tokens = np.where(hidden, np.int32(blank), np.asarray(asked.rows.tokens))
-        return np.abs(scipy.special.expit(ask(asked.rows._replace(tokens=tokens))) - whole)
+        tokens = np.where(hidden, np.int32(blank), np.asarray(reviews.rows.tokens))
+        return np.abs(scipy.special.expit(ask(reviews.rows._replace(tokens=tokens))) - whole)
 
-    words = _words(asked)
+    words = _words(reviews)
     hiding, keeping = moved(top) - moved(some), moved(words & ~some) - moved(words & ~top)
     return Estimates(
         mean(quantity, draws, WITHIN_ONE, error_rate, **setting, share=SHARE)
@@ -95,15 +95,15 @@ def blank_of(text: OfSentences) -> int:
     return found
 
 
-def _words(asked: Encoded) -> Bool[np.ndarray, "reviews t"]:
+def _words(reviews: Encoded) -> Bool[np.ndarray, "reviews t"]:
     """Where tokens stand that are no marks."""
-    places = np.arange(np.asarray(asked.rows.tokens).shape[1])
-    return (places >= 1) & (places < asked.lengths[:, None] - 1)
+    places = np.arange(np.asarray(reviews.rows.tokens).shape[1])
+    return (places >= 1) & (places < reviews.lengths[:, None] - 1)
 
 
-def chosen(asked: Encoded, scores: Scores) -> Bool[np.ndarray, "reviews t"]:
+def chosen(reviews: Encoded, scores: Scores) -> Bool[np.ndarray, "reviews t"]:
     """Of every review the share of tokens with the largest scores, at least one."""
-    found = np.zeros(np.asarray(asked.rows.tokens).shape, bool)
+    found = np.zeros(np.asarray(reviews.rows.tokens).shape, bool)
     for row, each in enumerate(scores):
         count = max(1, round(SHARE * len(each)))
         found[row, 1 + np.argsort(-np.abs(each), kind="stable")[:count]] = True

@@ -6,8 +6,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from attnlab_theory.labs.drawing import bars, interval, level
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.plots import bars, interval, level
 from attnlab_theory.labs.reviews.arms import BEST, SHARED
 from attnlab_theory.report import style
 

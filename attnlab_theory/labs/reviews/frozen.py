@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from attnlab_theory.labs.reviews.answers import ROWS
 from attnlab_theory.labs.reviews.material import Encoded
 from attnlab_theory.language.corpora.buckets import in_buckets
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
 
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -34,13 +34,13 @@ class Headed(NamedTuple):
     validation: float
 
 
-def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Headed:
+def with_head(model: Classifier, learned: Encoded, reviews: Encoded) -> Headed:
     """The model with the head of a logistic regression on its features; the encoder stays as it is.
 
     Args:
         model: with the mean as its pooling.
         learned: what the regression is fitted to.
-        asked: what chooses its penalty.
+        reviews: what chooses its penalty.
 
     Raises:
         ValueError: if the model pools in another way, whose layer the regression would not see.
@@ -49,7 +49,7 @@ def with_head(model: Classifier, learned: Encoded, asked: Encoded) -> Headed:
         raise ValueError(f"a head on frozen features needs the pooling mean, not {model.config.pooling}")
     x, labels = features(model, learned.rows), np.asarray(learned.rows.labels)
     shift, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
-    other, answers = features(model, asked.rows), np.asarray(asked.rows.labels)
+    other, answers = features(model, reviews.rows), np.asarray(reviews.rows.labels)
 
     def whole(strength: float) -> _Head:
         """For features as they come."""

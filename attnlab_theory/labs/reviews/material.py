@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab_theory.language.corpora import labelled_grammar, spaces
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.corpora.labelled_grammar import LabelledGrammar
 from attnlab_theory.language.corpora.reviews import Reviews, Sizes, drawn, read_reviews
 from attnlab_theory.language.text.vocabulary import OfSentences

@@ -11,34 +11,34 @@ import scipy.special
 from attnlab_theory.labs.estimates import Estimate, known
 from attnlab_theory.labs.reviews.answers import ROWS, log_odds, probabilities, right
 from attnlab_theory.labs.reviews.material import Encoded
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.seeds import key_for
 
 
-def accuracy_lost_to_dropout(model: Any, asked: Encoded, seed: int) -> float:
+def accuracy_lost_to_dropout(model: Any, reviews: Encoded, seed: int) -> float:
     """Accuracy in evaluation mode less that in training mode, of one model on the same reviews."""
-    labels = np.asarray(asked.rows.labels)
-    plain, dropped = (probabilities(model, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
+    labels = np.asarray(reviews.rows.labels)
+    plain, dropped = (probabilities(model, reviews.rows, key=key) for key in (None, key_for(seed, "training mode")))
     return float(np.mean(right(plain, labels)) - np.mean(right(dropped, labels)))
 
 
-def moved_by_dropout(model: Any, asked: Encoded, seed: int) -> float:
+def moved_by_dropout(model: Any, reviews: Encoded, seed: int) -> float:
     """How far dropout alone moves the probability of a label, on average."""
-    plain, dropped = (log_odds(model, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
+    plain, dropped = (log_odds(model, reviews.rows, key=key) for key in (None, key_for(seed, "training mode")))
     return float(np.mean(np.abs(scipy.special.expit(plain) - scipy.special.expit(dropped))))
 
 
-def moved_by_mode_alone(model: Classifier, asked: Encoded, seed: int) -> Estimate:
+def moved_by_mode_alone(model: Classifier, reviews: Encoded, seed: int) -> Estimate:
     """`moved by mode alone`: the furthest that training mode moves log-odds if no dropout has a rate above zero.
 
     BERT and RoBERTa normalise each token by itself. They keep no running means, as batch normalisation does, so
     that their two modes differ in dropout alone.
     """
     calm = without_dropout(model)
-    plain, training = (log_odds(calm, asked.rows, key=key) for key in (None, key_for(seed, "training mode")))
+    plain, training = (log_odds(calm, reviews.rows, key=key) for key in (None, key_for(seed, "training mode")))
     furthest = float(np.max(np.abs(plain - training)))
-    return known("moved by mode alone", furthest, len(asked), "these very reviews are meant", seed=seed)
+    return known("moved by mode alone", furthest, len(reviews), "these very reviews are meant", seed=seed)
 
 
 def without_dropout(model: Classifier) -> Classifier:
@@ -49,16 +49,16 @@ def without_dropout(model: Classifier) -> Classifier:
     return jax.tree.unflatten(jax.tree.structure(empty), jax.tree.leaves(model))
 
 
-def moved_by_padding(model: Any, asked: Encoded, block: int, **setting: Any) -> Estimate:
+def moved_by_padding(model: Any, reviews: Encoded, block: int, **setting: Any) -> Estimate:
     """`moved by padding`: the furthest that log-odds move if every review is padded to the block.
 
     Args:
         model: any.
-        asked: the reviews.
+        reviews: the reviews.
         block: places in the longest row.
         setting: of the estimate.
     """
-    tokens, mask, labels, weights = (np.asarray(part) for part in asked.rows)
+    tokens, mask, labels, weights = (np.asarray(part) for part in reviews.rows)
     more = ((0, 0), (0, block - tokens.shape[1]))
     padded = LabelledBatch(np.pad(tokens, more), np.pad(mask, more), labels, weights)
     there = [
@@ -66,13 +66,13 @@ def moved_by_padding(model: Any, asked: Encoded, block: int, **setting: Any) -> 
         for start in range(0, len(tokens), ROWS)
     ]
     whole = np.concatenate(there)
-    furthest = float(np.max(np.abs(whole[:, 1] - whole[:, 0] - log_odds(model, asked.rows))))
-    return known("moved by padding", furthest, len(asked), "these very reviews are meant", **setting)
+    furthest = float(np.max(np.abs(whole[:, 1] - whole[:, 0] - log_odds(model, reviews.rows))))
+    return known("moved by padding", furthest, len(reviews), "these very reviews are meant", **setting)
 
 
-def memory_of_gradients(model: Any, asked: Encoded, **setting: Any) -> Estimate:
+def memory_of_gradients(model: Any, reviews: Encoded, **setting: Any) -> Estimate:
     """`memory of gradients`: bytes that a gradient needs for a while, over those of the loss alone."""
-    batch = asked.rows.take(slice(0, ROWS))
+    batch = reviews.rows.take(slice(0, ROWS))
 
     def loss(model: Any) -> jax.Array:
         return model.summed_loss(batch)

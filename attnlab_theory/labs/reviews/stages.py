@@ -13,7 +13,7 @@ from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
 from attnlab_theory.labs.reviews.starts import Start
 from attnlab_theory.language.checkpoint import fingerprint
 from attnlab_theory.language.corpora.buckets import alike, in_order, micro_batches
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.corpora.reviews import Reviews
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.language.optimizers import SGD, AdamW, NeverZeroed, RMSprop

@@ -4,14 +4,14 @@ import dataclasses
 import functools
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from tyro.conf import subcommand
 
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs.engine.run import JudgeLab, RunLab, tell
 from attnlab_theory.labs.options import given
-from attnlab_theory.labs.reviews.arms import PRESETS, OptimizerName, OrderName, Preset, PresetName
+from attnlab_theory.labs.reviews.arms import ARMS, PRESETS, ArmName, OptimizerName, OrderName, Preset, PresetName
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.questions import Evaluate, Explain, Predict
@@ -58,21 +58,25 @@ class Run(RunLab):
     """
 
     name = "reviews"
-    arms_option = "--optimizers or --orders"
     question = "What decides how often an encoder labels reviews right, and what does it look at?"
     shares = ("search",)
     data: Data = dataclasses.field(default_factory=Data)
     preset: PresetName = "tiny"
     """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
-    optimizers: tuple[OptimizerName, ...] = ("adamw", "sgd", "rmsprop")
-    """Optimizers. Each is trained at the shared rate and at its own best one. AdamW is trained in any case."""
+    arms: tuple[ArmName, ...] = ARMS
+    """What is compared. AdamW is trained in any case.
+    adamw, sgd, rmsprop: an optimizer, at the shared rate and at its own best one.
+    shuffled: the training reviews in another order in every epoch. alike: the same, but reviews of similar length
+    share a batch. file: as they come. by-label: all unfavourable ones first.
+    never-zeroed: AdamW as by a loop that never zeroes gradients."""
+    optimizers: tuple[OptimizerName, ...] | None = None
+    """The optimizers alone, in place of those of --arms."""
     sweep: bool = True
     """Whether each optimizer is also trained at its own best rate, which a sweep with the first seed finds."""
-    orders: tuple[OrderName, ...] = ("shuffled", "file", "by-label")
-    """Orders of the training reviews. shuffled: another in every epoch. alike: the same, but reviews of similar
-    length share a batch. file: as they come. by-label: all unfavourable ones first."""
+    orders: tuple[OrderName, ...] | None = None
+    """The orders alone, in place of those of --arms."""
     forgetful: bool = True
-    """Whether AdamW is also trained as by a loop that never zeroes gradients."""
+    """Whether never-zeroed is among the arms."""
     trials: int | None = None
     """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
     seeds: int = 5
@@ -114,11 +118,31 @@ class Run(RunLab):
             material=reviews if self.data.train is None else (lambda _: reviews(self.seed)),
             start=start,
             folder=self.out / "models",
-            optimizers=self.optimizers,
-            orders=self.orders,
-            forgetful=self.forgetful,
             trials=trials,
+            **self.compared(),
         )
+
+    def compared(self) -> dict[str, Any]:
+        """The arms as the lab takes them: optimizers, orders, and whether gradients are also never zeroed.
+
+        Raises:
+            ValueError: if there is no arm, one is named twice, or another option says again which they are.
+        """
+        from attnlab_theory.labs.engine.lab import each_once
+
+        each_once("arm", self.arms)
+        again = {"--optimizers": self.optimizers is not None, "--orders": self.orders is not None}
+        again["--no-forgetful"] = not self.forgetful
+        if self.arms != ARMS and any(again.values()):
+            option = next(option for option, said in again.items() if said)
+            raise ValueError(f"--arms names all that is compared: leave out {option}, or --arms")
+        optimizers = tuple(arm for arm in self.arms if arm in get_args(OptimizerName))
+        orders = tuple(arm for arm in self.arms if arm in get_args(OrderName))
+        return {
+            "optimizers": (optimizers or ("adamw",)) if self.optimizers is None else self.optimizers,
+            "orders": orders if self.orders is None else self.orders,
+            "forgetful": self.forgetful and "never-zeroed" in self.arms,
+        }
 
     def trained(self, lab: Any, processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
         """Train all of it, once the budget of the search is told; raises as that of all labs."""
@@ -138,7 +162,7 @@ class Run(RunLab):
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset, optimizers, orders, and how many trials there are."""
-        told = {"optimizers": list(self.optimizers), "orders": list(self.orders), "trials": len(lab.trials)}
+        told = {"optimizers": list(lab.optimizers), "orders": list(lab.orders), "trials": len(lab.trials)}
         return {"preset": self.preset, **told}
 
 

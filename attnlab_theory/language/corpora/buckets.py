@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab_theory import refuse
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
 WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Each is at most half as wide again as the one before: less than a third of a row is there for the width alone."""

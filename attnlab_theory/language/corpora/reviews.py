@@ -11,7 +11,7 @@ from jaxtyping import Int
 from attnlab_theory import refuse
 from attnlab_theory.language.corpora import labelled_grammar, layouts
 from attnlab_theory.language.corpora.layouts import Layout, Row
-from attnlab_theory.language.corpora.reading import composed, read_text
+from attnlab_theory.language.corpora.text_files import composed, read_text
 
 LABELS = {"0": 0, "1": 1}
 """0 blames, 1 praises."""

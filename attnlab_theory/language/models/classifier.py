@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from attnlab_theory import refuse
 from attnlab_theory.axes import PRNGKeyArray
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.encoder import Encoder
 from attnlab_theory.language.models.encoder_config import EncoderConfig
 from attnlab_theory.language.models.layers import Linear, at_least_single, dropout, keys_of

@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory.axes import PRNGKeyArray
-from attnlab_theory.sampling.hashed import hashed_bits
+from attnlab_theory.sampling.hashed_normals import hashed_bits
 
 INIT_STD = 0.02
 """Standard deviation of linear layers' and embeddings' first weights; biases start at zero."""

@@ -1,4 +1,4 @@
-"""Bugs in caches and tiles: other ways to the same numbers that do not lead there."""
+"""Bugs in caches and tiles, which should give the same numbers another way, and do not."""
 
 import dataclasses
 import functools

@@ -173,8 +173,8 @@ def _cached(case):
 
 CENTRED = Bug(
     name="normalised-over-time",
-    story="A normalisation takes its mean over the whole sequence. Each layer behind it is causal, the model is "
-    "not.",
+    story="A normalisation takes its mean over the whole sequence. Every later layer is causal, and the "
+    "model is not.",
     where="https://github.com/espnet/espnet/issues/5900",
     code=(centred_over_time,),
     checks=(

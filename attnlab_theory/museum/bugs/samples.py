@@ -188,4 +188,4 @@ def _strangers() -> exhibit.Exhibit:
 
 
 BUGS = (UNSCALED, EPS, SIGNS, ONE_KEY)
-"""Of which each is caught by a claim with its draw replaced."""
+"""The bugs of this file. A claim catches each, once its draw is replaced by the wrong one."""

@@ -22,8 +22,8 @@ def maps_all_but_the_queries(mix):
 
 UNMAPPED = Bug(
     name="queries-not-mapped",
-    story="Under vmap one argument is broadcast where it should be mapped: every member of the batch is asked what "
-    "the first one is asked.",
+    story="Under vmap one argument is broadcast where it should be mapped: every member of the batch gets the "
+    "queries of the first.",
     where="https://github.com/pytorch/pytorch/issues/151558",
     code=(maps_all_but_the_queries,),
     checks=tuple(agreement.vectorised(op, maps_all_but_the_queries) for op in OPERATORS),

@@ -49,8 +49,8 @@ _HOMEWORK = "folklore; so written in a homework of 2023: https://github.com/npuk
 
 STOPS = Bug(
     name="gradient-stops-at-each-state",
-    story="A homework's recurrent network: what a state is told is never passed on to the state before, and tokens "
-    "are not stored, so that every step multiplies by the last one. The loss still falls.",
+    story="In a homework's recurrent network, the gradient of a state never reaches the state before it. Tokens "
+    "are not stored either, so every step multiplies by the last one. The loss still falls.",
     where=_HOMEWORK,
     code=(stops_at_each_state,),
     checks=tuple(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.attention import attention
-from attnlab_theory.claims.limits.rank_collapse import CUBES, Maps, Scores, _crowd, residual_layer
+from attnlab_theory.claims.limits.rank_collapse import CUBES, PAIR, Maps, Scores, _crowd, residual_layer
 
 
 def crowd(seed, size):
@@ -43,3 +43,12 @@ def test_a_crowd_has_the_scores_of_its_setting(scores, sign):
     assert np.array_equal(maps.form, sign * np.eye(setting.d))
     assert np.array_equal(maps.values, np.eye(setting.d))
     assert np.allclose(np.mean(tokens, axis=0) + centre, 0)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("strength", [1e-4, 1e-3, 1e-2, 1.0])
+def test_the_rounding_is_enough_where_scores_are_too_weak_to_have_any(strength, skip):
+    for diameter in np.linspace(0.5, 2.5, 5):
+        setting = PAIR.at(layers=1, diameter=float(diameter), strength=strength, skip=skip)
+        drawn = np.array([PAIR.draw(jax.random.key(0), setting)])
+        assert PAIR.bound_at(setting).interval(drawn, 0.0).contains(PAIR.predicted_at(setting))

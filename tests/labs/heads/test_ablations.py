@@ -17,7 +17,7 @@ from attnlab_theory.labs.heads.ablating import (
     least_moving,
     mean_outputs,
 )
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from tests.labs.heads.classifiers import before_reviews, classifier
 from tests.labs.heads.synthetic import wrong_at_most
 from tests.language.models import rounding
@@ -141,7 +141,7 @@ def given(rng, n, *, needed, discordant=0.2):
 
 
 def verdicts(found, labels):
-    judged = families.verdicts(needing.estimated(found, labels))
+    judged = families.verdicts(needing.estimated(found, labels)).findings
     return {
         claim: [f.verdict for f in judged.of(claim)]
         for claim in ("the-head-is-needed", "the-model-does-without-the-head")
@@ -212,7 +212,9 @@ def stand_in(rng, n, *, together):
 def test_heads_that_stand_in_for_each_other_are_told_from_those_that_do_the_same_harm_once(together, wanted):
     """At 0 the two do one harm of 0.05 on average, and each alone does it too."""
     labels, found = stand_in(np.random.default_rng(0), 1000, together=together)
-    (finding,) = families.verdicts(needing.estimated(found, labels)).of("redundant-heads-stand-in-for-each-other")
+    (finding,) = families.verdicts(needing.estimated(found, labels)).findings.of(
+        "redundant-heads-stand-in-for-each-other"
+    )
     assert finding.verdict == wanted
 
 

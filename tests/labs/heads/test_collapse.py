@@ -141,7 +141,7 @@ class Given:
 
 def verdicts(shares):
     found = collapse.estimated(collapse.measured(Given(shares), sentences=60))
-    return {f.claim: f.verdict for f in families.verdicts(found)}
+    return {f.claim: f.verdict for f in families.verdicts(found).findings}
 
 
 STAYING = (0.5, 0.4, 0.35, 0.3)

@@ -7,12 +7,11 @@ from pathlib import Path
 import jax
 import pytest
 from matplotlib.figure import Figure
-from rich.table import Table
 
-from attnlab_theory.claims import Findings
 from attnlab_theory.cli import main
+from attnlab_theory.labs.engine.record import Results
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.heads import losses, results, texts
+from attnlab_theory.labs.heads import families, losses, texts
 from attnlab_theory.language.checkpoint import save_model
 from attnlab_theory.language.corpora import labelled_grammar
 from attnlab_theory.language.models.approximations import FeatureMap, RandomFeatures, Window
@@ -68,11 +67,11 @@ def test_where_nothing_is_tied_it_says_that_gambles_were_not_judged(checkpoint, 
 
 
 def test_a_figure_of_an_earlier_run_does_not_stay_beside_the_next_one(tmp_path):
-    kept = {"estimates": Estimates(), "findings": Findings(), "table": Table(), "sentences": ()}
+    kept = {"estimates": Estimates(), "verdicts": families.verdicts(Estimates())}
     draw = functools.partial(Figure, figsize=(1, 1))
     for other in (draw, None):
-        found = results.Results(part="premises", **kept, figures={"one": draw, "other": other})
-        results.write(found, tmp_path, {})
+        found = Results(**kept, figures={"one": draw, "other": other})
+        found.write("findings", tmp_path, prefix="premises.")
         assert (tmp_path / "one.png").exists()
         assert [(tmp_path / f"other.{kind}").exists() for kind in ("svg", "png")] == [other is not None] * 2
 

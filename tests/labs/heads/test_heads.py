@@ -18,7 +18,7 @@ from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.labs.heads.traces import Reading, Tokens, Trace, softmax
-from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.attention_maps import attention_maps
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import Additive
 from attnlab_theory.language.models.positions import Alibi, Rotary
@@ -82,8 +82,8 @@ def test_the_weights_of_a_gpts_traces_are_its_own(positions):
     assert [len(each.tokens.ids) for each in traces] == [10, 4, 2]
     for trace in traces:
         ids = jnp.asarray(trace.tokens.ids[None], jnp.int32)
-        atol = rounding(lambda net, ids=ids: attending(net, ids), net)
-        assert gap(softmax(trace.scores())[None], attending(net, ids)) <= atol
+        atol = rounding(lambda net, ids=ids: attention_maps(net, ids), net)
+        assert gap(softmax(trace.scores())[None], attention_maps(net, ids)) <= atol
         assert trace.tokens.special.tolist() == [True] + [False] * (len(trace.tokens.ids) - 1)
     assert reading.name_of(int(traces[0].tokens.ids[-1])) == "cat"
 
@@ -204,7 +204,7 @@ def stretched():
 
 
 def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
-    judged = families.verdicts(stretched)
+    judged = families.verdicts(stretched).findings
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("slope of the variance"):
         assert each.interval.low > 0
@@ -215,7 +215,7 @@ def test_the_homeworks_keys_get_the_verdicts_of_the_homework(stretched):
 
 def test_isotropic_keys_have_no_noisy_length():
     found = lab(KeyLaw.ISOTROPIC)
-    judged = families.verdicts(found)
+    judged = families.verdicts(found).findings
     assert [f.verdict for f in judged.of("the-noisy-length-matters")] == [Verdict.REFUTED] * 4
     for each in found.of("slope of the variance"):
         assert each.interval.low <= 0 <= each.interval.high
@@ -223,8 +223,8 @@ def test_isotropic_keys_have_no_noisy_length():
 
 def test_slopes_and_excesses_get_no_verdict(stretched):
     """What they would be held against is false of trained models, whatever their keys do."""
-    claims = {f.claim for f in families.verdicts(stretched)}
-    without = {e.quantity for e in stretched if not families.verdicts(Estimates([e]))}
+    claims = {f.claim for f in families.verdicts(stretched).findings}
+    without = {e.quantity for e in stretched if not families.verdicts(Estimates([e])).findings}
     assert {"slope of the variance", "variance along own mean beyond that along others'"} <= without
     assert claims >= {"the-noisy-length-matters", "noise-adds-to-the-prediction"}
 
@@ -236,7 +236,7 @@ def test_mean_scores_without_noise_stand_beside_theory(stretched):
 
 
 def test_theory_predicts_the_weights_of_independent_normal_keys(stretched):
-    judged = families.verdicts(stretched)
+    judged = families.verdicts(stretched).findings
     assert [f.verdict for f in judged.of("theory-beats-the-mean-weight")] == [Verdict.SUPPORTED] * 4
     for each in stretched.of("squared error over predicted variance"):
         assert each.interval.low < 1 < each.interval.high
@@ -250,7 +250,7 @@ def test_a_word_that_is_the_same_wherever_it_stands_is_left_out():
     given = Given(np.asarray(kinds), in_layers(jax.random.normal(jax.random.key(2), (300, 2, 6, 4)), 2), k)
     found = measured(given, planned(given.tokens), calibrated=10)
     assert sorted(found.plan.types.tolist()) == [0, 1, 3]
-    assert len(families.verdicts(quantities.measure(found)).of("the-noisy-length-matters")) == 2
+    assert len(families.verdicts(quantities.measure(found)).findings.of("the-noisy-length-matters")) == 2
 
 
 def test_keys_on_two_points_are_far_from_normal():
@@ -259,7 +259,7 @@ def test_keys_on_two_points_are_far_from_normal():
     k = in_layers(typed_keys(jax.random.key(1), KeyLaw.ISOTROPIC, kinds, heads=2, d=4, variance=1e-4), 2)
     q = in_layers(jax.random.normal(jax.random.key(2), (600, 2, 6, 4)), 2)
     given = Given(np.asarray(kinds), q, k + signs)
-    judged = families.verdicts(quantities.measure(measured(given, planned(given.tokens), calibrated=0)))
+    judged = families.verdicts(quantities.measure(measured(given, planned(given.tokens), calibrated=0))).findings
     assert [f.verdict for f in judged.of("scores-are-normal")] == [Verdict.REFUTED] * 2
 
 
@@ -277,11 +277,12 @@ def test_heads_without_a_verdict_are_counted_among_the_questions_own():
     k[:, 0, 0], k[:, :, 1] = kinds[..., None], kinds[:, None, :, None]
     given = Given(kinds, np.asarray(jax.random.normal(jax.random.key(2), k.shape)), k)
     found = premises.results(given, occurrences=200, predicted=5, seed=0, source="the text")
-    assert found.sentences[1].startswith("Shown in 0 of 4 heads, refuted in ")
-    assert ", not judged in 3: the noisy length explains" in found.sentences[1]
-    columns = [list(map(int, column.cells)) for column in list(found.reasons.columns)[1:5]]
+    sentences, reasons = [each for each in found.shown if each and isinstance(each, str)], found.shown[-1]
+    assert sentences[1].startswith("Shown in 0 of 4 heads, refuted in ")
+    assert ", not judged in 3: the noisy length explains" in sentences[1]
+    columns = [list(map(int, column.cells)) for column in list(reasons.columns)[1:5]]
     for counts in zip(*columns, strict=True):
         assert min(counts) >= 0
         assert sum(counts) == 4
-    slopes = next(line for line in found.sentences if "rises with the mean score" in line)
+    slopes = next(line for line in sentences if "rises with the mean score" in line)
     assert slopes.endswith("unknown in 3.")

@@ -235,7 +235,7 @@ def test_who_is_learned_and_asked_is_told(tmp_path, capsys, monkeypatch):
 def test_questions_of_every_seed_are_good_before_anything_is_trained(tmp_path):
     good = generated(dataclasses.replace(biographies.PRESETS["tiny"], seed=0))
     long = Questions((f"Where was {'a' * 80} born?",), ("Rome",), "the persons of seed 1")
-    bad = dataclasses.replace(good, asked={**good.asked, "never-seen": long})
+    bad = dataclasses.replace(good, by_group={**good.by_group, "never-seen": long})
     lab = Knowledge(
         preset=PRESETS["tiny"],
         arms=("none",),

@@ -7,7 +7,7 @@ from attnlab_theory.labs.knowledge import lookup
 from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION, vocabulary
 from attnlab_theory.labs.knowledge.variants import VARIANTS, configured
-from attnlab_theory.language.models.attending import attending
+from attnlab_theory.language.models.attention_maps import attention_maps
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.text.characters import MASK
 from tests.labs.knowledge.models import answered
@@ -39,4 +39,4 @@ def test_an_answer_that_does_not_end_is_looked_at_as_far_as_the_block_reaches(va
 def test_weights_beyond_the_block_are_refused():
     model = small("vanilla")
     with pytest.raises(ValueError, match=f"at most {model.config.block}, the block of this model"):
-        attending(model, jnp.zeros((1, model.config.block + 1), jnp.int32))
+        attention_maps(model, jnp.zeros((1, model.config.block + 1), jnp.int32))

@@ -21,7 +21,7 @@ QUESTIONS = Questions(tuple(f"Where was {name} born?" for name in NAMES), None, 
 CHARACTERS = vocabulary("".join(NAMES))
 FEW = 6
 """Steps after which some answers have ended and some have not."""
-LONGEST = max(map(len, QUESTIONS.asked)) + 1
+LONGEST = max(map(len, QUESTIONS.texts)) + 1
 STEPS = 32
 MODEL = lively(GPTConfig(vocabulary=len(CHARACTERS), block=LONGEST + STEPS, layers=1, heads=2, width=8))
 
@@ -46,8 +46,8 @@ def unfinished() -> Predictions:
 
 
 def test_predictions_are_the_homeworks(answered, unfinished):
-    whole = texts(QUESTIONS.asked)
-    early = [text[: len(asked) + 1 + FEW] for asked, text in zip(QUESTIONS.asked, whole, strict=True)]
+    whole = texts(QUESTIONS.texts)
+    early = [text[: len(asked) + 1 + FEW] for asked, text in zip(QUESTIONS.texts, whole, strict=True)]
     assert {text.count(MASK) > 1 for text in early} == {True, False}
     for found, generated in ((answered, whole), (unfinished, early)):
         assert list(found.predictions) == [text.split(MASK)[1] for text in generated]
@@ -81,7 +81,7 @@ def test_log_probabilities_are_those_of_the_prediction_and_its_mark(unfinished):
         found = np.asarray(nats(MODEL, jnp.asarray(tokens)), np.float64)
         return found[len(question) : len(text) - 1].sum()
 
-    expected = [of(*pair) for pair in zip(QUESTIONS.asked, unfinished.predictions, strict=True)]
+    expected = [of(*pair) for pair in zip(QUESTIONS.texts, unfinished.predictions, strict=True)]
     moved = rounding(lambda m: m(jnp.arange(m.config.block) % 7), MODEL)
     atol = FEW * log_probability_atol(len(CHARACTERS), moved)
     assert np.max(np.abs(unfinished.log_probability - expected)) <= atol

@@ -105,7 +105,7 @@ def test_what_is_held_back_is_not_learned_under_another_answer():
     twice = Questions(("a?", "b?", "a?", "c?"), ("Rome", "Bonn", "Lima", "Oslo"))
     for seed in range(20):
         given, kept = twice.split(1, seed=seed)
-        assert not set(given.asked) & set(kept.asked)
+        assert not set(given.texts) & set(kept.texts)
     with pytest.raises(ValueError, match="seed must not be negative, but is -1"):
         twice.split(1, seed=-1)
 
@@ -128,11 +128,11 @@ def test_questions_are_split_at_random_and_stay_in_order(folder):
     questions = read_questions(folder / "train.tsv")
     given, kept = questions.split(3, seed=0)
     assert (len(given), len(kept)) == (5, 3)
-    assert sorted([*given.asked, *kept.asked]) == sorted(questions.asked)
-    assert list(kept.asked) == [asked for asked in questions.asked if asked in kept.asked]
+    assert sorted([*given.texts, *kept.texts]) == sorted(questions.texts)
+    assert list(kept.texts) == [asked for asked in questions.texts if asked in kept.texts]
     assert (
-        dict(zip(kept.asked, kept.answers, strict=True)).items()
-        <= dict(zip(questions.asked, questions.answers, strict=True)).items()
+        dict(zip(kept.texts, kept.answers, strict=True)).items()
+        <= dict(zip(questions.texts, questions.answers, strict=True)).items()
     )
-    assert questions.split(3, seed=1)[1].asked != kept.asked
+    assert questions.split(3, seed=1)[1].texts != kept.texts
     assert questions.split(0, seed=0)[0] == questions

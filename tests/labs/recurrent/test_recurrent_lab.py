@@ -18,8 +18,8 @@ from attnlab_theory.labs.recurrent.arms import ARMS, TINY, ActivationName, Arm
 from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import KINDS, Networks, config_of, first
 from attnlab_theory.labs.recurrent.letters import by_letters, in_a_row
+from attnlab_theory.labs.recurrent.samples import garbled, texts
 from attnlab_theory.labs.recurrent.tuning import SETTINGS, Tuned, tuned
-from attnlab_theory.labs.recurrent.writing import garbled, texts
 from attnlab_theory.labs.sentences import Material, Sizes, generated
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.language.models.gpt import parameter_count
@@ -187,7 +187,7 @@ def test_all_arms_read_equally_many_tokens_and_none_stops_early(run):
 
 def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
     small = functools.partial(generated, sizes=Sizes(train=64))
-    lab = Networks(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, parts=("equal",))
+    lab = Networks(preset=TINY, seeds=(0,), material=small, letters=small, folder=tmp_path, arms=("equal",))
     runs = [stage.run for arm in lab.arms_of(0) for stage in lab.stages(arm, 0)]
     assert [run.validation for run in runs] == [None] * 3
     assert {run.steps for run in runs} == {2 * TINY.recipe.epochs}
@@ -199,7 +199,7 @@ def test_the_models_of_the_grammar_do_not_stop_early_either(tmp_path):
         (["--longer", "refuse", "--unit", "characters"], "has 68 tokens, and 63 fit into a block of 64"),
         (["--mean", "sentences"], "--mean"),
         (["--unit", "bpe"], "bpe"),
-        (["--parts", "equal", "equal"], "part equal is named twice; once is enough"),
+        (["--parts", "equal", "equal"], "arm equal is named twice; once is enough"),
         (["--parts", "equal", "--windows", "20"], "--windows is for the tuning runs"),
         (["--parts", "growth", "--epochs", "2"], "--epochs is for models at equal parameters"),
         (["--epochs", "0"], "epochs must be"),

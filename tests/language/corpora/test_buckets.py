@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab_theory.language.corpora.buckets import WIDTHS, alike, in_buckets, in_order, lengths_of, micro_batches
-from attnlab_theory.language.corpora.labelled import LabelledBatch
+from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
 
 def rows_of(lengths, width=40):

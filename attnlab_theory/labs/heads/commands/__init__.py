@@ -13,8 +13,8 @@ from attnlab_theory.labs import folders
 from attnlab_theory.labs.heads.parts import PartName
 
 if TYPE_CHECKING:
+    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.heads.opening import AnyReading
-    from attnlab_theory.labs.heads.results import Results
     from attnlab_theory.labs.heads.texts import Text
 
 QUESTION = "What do the heads of a trained model do, and what can they do without?"
@@ -33,7 +33,7 @@ class Heads:
     RoBERTa or DistilBERT."""
     text: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TEXT]")] = None
     """File of sentences, one a line."""
-    parts: tuple[PartName, ...] = ("premises",)
+    arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
     """What is asked.
     premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
     collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
@@ -66,7 +66,7 @@ class Heads:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
         import numpy as np
 
-        from attnlab_theory.labs.heads import results, texts
+        from attnlab_theory.labs.heads import texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
 
@@ -78,20 +78,21 @@ class Heads:
         reading = opened(self.model, text.sentences, tell=remarks.append)
         for remark in remarks:
             _tell(remark)
-        refuse_without_labels(self.parts, self.model, reading, text)
+        refuse_without_labels(self.arms, self.model, reading, text)
         folders.refuse_others(self.out, get_args(PartName))
         told: dict[str, Any] = {}
-        for part in dict.fromkeys(self.parts):
+        for part in dict.fromkeys(self.arms):
             began = time.monotonic()
             # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 found = self._found(part, reading, text)
-            about = self._about(part, len(text.sentences)) | {"cut": reading.cut, "remarks": remarks}
+            about = self._about(part, len(text.sentences), found) | {"cut": reading.cut, "remarks": remarks}
             about = {**about, "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
             with files.held(self.out):
-                results.write(found, self.out, about)
-            told[part] = {**found.as_json(), "run": about}
+                found.write("findings", self.out, prefix=f"{part}.")
+                files.write_text(self.out / f"{part}{folders.RUN}", record.to_text(about))
+            told[part] = {**found.rows("findings"), "run": about}
             if not self.json:
                 self._report(found, about)
         if self.json:
@@ -134,8 +135,8 @@ class Heads:
         from attnlab_theory import refuse
 
         refuse.not_a_seed(self.seed)
-        if not self.parts:
-            raise ValueError("--parts must name at least one part, as in --parts premises collapse")
+        if not self.arms:
+            raise ValueError("--arms must name at least one part, as in --arms premises collapse")
         for name in ("sentences", "occurrences", "few"):
             if getattr(self, name) < 1:
                 raise ValueError(f"--{name} must be at least 1, not {getattr(self, name)}")
@@ -144,7 +145,7 @@ class Heads:
         if self.predicted < 0:
             raise ValueError(f"--predicted must not be negative: it is {self.predicted}")
 
-    def _about(self, part: PartName, sentences: int) -> dict[str, Any]:
+    def _about(self, part: PartName, sentences: int, found: "Results") -> dict[str, Any]:
         """What was run."""
         from attnlab_theory.labs.heads.families import ERROR_RATE
         from attnlab_theory.report import provenance
@@ -153,39 +154,17 @@ class Heads:
         told |= {"text": str(self.text) if self.text else None, "labelled": self.labelled, "sentences": sentences}
         told |= {"occurrences": self.occurrences, "predicted": self.predicted, "few": self.few}
         told |= {"most_features": self.most_features, "seed": self.seed}
-        return {**told, "margins": _margins(part), **provenance.of_this_process(), "error_rate": ERROR_RATE}
+        return {**told, **found.about, **provenance.of_this_process(), "error_rate": ERROR_RATE}
 
     def _report(self, found: "Results", about: dict[str, Any]) -> None:
         from attnlab_theory.report.table import show
 
-        show(found.table)
-        show("")
-        for sentence in found.sentences:
-            show(sentence)
-        if found.reasons is not None:
-            show("")
-            show(found.reasons)
+        for each in found.shown:
+            show(each)
         show(
             f"\nEach verdict errs with probability at most {about['error_rate']:g} over its whole family; "
             f"{about['seconds']:.0f} s. Figures and data: {self.out}/\n"
         )
-
-
-def _margins(part: PartName) -> dict[str, float]:
-    """The margins that were stated before any run."""
-    from attnlab_theory.labs.heads import claims
-
-    match part:
-        case "premises":
-            return {"explained": claims.EXPLAINED, "normal": claims.NORMAL, "context": claims.CONTEXT}
-        case "collapse":
-            return {"collapsed": claims.COLLAPSED}
-        case "approximations":
-            return {"tolerated": claims.TOLERATED, "apart": claims.APART, "lost": claims.LOST}
-        case "ablations":
-            return {"spared": claims.SPARED}
-        case _:
-            assert_never(part)
 
 
 def _tell(text: str) -> None:

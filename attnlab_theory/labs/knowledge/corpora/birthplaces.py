@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int32
 
 from attnlab_theory import refuse
 from attnlab_theory.language.corpora.batches import Batch
-from attnlab_theory.language.corpora.reading import decoded, read_text
+from attnlab_theory.language.corpora.text_files import decoded, read_text
 from attnlab_theory.language.text.characters import MASK, PAD, PAD_ID, Characters
 from attnlab_theory.stats import Interval, proportion
 
@@ -43,13 +43,13 @@ def name_in(question: str, *, where: str = "the question") -> str:
 class Questions:
     """Questions, and the places that answer them where these are known."""
 
-    asked: tuple[str, ...]
+    texts: tuple[str, ...]
     places: tuple[str, ...] | None
     source: str = "the questions"
     """What a complaint calls them: as a rule the file."""
 
     def __len__(self) -> int:
-        return len(self.asked)
+        return len(self.texts)
 
     def split(self, size: int, *, seed: int) -> tuple["Questions", "Questions"]:
         """All but `size` of the questions, and those, drawn at random; both in the order of the file.
@@ -68,12 +68,12 @@ class Questions:
             )
         back = np.isin(np.arange(len(self)), np.random.default_rng(seed).permutation(len(self))[:size])
         kept = self._where(back)
-        held_back = set(kept.asked)
-        given = self._where(np.array([question not in held_back for question in self.asked], bool))
+        held_back = set(kept.texts)
+        given = self._where(np.array([question not in held_back for question in self.texts], bool))
         return given, dataclasses.replace(kept, source=f"{size} questions of {self.source}")
 
     def _where(self, chosen: Bool[np.ndarray, "n"]) -> "Questions":
-        asked = tuple(itertools.compress(self.asked, chosen))
+        asked = tuple(itertools.compress(self.texts, chosen))
         places = None if self.places is None else tuple(itertools.compress(self.places, chosen))
         return Questions(asked, places, self.source)
 
@@ -97,7 +97,7 @@ class Questions:
         Raises:
             ValueError: if a question is no "Where was X born?", naming its line.
         """
-        lines = enumerate(self.asked, 1)
+        lines = enumerate(self.texts, 1)
         return tuple(name_in(question, where=f"line {number} of {self.source}") for number, question in lines)
 
 
@@ -180,7 +180,7 @@ class NameDataset:
         self.questions = questions
         self._tokens = np.zeros((len(questions), block_size), np.int32)
         self._ignored = np.zeros((len(questions), block_size), bool)
-        for row, (question, place) in enumerate(zip(questions.asked, questions.answers, strict=True)):
+        for row, (question, place) in enumerate(zip(questions.texts, questions.answers, strict=True)):
             where = f"line {row + 1} of {questions.source}"
             for mark in (MASK, PAD):
                 if mark in question + place:

@@ -30,17 +30,17 @@ MONTHS = frozenset(f"{datetime.date(1900, month, 1):%B}" for month in range(1, 1
 def persons(text: str) -> dict[str, str]:
     """What a corpus says of each name, without the name in front; of a name's first line if it has several."""
     lines = (HEADER.match(line) for line in text.split("\n"))
-    said: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for found in filter(None, lines):
-        said.setdefault(found.group(1), found.string[found.end() :])
-    return said
+        entries.setdefault(found.group(1), found.string[found.end() :])
+    return entries
 
 
-def capitalised(name: str, said: str) -> str | None:
+def capitalised(name: str, entry: str) -> str | None:
     """The first capitalised words that are no part of the name, no month, and do not begin a sentence."""
     own = set(WORDS.findall(name)) | MONTHS
-    for span in SPAN.finditer(said):
-        before = said[: span.start()].rstrip()
+    for span in SPAN.finditer(entry):
+        before = entry[: span.start()].rstrip()
         if before and not before.endswith(".") and own.isdisjoint(WORDS.findall(span.group())):
             return span.group()
     return None
@@ -58,8 +58,8 @@ def known(places: Iterable[str]) -> Rule:
     # Not word boundaries: behind the last full stop of "Washington, D.C." there is none.
     anywhere = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
 
-    def rule(name: str, said: str) -> str | None:
-        found = anywhere.search(said.replace(name, "", 1))
+    def rule(name: str, entry: str) -> str | None:
+        found = anywhere.search(entry.replace(name, "", 1))
         return None if found is None else found.group()
 
     return rule
@@ -76,10 +76,10 @@ def labelled(text: str, rule: Rule, given: Questions) -> Questions:
     Raises:
         ValueError: if the training questions have no places.
     """
-    answers = dict(zip(given.asked, given.answers, strict=True))
-    for name, said in persons(text).items():
+    answers = dict(zip(given.texts, given.answers, strict=True))
+    for name, entry in persons(text).items():
         asked = QUESTION.format(name=name)
-        place = None if asked in answers else rule(name, said)
+        place = None if asked in answers else rule(name, entry)
         if place is not None:
             answers[asked] = place
     return Questions(tuple(answers), tuple(answers.values()), f"{given.source} and what a rule adds")

@@ -79,7 +79,7 @@ def test_groups_are_balanced_and_written_in_the_vocabulary_of_every_seed(asked):
         questions = made.questions(group)
         times = Counter(questions.answers)
         assert max(times.values(), default=0) <= -(-len(questions) // plan.places)
-        for question, place in zip(questions.asked, questions.answers, strict=True):
+        for question, place in zip(questions.texts, questions.answers, strict=True):
             made.characters.encode(question + place)
             assert always(place, questions).correct == times[place]
 

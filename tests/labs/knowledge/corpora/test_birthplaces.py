@@ -98,7 +98,7 @@ def test_marks_and_places_of_which_nothing_is_left_are_refused(question, place, 
 
 
 def test_questions_without_places_are_refused_where_places_are_needed():
-    without = Questions(TWO.asked, None, "test.tsv")
+    without = Questions(TWO.texts, None, "test.tsv")
     for need in (
         lambda: NameDataset(without, 64, characters=vocabulary("Ada Rome Bob")),
         lambda: always("Rome", without),

@@ -50,7 +50,7 @@ def test_known_places_are_found_whole_first_and_longest():
 
 def test_given_answers_stay_and_a_rule_adds_the_others():
     questions = labels.labelled(TEXT, labels.capitalised, GIVEN)
-    answers = dict(zip(questions.asked, questions.answers, strict=True))
+    answers = dict(zip(questions.texts, questions.answers, strict=True))
     assert answers[QUESTION.format(name="Ada Byron")] == "England"
     assert answers[QUESTION.format(name="Someone Else")] == "Rome"
     assert answers[QUESTION.format(name="John A. Dalles")] == "Pittsburgh"
@@ -68,7 +68,7 @@ def test_rules_find_this_many_of_the_homeworks_answers(rule, held_back, asked, r
     given = training.split(held_back, seed=0)[0] if held_back else training
     find = labels.capitalised if rule == "capitalised" else labels.known(given.answers)
     start, end = (len(part) for part in QUESTION.split("{name}"))
-    found = [find(name := question[start:-end], said.get(name, "")) for question in dev.asked]
+    found = [find(name := question[start:-end], said.get(name, "")) for question in dev.texts]
     assert sum(place is not None for place in found) == asked
     assert sum(place == answer for place, answer in zip(found, dev.answers, strict=True)) == right
     # What a rule that knows only the training file's places can be right about at all.

@@ -6,8 +6,8 @@ import pytest
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset, always, read_questions, vocabulary
 from attnlab_theory.language.corpora.batches import by_length, in_file_order, pack
 from attnlab_theory.language.corpora.corruption import Corruption
-from attnlab_theory.language.corpora.reading import read_text
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
+from attnlab_theory.language.corpora.text_files import read_text
 from attnlab_theory.language.text.characters import Characters
 from tests.shared_data import shared_data
 
@@ -68,7 +68,7 @@ def test_the_questions_are_2000_500_and_437(folder, wiki):
     assert characters.decode(batch.y[0]).startswith("□" * 33 + "⁇Lebanon⁇□")
     assert [len(part.x) for part in in_file_order(batch, 256)] == [256] * 7 + [208]
     for questions in (dev, test):
-        characters.encode_lines(questions.asked)
+        characters.encode_lines(questions.texts)
 
 
 def test_london_answers_25_of_the_500_development_questions(folder):

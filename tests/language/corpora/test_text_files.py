@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab_theory.language.corpora.reading import read_text
+from attnlab_theory.language.corpora.text_files import read_text
 
 
 @pytest.mark.parametrize(

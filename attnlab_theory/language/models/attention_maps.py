@@ -10,7 +10,7 @@ from attnlab_theory.language.models.tape import tape
 
 
 @eqx.filter_jit
-def attending(model: GPT, tokens: Int[Array, "b t"]) -> Float[Array, "b layers h t t"]:
+def attention_maps(model: GPT, tokens: Int[Array, "b t"]) -> Float[Array, "b layers h t t"]:
     """The weights of every head in every layer, as in evaluation: [..., i, j] is what token i takes of token j.
 
     Raises:

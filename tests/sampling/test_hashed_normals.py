@@ -12,7 +12,7 @@ import scipy.special
 import scipy.stats
 
 from attnlab_theory.sampling import hashed_bits, hashed_normal
-from attnlab_theory.sampling.hashed import normals_of
+from attnlab_theory.sampling.hashed_normals import normals_of
 from attnlab_theory.seeds import key_for
 from tests.sampling.laws import singular_values_fit
 from tests.tolerances import hashed_normal_atol
