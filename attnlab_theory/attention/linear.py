@@ -1,12 +1,12 @@
 """Attention in linear time: weights that are inner products of features.
 
 The output of a query is a ratio, sum_s (phi_t . phi_s) v_s over sum_s (phi_t . phi_s). Summing over s first costs
-O(m v) for each position instead of O(s); under a causal mask the sums are prefix sums, carried from one chunk of
-positions to the next, and inside a chunk the weights are formed as they are defined.
+O(m v) for each position instead of O(s). Under a causal mask the sums are prefix sums, carried from one chunk of
+positions to the next. Inside a chunk the weights are formed as they are defined.
 
 In the ratio, one factor per query cancels, and so does one factor common to all its keys; a factor per key does
 not. Under a causal mask the largest log feature of all keys would let a later key push earlier ones below the
-smallest number: there the factor is that of the keys seen so far, and grows along the sequence.
+smallest number. There the factor is that of the keys seen so far, and grows along the sequence.
 """
 
 import functools
@@ -56,8 +56,8 @@ def linear_attention(
 
     Raises:
         ValueError: if there are no features or no keys, shapes disagree, or `causal` is asked for and t and s
-            differ; if an array is not finite, not of a floating type or has not two axes; if a normaliser is zero
-            or overflows; if a sum of values overflows, which is taken before the division.
+            differ. Or if an array is not finite, not of a floating type or has not two axes. Or if a normaliser is
+            zero or overflows. Or if a sum of values overflows, which is taken before the division.
 
     Example:
         Positive features as they are: the first query shares features with the first key alone and copies its

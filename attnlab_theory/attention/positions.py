@@ -42,8 +42,8 @@ def rotary(
         The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
 
     Raises:
-        ValueError: if the width is odd, there is not one position per row, or the layout is unknown; if `base`
-            is not a positive number of the floating type; if an array is not finite or has the wrong number of
+        ValueError: if the width is odd, there is not one position per row, or the layout is unknown. Or if `base`
+            is not a positive number of the floating type. Or if an array is not finite or has the wrong number of
             axes, x is not of a floating type, or the positions are not real.
 
     Example:

@@ -73,9 +73,10 @@ def attention_weights(
         normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
-        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
-            differ in width; if an array is not finite, not of a floating type or has not two axes; if the mask has
-            the wrong shape or hides a whole row; if entries below the smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
+            differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if the
+            mask has the wrong shape or hides a whole row. Or if entries below the smallest normal number would
+            decide a score.
 
     Example:
         At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
@@ -221,9 +222,9 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
         scale: inverse temperature, dimensionless.
 
     Raises:
-        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
-            differ in width; if an array is not finite, not of a floating type or has not two axes; if entries below
-            the smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
+            differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if entries
+            below the smallest normal number would decide a score.
 
     Example:
         Good inputs pass in silence; a negative scale does not.

@@ -25,9 +25,9 @@ def widest_margin(
     """The unit query with equal scores on `subset` that beats every other key by most, and by how much.
 
     Equal scores leave the queries orthogonal to all differences inside the subset. Seen from there the
-    subset is one point, and the best direction is the shortest vector of the convex hull of (that point -
-    other key): a least-distance programme, solved exactly and without any scale by non-negative least
-    squares (an active-set method: finitely many steps, no stopping tolerance).
+    subset is one point. The best direction is the shortest vector of the convex hull of (that point - other key).
+    That is a least-distance programme. Non-negative least squares solve it exactly and without any scale, by an
+    active-set method: finitely many steps, no stopping tolerance.
 
     Args:
         keys: one row each, in float64.

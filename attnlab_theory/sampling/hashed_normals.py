@@ -58,7 +58,7 @@ def hashed_normal(
 ) -> Float[Array, "..."]:
     """Standard normals by inversion of `hashed_bits`; a drop-in for `jax.random.normal`.
 
-    Each is within 1e-5 of the normal quantile of its 32 bits, and |z| < 6.34: one bit is the sign, the other
+    Each is within 1e-5 of the normal quantile of its 32 bits, and |z| < 6.34. One bit is the sign, the other
     31 place the tail probability, so the tails are as fine as the centre. jax's own stop at 5.4.
 
     Args:
