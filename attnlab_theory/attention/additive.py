@@ -1,7 +1,7 @@
 """Additive attention: a small network scores every pair, and the t x s x width numbers inside it never exist.
 
-The network's hidden units are summed one after the other, each over all pairs of a block of queries: the whole of
-a block's scores stays in the cache, and backward the hidden units are computed again.
+The network's hidden units are summed one after the other, each over all pairs of a block of queries. So the whole
+of a block's scores stays in the cache. Backward the hidden units are computed again.
 """
 
 from collections.abc import Callable
@@ -44,8 +44,8 @@ def additive_weights(
         that is not finite, gives NaN.
 
     Raises:
-        ValueError: if widths do not fit, or there is no hidden unit or no key; if an array is not finite or not of
-            a floating type; if the mask has the wrong shape or hides a whole row.
+        ValueError: if widths do not fit, or there is no hidden unit or no key. Or if an array is not finite or not
+            of a floating type. Or if the mask has the wrong shape or hides a whole row.
 
     Example:
         One hidden unit: tanh of the sum of the first coordinates. It is 1 for the large key and 0 for the others.

@@ -17,6 +17,9 @@ def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
     A number of heads that is no power of two gets the slopes of the next lower power first. The rest is every
     other slope of the next higher power. The authors' program does the same.
 
+    Args:
+        h: number of heads.
+
     Raises:
         ValueError: if there is no head.
 
@@ -45,7 +48,7 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
         slope: what one head takes from the score for each token of distance (`alibi_slopes`).
 
     Raises:
-        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors; if
+        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors. Or if
             some positions are signed, some unsigned, and no type of whole numbers holds both.
 
     Example:

@@ -29,8 +29,8 @@ WHOLE_ROWS = 2048
 tiles fall out of the cache."""
 
 CAUSAL_WHOLE_ROWS = 1024
-"""The same under a causal mask, where every block has a tile of its own length. The blocks are compiled one by one
-and XLA may hold the tiles of all of them at once: half a matrix of this side, no more than 2 MiB each way."""
+"""The same under a causal mask, where every block has a tile of its own length. The blocks are compiled one by one.
+XLA may hold the tiles of all of them at once: half a matrix of this side, no more than 2 MiB each way."""
 
 PIECE = 256
 """Queries that meet the tile on the diagonal together, and of it no key beyond their last one. Longer blocks are
@@ -120,8 +120,8 @@ def blocked_attention(
 def _two_columns(x: Array) -> Array:
     """A second column of zeros beside a single one.
 
-    XLA makes a product of one term part of what follows it, where it is not rounded: scores would differ from
-    those whose maximum was taken, by as much as the gradient where one key has all the weight.
+    XLA makes a product of one term part of what follows it, where it is not rounded. So scores would differ from
+    those whose maximum was taken. Where one key has all the weight, the difference is as large as the gradient.
     """
     return x if x.shape[1] != 1 else jnp.pad(x, ((0, 0), (0, 1)))
 

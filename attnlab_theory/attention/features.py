@@ -25,9 +25,9 @@ def trigonometric_features(x: Float[Array, "t d"], projection: Float[Array, "m d
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
-            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
-            NaN.
+        ValueError: if there is no projection, or x and projection differ in width. Or if an array is not finite,
+            not of a floating type or has not two axes. Or if a feature overflows, which under `jit` makes it
+            infinite or NaN.
 
     Example:
         Products of features estimate exp(x . y). One row of the projection gives cos(w . (x - y)) times the sizes.
@@ -57,9 +57,9 @@ def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
-            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
-            NaN.
+        ValueError: if there is no projection, or x and projection differ in width. Or if an array is not finite,
+            not of a floating type or has not two axes. Or if a feature overflows, which under `jit` makes it
+            infinite or NaN.
 
     Example:
         A row w = 0 of the projection gives exp(-|x|^2/2) for every point; w = e1 gives e1 a factor e more.
@@ -84,9 +84,9 @@ def log_positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
-            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
-            NaN.
+        ValueError: if there is no projection, or x and projection differ in width. Or if an array is not finite,
+            not of a floating type or has not two axes. Or if a feature overflows, which under `jit` makes it
+            infinite or NaN.
 
     Example:
         w . x - |x|^2/2 for the points e1, e2 and 0. One projection only, so that there is no sqrt(m) to divide by.
@@ -108,9 +108,9 @@ def hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"])
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
-            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
-            NaN.
+        ValueError: if there is no projection, or x and projection differ in width. Or if an array is not finite,
+            not of a floating type or has not two axes. Or if a feature overflows, which under `jit` makes it
+            infinite or NaN.
 
     Example:
         Each projection is used twice, as w and as -w: the point e1 has the features e^(1/2) and e^(-3/2).
@@ -134,9 +134,9 @@ def log_hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m 
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
-            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
-            NaN.
+        ValueError: if there is no projection, or x and projection differ in width. Or if an array is not finite,
+            not of a floating type or has not two axes. Or if a feature overflows, which under `jit` makes it
+            infinite or NaN.
 
     Example:
         w . x - |x|^2/2, then -w . x - |x|^2/2. The factor of sqrt(2m) is added back here.

@@ -43,6 +43,9 @@ def split_heads(x: Float[Array, "t c"], h: int) -> Float[Array, "h t d"]:
 def merge_heads(x: Float[Array, "h t d"]) -> Float[Array, "t c"]:
     """Lay the heads side by side again: undoes `split_heads`.
 
+    Args:
+        x: tokens by head.
+
     Raises:
         ValueError: if `x` has not three axes.
 

@@ -1,12 +1,12 @@
 """Attention in linear time: weights that are inner products of features.
 
 The output of a query is a ratio, sum_s (phi_t . phi_s) v_s over sum_s (phi_t . phi_s). Summing over s first costs
-O(m v) for each position instead of O(s); under a causal mask the sums are prefix sums, carried from one chunk of
-positions to the next, and inside a chunk the weights are formed as they are defined.
+O(m v) for each position instead of O(s). Under a causal mask the sums are prefix sums, carried from one chunk of
+positions to the next. Inside a chunk the weights are formed as they are defined.
 
 In the ratio, one factor per query cancels, and so does one factor common to all its keys; a factor per key does
 not. Under a causal mask the largest log feature of all keys would let a later key push earlier ones below the
-smallest number: there the factor is that of the keys seen so far, and grows along the sequence.
+smallest number. There the factor is that of the keys seen so far, and grows along the sequence.
 """
 
 import functools
@@ -56,8 +56,8 @@ def linear_attention(
 
     Raises:
         ValueError: if there are no features or no keys, shapes disagree, or `causal` is asked for and t and s
-            differ; if an array is not finite, not of a floating type or has not two axes; if a normaliser is zero
-            or overflows; if a sum of values overflows, which is taken before the division.
+            differ. Or if an array is not finite, not of a floating type or has not two axes. Or if a normaliser is
+            zero or overflows. Or if a sum of values overflows, which is taken before the division.
 
     Example:
         Positive features as they are: the first query shares features with the first key alone and copies its
@@ -135,6 +135,11 @@ def feature_attention(
 def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -> tuple[Array, Array]:
     """Queries and keys multiplied by sqrt(scale) each.
 
+    Args:
+        q: queries.
+        k: keys.
+        scale: what their products are multiplied by; positive and finite.
+
     Raises:
         ValueError: if `scale` is not positive and finite, or an array is not of a floating type.
 
@@ -162,6 +167,9 @@ def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -
 def query_shift(log_phi_q: Float[Array, "t m"]) -> Float[Array, " t"]:
     """Each query's largest log feature. Subtracting it multiplies numerator and normaliser of its row alike.
 
+    Args:
+        log_phi_q: log features, one row per query.
+
     Example:
         The largest of each row.
 
@@ -175,6 +183,9 @@ def key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, ""]:
     """The largest log feature of all keys. Subtracting it multiplies numerators and normalisers alike.
 
     Exact, but of all keys: not for a causal mask, where a later key could underflow earlier ones.
+
+    Args:
+        log_phi_k: log features, one row per key.
 
     Example:
         The largest of all rows.
@@ -190,6 +201,9 @@ def seen_key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, " s"]:
 
     It differs from key to key, so that subtracting it changes the ratio, unless what is seen from position t is
     multiplied by exp(shift_s - shift_t): the growth of a causal product.
+
+    Args:
+        log_phi_k: log features, one row per key.
 
     Example:
         It never falls: the 5 of the second key stays the largest that has been seen.

@@ -120,6 +120,11 @@ def length_mask(queries: int, keys: int, *, length: int | Int[Array, ""]) -> Boo
 def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
     """Refuse a mask that is not boolean or of the wrong shape, or one under which a query sees nothing.
 
+    Args:
+        mask: True where a query may look; None passes.
+        t: number of queries.
+        s: number of keys.
+
     Raises:
         ValueError: with the dtype or the shape that is needed, or the first query that sees nothing.
 

@@ -119,6 +119,10 @@ class Mixer(Protocol):
 def refuse_mask(mixer: Mixer, mask: Mask) -> None:
     """Refuse a mask that the mixer would ignore.
 
+    Args:
+        mixer: any mixer.
+        mask: True where a query may look, or None.
+
     Raises:
         ValueError: if there is a mask, and the mixer cannot honour one.
 
@@ -172,6 +176,11 @@ def softmax_mixer(
 ) -> Mixer:
     """Plain `attention`.
 
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
+        causal: no output depends on a later token.
+
     Example:
         A score of one doubles a weight: the first token gets 1/2 of itself and 1/4 of the second.
 
@@ -192,6 +201,11 @@ def rotary_mixer(
     weights: Projections, *, scale: Scalar, frequencies: np.ndarray | None = None, causal: bool = False
 ) -> Mixer:
     """Attention with queries and keys turned by their positions.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
+        causal: no output depends on a later token.
 
     Example:
         All queries and keys are e1, so a score is the cosine of the distance. The value 6 of the first token counts
@@ -217,6 +231,12 @@ def rotary_mixer(
 def alibi_mixer(weights: Projections, *, scale: Scalar, slope: Scalar, causal: bool = False) -> Mixer:
     """`alibi_attention` of one head.
 
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
+        slope: what the head takes from the score for each token of distance.
+        causal: no output depends on a later token.
+
     Example:
         Queries of 0 leave the distance: at slope log 2 the first token gives the tokens 4, 2, 1 parts of 7.
 
@@ -236,6 +256,11 @@ def alibi_mixer(weights: Projections, *, scale: Scalar, slope: Scalar, causal: b
 
 def additive_mixer(weights: Projections, w_out: Float[Array, " m"], *, causal: bool = False) -> Mixer:
     """`additive_attention`: w_q and w_k lead into the hidden layer.
+
+    Args:
+        weights: w_q and w_k lead tokens into the hidden layer, w_v makes the values.
+        w_out: weights from the hidden layer to one score.
+        causal: no output depends on a later token.
 
     Example:
         A w_out of 0 scores every pair alike, and every token gets the mean.
@@ -259,6 +284,11 @@ def random_synthesizer_mixer(
 ) -> Mixer:
     """Weights from a table.
 
+    Args:
+        w_v: what makes values of the tokens.
+        table: a logit for each output and source position.
+        causal: no output depends on a later token.
+
     Example:
         The table holds log 2 on its diagonal: a token gets 1/2 of itself and 1/4 of each other, whatever they are.
 
@@ -280,6 +310,12 @@ def factorised_synthesizer_mixer(
 ) -> Mixer:
     """Weights from a table of low rank.
 
+    Args:
+        w_v: what makes values of the tokens.
+        left: the factor of the output positions, one row each.
+        right: the factor of the source positions, one row each.
+        causal: no output depends on a later token.
+
     Example:
         A factor of 0 makes a table of 0, and every token gets the mean.
 
@@ -299,6 +335,11 @@ def factorised_synthesizer_mixer(
 def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, causal: bool = False) -> Mixer:
     """Weights from each token by itself.
 
+    Args:
+        w_v: what makes values of the tokens.
+        layers: the network from a token to one logit per position.
+        causal: no output depends on a later token.
+
     Example:
         The last bias is large at position 1, so every token gets the token there.
 
@@ -317,6 +358,11 @@ def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, caus
 
 def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
     """The foil: the mask is applied after the softmax. It claims to be causal, and is not.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
+        causal: whether it claims that no output depends on a later token.
 
     Example:
         Queries of 0 and equal tokens: a causal mean would return ones. The first token sees one of three and gets
@@ -339,6 +385,12 @@ def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: boo
 def blocked_mixer(weights: Projections, *, scale: Scalar, block: int, causal: bool = False) -> Mixer:
     """`blocked_attention`.
 
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
+        block: queries per block and keys per tile.
+        causal: no output depends on a later token.
+
     Example:
         The numbers of `softmax_mixer`, two tokens at a time.
 
@@ -355,6 +407,12 @@ def blocked_mixer(weights: Projections, *, scale: Scalar, block: int, causal: bo
 
 def sliding_window_mixer(weights: Projections, *, scale: Scalar, window: int, causal: bool = False) -> Mixer:
     """`sliding_window_attention`.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
+        window: positions a query sees, itself included.
+        causal: no output depends on a later token.
 
     Example:
         A window of 1 is the token itself.
@@ -384,6 +442,15 @@ def bigbird_mixer(
 ) -> Mixer:
     """`bigbird_attention`, for sequences of the length that the links were drawn for.
 
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        links: further blocks that each block of queries sees; -1 for none.
+        scale: inverse temperature, dimensionless.
+        block: positions per block; must divide the length.
+        window: blocks in the window, odd.
+        global_blocks: the first so many blocks see everything and are seen by everything.
+        causal: no output depends on a later token.
+
     Example:
         Queries of 0 take the mean of what they see. Token 0 sees itself and, by its link, token 2. The others see
         themselves.
@@ -409,6 +476,13 @@ def linformer_mixer(
 ) -> Mixer:
     """`linformer_attention`. It has no causal form: asked for one, it mixes as ever and leaks (an exhibit).
 
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        e: projection of the keys along the sequence.
+        f: projection of the values; may be `e`.
+        scale: inverse temperature, dimensionless.
+        causal: what it claims, which changes nothing that it computes.
+
     Example:
         Queries of 0 give half of the first token, and half of the sum of the others.
 
@@ -431,6 +505,13 @@ def linear_mixer(
     name: str = "linear",
 ) -> Mixer:
     """`linear_attention` with any feature map, of queries and keys multiplied by sqrt(scale) each; raw.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        features: from rows of queries or keys to rows of features.
+        scale: inverse temperature, dimensionless.
+        causal: no output depends on a later token.
+        name: what a complaint calls it.
 
     Example:
         A feature that is 1 everywhere weighs every token alike.
@@ -458,6 +539,12 @@ def feature_mixer(
 ) -> Mixer:
     """`feature_attention`: positive features, shifted by what cancels.
 
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        projection: rows of law N(0, I), independent or coupled.
+        scale: inverse temperature, dimensionless.
+        causal: no output depends on a later token.
+
     Example:
         A projection of 0 weighs keys by exp(-|k|^2/2), and these three have one length: every token gets the mean.
 
@@ -477,6 +564,10 @@ def feature_mixer(
 
 def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:
     """`cached_attention`: one token after the other, as in generation.
+
+    Args:
+        weights: what makes queries, keys and values of the tokens.
+        scale: inverse temperature, dimensionless.
 
     Example:
         Queries of 0 take the mean of what they have seen so far.

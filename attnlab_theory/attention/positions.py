@@ -45,9 +45,9 @@ def rotary(
         The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
 
     Raises:
-        ValueError: if the width is odd, there is not one position per row, or the layout is unknown; if `base`
-            is not a positive number of the floating type; if an array is not finite or has the wrong number of
-            axes, x is not of a floating type, or the positions are not real; if there are more frequencies than
+        ValueError: if the width is odd, there is not one position per row, or the layout is unknown. Or if `base`
+            is not a positive number of the floating type. Or if an array is not finite or has the wrong number of
+            axes, x is not of a floating type, or the positions are not real. Or if there are more frequencies than
             pairs, or none.
 
     Example:
@@ -161,6 +161,9 @@ def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
     """The coordinates in the order in which the half-split layout keeps them: 0, 2, 4, … then 1, 3, 5, ….
 
     With p this order, `rotary(x[:, p], layout="half")` is `rotary(x, layout="interleaved")[:, p]`.
+
+    Args:
+        width: numbers in a vector, even.
 
     Raises:
         ValueError: if `width` is odd or not positive.

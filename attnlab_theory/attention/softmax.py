@@ -99,11 +99,11 @@ def attention_weights(
         normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
-        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
-            differ in width; if an array is not finite, not of a floating type or has not two axes; if the mask has
-            the wrong shape or hides a whole row; if entries below the smallest normal number would decide a score.
-            Also if the cap is not positive and finite, the bias has another shape or holds NaN or +inf, or `blind`
-            is none of its words. Keys that are not finite are refused only where a query sees them.
+        ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
+            differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if the
+            mask has the wrong shape or hides a whole row. Or if entries below the smallest normal number would
+            decide a score. Or if the cap is not positive and finite, the bias has another shape or holds NaN or
+            +inf, or `blind` is none of its words. Keys that are not finite are refused only where a query sees them.
 
     Example:
         At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
@@ -214,6 +214,11 @@ def softmax(
 ) -> Float[Array, "t s"]:
     """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one.
 
+    Args:
+        scores: one row per query; minus infinity where it may not look.
+        mask: True where a query may look. None lets every query see every key.
+        blind: what becomes of a row that sees nothing.
+
     Example:
         Weights are powers of e over their sum: the scores log 2, 0, 0 give 2, 1, 1 parts of 4.
 
@@ -240,6 +245,12 @@ def weighted_mean(
     """The mean of the values under `softmax`. Half precision sums in float32 and divides last.
 
     Under a mask, values that are not finite count as zeros, and rows that see one are NaN.
+
+    Args:
+        scores: one row per query; minus infinity where it may not look.
+        v: values, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        blind: what becomes of a row that sees nothing.
 
     Example:
         Equal scores give the mean of all values. A score of minus infinity takes a value out: the last row is the
@@ -283,6 +294,9 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 def largest_scale(dtype: DTypeLike) -> float:
     """The largest scale of a type: beyond it, products that the type takes for 0 would count.
 
+    Args:
+        dtype: a floating type.
+
     Example:
         The rounding of float32 over its smallest normal number.
 
@@ -303,10 +317,15 @@ def _smallest(dtype: DTypeLike) -> float:
 def refuse_inputs(q: Array, k: Array, scale: Scalar, mask: Array | None = None) -> None:
     """Refuse queries, keys and a scale that have no attention.
 
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        scale: inverse temperature, dimensionless.
+
     Raises:
-        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
-            differ in width; if an array is not finite, not of a floating type or has not two axes; if entries below
-            the smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`. Or if there is no key, or q and k
+            differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if entries
+            below the smallest normal number would decide a score.
 
     Example:
         Good inputs pass in silence; a negative scale does not.
@@ -360,6 +379,10 @@ def _refuse_lost(q: Array, k: Array, scale: float) -> None:
 
 def refuse_values(k: Array, v: Array, mask: Array | None = None, blind: Blind = "refuse") -> None:
     """Refuse values that do not belong to the keys, or that have no mean.
+
+    Args:
+        k: keys, one row per source position.
+        v: values, one row per source position.
 
     Raises:
         ValueError: if k and v differ in length, or v is not finite, not of a floating type or has not two axes.

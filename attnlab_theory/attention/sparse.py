@@ -1,6 +1,6 @@
 """Attention to a few blocks of keys per block of queries: sliding windows and BigBird, linear in the length.
 
-Every block of queries gathers the keys and values that it sees and attends to them under a mask of its own; the
+Every block of queries gathers the keys and values that it sees and attends to them under a mask of its own. The
 matrix of all pairs never exists, forward or backward.
 """
 
@@ -266,8 +266,8 @@ def bigbird_attention(
         causal: no position sees a later one.
 
     Raises:
-        ValueError: if `attention` refuses the arguments; if the lengths differ, `block` does not divide them, or
-            `window` is even; if there are more global blocks than blocks, or the links are not one row of block
+        ValueError: if `attention` refuses the arguments. Or if the lengths differ, `block` does not divide them, or
+            `window` is even. Or if there are more global blocks than blocks, or the links are not one row of block
             numbers per block.
 
     Example:

@@ -82,10 +82,10 @@ def check(
         One finding per setting, in order.
 
     Raises:
-        ValueError: if a hypothesis does not hold; if the resolution is not positive, or wider than all that the
-            bound allows; if the prediction holds all that the bound allows; if `max_draws` is less than a block; if
-            a draw is not one finite number, breaks the bound's assumption or does not depend on its key; if the
-            resolution of an exact claim is finer than its rounding.
+        ValueError: if a hypothesis does not hold. Or if the resolution is not positive, or wider than all that the
+            bound allows. Or if the prediction holds all that the bound allows. Or if `max_draws` is less than a
+            block. Or if a draw is not one finite number, breaks the bound's assumption or does not depend on its
+            key. Or if the resolution of an exact claim is finer than its rounding.
 
     Example:
         A coin with the chance 1/2. The first block, 8 chunks of 512 draws, already gives an interval narrower than

@@ -86,7 +86,7 @@ def measure(
 
     Raises:
         ValueError: if the width is not positive, the error rate not between 0 and 1, the bound one of exact
-            numbers, or the cap below a block; or if a draw is not one finite number, breaks the bound's assumption
+            numbers, or the cap below a block. Or if a draw is not one finite number, breaks the bound's assumption
             or does not depend on its key.
 
     Example:

@@ -146,6 +146,9 @@ def built(kind: type[S], fields: dict[str, Any]) -> S:
 def field_types(kind: type[Setting]) -> dict[str, Any]:
     """The declared types, `Traced` kept.
 
+    Args:
+        kind: the class of a setting.
+
     Example:
         `Traced` is kept, so `is_traced` can tell.
 
@@ -160,6 +163,9 @@ def field_types(kind: type[Setting]) -> dict[str, Any]:
 
 def is_traced(kind: Any) -> bool:
     """Whether a field of this declared type is an argument of the compiled draw.
+
+    Args:
+        kind: the declared type of a field.
 
     Example:
         A plain type is known while the draw is compiled.

@@ -25,9 +25,9 @@ def widest_margin(
     """The unit query with equal scores on `subset` that beats every other key by most, and by how much.
 
     Equal scores leave the queries orthogonal to all differences inside the subset. Seen from there the
-    subset is one point, and the best direction is the shortest vector of the convex hull of (that point -
-    other key): a least-distance programme, solved exactly and without any scale by non-negative least
-    squares (an active-set method: finitely many steps, no stopping tolerance).
+    subset is one point. The best direction is the shortest vector of the convex hull of (that point - other key).
+    That is a least-distance programme. Non-negative least squares solve it exactly and without any scale, by an
+    active-set method: finitely many steps, no stopping tolerance.
 
     Args:
         keys: one row each, in float64.
@@ -179,6 +179,10 @@ def nearest_mixture(
 ) -> tuple[Float[np.ndarray, " s"], float]:
     """Weights of the mixture of keys nearest to `point`, and its distance from it.
 
+    Args:
+        keys: one row each, in float64.
+        point: as wide as a key.
+
     Example:
         Seen from (1, 1), the nearest mixture of e1, e2 and 0 is the middle of e1 and e2, half of a diagonal away.
 
@@ -197,6 +201,9 @@ def nearest_mixture(
 def eps_of(dtype: np.dtype) -> float:
     """The relative rounding of numbers that were given in this type; whole numbers become float64.
 
+    Args:
+        dtype: the type that the numbers were given in.
+
     Example:
         Float32 has 23 binary digits after the first; whole numbers count as float64, which has 52.
 
@@ -210,6 +217,9 @@ def eps_of(dtype: np.dtype) -> float:
 def rounding_of(keys: np.ndarray) -> float:
     """How far a key may have moved when it was rounded to the type it is given in, in the keys' own unit.
 
+    Args:
+        keys: one row each, in the type that they were given in.
+
     Example:
         Keys of the size 1 in float64: four roundings times the root of the width.
 
@@ -221,6 +231,9 @@ def rounding_of(keys: np.ndarray) -> float:
 
 def normalised(keys: np.ndarray | Array) -> tuple[np.ndarray, np.ndarray, float]:
     """The keys divided by their largest entry, the keys in float64, and that entry (1 if all are zero).
+
+    Args:
+        keys: one row each, real and finite.
 
     Example:
         The largest entry is 4 in size.
@@ -255,6 +268,10 @@ def precision() -> np.dtype:
 def measured_weights(query: Float[np.ndarray, " d"], keys: Float[np.ndarray, "s d"]) -> Float[np.ndarray, " s"]:
     """What attention itself returns at scale 1, in the precision in which it computes now.
 
+    Args:
+        query: one vector.
+        keys: one row each.
+
     Example:
         A score of log 2 against 0 and 0 gives 2, 1, 1 parts of 4.
 
@@ -267,6 +284,9 @@ def measured_weights(query: Float[np.ndarray, " d"], keys: Float[np.ndarray, "s 
 
 def listed(indices: Sequence[int]) -> str:
     """Indices as a set, for people.
+
+    Args:
+        indices: in the order in which they are written.
 
     Example:
         As a refusal writes them.

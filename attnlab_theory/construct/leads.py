@@ -19,6 +19,9 @@ def widest_lead(gaps: Float[Array, "s d"]) -> Float[Array, " d"]:
     In float32 a lead of less than about 1e-5 of the gaps is lost in rounding. For exact work on the host, and
     for the 2-norm, there is `query_for_subset`.
 
+    Args:
+        gaps: the key to be selected minus another key, one row for each other key.
+
     Example:
         To select e1 against 0 and e2: the gaps are e1 and e1 - e2. With entries of at most 1, x = (1, -1) leads by
         1 and by 2, and (1, 0) by 1 and by 1: the least lead is 1.
@@ -70,6 +73,10 @@ def query_for_first(keys: Float[Array, "s d"], size: int) -> tuple[Float[Array, 
     """A query under which the first one or two keys tie and lead the others, and its lead; traceable.
 
     The lead is not positive where there is no such query.
+
+    Args:
+        keys: one row each.
+        size: how many of the first keys are to lead, 1 or 2.
 
     Raises:
         ValueError: if `size` is neither 1 nor 2.

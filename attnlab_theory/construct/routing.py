@@ -29,7 +29,7 @@ class Routing:
         v: values are `inputs @ v.T`.
         margin: by how much every wanted score leads its row at least, rounding deducted; inf for a single input.
         certified: no routed output is further from the wanted one than this, in 2-norm, rounding included. It
-            holds where keys, queries, values and attention are computed in float64, whatever type was given: in
+            holds where keys, queries, values and attention are computed in float64, whatever type was given. In
             float32 the scores of a strong routing are rounded by more than the margin allows for.
         measured: the largest such distance of what attention itself returns in float64.
         weights: what attention itself looks at.
@@ -92,9 +92,9 @@ def route(
 
     Raises:
         ValueError: if the inputs are dependent (naming their rank) or nearly so (a condition number above some
-            1e7); if two rows that attend to the same input want different outputs; if a route points outside, or no
-            row is routed; if the tolerance is not positive and finite, or is finer than rounding can certify; if
-            an array is not finite or of the wrong shape.
+            1e7). Or if two rows that attend to the same input want different outputs. Or if a route points outside,
+            or no row is routed. Or if the tolerance is not positive and finite, or is finer than rounding can
+            certify. Or if an array is not finite or of the wrong shape.
 
     Example:
         Input 0 reads input 1 and returns 5, input 1 reads input 0 and returns 7. So the value of input 1 is 5, that

@@ -61,9 +61,9 @@ def checked(
         tolerance: largest distance of an output from the wanted one, in 2-norm and in the outputs' units.
 
     Raises:
-        ValueError: if the inputs are dependent, or two rows that attend to the same input want different outputs;
-            if a route points outside, or no row is routed; if the tolerance is not positive and finite; if an
-            array is not finite or of the wrong shape.
+        ValueError: if the inputs are dependent, or two rows that attend to the same input want different outputs.
+            Or if a route points outside, or no row is routed. Or if the tolerance is not positive and finite. Or if
+            an array is not finite or of the wrong shape.
 
     Example:
         Two rows that read the same input receive the same value. They may not want different ones.

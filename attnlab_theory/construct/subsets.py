@@ -37,7 +37,7 @@ class SubsetQuery:
         >>> strength = found.strength(0.01)
         >>> found.measured_error(strength) < found.error_bound(strength) <= 0.01
         True
-        >>> print(faces.measured_weights(found.scaled(strength), found.keys).round(2))
+        >>> print(faces.measured_weights(found.scaled(strength), found.keys).round(1))
         [0.5 0.5 0. ]
     """
 
@@ -74,7 +74,8 @@ class SubsetQuery:
         if not certified <= tolerance:
             raise ValueError(
                 f"a tolerance of {tolerance:g} cannot be certified: at the strength {strength:.3g} that it needs, "
-                f"rounding to {faces.precision().name} alone allows an error of {certified:.2g}; ask for more"
+                f"rounding to {faces.precision().name} alone allows an error of {certified:.2g}; "
+                "choose a larger tolerance"
                 + ("" if faces.precision() == np.float64 else ", or enable 64-bit numbers in jax")
             )
         return strength
@@ -129,15 +130,15 @@ def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subse
     The 2-norm makes the answer scale-free and independent of rotations: shifting all keys leaves the query,
     multiplying them by c multiplies the margin by c. Scores inside the subset must agree to the last digit,
     since strength multiplies any difference (keys rounded to two digits collapse onto one at strength
-    1e5): the query is projected off all differences twice, and `spread` says what is left.
+    1e5). So the query is projected off all differences twice, and `spread` says what is left.
 
     Args:
         keys: one row each. Their dtype says how precisely they are known.
         subset: indices of the wanted keys, each once, in any order.
 
     Raises:
-        ValueError: if the subset is not all the keys on a face (with the reason, and the smallest larger set
-            that is); if it is empty, repeats an index or leaves the range; if keys are not a finite matrix or are
+        ValueError: if the subset is not all the keys on a face (with the reason, and the smallest larger set that
+            is). Or if it is empty, repeats an index or leaves the range. Or if keys are not a finite matrix or are
             so large that scores overflow.
 
     Example:

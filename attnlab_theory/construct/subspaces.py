@@ -11,7 +11,7 @@ from attnlab_theory import refuse
 def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d d"]:
     r"""The matrix M with M (v_a + v_b) = v_a for every v_a in the span of `a` and v_b in that of `b`.
 
-    M = A ([A B]^+)_{first m rows}, with the bases as columns of A and B: the projection onto A along B,
+    M = A ([A B]^+)_{first m rows}, with the bases as columns of A and B. It is the projection onto A along B,
     zero on the complement of both, so that no other such matrix has a smaller norm. For A orthogonal to
     B it is the orthogonal projector. Its 2-norm is 1/sin of the smallest principal angle, and the
     rounding error of M is of the order eps / sin^2 of it: half the digits are gone at 3e-4 in float32.
@@ -62,6 +62,10 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
     """The dimension of what two subspaces have in common, in the precision of the arrays.
 
     Counted are the principal angles whose sine is at most 4 d eps, the rounding error of the sine itself.
+
+    Args:
+        a: basis of one subspace, one vector per row.
+        b: basis of the other.
 
     Raises:
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, or the widths

@@ -48,7 +48,7 @@ def query_for_weights(
 
     The divergence is convex in q; its gradient is the weighted mean key minus K^T p, so the best weights
     have the same mean key as p. It is attained if and only if K^T p lies in the relative interior of
-    the hull of the keys, as it always does if all of p is positive; it is zero if and only if p > 0 and log p is in
+    the hull of the keys, as it always does if all of p is positive. It is zero if and only if p > 0 and log p is in
     range[K, 1]. Where it is only approached, along a ray, there is no query to return and this refuses.
 
     Args:
@@ -56,9 +56,10 @@ def query_for_weights(
         weights: one per key, not negative, adding up to 1.
 
     Raises:
-        ValueError: if the weights are negative, do not add up to 1 or are not one per key; if their mean key lies
-            on a face of the hull, naming the face; if the weights span so many orders of magnitude that double
-            precision does not tell where the optimum is; if an array is not finite or has the wrong number of axes.
+        ValueError: if the weights are negative, do not add up to 1 or are not one per key. Or if their mean key
+            lies on a face of the hull, naming the face. Or if the weights span so many orders of magnitude that
+            double precision does not tell where the optimum is. Or if an array is not finite or has the wrong
+            number of axes.
 
     Example:
         Keys e1, e2 and 0. The query (log 2, 0) scores them log 2, 0, 0, which are 2, 1, 1 parts of 4.

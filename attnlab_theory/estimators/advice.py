@@ -253,6 +253,9 @@ def _line(
 def as_json(advice: Advice) -> dict[str, Any]:
     """Everything as plain values; infinity is null.
 
+    Args:
+        advice: from `advise`.
+
     Example:
         The advice as plain values, as a file has them.
 

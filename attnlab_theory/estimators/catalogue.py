@@ -78,6 +78,9 @@ def _log_dense(x: Float[Array, "t d"], projection: Float[Array, "m d"], a: Array
 def estimators_for(problem: Problem) -> tuple[FittedFeatures, ...]:
     """Every estimator; those with parameters have them chosen for the pairs that matter in this problem.
 
+    Args:
+        problem: from `pose`.
+
     Example:
         Five estimators. The last two have parameters, fitted to these queries and keys.
 

@@ -85,8 +85,8 @@ def pose(
         seed: another seed draws another sample.
 
     Raises:
-        ValueError: if an array is not a matrix, not real or not finite, or widths differ; if the scale is not
-            positive and finite, or the seed is none; if a vector is so long that its features overflow, and the
+        ValueError: if an array is not a matrix, not real or not finite, or widths differ. Or if the scale is not
+            positive and finite, or the seed is none. Or if a vector is so long that its features overflow, and the
             message names its norm.
 
     Example:

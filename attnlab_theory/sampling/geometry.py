@@ -13,6 +13,11 @@ from attnlab_theory import refuse
 def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     """`n` orthonormal rows in d dimensions, Haar distributed.
 
+    Args:
+        key: consumed whole.
+        n: number of rows.
+        d: width; at least n.
+
     Raises:
         ValueError: if n > d: that many orthonormal vectors do not fit; or if n or d is not a positive whole number.
 

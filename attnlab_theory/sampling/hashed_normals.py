@@ -58,7 +58,7 @@ def hashed_normal(
 ) -> Float[Array, "..."]:
     """Standard normals by inversion of `hashed_bits`; a drop-in for `jax.random.normal`.
 
-    Each is within 1e-5 of the normal quantile of its 32 bits, and |z| < 6.34: one bit is the sign, the other
+    Each is within 1e-5 of the normal quantile of its 32 bits, and |z| < 6.34. One bit is the sign, the other
     31 place the tail probability, so the tails are as fine as the centre. jax's own stop at 5.4.
 
     Args:
@@ -87,6 +87,9 @@ def normals_of(bits: UInt32[Array, "..."]) -> Float[Array, "..."]:
     """The normal quantiles that random bits stand for, in float32: the lowest bit is the sign.
 
     The inverse error function of XLA costs twice as much and is coarser in the tails.
+
+    Args:
+        bits: 32 random ones for each normal.
 
     Example:
         The lowest bit is the sign. The other bits say how far out: all zeros are the furthest, all ones are the

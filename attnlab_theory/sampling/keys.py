@@ -42,8 +42,8 @@ def noisy_keys(
         One row per key. Under `jit`, where values cannot be read, a negative or infinite variance gives NaN.
 
     Raises:
-        ValueError: if a variance is negative, or a number is not finite or not real; if the means are not of a
-            floating type, or shapes disagree; if the type of the means does not hold a deviation or the keys.
+        ValueError: if a variance is negative, or a number is not finite or not real. Or if the means are not of a
+            floating type, or shapes disagree. Or if the type of the means does not hold a deviation or the keys.
 
     Example:
         Without variance a key is its mean. With it, a key lies around its mean.

@@ -101,9 +101,9 @@ def orthogonal_projection(
         key: consumed whole.
         m: number of rows; the last block may be a part of one.
         d: width.
-        norms: "chi" gives every row a norm of its own from the chi law with d degrees of freedom, so that a row is
-            N(0, I) and features stay unbiased; "sqrt" gives every row the norm sqrt(d), which does not: each
-            row then has covariance I but is not normal, and features are biased (towards zero, if positive).
+        norms: "chi" gives every row a norm of its own from the chi law with d degrees of freedom. A row is then
+            N(0, I), and features stay unbiased. "sqrt" gives every row the norm sqrt(d). A row then has covariance
+            I but is not normal, and features are biased (towards zero, if positive).
 
     Raises:
         ValueError: if `m` or `d` is not a positive whole number, or `norms` is neither.
@@ -136,7 +136,12 @@ def quasi_monte_carlo_projection(key: PRNGKeyArray, m: int, d: int) -> Float[Arr
     """Rows that fill the space more evenly than independent ones: normal quantiles of scrambled Sobol points.
 
     A random linear scramble and a random digital shift make every row N(0, I), up to its 30 binary digits, so that
-    features stay unbiased; rows of one projection depend on each other. Best with m a power of two.
+    features stay unbiased. Rows of one projection depend on each other. Best with m a power of two.
+
+    Args:
+        key: consumed whole.
+        m: number of rows.
+        d: width.
 
     Raises:
         ValueError: if `m` or `d` is not a positive whole number, or is more than there are Sobol points

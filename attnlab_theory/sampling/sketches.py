@@ -10,6 +10,11 @@ from attnlab_theory import refuse
 def gaussian_sketch(key: PRNGKeyArray, r: int, n: int) -> Float[Array, "r n"]:
     """A matrix of independent N(0, 1/r): E[R^T R] is the identity of n dimensions.
 
+    Args:
+        key: consumed whole.
+        r: rows, the positions of the sketch.
+        n: columns, the positions of the sequence.
+
     Raises:
         ValueError: if `r` or `n` is not a positive whole number.
 

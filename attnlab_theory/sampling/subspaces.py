@@ -90,6 +90,10 @@ def subspace_pair(
 def turned(key: PRNGKeyArray, frame: Float[Array, "m d"]) -> Float[Array, "m d"]:
     """Another orthonormal basis of the same subspace, Haar distributed.
 
+    Args:
+        key: consumed whole.
+        frame: an orthonormal basis, in rows.
+
     Example:
         Another basis of the plane of e1 and e2: the third coordinates stay 0, the products of the rows are those of
         a basis.

@@ -19,7 +19,7 @@ from attnlab_theory.stats.interval import Interval
 EVERYTHING = Interval(-math.inf, math.inf)
 
 ROUNDINGS = 4
-"""By how many units in the last place a draw may exceed the point of a law that it stands for: a product with a
+"""By how many units in the last place a draw may exceed the point of a law that it stands for. A product with a
 rounded constant, such as n * 0.1, misses n / 10 by up to two."""
 
 
@@ -122,8 +122,8 @@ def _of_one_number(draws: np.ndarray, error_rate: float, *, rounding: float) -> 
 def bounded(low: float, high: float) -> Bound:
     """Empirical Bernstein by betting: the draws lie in [low, high].
 
-    A tenth wider than the normal interval at an error rate of 1e-8 and 1e5 draws of moderate variance;
-    narrower than Maurer and Pontil's closed form, by a third where draws are rare or skewed.
+    A tenth wider than the normal interval at an error rate of 1e-8 and 1e5 draws of moderate variance.
+    Narrower than Maurer and Pontil's closed form, by a third where draws are rare or skewed.
 
     Args:
         low: no draw is less.
@@ -435,6 +435,9 @@ def _summed_psi(x: np.ndarray) -> float:
 
 def real_numbers(values: ArrayLike) -> np.ndarray:
     """The values in float64.
+
+    Args:
+        values: numbers of any real type.
 
     Raises:
         ValueError: if they are complex, whose imaginary part a cast would drop, or dates or text.

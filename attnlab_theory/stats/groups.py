@@ -40,6 +40,9 @@ class Bands(NamedTuple):
 def refuse_too_few(groups: int) -> None:
     """Refuse fewer groups than an interval needs; called before the work whose result would be refused.
 
+    Args:
+        groups: how many there are.
+
     Raises:
         ValueError: if there are fewer than `LEAST`; it says how many there are and how many it takes.
 
