@@ -156,10 +156,12 @@ def _refuse_seen(
     if not (refuse.is_concrete(mask) and refuse.is_concrete(bias)):
         return
     of_heads = any(x is not None and x.ndim == 3 for x in (mask, bias))
-    seen = [
-        visible(q[i], k[0], *(x if x is None or x.ndim == 2 else x[i] for x in (mask, bias)), blind)
-        for i in range(q.shape[0] if of_heads else 1)
-    ]
+
+    def of_head(x: Array | None, i: int) -> Array | None:
+        return x if x is None or x.ndim == 2 else x[i]
+
+    heads = range(q.shape[0] if of_heads else 1)
+    seen = [visible(q[i], k[0], of_head(mask, i), of_head(bias, i), blind) for i in heads]
     if any(each is None for each in seen):
         refuse.non_finite(k=k, v=v)
         return

@@ -87,7 +87,7 @@ def refuse_visible(mask: Bool[Array, "t s"] | None, blind: Blind = "refuse", **a
         return
     for name, array in arrays.items():
         if refuse.is_concrete(array) and not all_finite(array):
-            seen = shown(mask, blind).any(axis=0)
+            seen = np.any(shown(mask, blind), axis=0)
             refuse.non_finite(**{name: np.where(seen[:, None], np.asarray(array), np.zeros((), array.dtype))})
 
 
