@@ -161,8 +161,9 @@ def _refuse_seen(
         return x if x is None or x.ndim == 2 else x[i]
 
     heads = range(q.shape[0] if of_heads else 1)
-    seen = [visible(q[i], k[0], of_head(mask, i), of_head(bias, i), blind) for i in heads]
-    if any(each is None for each in seen):
+    masks = [visible(q[i], k[0], of_head(mask, i), of_head(bias, i), blind) for i in heads]
+    seen = [each for each in masks if each is not None]
+    if len(seen) < len(masks):
         refuse.non_finite(k=k, v=v)
         return
     keys = np.stack([shown(each, blind).any(axis=0) for each in seen])
