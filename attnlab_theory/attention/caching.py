@@ -13,6 +13,37 @@ from attnlab_theory.attention.softmax import attention, refuse_inputs, refuse_va
 from attnlab_theory.axes import Scalar
 
 
+class Kept(NamedTuple):
+    """What later tokens need of earlier ones, in slots: the one cache of all that decode, whatever it is a part of.
+
+    Axes before the slots are heads, batches, or none. A slot that is not filled may hold anything: whoever attends
+    says by a mask which slots are seen.
+    """
+
+    k: Float[Array, "*heads s d"]
+    v: Float[Array, "*heads s v"]
+
+    def written(
+        self, k: Float[Array, "*heads n d"], v: Float[Array, "*heads n v"], slot: int | Int[Array, ""]
+    ) -> "Kept":
+        """The same with these keys and values in the slots from `slot` on, which must be there: nothing is checked.
+
+        >>> Kept(jnp.zeros((3, 2)), jnp.zeros((3, 1))).written(jnp.ones((1, 2)), jnp.ones((1, 1)), 1).v.ravel()
+        Array([0., 1., 0.], dtype=float32)
+        """
+        return Kept(
+            *(jax.lax.dynamic_update_slice_in_dim(x, new, slot, -2) for x, new in zip(self, (k, v), strict=True))
+        )
+
+    def in_slots(self, capacity: int) -> "Kept":
+        """The same with so many slots, the first of them filled as they are, the others with zeros."""
+
+        def padded(x: Array) -> Array:
+            return jnp.pad(x, [*[(0, 0)] * (x.ndim - 2), (0, capacity - x.shape[-2]), (0, 0)])
+
+        return Kept(padded(self.k), padded(self.v))
+
+
 class Cache(NamedTuple):
     """Room for the keys and values of a whole sequence, and how many are there already.
 
@@ -97,11 +128,7 @@ def decode_step(
     for name, row, kept in (("k", k, cache.k), ("v", v, cache.v)):
         if row.dtype != kept.dtype:
             raise ValueError(f"{name} holds {row.dtype}, but the cache {kept.dtype}: cast it, or make that cache")
-    longer = Cache(
-        jax.lax.dynamic_update_index_in_dim(cache.k, k, cache.length, 0),
-        jax.lax.dynamic_update_index_in_dim(cache.v, v, cache.length, 0),
-        cache.length + 1,
-    )
+    longer = Cache(*Kept(cache.k, cache.v).written(k[None], v[None], cache.length), cache.length + 1)
     filled = jnp.arange(capacity, dtype=longer.length.dtype) < longer.length
     output = attention(q[None, :], longer.k, longer.v, filled[None, :], scale=scale)[0]
     # Past the end the update above overwrites the last key: that must not look like an answer.

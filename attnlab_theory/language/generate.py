@@ -21,7 +21,6 @@ from attnlab_theory.language import meshes
 from attnlab_theory.language.decode import Greedy, Law, Sampling, drawn
 from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.layers import at_least_single
-from attnlab_theory.language.models.mixing import in_slots
 from attnlab_theory.language.prompts import Stop, checked, segments, slot_of
 from attnlab_theory.seeds import key_for
 
@@ -198,7 +197,7 @@ def _over_cache(
             logits, cache = model.step_rows(token, slot, cache)
             return number + 1, _chosen(run, number, logits, stop, choose), cache
 
-        grown = tuple(in_slots(layer, capacity) for layer in cache if layer is not None)
+        grown = tuple(layer.in_slots(capacity) for layer in cache if layer is not None)
         carry = lax.while_loop(functools.partial(_goes_on, end + 1), step, (number, run, grown))
     return carry[1]
 

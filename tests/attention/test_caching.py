@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.attention import attention, causal_mask
-from attnlab_theory.attention.caching import cached_attention, decode_step, empty_cache
+from attnlab_theory.attention.caching import Kept, cached_attention, decode_step, empty_cache
 from tests.tolerances import attention_atol
 
 FLOAT = jnp.zeros(()).dtype
@@ -26,6 +26,19 @@ ROW = jnp.ones(3, FLOAT)
 def test_empty_caches_without_room_are_refused(sizes, message):
     with pytest.raises(ValueError, match=message):
         empty_cache(*sizes)
+
+
+def test_slots_are_written_side_by_side_whatever_stands_before_them():
+    """A cache of heads is the same cache: rows go to their slots, and further slots are empty."""
+    k, v = (jnp.arange(1.0, n + 1).reshape(2, 3, -1) for n in (12, 6))
+    kept = Kept(k, v).in_slots(5)
+    assert np.array_equal(kept.k[:, :3], k)
+    assert not np.any(kept.v[:, 3:])
+    both = jax.jit(lambda slot: kept.written(-k[:, :2], -v[:, :2], slot))(jnp.int32(3))
+    assert np.array_equal(both.v, np.concatenate([v, -v[:, :2]], axis=1))
+    assert np.array_equal(both.k[:, 3:], -k[:, :2])
+    one = Kept(k[0], v[0]).written(k[1, :1], v[1, :1], 0)
+    assert np.array_equal(one.k, np.concatenate([k[1, :1], k[0, 1:]]))
 
 
 def test_full_cache_is_refused_and_under_jit_gives_nan():

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from attnlab_theory import refuse
 from attnlab_theory.attention import causal_mask
+from attnlab_theory.attention.caching import Kept
 from attnlab_theory.attention.mixers import Mask, refuse_mask
 from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.language.models.layers import Linear, at_least_single, keys_of
@@ -43,13 +44,6 @@ class Parts(NamedTuple):
     q: Float[Array, "b h t m"]
     k: Float[Array, "b h t n"]
     v: Float[Array, "b h t d"]
-
-
-class Kept(NamedTuple):
-    """The cache of one layer: what later tokens need from earlier ones, in slots numbered by position."""
-
-    k: Float[Array, "b h s n"]
-    v: Float[Array, "b h s d"]
 
 
 class Slot(NamedTuple):
@@ -210,11 +204,10 @@ class ScoredLayer(MixingLayer):
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
         """The mixed token of every row, from the slots that it sees, and the cache with that token."""
         parts = self.parts(x, slot.at)
-        k = lax.dynamic_update_slice_in_dim(kept.k, parts.k, slot.number, axis=2)
-        v = lax.dynamic_update_slice_in_dim(kept.v, parts.v, slot.number, axis=2)
-        scores = self._biased(parts.q, k, Pairs(slot.at, slot.keys))
-        means = weighted_means(scores, v, slot.seen, rate=0.0, key=None)
-        return self.merged(means), Kept(k, v)
+        kept = kept.written(parts.k, parts.v, slot.number)
+        scores = self._biased(parts.q, kept.k, Pairs(slot.at, slot.keys))
+        means = weighted_means(scores, kept.v, slot.seen, rate=0.0, key=None)
+        return self.merged(means), kept
 
     def _scores_of(self, parts: Parts, place: Place, start: int, end: int) -> Array:
         """The scores of the queries from `start` up to `end`, for all keys before `end`."""
@@ -225,12 +218,3 @@ class ScoredLayer(MixingLayer):
         scores = self.scores(q, k, pairs)
         bias = self.shape.positions.bias(self.shape.heads, pairs.queries, pairs.keys)
         return scores if bias is None else scores + bias.astype(scores.dtype)
-
-
-def in_slots(kept: Kept, capacity: int) -> Kept:
-    """A cache with `capacity` slots, the first of them filled."""
-    return Kept(_padded(kept.k, capacity), _padded(kept.v, capacity))
-
-
-def _padded(x: Array, capacity: int) -> Array:
-    return jnp.pad(x, ((0, 0), (0, 0), (0, capacity - x.shape[2]), (0, 0)))
