@@ -111,7 +111,9 @@ def _loaded(text: bytes) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("it holds half of a character, which no file of text can hold") from None
+            raise ValueError(
+                "it holds half of a character (a lone surrogate), which no text file can hold"
+            ) from None
     return value
 
 

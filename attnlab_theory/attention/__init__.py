@@ -14,7 +14,21 @@ from attnlab_theory.attention.features import (
     positive_features,
     trigonometric_features,
 )
-from attnlab_theory.attention.heads import averaged_heads, merge_heads, multi_head_attention, split_heads
+from attnlab_theory.attention.frequencies import (
+    interpolated_frequencies,
+    llama3_frequencies,
+    ntk_frequencies,
+    rotary_frequencies,
+    yarn_frequencies,
+    yarn_scale,
+)
+from attnlab_theory.attention.heads import (
+    averaged_heads,
+    grouped_query_attention,
+    merge_heads,
+    multi_head_attention,
+    split_heads,
+)
 from attnlab_theory.attention.linear import (
     feature_attention,
     key_shift,
@@ -22,7 +36,7 @@ from attnlab_theory.attention.linear import (
     query_shift,
     seen_key_shift,
 )
-from attnlab_theory.attention.masks import causal_mask
+from attnlab_theory.attention.masks import causal_mask, length_mask, window_mask
 from attnlab_theory.attention.positions import (
     half_layout_order,
     rotary,
@@ -69,23 +83,29 @@ __all__ = [
     "factorised_logits",
     "feature_attention",
     "generalized_exponential_features",
+    "grouped_query_attention",
     "half_layout_order",
     "hyperbolic_features",
+    "interpolated_frequencies",
     "key_shift",
+    "length_mask",
     "linear_attention",
     "linformer_attention",
     "linked_mask",
+    "llama3_frequencies",
     "log_dense_exponential_features",
     "log_generalized_exponential_features",
     "log_hyperbolic_features",
     "log_positive_features",
     "merge_heads",
     "multi_head_attention",
+    "ntk_frequencies",
     "positive_features",
     "query_shift",
     "random_logits",
     "rotary",
     "rotary_by_complex",
+    "rotary_frequencies",
     "rotation_matrix",
     "seen_key_shift",
     "sinusoidal",
@@ -94,6 +114,9 @@ __all__ = [
     "synthesizer_attention",
     "synthesizer_weights",
     "trigonometric_features",
+    "window_mask",
+    "yarn_frequencies",
+    "yarn_scale",
     "zero_after_softmax",
     "zero_after_softmax_weights",
 ]

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from attnlab_theory import refuse
 
@@ -19,6 +19,19 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
 
     Raises:
         ValueError: if a number is not a positive whole number, or there are fewer keys than queries.
+
+    Example:
+        Each position sees itself and what came before it.
+
+        >>> print(causal_mask(3).astype(int))
+        [[1 0 0]
+         [1 1 0]
+         [1 1 1]]
+
+        One new token after two that a cache holds sees all three.
+
+        >>> print(causal_mask(1, 3).astype(int))
+        [[1 1 1]]
     """
     keys = queries if keys is None else keys
     refuse.not_whole(positions=queries, keys=keys)
@@ -29,11 +42,108 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
     return jnp.tril(jnp.ones((queries, keys), dtype=bool), keys - queries)
 
 
+def window_mask(
+    queries: int,
+    keys: int | None = None,
+    *,
+    before: int | None = None,
+    after: int | None = 0,
+    offset: int | Int[Array, ""] | None = None,
+) -> Bool[Array, "t s"]:
+    """The mask under which each position sees so many positions before it and after it, and itself.
+
+    >>> window_mask(3, before=1).astype(int)
+    Array([[1, 0, 0],
+           [1, 1, 0],
+           [0, 1, 1]], dtype=int32)
+
+    Args:
+        queries: how many positions ask.
+        keys: how many positions there are in all; by default as many.
+        before: how many earlier positions are seen; None: all.
+        after: how many later positions are seen; None: all.
+        offset: the position of the first query among the keys, which may be traced and may lie outside; by default
+            keys - queries: the queries are the last of the keys, as in `causal_mask`. 0 puts them first.
+
+    Returns:
+        True where a query may look. Rows of queries that stand far outside the keys are all False.
+
+    Raises:
+        ValueError: if a number of positions is not a positive whole number, `before` or `after` is negative, the
+            offset is not a whole number, or, without one, there are fewer keys than queries.
+
+    Source: Beltagy et al. 2020, "Longformer", section 3.1.
+    """
+    keys = queries if keys is None else keys
+    refuse.not_a_size(queries=queries, keys=keys)
+    for name, number in {"before": before, "after": after}.items():
+        if number is not None:
+            refuse.not_whole(**{name: number})
+            if number < 0:
+                raise ValueError(f"{name} must not be negative, but is {number}")
+    if offset is None:
+        if keys < queries:
+            raise ValueError(f"{queries} queries are no positions among {keys} keys: say where, by offset")
+        offset = keys - queries
+    elif refuse.is_concrete(offset):
+        refuse.not_whole(offset=offset)
+    distance = jnp.arange(keys)[None, :] - (jnp.arange(queries) + offset)[:, None]
+    seen = jnp.ones((queries, keys), bool)
+    if before is not None:
+        seen &= distance >= -before
+    return seen if after is None else seen & (distance <= after)
+
+
+def length_mask(queries: int, keys: int, *, length: int | Int[Array, ""]) -> Bool[Array, "t s"]:
+    """The mask that hides what fills a sequence up: of the keys, the first `length` are seen.
+
+    >>> length_mask(1, 4, length=3)
+    Array([[ True,  True,  True, False]], dtype=bool)
+
+    Args:
+        queries: how many positions ask.
+        keys: how many places there are.
+        length: how many of them hold keys, the valid length; may be traced. With 0, no row sees anything.
+
+    Raises:
+        ValueError: if a number of positions is not a positive whole number, or the length does not lie between 0
+            and the number of keys.
+    """
+    refuse.not_a_size(queries=queries, keys=keys)
+    if refuse.is_concrete(length):
+        refuse.not_whole(length=length)
+        if not 0 <= length <= keys:
+            raise ValueError(f"the length must lie between 0 and the {keys} keys there are, not {length}")
+    return jnp.broadcast_to(jnp.arange(keys)[None, :] < length, (queries, keys))
+
+
 def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
     """Refuse a mask that is not boolean or of the wrong shape, or one under which a query sees nothing.
 
     Raises:
         ValueError: with the dtype or the shape that is needed, or the first query that sees nothing.
+
+    Example:
+        A good mask passes in silence. One that hides everything does not.
+
+        >>> refuse_blind(causal_mask(3), 3, 3)
+        >>> refuse_blind(jnp.zeros((3, 3), bool), 3, 3)
+        Traceback (most recent call last):
+            ...
+        ValueError: mask hides every key from query 0: a softmax over nothing has no value
+    """
+    refuse_mask(mask, t, s)
+    if mask is not None and refuse.is_concrete(mask):
+        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
+        if blind.size:
+            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")
+
+
+def refuse_mask(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
+    """Refuse a mask that is not boolean or of the wrong shape.
+
+    Raises:
+        ValueError: with the dtype or the shape that is needed.
     """
     if mask is None:
         return
@@ -42,7 +152,3 @@ def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
         raise ValueError(f"mask must be boolean, True where a query may look, not {mask.dtype}")
     if mask.shape != (t, s):
         raise ValueError(f"mask must have shape {(t, s)} (queries, keys), not {mask.shape}")
-    if refuse.is_concrete(mask):
-        blind = np.flatnonzero(~np.asarray(mask).any(axis=1))
-        if blind.size:
-            raise ValueError(f"mask hides every key from query {blind[0]}: a softmax over nothing has no value")

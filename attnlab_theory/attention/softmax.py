@@ -10,31 +10,72 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float
 
 from attnlab_theory import refuse
-from attnlab_theory.attention.masks import refuse_blind
+from attnlab_theory.attention.hidden import (
+    Blind,
+    all_finite,
+    blind_rows,
+    refuse_visible,
+    spoilt,
+    visible,
+    with_blind,
+    without_infinities,
+)
 from attnlab_theory.axes import Scalar
 
 
 def attention_scores(
-    q: Float[Array, "t d"], k: Float[Array, "s d"], mask: Bool[Array, "t s"] | None = None, *, scale: Scalar
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    mask: Bool[Array, "t s"] | None = None,
+    *,
+    scale: Scalar,
+    softcap: Scalar | None = None,
+    bias: Float[Array, "t s"] | None = None,
+    blind: Blind = "refuse",
 ) -> Float[Array, "t s"]:
     """Scaled dot products, minus infinity where a query may not look.
 
-    Args, raises: as `attention_weights`.
+    A row that sees nothing is refused, or else it is minus infinity throughout.
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless.
+        softcap: scores are kept below this in size. None keeps them as they are.
+        bias: added to the scores.
+        blind: what becomes of a row that sees nothing.
+
+    Raises:
+        ValueError: if `attention_weights` refuses the arguments.
+
+    Example:
+        Each token is its own query and key: e1, e2 and 0. A query meets its own key with product 1, times the
+        scale.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(attention_scores(x, x, scale=2.0))
+        [[2. 0. 0.]
+         [0. 2. 0.]
+         [0. 0. 0.]]
+        >>> print(attention_scores(x, x, jnp.tri(3, dtype=bool), scale=2.0))
+        [[  2. -inf -inf]
+         [  0.   2. -inf]
+         [  0.   0.   0.]]
     """
-    refuse_inputs(q, k, scale)
-    refuse_blind(mask, q.shape[0], k.shape[0])
-    most = largest_scale(jnp.result_type(q, k))
-    # Keys first: mapped over random keys, XLA would copy a second operand into another order, at four times the
-    # cost of the product. A single large product is as fast either way.
-    products = jnp.einsum("sd,td->st", refuse.nan_unless_finite(k), q).T
-    scores = jnp.asarray(refuse.nan_unless_positive(scale, most=most), products.dtype) * products
-    # Masking before the softmax keeps rows summing to one; masking after it leaks
-    # the normaliser of the hidden positions into the visible ones.
-    return scores if mask is None else jnp.where(mask, scores, -jnp.inf)
+    mask = visible(q, k, mask, bias, blind)
+    return masked_scores(q, k, mask, scale, softcap, bias)
 
 
 def attention_weights(
-    q: Float[Array, "t d"], k: Float[Array, "s d"], mask: Bool[Array, "t s"] | None = None, *, scale: Scalar
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    mask: Bool[Array, "t s"] | None = None,
+    *,
+    scale: Scalar,
+    softcap: Scalar | None = None,
+    bias: Float[Array, "t s"] | None = None,
+    blind: Blind = "refuse",
 ) -> Float[Array, "t s"]:
     r"""Softmax attention weights, alpha = softmax(scale * q k^T).
 
@@ -44,6 +85,12 @@ def attention_weights(
         mask: True where a query may look. None lets every query see every key.
         scale: inverse temperature, dimensionless. No default: the theory here is stated
             for scale = 1 and the GPT uses 1/sqrt(d); guessing hides the gap.
+        softcap: c in c tanh(score / c), taken before the bias and the mask: no score exceeds it. None: no limit.
+        bias: added to the scores, a float mask for instance; minus infinity hides a key as the mask does. It is
+            rounded to the type of the scores.
+        blind: what becomes of a row that sees nothing. "refuse" is an error, and NaN under `jit`. Else the weights
+            are zeros, or NaN, or equal for all keys, hidden ones: "mean" then reads what the mask hides, so that a
+            causal row whose past is padding reads its future.
 
     Returns:
         Rows are probability vectors over source positions. A row with a score that overflows is NaN; one that
@@ -52,13 +99,32 @@ def attention_weights(
         normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
-        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
-            width, an array is not finite, not of a floating type or has not two axes, or the mask has the wrong
-            shape or hides a whole row; or if entries below the smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
+            differ in width; if an array is not finite, not of a floating type or has not two axes; if the mask has
+            the wrong shape or hides a whole row; if entries below the smallest normal number would decide a score.
+            Also if the cap is not positive and finite, the bias has another shape or holds NaN or +inf, or `blind`
+            is none of its words. Keys that are not finite are refused only where a query sees them.
 
-    Source: Vaswani et al. 2017, eq. (1).
+    Example:
+        At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(attention_weights(x, x, scale=np.log(2))).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.33 0.33 0.33]]
+
+        Under a causal mask the first query sees one key only.
+
+        >>> print(np.asarray(attention_weights(x, x, jnp.tri(3, dtype=bool), scale=np.log(2))).round(2))
+        [[1.   0.   0.  ]
+         [0.33 0.67 0.  ]
+         [0.33 0.33 0.33]]
+
+    Source: Vaswani et al. 2017, eq. (1); Gemma Team 2024, "Gemma 2", section 2 for the cap.
     """
-    return softmax(attention_scores(q, k, mask, scale=scale))
+    mask = visible(q, k, mask, bias, blind)
+    return softmax(masked_scores(q, k, mask, scale, softcap, bias), mask, blind)
 
 
 def attention(
@@ -68,6 +134,9 @@ def attention(
     mask: Bool[Array, "t s"] | None = None,
     *,
     scale: Scalar,
+    softcap: Scalar | None = None,
+    bias: Float[Array, "t s"] | None = None,
+    blind: Blind = "refuse",
 ) -> Float[Array, "t v"]:
     """Softmax attention: every output row is the weighted mean of the values.
 
@@ -77,27 +146,125 @@ def attention(
         v: values, one row per source position.
         mask: True where a query may look. None lets every query see every key.
         scale: inverse temperature, dimensionless.
+        softcap, bias, blind: as of `attention_weights`.
+
+    Returns:
+        One row per query. Keys and values that the mask hides from a query may be NaN or infinite, and leave its
+        row and all gradients alone; under `jit`, one that it sees makes the whole row NaN.
 
     Raises:
-        ValueError: as `attention_weights`; also if k and v differ in length, or v is not finite, not of a
-            floating type or has not two axes.
+        ValueError: if `attention_weights` refuses the arguments; also if k and v differ in length, or v is not
+            finite where a query sees it, not of a floating type or has not two axes.
+
+    Example:
+        The first query gives the keys the weights 1/2, 1/4, 1/4 (`attention_weights`). The values are e1, e2 and 0,
+        so its output is (1/2, 1/4).
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(attention(x, x, x, scale=np.log(2))).round(2))
+        [[0.5  0.25]
+         [0.25 0.5 ]
+         [0.33 0.33]]
 
     Source: Vaswani et al. 2017, eq. (1).
     """
-    refuse_values(k, v)
-    return weighted_mean(attention_scores(q, k, mask, scale=scale), v)
+    mask = visible(q, k, mask, bias, blind)
+    refuse_values(k, v, mask, blind)
+    return weighted_mean(masked_scores(q, k, mask, scale, softcap, bias), v, mask, blind)
 
 
-def softmax(scores: Float[Array, "t s"]) -> Float[Array, "t s"]:
-    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one."""
+def masked_scores(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    mask: Bool[Array, "t s"] | None,
+    scale: Scalar,
+    softcap: Scalar | None = None,
+    bias: Float[Array, "t s"] | None = None,
+) -> Float[Array, "t s"]:
+    """The scores, minus infinity where the mask hides a key, NaN where a query sees one that is not finite.
+
+    The arguments are those of `attention_weights`, but a mask may hide whole rows.
+    """
+    refuse_inputs(q, k, scale, mask)
+    most = largest_scale(jnp.result_type(q, k))
+    lost = None if mask is None else spoilt(k)
+    keys = refuse.nan_unless_finite(k) if lost is None else without_infinities(k)
+    # Keys first: mapped over random keys, XLA would copy a second operand into another order, at four times the
+    # cost of the product. A single large product is as fast either way.
+    products = jnp.einsum("sd,td->st", keys, q).T
+    scores = jnp.asarray(refuse.nan_unless_positive(scale, most=most), products.dtype) * products
+    if softcap is not None:
+        refuse.not_positive(softcap=softcap)
+        refuse.non_finite(softcap=softcap)
+        cap = jnp.asarray(refuse.nan_unless_positive(softcap), scores.dtype)
+        scores = cap * jnp.tanh(scores / cap)
+    if bias is not None:
+        scores += bias.astype(scores.dtype)
+    if mask is None:
+        return scores
+    # Masking before the softmax keeps rows summing to one; masking after it leaks
+    # the normaliser of the hidden positions into the visible ones.
+    if lost is None:
+        return jnp.where(mask, scores, -jnp.inf)
+    return jnp.where(mask & ~lost[None, :], scores, jnp.where(mask, jnp.nan, -jnp.inf).astype(scores.dtype))
+
+
+def softmax(
+    scores: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None, blind: Blind = "refuse"
+) -> Float[Array, "t s"]:
+    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one.
+
+    Example:
+        Weights are powers of e over their sum: the scores log 2, 0, 0 give 2, 1, 1 parts of 4.
+
+        >>> scores = np.log(2) * jnp.eye(3)
+        >>> print(np.asarray(softmax(scores)).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.25 0.25 0.5 ]]
+    """
+    found = None if mask is None else blind_rows(mask, blind)
+    scores = scores if found is None else jnp.where(found, 0, scores)
     if scores.dtype.itemsize >= 4:
-        return jax.nn.softmax(scores, axis=-1)
+        return with_blind(jax.nn.softmax(scores, axis=-1), found, blind)
     powers, normaliser = _powers(scores)
-    return (powers.astype(normaliser.dtype) / normaliser).astype(scores.dtype)
+    return with_blind((powers.astype(normaliser.dtype) / normaliser).astype(scores.dtype), found, blind)
 
 
-def weighted_mean(scores: Float[Array, "t s"], v: Float[Array, "s v"]) -> Float[Array, "t v"]:
-    """The mean of the values under `softmax`. Half precision sums in float32 and divides last."""
+def weighted_mean(
+    scores: Float[Array, "t s"],
+    v: Float[Array, "s v"],
+    mask: Bool[Array, "t s"] | None = None,
+    blind: Blind = "refuse",
+) -> Float[Array, "t v"]:
+    """The mean of the values under `softmax`. Half precision sums in float32 and divides last.
+
+    Under a mask, values that are not finite count as zeros, and rows that see one are NaN.
+
+    Example:
+        Equal scores give the mean of all values. A score of minus infinity takes a value out: the last row is the
+        mean of the first two.
+
+        >>> scores = jnp.array([[0.0, 0, 0], [5, 5, 5], [0, 0, -jnp.inf]])
+        >>> v = jnp.array([[3.0, 0], [0, 3], [0, 0]])
+        >>> print(np.asarray(weighted_mean(scores, v)).round(2))
+        [[1.  1. ]
+         [1.  1. ]
+         [1.5 1.5]]
+    """
+    if mask is None:
+        return _mean(scores, v)
+    found, lost = blind_rows(mask, blind), spoilt(v)
+    scores = scores if found is None else jnp.where(found, 0, scores)
+    o = _mean(scores, v if lost is None else without_infinities(v))
+    if lost is not None:
+        seen = mask if found is None or blind != "mean" else mask | found
+        # Times NaN, not NaN instead: the gradients of such a row are NaN, too.
+        o = o * jnp.where(jnp.any(seen & lost[None, :], axis=1, keepdims=True), jnp.nan, 1.0).astype(o.dtype)
+    return with_blind(o, found, blind)
+
+
+def _mean(scores: Float[Array, "t s"], v: Float[Array, "s v"]) -> Float[Array, "t v"]:
     if scores.dtype.itemsize >= 4:
         return jnp.einsum("ts,sv->tv", softmax(scores), v)
     powers, normaliser = _powers(scores)
@@ -114,7 +281,14 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 
 @functools.cache
 def largest_scale(dtype: DTypeLike) -> float:
-    """Where the scores of products that the type takes for 0 reach its rounding."""
+    """The largest scale of a type: beyond it, products that the type takes for 0 would count.
+
+    Example:
+        The rounding of float32 over its smallest normal number.
+
+        >>> print(f"{largest_scale(jnp.float32):.3g}")
+        1.01e+31
+    """
     info = jnp.finfo(dtype)
     return float(info.eps) / _smallest(dtype)
 
@@ -126,13 +300,23 @@ def _smallest(dtype: DTypeLike) -> float:
     return float(info.smallest_subnormal if info.dtype == jnp.float16 else info.tiny)
 
 
-def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
+def refuse_inputs(q: Array, k: Array, scale: Scalar, mask: Array | None = None) -> None:
     """Refuse queries, keys and a scale that have no attention.
 
     Raises:
-        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
-            width, or an array is not finite, not of a floating type or has not two axes; or if entries below the
-            smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
+            differ in width; if an array is not finite, not of a floating type or has not two axes; if entries below
+            the smallest normal number would decide a score.
+
+    Example:
+        Good inputs pass in silence; a negative scale does not.
+
+        >>> x = jnp.eye(3, 2)
+        >>> refuse_inputs(x, x, 1.0)
+        >>> refuse_inputs(x, x, -1.0)
+        Traceback (most recent call last):
+            ...
+        ValueError: scale must be positive, not -1.0
     """
     refuse.not_positive(scale=scale)
     refuse.wrong_rank(2, q=q, k=k)
@@ -140,7 +324,9 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
     refuse.different_axes("key width", q=q.shape[1], k=k.shape[1])
     if not k.shape[0]:
         raise ValueError(f"attention needs at least one key, but k has shape {k.shape}")
-    refuse.non_finite(q=q, k=k, scale=scale)
+    refuse.non_finite(q=q)
+    refuse_visible(mask, k=k)
+    refuse.non_finite(scale=scale)
     if not refuse.is_concrete(scale):
         return
     kind = jnp.result_type(q, k)
@@ -150,7 +336,7 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar) -> None:
             f"{_smallest(kind):.3g} are 0 before it multiplies them; scale q or k up instead"
         )
     if refuse.is_concrete(q) and refuse.is_concrete(k):
-        _refuse_lost(q, k, float(scale))
+        _refuse_lost(q, k if all_finite(k) else without_infinities(k), float(scale))
 
 
 def _refuse_lost(q: Array, k: Array, scale: float) -> None:
@@ -172,13 +358,23 @@ def _refuse_lost(q: Array, k: Array, scale: float) -> None:
             )
 
 
-def refuse_values(k: Array, v: Array) -> None:
+def refuse_values(k: Array, v: Array, mask: Array | None = None, blind: Blind = "refuse") -> None:
     """Refuse values that do not belong to the keys, or that have no mean.
 
     Raises:
         ValueError: if k and v differ in length, or v is not finite, not of a floating type or has not two axes.
+
+    Example:
+        Three keys need three values.
+
+        >>> k = jnp.eye(3, 2)
+        >>> refuse_values(k, jnp.eye(3, 2))
+        >>> refuse_values(k, jnp.eye(2, 2))
+        Traceback (most recent call last):
+            ...
+        ValueError: source positions must agree: k has 3, v has 2
     """
     refuse.wrong_rank(2, k=k, v=v)
     refuse.not_floating(v=v)
     refuse.different_axes("source positions", k=k.shape[0], v=v.shape[0])
-    refuse.non_finite(v=v)
+    refuse_visible(mask, blind, v=v)

@@ -25,12 +25,13 @@ ABSENT = -1
 
 def sliding_window_attention(
     q: Float[Array, "t d"],
-    k: Float[Array, "t d"],
-    v: Float[Array, "t v"],
+    k: Float[Array, "s d"],
+    v: Float[Array, "s v"],
     *,
     scale: Scalar,
     window: int,
     causal: bool = False,
+    offset: int | None = None,
 ) -> Float[Array, "t v"]:
     """Softmax attention to the nearest positions only, in time and memory O(t * window).
 
@@ -42,33 +43,69 @@ def sliding_window_attention(
         window: positions a query sees, itself included. In both directions it is odd, and position t sees
             t - window//2 .. t + window//2; causal, position t sees the last `window` up to itself. No wrap.
         causal: no position sees a later one.
+        offset: the position of the first query among the keys. None: the queries are the last of the keys.
 
     Raises:
-        ValueError: as `attention`; also if the lengths differ, or `window` is not positive, or even where it
-            must be odd.
+        ValueError: if `attention` refuses the arguments; also if `window` is not positive, or even where it must be
+            odd; if a query stands where its window shows no key; if there is no offset and there are fewer keys
+            than queries.
+
+    Example:
+        Queries of 0 take the mean of what they see: a window of 3 is the token and its two neighbours.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[6.0, 0], [0, 6], [0, 0]])
+        >>> print(np.asarray(sliding_window_attention(x, x, v, scale=1.0, window=3)).round(2))
+        [[3. 3.]
+         [2. 2.]
+         [0. 3.]]
+
+        Causal, a window of 1 is the token itself.
+
+        >>> print(sliding_window_attention(x, x, v, scale=1.0, window=1, causal=True))
+        [[6. 0.]
+         [0. 6.]
+         [0. 0.]]
 
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
     """
-    n = _length(q, k, v, scale)
+    refuse_inputs(q, k, scale)
+    refuse_values(k, v)
+    n, there_are = q.shape[0], k.shape[0]
     refuse.not_a_size(window=window)
     if not causal and window % 2 == 0:
         raise ValueError(f"a window in both directions must be odd, not {window}: as many before as after")
     before = window - 1 if causal else window // 2
     after = 0 if causal else window // 2
+    offset = _offset(n, there_are, before, after, offset)
     size = min(n, max(SLIDING_BLOCK, before + after))
     starts = np.arange(0, n, size)
     # Queries past the end repeat the last one: a row that saw nothing would have no gradient but NaN.
     at = np.minimum(starts[:, None] + np.arange(size), n - 1)
-    around = starts[:, None] + np.arange(-before, size + after)
-    keys = jnp.asarray(np.where((around >= 0) & (around < n), around, ABSENT), jnp.int32)
+    around = starts[:, None] + np.arange(-before, size + after) + offset
+    keys = jnp.asarray(np.where((around >= 0) & (around < there_are), around, ABSENT), jnp.int32)
 
     def sees(query: Int[Array, " b"], key: Int[Array, " c"]) -> Bool[Array, "b c"]:
         distance = key[None, :] - query[:, None]
         return (key[None, :] >= 0) & (distance >= -before) & (distance <= after)
 
     there = jnp.maximum(keys, 0)
-    rows = _by_blocks(q[at], k[there], v[there], jnp.asarray(at, jnp.int32), keys, sees, scale)
+    rows = _by_blocks(q[at], k[there], v[there], jnp.asarray(at + offset, jnp.int32), keys, sees, scale)
     return rows.reshape(-1, v.shape[1])[:n]
+
+
+def _offset(queries: int, keys: int, before: int, after: int, offset: int | None) -> int:
+    """Where the first query stands, if every window shows a key."""
+    if offset is None:
+        if keys < queries:
+            raise ValueError(f"{queries} queries are no positions among {keys} keys: say where, by offset")
+        return keys - queries
+    refuse.not_whole(offset=offset)
+    last = offset + queries - 1
+    if offset + after < 0 or last - before >= keys:
+        blind, at = (0, offset) if offset + after < 0 else (queries - 1, last)
+        raise ValueError(f"query {blind} stands at position {at} of {keys} keys, and its window shows none of them")
+    return offset
 
 
 def bigbird_links(
@@ -88,7 +125,32 @@ def bigbird_links(
     Returns:
         Block numbers; -1 where no block is left to choose (short sequences, early causal rows, global rows).
 
-    Args, raises: as `bigbird_mask`.
+    Args:
+        key: PRNG key, which the random links depend on.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        random_blocks: further blocks that each block of queries sees.
+        causal: no position sees a later one; links are drawn from the past.
+
+    Raises:
+        ValueError: if `bigbird_mask` refuses the arguments.
+
+    Example:
+        Each of three blocks sees itself, for the window is 1. It draws one of the two others, never itself.
+
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 0}
+        >>> links = bigbird_links(jax.random.key(0), 3, random_blocks=1, **layout)
+        >>> links.shape, bool(np.any(links[:, 0] == np.arange(3, dtype=np.int32)))
+        ((3, 1), False)
+
+        Asked for two, it has no choice.
+
+        >>> print(np.sort(bigbird_links(jax.random.key(0), 3, random_blocks=2, **layout)))
+        [[1 2]
+         [0 2]
+         [0 1]]
     """
     count = _blocks(n, block, window, global_blocks)
     refuse.not_whole(random_blocks=random_blocks)
@@ -115,7 +177,7 @@ def bigbird_mask(
     """BigBird's mask in full, for dense attention and for figures: `linked_mask` of `bigbird_links`.
 
     Args:
-        key: of the random links.
+        key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
         window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
@@ -125,6 +187,16 @@ def bigbird_mask(
 
     Raises:
         ValueError: if `block` does not divide n, `window` is even, or a number of blocks does not fit.
+
+    Example:
+        Three blocks of one position. The first is global, so its row and its column are ones. The others see
+        themselves; a random link would add a one to their rows.
+
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 1}
+        >>> print(bigbird_mask(jax.random.key(0), 3, random_blocks=0, **layout).astype(int))
+        [[1 1 1]
+         [1 1 0]
+         [1 0 1]]
 
     Source: Zaheer et al. 2020, "Big Bird", section 2 and appendix D.
     """
@@ -137,7 +209,25 @@ def linked_mask(
 ) -> Bool[Array, "n n"]:
     """The mask under which dense attention is `bigbird_attention` with these links.
 
-    Args, raises: as `bigbird_attention`.
+    Args:
+        links: further blocks that each block of queries sees (`bigbird_links`); -1 for none.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        causal: no position sees a later one.
+
+    Raises:
+        ValueError: if `bigbird_attention` refuses the arguments.
+
+    Example:
+        The diagonal is the window. The links add block 2 to the row of block 0; -1 adds nothing.
+
+        >>> links = jnp.array([[2], [-1], [-1]])
+        >>> print(linked_mask(links, 3, block=1, window=1, global_blocks=0).astype(int))
+        [[1 0 1]
+         [0 1 0]
+         [0 0 1]]
     """
     count = _linked_blocks(links, n, block, window, global_blocks)
     row, column = np.ogrid[:count, :count]
@@ -164,16 +254,33 @@ def bigbird_attention(
     """Softmax attention under `linked_mask(links, ...)`, in time and memory linear in the length.
 
     Args:
-        q, k, v, scale, causal: as `sliding_window_attention`.
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
             that is seen anyway, or twice, adds nothing.
         block: positions per block; must divide the length.
         window: blocks in the window, odd; no wrap.
+        scale: inverse temperature, dimensionless.
         global_blocks: the first so many blocks see everything and are seen by everything.
+        causal: no position sees a later one.
 
     Raises:
-        ValueError: as `attention`; also if the lengths differ, `block` does not divide them, `window` is even,
-            there are more global blocks than blocks, or the links are not one row of block numbers per block.
+        ValueError: if `attention` refuses the arguments; if the lengths differ, `block` does not divide them, or
+            `window` is even; if there are more global blocks than blocks, or the links are not one row of block
+            numbers per block.
+
+    Example:
+        Queries of 0 take the mean of what they see. Block 0 sees itself and, by its link, block 2. The others see
+        themselves.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[2.0, 0], [0, 4], [0, 6]])
+        >>> links = jnp.array([[2], [-1], [-1]])
+        >>> print(bigbird_attention(x, x, v, links, scale=1.0, block=1, window=1, global_blocks=0))
+        [[1. 3.]
+         [0. 4.]
+         [0. 6.]]
 
     Source: Zaheer et al. 2020, "Big Bird", appendix D.
     """

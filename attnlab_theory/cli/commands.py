@@ -51,6 +51,9 @@ COMMANDS = {
     "leaks": Entry(
         "cli.leaks", "Leaks", "Find the outputs of your function that change when future inputs change."
     ),
+    "conform": Entry(
+        "cli.conform", "Conform", "Judge anybody's attention by what it promises: numpy, torch or jax."
+    ),
     "estimators": Entry(
         "cli.estimators",
         "Estimators",

@@ -73,7 +73,7 @@ def _print(advice: "Advice") -> None:
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))
     if not all(line.trusted for line in advice.lines):
-        print("~ not to be trusted: the error is too large to predict, or measured otherwise")
+        print("~ the prediction does not apply here, or the measurement next to it refutes it")
     said = (advice.amount, advice.reason) if advice.exact_is_cheaper else (advice.reason, advice.amount)
     print("\n" + "\n".join(said))
 

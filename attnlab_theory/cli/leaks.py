@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from attnlab_theory.grader.submission import Submission
+    from attnlab_theory.identities import edges, leaks
 
 MOST = 3
 """Arrays that a function may return, of which the first is judged."""
@@ -37,7 +39,8 @@ class Way(NamedTuple):
 class Leaks:
     """Find the outputs of your function that change when future inputs change.
 
-    Outputs of prefixes alone are compared, too: they show what depends on the length of the whole.
+    Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
+    17, 65 and 130 are tried, where blocks of 16, 64 and 128 end.
 
     A class is called without arguments, and what it makes is the function. A function that wants a batch gets a
     batch of one. Of several arrays the first is judged, of a dictionary the one with a row for each position.
@@ -61,7 +64,7 @@ class Leaks:
         from attnlab_theory.cli.problems import refuse_time_limit
         from attnlab_theory.grader.reasons import BrokenAnswer
         from attnlab_theory.grader.submission import Submission, split
-        from attnlab_theory.identities import leaks
+        from attnlab_theory.identities import edges, leaks
         from attnlab_theory.identities.prefixes import prefixes, sentence
 
         if self.tokens is None:
@@ -71,15 +74,19 @@ class Leaks:
             replacing = leaks.other_numbers(self.tokens)
         refuse_time_limit(self.time_limit)
         path, _ = split(self.function)
+        start = time.monotonic()
         with Submission(self.function, time_limit=self.time_limit, any_framework=True, instances=True) as asked:
             mixer, way = self._handed(asked, inputs)
             try:
                 found = leaks.leaks(mixer, inputs, replacing)
                 cut = prefixes(mixer, inputs)
+                spent = time.monotonic() - start
             except ValueError as error:
                 # What ended the child says it better than the detector, which only saw a call fail.
                 raise (error.__cause__ if isinstance(error.__cause__, BrokenAnswer) else error) from None
-        code = 1 if cut.depends else leaks.exit_code(found)
+            # Longer sequences take as many calls again, and each of them longer.
+            beyond = None if spent > self.time_limit / 3 else self._at_edges(mixer, replacing)
+        code = 1 if cut.depends or (beyond and not beyond.clean) else leaks.exit_code(found)
         if self.json:
             told = leaks.as_json(found) | {
                 "batch": way.batch,
@@ -87,6 +94,7 @@ class Leaks:
                 "prefixes_tried": int(cut.tried.sum()),
                 "depends_on_length": cut.depends,
                 "training": asked.is_training,
+                "edges": None if beyond is None else edges.as_json(beyond),
             }
             print(json.dumps(told, indent=1))
             return code
@@ -94,9 +102,24 @@ class Leaks:
             print(f"{self.function} was given and judged with {way.said}.")
         print(leaks.picture(found))
         print(sentence(cut))
+        if beyond is None:
+            print(f"Longer sequences were not tried, as it took {spent:.0f} s so far: raise --time-limit.")
+        else:
+            print(*edges.sentences(beyond), sep="\n")
         if asked.is_training or (code and _may_be_training(path)):
             print("A torch module in training mode drops at random and norms over batches: call its .eval() first.")
         return code
+
+    def _at_edges(
+        self, mixer: "Callable[[np.ndarray], np.ndarray]", replacing: "leaks.Replacing | None"
+    ) -> "edges.Edges":
+        from attnlab_theory.identities import edges, leaks
+
+        def inputs(n: int) -> "np.ndarray":
+            made = leaks.random_tokens(n, self.width) if self.tokens is None else None
+            return leaks.random_numbers(n, self.tokens or 0) if made is None else made
+
+        return edges.edges(mixer, inputs, replacing, but=self.length)
 
     def _handed(
         self, asked: "Submission", inputs: "np.ndarray"

@@ -42,8 +42,8 @@ class Tokens:
     scale: Scalar
     order: Int[Array, " t"]
     """A permutation of the tokens."""
-    table: Float[Array, "t d"]
-    """Learned positions: one row per position."""
+    table: Float[Array, "m d"]
+    """Learned positions, one row for each; or whatever else a mixer has learned, of any number of rows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""What is computed in pieces equals what it is defined as, with the whole matrix in sight."""
+"""Mixers that compute in pieces give what their definition gives, which forms the whole matrix."""
 
 from collections.abc import Callable
 
@@ -11,25 +11,34 @@ from attnlab_theory.attention import attention, causal_mask, linked_mask, positi
 from attnlab_theory.identities import cases, zoo
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.identity import Identity
+from attnlab_theory.identities.operators import with_tokens
 from attnlab_theory.identities.rounding import gap
 from attnlab_theory.identities.subject import Subject
 from attnlab_theory.identities.zoo import SUBJECTS
 
 Definition = Callable[[Tokens, bool], Array]
-"""Of a case's outputs, causal or not, one row per token."""
+"""A function of a case, and of whether it is causal, to the outputs by definition: one row for each token."""
 
 
 def equals_definition(subject: Subject, definition: Definition, causal: bool) -> Identity[Tokens]:
-    """A mixer that never forms the matrix, and the matrix."""
+    """A mixer that never forms the matrix of weights equals its definition, which does."""
     defined = jax.jit(lambda case: definition(case, causal))
+
+    def residual(case: Tokens) -> float:
+        """In units of the case's own tolerance, as each length has another."""
+        at = (case, *(with_tokens(case, n) for n in subject.lengths))
+        gaps = [gap(subject.mix(each), defined(each)) / subject.rounding(each) for each in at]
+        return float(np.max(gaps)) * subject.rounding(case)
+
     return Identity(
         family="cheap-is-dense",
         subject=subject.name,
         statement="Attention without the matrix of all pairs equals attention with it.",
         source="mathematics/identities.md#the-same-numbers-by-different-ways",
         cases=cases.tokens,
-        residual=lambda case: gap(subject.mix(case), defined(case)),
+        residual=residual if subject.lengths else lambda case: gap(subject.mix(case), defined(case)),
         tolerance=lambda case: 2 * subject.rounding(case),
+        lengths=(cases.LENGTH, *subject.lengths) if subject.lengths else (),
     )
 
 

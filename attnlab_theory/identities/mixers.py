@@ -1,7 +1,7 @@
-"""What whole mixers keep, seen from outside: rows of weights, hulls, order, causality.
+"""Identities of whole mixers, seen from outside: rows of weights, hulls, order, causality.
 
-From outside there are no weights to look at. But a mixer is linear in its values: with all values equal to
-one, an output is the sum of its row of weights.
+From outside there are no weights to look at. But a mixer is linear in its values: if all values are one, an output
+is the sum of its row of weights.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.causality import causal
 from attnlab_theory.identities.identity import Identity
-from attnlab_theory.identities.rounding import epsilon, host, peak
+from attnlab_theory.identities.rounding import epsilon, gap, host, peak
 from attnlab_theory.identities.subject import Subject
 from attnlab_theory.identities.symmetry import permuted_tokens
 from attnlab_theory.identities.zoo import SUBJECTS
@@ -82,16 +82,41 @@ def permuted_rows(subject: Subject, *, broken: bool = False) -> Identity[Tokens]
 
 def past_only(subject: Subject, *, broken: bool = False) -> Identity[Tokens]:
     """No output moves with a later token, bit for bit."""
-    return causal(subject.name, subject.mix, broken=broken)
+    return causal(subject.name, subject.mix, broken=broken, lengths=subject.lengths)
+
+
+PREFIX = 3
+"""Tokens of a case of four that are given alone."""
+
+
+def prefix_is_within(subject: Subject, *, broken: bool = False) -> Identity[Tokens]:
+    """The first tokens alone, against the same tokens with one more after them."""
+
+    def residual(case: Tokens) -> float:
+        alone = dataclasses.replace(case, x=case.x[:PREFIX], order=jnp.arange(PREFIX))
+        return gap(subject.mix(alone), subject.mix(case)[:PREFIX])
+
+    return Identity(
+        family="prefix-is-within",
+        subject=subject.name,
+        statement="The outputs of a prefix alone are those of the same tokens within the whole.",
+        source="mathematics/identities.md#causality",
+        cases=cases.tokens,
+        residual=residual,
+        # Of a sum over fewer tokens rounding is no larger.
+        tolerance=lambda case: 2 * subject.rounding(case),
+        broken=broken,
+    )
 
 
 def _kept_by(subject: Subject) -> list[Identity[Tokens]]:
-    """The column of one mixer in the table of what applies to what."""
+    """The identities of one mixer: its column in the table."""
     statements = (
         (subject.sums_to_one, rows_sum_to_one),
         (subject.in_hull, outputs_in_hull),
         (subject.permutes, permuted_rows),
         (subject.causal, past_only),
+        (subject.prefixes, prefix_is_within),
     )
     return [state(subject, broken=not kept) for kept, state in statements if kept is not None]
 

@@ -1,9 +1,10 @@
-"""What the identities are tried on: operators of queries, keys and values, and whole self-attention mixers."""
+"""The subjects of the identities: operators of queries, keys and values, and self-attention as a whole."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -14,16 +15,26 @@ from attnlab_theory.attention import (
     averaged_heads,
     blocked_attention,
     causal_mask,
+    grouped_query_attention,
     merge_heads,
     multi_head_attention,
     rotary,
     sinusoidal,
     split_heads,
 )
-from attnlab_theory.attention.caching import cached_attention, decode_step, empty_cache
+from attnlab_theory.attention.caching import Cache, cached_attention, decode_step, empty_cache
 from attnlab_theory.attention.variants import zero_after_softmax, zero_after_softmax_weights
 from attnlab_theory.identities.cases import Attending, Tokens
-from attnlab_theory.identities.rounding import attention_rounding, epsilon, host, peak, score_bound, weight_rounding
+from attnlab_theory.identities.rounding import (
+    angle_rounding,
+    attention_rounding,
+    epsilon,
+    host,
+    peak,
+    score_bound,
+    score_rounding,
+    weight_rounding,
+)
 
 
 def _plain_rounding(case: Attending) -> float:
@@ -31,7 +42,7 @@ def _plain_rounding(case: Attending) -> float:
 
 
 def _rotary_rounding(case: Attending) -> float:
-    """Of attention after rotations at positions below eight, which are good to 74 eps; see below."""
+    """The rounding of attention after rotations. At positions below eight they are good to 74 eps; see below."""
     eps, (n, width) = epsilon(case.q), case.k.shape
     bound = 2 * float(case.scale) * width * peak(case.q) * peak(case.k)
     weights = weight_rounding(eps * (width / 2 + 3 + 2 * 74) * bound, n, eps)
@@ -79,28 +90,40 @@ ROTARY = Operator(name="rotary", mix=_rotary_attention, weights=_rotary_weights,
 ZERO_AFTER_SOFTMAX = Operator(name="zero-after-softmax", mix=_zero_after, weights=_zero_after_weights)
 
 
-def longer(x: Array) -> Array:
-    """Twenty rows out of four, no two alike: a length at which blocks of one row work tile by tile."""
-    return jnp.concatenate([x * factor for factor in (1.0, 0.5, -1.0, 0.25, -0.5)])
+FACTORS = (1.0, 0.5, -1.0, 0.25, -0.5)
 
 
-LENGTHS = (4, 9, 20)
-"""Positions at which ways to the same numbers meet: blocks of three are filled, or overrun by one or two."""
+def longer(x: Array, rows: int = 20) -> Array:
+    """More rows made of a few: copies times factors of at most one in size, no two alike.
 
-DECODED = 8
-"""Positions that are decoded one by one: what is wrong from the seventh on shows."""
+    At twenty rows, blocks of one row work tile by tile.
+    """
+    copies = -(-rows // x.shape[0])
+    factors = (*FACTORS, *np.cos(2.0 * np.arange(len(FACTORS), copies)))[:copies]
+    return jnp.concatenate([x * float(factor) for factor in factors])[:rows]
+
+
+LENGTHS = (4, 17, 129)
+"""Lengths at which two ways are compared: one more than a block of 16 or 128. Blocks of three are full or not."""
+
+DECODED = 17
+"""How many positions are decoded one by one: one more than a block of 16."""
 
 
 def of_length(case: Attending, n: int) -> Attending:
-    """The case with so many queries, keys and values, at most twenty, a causal mask and the order as it is."""
-    arrays = {name: longer(getattr(case, name))[:n] for name in ("q", "k", "v")}
+    """The case with so many queries, keys and values, a causal mask and the order as it is."""
+    arrays = {name: longer(getattr(case, name), n) for name in ("q", "k", "v")}
     return dataclasses.replace(case, **arrays, mask=causal_mask(n), order=jnp.arange(n))
 
 
-def decoded_case(case: Tokens) -> Tokens:
-    """The case with `DECODED` tokens, in the order as it is."""
-    arrays = {name: longer(getattr(case, name))[:DECODED] for name in ("x", "table")}
-    return dataclasses.replace(case, **arrays, order=jnp.arange(DECODED))
+def with_tokens(case: Tokens, n: int) -> Tokens:
+    """The case with so many tokens, in the order as it is; its table stays, which few mixers read by position."""
+    return dataclasses.replace(case, x=longer(case.x, n), order=jnp.arange(n))
+
+
+def decoded_case(case: Tokens, n: int = DECODED) -> Tokens:
+    """The case with so many tokens, and a learned position for each."""
+    return dataclasses.replace(with_tokens(case, n), table=longer(case.table, n))
 
 
 def _blocked(q, k, v, mask=None, *, scale):
@@ -112,9 +135,9 @@ def _tiled(q, k, v, mask=None, *, scale):
 
 
 def _tiled_rounding(case: Attending) -> float:
-    """A row's maximum rises n times at most: each time an exp of a difference of scores, and two products.
+    """The rounding of a running maximum, which rises n times at most. A rise costs an exp and two products.
 
-    A difference of scores is wrong by eps of their bound, exp by 2 eps, the products by eps.
+    A difference of scores errs by eps of their bound, exp by 2 eps, the products by eps.
     """
     q, k, v = longer(case.q), longer(case.k), longer(case.v)
     eps, n = epsilon(q), k.shape[0]
@@ -124,7 +147,7 @@ def _tiled_rounding(case: Attending) -> float:
 
 BLOCKED = Operator(name="blocked", mix=_blocked, masked=False)
 TILED = Operator(name="blocked, tile by tile", mix=_tiled, masked=False, rounding=_tiled_rounding)
-"""Causal, on sequences made longer: the running maximum is at work."""
+"""Causal operators on longer sequences, where the running maximum is at work."""
 
 
 def _cached(q, k, v, mask=None, *, scale):
@@ -147,19 +170,46 @@ def _averaged_rounding(case: Attending) -> float:
     return _plain_rounding(case) + peak(case.v) * epsilon(case.v) * (case.q.shape[0] / 2 + 1)
 
 
+CAP = 2.0
+"""Least scores of the cases are far below it, largest ones far above."""
+
+
+def _capped(q, k, v, mask=None, *, scale):
+    """Under a soft cap, and a bias by distance on top."""
+    bias = -jnp.abs(jnp.arange(q.shape[0])[:, None] - jnp.arange(k.shape[0])[None, :]).astype(q.dtype) / 4
+    return attention(q, k, v, mask, scale=scale, softcap=CAP, bias=bias)
+
+
+def _capped_rounding(case: Attending) -> float:
+    """A score errs as ever before the cap, which shrinks that; then a quotient, tanh, a product and a sum."""
+    eps, n = epsilon(case.q), case.k.shape[0]
+    error = score_rounding(case.q, case.k, case.scale) + eps * (6 * CAP + n)
+    return peak(case.v) * (weight_rounding(error, n, eps) + eps * (n / 2 + 1))
+
+
+def _grouped(q, k, v, mask=None, *, scale):
+    """Two heads of queries on half the columns each, over the first half of the keys' columns."""
+    shared = k[None, :, : k.shape[1] // 2]
+    return merge_heads(grouped_query_attention(split_heads(q, 2), shared, v[None], mask, scale=scale))
+
+
+CAPPED = Operator(name="softcap and bias", mix=_capped, rounding=_capped_rounding)
+GROUPED = Operator(name="grouped queries", mix=_grouped)
 CACHED = Operator(name="cached", mix=_cached, masked=False)
 HEADS = Operator(name="heads", mix=_heads)
 AVERAGED = Operator(name="averaged heads", mix=_averaged, masked=False, rounding=_averaged_rounding)
 
-OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, AVERAGED)
-"""All of them: for what is true of any function that is compiled, vectorised or differentiated."""
+OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, GROUPED, AVERAGED, CAPPED)
+"""All operators: for identities of any function that is compiled, vectorised or differentiated."""
 
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]
 SCHEMES: tuple[Scheme, ...] = ("none", "learned", "sinusoidal", "rotary")
 """How a mixer learns where a token stands."""
 
 
-def queries_keys_values(case: Tokens, scheme: Scheme, positions: Sequence[int]) -> tuple[Array, Array, Array]:
+def queries_keys_values(
+    case: Tokens, scheme: Scheme, positions: Sequence[int] | Array
+) -> tuple[Array, Array, Array]:
     """Project the tokens at some positions, with one scheme of positions.
 
     Args:
@@ -196,20 +246,22 @@ def heads_pass(case: Tokens, *, heads: int, causal: bool) -> Array:
 def decoded(case: Tokens, scheme: Scheme) -> Array:
     """Causal self-attention one token at a time: each sees its own position only, the past lies in the cache."""
     n, width = case.x.shape
-    cache, outputs = empty_cache(n, width, case.w_v.shape[1], dtype=case.x.dtype), []
-    for position in range(n):
-        q, k, v = queries_keys_values(case, scheme, [position])
+
+    def step(cache: Cache, position: Array) -> tuple[Cache, Array]:
+        q, k, v = queries_keys_values(case, scheme, position[None])
         output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
-        outputs.append(output)
-    return jnp.stack(outputs)
+        return cache, output
+
+    start = empty_cache(n, width, case.w_v.shape[1], dtype=case.x.dtype)
+    return jax.lax.scan(step, start, jnp.arange(n))[1]
 
 
 def self_attention_rounding(case: Tokens, scheme: Scheme = "none") -> float:
     """Absolute error of a coordinate of self-attention, projections included.
 
     A projected coordinate sums d products: (d/2 + 1) eps of its bound, the absolute values multiplied out.
-    Sinusoids and rotations at positions below eight carry 7 (ln(10000)/2 + 5) eps < 70 eps more, and a rotation
-    stretches a coordinate's bound by sqrt(2). Queries and keys enter a score of d products in pairs.
+    Sinusoids and rotations at positions p carry p (ln(10000)/2 + 5) eps and 3 eps more (`angle_rounding`), and a
+    rotation stretches a coordinate's bound by sqrt(2). Queries and keys enter a score of d products in pairs.
     """
     n, width = case.x.shape
     eps = epsilon(case.x)
@@ -219,7 +271,8 @@ def self_attention_rounding(case: Tokens, scheme: Scheme = "none") -> float:
     if scheme == "sinusoidal":
         x = x + 1
     q, k, v = (peak(x @ np.abs(host(w))) for w in (case.w_q, case.w_k, case.w_v))
-    error = eps * (width / 2 + 1 + (70 if scheme in ("sinusoidal", "rotary") else 0))
+    turned = angle_rounding(n - 1, 1e4, eps) + 3 * eps if scheme in ("sinusoidal", "rotary") else 0.0
+    error = eps * (width / 2 + 1) + turned
     bound = float(case.scale) * width * q * k * (2 if scheme == "rotary" else 1)
     weights = weight_rounding(bound * (2 * error + eps * (width / 2 + 3)), n, eps)
     return v * (weights + error + eps * (n / 2 + 1))

@@ -1,4 +1,4 @@
-"""Rotary and sinusoidal positions: lengths, relativity, and forms that agree, slopes."""
+"""Rotary and sinusoidal positions: lengths stay, scores depend on distance alone, forms agree; slopes."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab_theory.attention import half_layout_order, rotary, rotary_by_complex, rotation_matrix, sinusoidal
+from attnlab_theory.attention import (
+    half_layout_order,
+    llama3_frequencies,
+    rotary,
+    rotary_by_complex,
+    rotation_matrix,
+    sinusoidal,
+    yarn_frequencies,
+)
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Rotating
 from attnlab_theory.identities.derivatives import EPS, in_double
@@ -28,6 +36,22 @@ def _half(x: Array, positions: Array, *, base: float) -> Array:
 HALF = ("half", _half)
 
 
+def _stretched(x: Array, positions: Array, *, base: float) -> Array:
+    """A frequency for each pair, as in Llama 3.1."""
+    frequencies = llama3_frequencies(x.shape[1], factor=8.0, original=64, base=base)
+    return rotary(x, positions, frequencies=frequencies)
+
+
+def _partial(x: Array, positions: Array, *, base: float) -> Array:
+    """Two of three pairs, as YaRN slows them down, in the half-split layout."""
+    frequencies = yarn_frequencies(4, factor=4.0, original=256, base=base)
+    return rotary(x, positions, layout="half", frequencies=frequencies)
+
+
+STRETCHED = ("a frequency for each pair", _stretched)
+PARTIAL = ("a part of the width", _partial)
+
+
 def _at(x: Array, position: int, rotate: Rotate, base: float) -> np.ndarray:
     return host(rotate(x[None, :], jnp.array([position]), base=base)[0])
 
@@ -39,7 +63,7 @@ def _reach(case: Rotating) -> float:
 def _product_rounding(case: Rotating) -> float:
     """Error of an angle against position times the computed frequency: eps/2 of it.
 
-    That the frequencies are rounded themselves breaks no law that holds for all frequencies.
+    The frequencies are rounded too. That breaks no law that holds for all frequencies.
     """
     return epsilon(case.q) * _reach(case) / 2
 
@@ -195,8 +219,8 @@ def position_slope(
     Args:
         subject: what is differentiated.
         encode: a function of (x, positions, base=) to a row of pairs for every position.
-        by_formula: both coordinates of every pair turned by a right angle more than the angles given, of (the
-            pairs of x, angles).
+        by_formula: a function of (the pairs of x, angles). It turns every pair by its angle and a right angle more,
+            and gives both coordinates.
     """
 
     def at(position: Array, x: Array, base: Array) -> Array:
@@ -243,18 +267,18 @@ def _pairs_ahead(pairs: np.ndarray, angles: np.ndarray) -> list[np.ndarray]:
 
 
 def sinusoidal_slope(encode: Callable[..., Array] = waves_only) -> Identity[Rotating]:
-    """Of the sines and cosines."""
+    """The slope of sines and cosines."""
     return position_slope("sinusoidal", encode, _waves_ahead)
 
 
 def rotary_slope(encode: Callable[..., Array] = rotary) -> Identity[Rotating]:
-    """Of rotated queries and keys."""
+    """The slope of rotated queries and keys."""
     return position_slope("rotary", encode, _pairs_ahead)
 
 
 IDENTITIES = (
-    *(kept_lengths(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX)),
-    *(relative(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX)),
+    *(kept_lengths(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX, STRETCHED, PARTIAL)),
+    *(relative(*form) for form in (INTERLEAVED, HALF, BY_COMPLEX, STRETCHED, PARTIAL)),
     relative("q interleaved, k half", rotary, _half, broken=True),
     matrix_form(*INTERLEAVED),
     matrix_form(*BY_COMPLEX),

@@ -1,14 +1,28 @@
-"""Rows of weights are probability vectors, outputs lie among the values, hidden positions are not there."""
+"""Rows of weights are probabilities, outputs lie among the values, and hidden positions have no effect."""
 
+import dataclasses
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from attnlab_theory.attention import attention
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending
 from attnlab_theory.identities.identity import Identity
-from attnlab_theory.identities.operators import BLOCKED, ROTARY, SOFTMAX, ZERO_AFTER_SOFTMAX, Operator
-from attnlab_theory.identities.rounding import epsilon, gap, host, peak
+from attnlab_theory.identities.operators import (
+    BLOCKED,
+    CAPPED,
+    GROUPED,
+    HEADS,
+    ROTARY,
+    SOFTMAX,
+    ZERO_AFTER_SOFTMAX,
+    Operator,
+)
+from attnlab_theory.identities.rounding import attention_rounding, epsilon, gap, host, peak
 
 DIRECTIONS = np.concatenate((np.eye(3), -np.eye(3), np.array([[1, 1, 1], [1, -2, 1], [-1, 0, 2], [2, -1, -1.0]])))
 """Half-spaces in which a convex hull in three dimensions is looked for: its box, and some slanted ones."""
@@ -23,7 +37,7 @@ def probabilities(operator: Operator, *, broken: bool = False) -> Identity[Atten
         return float(np.max([np.max(np.abs(weights.sum(axis=1) - 1)), np.max(-weights)]))
 
     def tolerance(case: Attending) -> float:
-        """Errors of the scores and of exp cancel; n - 1 sums and n divisions, eps/2 each, do not."""
+        """Errors of the scores and of exp cancel. Those of n - 1 sums and n divisions do not: eps/2 each."""
         return epsilon(case.q) * (case.k.shape[0] + 1)
 
     return Identity(
@@ -89,7 +103,70 @@ def hidden_is_absent(operator: Operator, *, broken: bool = False) -> Identity[At
     )
 
 
+def hidden_is_harmless(operator: Operator) -> Identity[Attending]:
+    """NaN in a key and infinity in its value, where some queries see it and others do not."""
+    compiled = jax.jit(lambda case: operator.mix(case.q, case.k, case.v, case.mask, scale=case.scale))
+
+    def residual(case: Attending) -> float:
+        key = case.order[0]
+        poisoned = dataclasses.replace(case, k=case.k.at[key, 0].set(jnp.nan), v=case.v.at[key].set(jnp.inf))
+        sees = np.asarray(case.mask)[:, int(key)]
+        found = host(compiled(poisoned))
+        if not np.isnan(found[sees]).all():
+            return np.inf
+        return gap(found[~sees], host(compiled(case))[~sees])
+
+    return Identity(
+        family="hidden-is-harmless",
+        subject=operator.name,
+        statement="A hidden key and value may be anything, NaN too: no bit changes. A visible one gives NaN.",
+        source="mathematics/identities.md#hidden-keys-are-absent",
+        cases=cases.attending,
+        residual=residual,
+        tolerance=lambda case: 0.0,
+    )
+
+
+def bias_as_keys(mix: Callable[..., Array] = attention) -> Identity[Attending]:
+    """A bias, and one more coordinate for each query that says it to the keys."""
+
+    def parts(case: Attending) -> tuple[Array, Array, Array]:
+        bias = case.q @ jnp.diag(case.shift)
+        q = jnp.concatenate([case.q, jnp.eye(len(bias), dtype=bias.dtype)], axis=1)
+        return bias, q, jnp.concatenate([case.k, bias.T / jnp.asarray(case.scale, bias.dtype)], axis=1)
+
+    def told(case: Attending) -> Array:
+        _, q, k = parts(case)
+        return attention(q, k, case.v, case.mask, scale=case.scale)
+
+    def biased(case: Attending) -> Array:
+        return mix(case.q, case.k, case.v, case.mask, scale=case.scale, bias=parts(case)[0])
+
+    here, there = jax.jit(biased), jax.jit(told)
+
+    def tolerance(case: Attending) -> float:
+        """Of wider queries and keys, either way: a bias is one more term of a score."""
+        _, q, k = parts(case)
+        return 2 * attention_rounding(q, k, case.v, case.scale)
+
+    return Identity(
+        family="bias-is-a-key",
+        subject="softmax",
+        statement=r"A bias $b_{ts}$ is what a unit vector in $q_t$ reads off $k_s$: $[q_t, e_t] \cdot [k_s, b_s / "
+        r"\beta]$.",
+        source="mathematics/identities.md#a-bias-is-part-of-the-keys",
+        cases=cases.attending,
+        residual=lambda case: gap(here(case), there(case)),
+        tolerance=tolerance,
+    )
+
+
 IDENTITIES = (
+    hidden_is_harmless(SOFTMAX),
+    hidden_is_harmless(HEADS),
+    hidden_is_harmless(GROUPED),
+    hidden_is_harmless(CAPPED),
+    bias_as_keys(),
     probabilities(SOFTMAX),
     probabilities(ROTARY),
     probabilities(ZERO_AFTER_SOFTMAX, broken=True),

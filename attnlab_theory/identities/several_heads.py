@@ -1,4 +1,4 @@
-"""Several heads: each is attention by itself, all alike they are one, and their order is that of the columns."""
+"""Several heads: each is attention by itself, equal heads are one, and their order is that of the columns."""
 
 import dataclasses
 from collections.abc import Callable
@@ -7,7 +7,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from attnlab_theory.attention import attention, averaged_heads, causal_mask, multi_head_attention
+from attnlab_theory.attention import (
+    attention,
+    averaged_heads,
+    causal_mask,
+    grouped_query_attention,
+    multi_head_attention,
+    split_heads,
+)
+from attnlab_theory.attention.heads import GroupOrder
 from attnlab_theory.identities import cases
 from attnlab_theory.identities.cases import Attending, Tokens
 from attnlab_theory.identities.identity import Identity
@@ -25,7 +33,7 @@ Pass = Callable[..., Array]
 
 
 def side_by_side(heads: int, mix: Pass = heads_pass) -> Identity[Tokens]:
-    """Heads together, against attention over each one's columns."""
+    """Heads together give what attention over the columns of each gives."""
 
     def in_turn(case: Tokens) -> Array:
         n = case.x.shape[0]
@@ -47,7 +55,7 @@ def side_by_side(heads: int, mix: Pass = heads_pass) -> Identity[Tokens]:
 
 
 def mean_of_heads(mix: Callable[..., Array] = averaged_heads) -> Identity[Attending]:
-    """Averaged heads, against the mean of as many single attentions."""
+    """Averaged heads give the mean of as many single attentions."""
     averaged = jax.jit(lambda case: mix(case.q, case.k, case.v, scale=case.scale))
 
     def by_hand(case: Attending) -> Array:
@@ -143,7 +151,37 @@ def permuted_on_average(mix: Callable[..., Array] = averaged_heads) -> Identity[
     )
 
 
+SHARED_BY: dict[GroupOrder, tuple[int, ...]] = {"consecutive": (0, 0, 1, 1), "strided": (0, 1, 0, 1)}
+"""Whose keys each of four heads looks at, of two groups."""
+
+
+def grouped(order: GroupOrder, mix: Callable[..., Array] = grouped_query_attention) -> Identity[Attending]:
+    """Shared keys and values, against as many copies of them as there are heads."""
+
+    def parts(case: Attending) -> tuple[Array, Array, Array]:
+        return split_heads(case.q, 4), split_heads(case.k[:, :2], 2), split_heads(case.v[:, :2], 2)
+
+    def repeated(case: Attending) -> Array:
+        q, k, v = parts(case)
+        of = jnp.asarray(SHARED_BY[order])
+        return multi_head_attention(q, k[of], v[of], case.mask, scale=case.scale)
+
+    shared = jax.jit(lambda case: mix(*parts(case), case.mask, scale=case.scale, order=order))
+    copied = jax.jit(repeated)
+    return Identity(
+        family="groups-are-copies",
+        subject=f"2 groups, {order}",
+        statement="Heads of queries that share keys and values see what copies of those would show them.",
+        source="mathematics/identities.md#several-heads; Ainslie et al. 2023, section 2.2",
+        cases=cases.attending,
+        residual=lambda case: gap(shared(case), copied(case)),
+        tolerance=lambda case: 2 * SOFTMAX.rounding(case),
+    )
+
+
 IDENTITIES = (
+    grouped("consecutive"),
+    grouped("strided"),
     side_by_side(2),
     side_by_side(4),
     mean_of_heads(),

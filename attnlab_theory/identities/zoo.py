@@ -14,20 +14,30 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab_theory.attention import mixers, positive_features, trigonometric_features
-from attnlab_theory.attention.mixers import Mixer, Projections, TwoLayers
+from attnlab_theory.attention import (
+    causal_mask,
+    grouped_query_attention,
+    mixers,
+    ntk_frequencies,
+    positive_features,
+    split_heads,
+    trigonometric_features,
+    yarn_frequencies,
+)
+from attnlab_theory.attention.mixers import HeadMixer, Mixer, Projections, TwoLayers
 from attnlab_theory.identities.cases import Tokens
 from attnlab_theory.identities.layers import LAYERS
+from attnlab_theory.identities.operators import self_attention_rounding
 from attnlab_theory.identities.rounding import epsilon, host, peak, weight_rounding
 from attnlab_theory.identities.subject import Subject
 
 LAYOUT = {"block": 1, "window": 1, "global_blocks": 1}
 LINKS = np.array([[-1], [3], [-1], [1]], np.int32)
-"""One block per token, the first of them global; the second and the last see each other, the third has no link."""
+"""One block per token. The first is global, the second and the last see each other, the third has no link."""
 
 
 def projections(case: Tokens) -> Projections:
-    """Of the case's head."""
+    """The projections of the case's head."""
     return Projections(case.w_q, case.w_k, case.w_v)
 
 
@@ -44,8 +54,42 @@ def _softmax(case: Tokens, causal: bool) -> Mixer:
     return mixers.softmax_mixer(projections(case), scale=case.scale, causal=causal)
 
 
+def _capped(case: Tokens, causal: bool) -> Mixer:
+    return mixers.softmax_mixer(projections(case), scale=case.scale, softcap=2.0, causal=causal)
+
+
+def _grouped(case: Tokens, causal: bool) -> Mixer:
+    """Two heads of queries over one of keys and values: half the width of each, side by side."""
+    weights = Projections(case.w_q, case.w_k[:, :2], case.w_v)
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        q, k, v = weights.of(x)
+        past = causal_mask(len(x)) if causal else None
+        heads = grouped_query_attention(split_heads(q, 2), k[None], v[None], past, scale=case.scale)
+        return (heads[0] + heads[1]) / 2
+
+    return HeadMixer(name="grouped queries", mix=mix, causal=causal)
+
+
 def _rotary(case: Tokens, causal: bool) -> Mixer:
     return mixers.rotary_mixer(projections(case), scale=case.scale, causal=causal)
+
+
+def _stretched(case: Tokens) -> Mixer:
+    """One pair of two turns, as slowly as YaRN has it at four times the length."""
+    frequencies = yarn_frequencies(2, factor=4.0, original=16)
+    return mixers.rotary_mixer(projections(case), scale=case.scale, frequencies=frequencies, causal=True)
+
+
+def _base_by_length(case: Tokens) -> Mixer:
+    """Dynamic NTK as it is published: the base grows with the sequence, once it is longer than three tokens."""
+
+    def mix(x: Array, mask: Array | None) -> Array:
+        frequencies = ntk_frequencies(case.x.shape[1], factor=max(1.0, len(x) / 3), base=100.0)
+        weights = projections(case)
+        return mixers.rotary_mixer(weights, scale=case.scale, frequencies=frequencies, causal=True)(x, mask)
+
+    return HeadMixer(name="base by length", mix=mix, causal=True)
 
 
 def _alibi(case: Tokens, causal: bool) -> Mixer:
@@ -117,6 +161,20 @@ def _projected(case: Tokens, w: Array, shrink: float = 1.0) -> tuple[float, floa
     return bound, epsilon(case.x) * (case.x.shape[1] / 2 + 2) * bound
 
 
+def _capped_rounding(case: Tokens) -> float:
+    """The cap shrinks the error of a score, and adds that of a quotient, tanh and a product."""
+    return self_attention_rounding(case) + _projected(case, case.w_v)[0] * float(np.expm1(12 * 2 * epsilon(case.x)))
+
+
+_turned_rounding = functools.partial(self_attention_rounding, scheme="rotary")
+
+
+def _biased_rounding(case: Tokens) -> float:
+    """A bias of at most n/2 is rounded, and so is its sum with a score, by eps of it."""
+    more = 2 * epsilon(case.x) * case.x.shape[0]
+    return self_attention_rounding(case) + _projected(case, case.w_v)[0] * float(np.expm1(2 * more))
+
+
 def _additive_rounding(case: Tokens) -> float:
     """A hidden unit errs as its input does, and 4 eps; a score sums m of them."""
     eps, (n, width) = epsilon(case.x), case.x.shape
@@ -127,7 +185,7 @@ def _additive_rounding(case: Tokens) -> float:
 
 
 def _feature_rounding(case: Tokens) -> float:
-    """Exponents w.q - |q|^2/2 and shifts of them err by the rounding of q, and by their own; twice, for q and k."""
+    """Exponents w.q - |q|^2/2 and their shifts err by the rounding of q, and by their own. Twice: for q and k."""
     eps, (n, width) = epsilon(case.x), case.x.shape
     exponent = 0.0
     for w in (case.w_q, case.w_k):
@@ -149,33 +207,59 @@ def _causal(name: str, build: Callable[[Tokens, bool], Mixer], **kept: Any) -> S
 
 
 def _both(
-    name: str, build: Callable[[Tokens, bool], Mixer], *, permutes: bool | None = False, **kept: Any
+    name: str,
+    build: Callable[[Tokens, bool], Mixer],
+    *,
+    permutes: bool | None = False,
+    prefixes: bool | None = None,
+    **kept: Any,
 ) -> tuple[Subject, Subject]:
-    """A mixer without and with a causal mask. With one, none permutes; softmax shows that for all (`symmetry`)."""
+    """A mixer without and with a causal mask. With one, none permutes: softmax shows it for all (`symmetry`)."""
     free = _free(name, build, permutes=permutes, **kept)
-    return free, _causal(f"{name}, causal", build, causal=True, **kept)
+    return free, _causal(f"{name}, causal", build, causal=True, prefixes=prefixes, **kept)
 
+
+PAST_BLOCKS = (129,)
+"""One more than the block that slides, and than two chunks of linear attention."""
 
 UNBOUND: dict[str, Any] = {"sums_to_one": False, "in_hull": False}
 
 SUBJECTS: tuple[Subject, ...] = (
-    *_both("softmax mixer", _softmax, permutes=True),
-    *_both("blocked mixer", _blocked, permutes=True),
-    Subject(name="cached mixer", build=_cached, causal=True),
-    *_both("rotary mixer", _rotary),
-    *_both("ALiBi mixer", _alibi),
-    *_both("sliding window", _sliding),
+    *_both("softmax mixer", _softmax, permutes=True, prefixes=True),
+    *_both("softcap mixer", _capped, permutes=True, prefixes=True, rounding=_capped_rounding),
+    *_both("grouped queries", _grouped, permutes=True, prefixes=True),
+    *_both("blocked mixer", _blocked, permutes=True, prefixes=True),
+    Subject(name="cached mixer", build=_cached, causal=True, prefixes=True),
+    *_both("rotary mixer", _rotary, prefixes=True, rounding=_turned_rounding),
+    Subject(
+        name="rotary mixer, stretched and partial",
+        build=_stretched,
+        causal=True,
+        prefixes=True,
+        rounding=_turned_rounding,
+    ),
+    Subject(
+        name="rotary mixer, base by length",
+        build=_base_by_length,
+        causal=True,
+        prefixes=False,
+        rounding=_turned_rounding,
+    ),
+    *_both("ALiBi mixer", _alibi, prefixes=True, rounding=_biased_rounding),
+    *_both("sliding window", _sliding, prefixes=True, lengths=PAST_BLOCKS),
     *_both("BigBird", _bigbird),
-    *_both("additive", _additive, permutes=True, rounding=_additive_rounding),
+    *_both("additive", _additive, permutes=True, prefixes=True, rounding=_additive_rounding),
     *_both("random synthesizer", _random),
     *_both("factorised synthesizer", _factorised),
     *_both("dense synthesizer", _dense),
-    *_both("positive features", _positive, permutes=True, rounding=_feature_rounding),
-    *_both("linear attention", _linear, permutes=True, rounding=_feature_rounding),
+    *_both("positive features", _positive, permutes=True, prefixes=True, rounding=_feature_rounding),
+    *_both(
+        "linear attention", _linear, permutes=True, prefixes=True, rounding=_feature_rounding, lengths=PAST_BLOCKS
+    ),
     *_both("trigonometric features", _trigonometric, permutes=None, sums_to_one=None, in_hull=False),
     _free("Linformer", _linformer, permutes=False, **UNBOUND),
     _causal("Linformer, used causally", _linformer, causal=False, **UNBOUND),
-    _causal("zero-after-softmax mixer", _zero_after, causal=False, **UNBOUND),
+    _causal("zero-after-softmax mixer", _zero_after, causal=False, prefixes=False, **UNBOUND),
     *(layer.subject for layer in LAYERS),
 )
 """Every mixer, and what it keeps. Explicit: no discovery."""

@@ -1,6 +1,6 @@
-"""From gradients to steps: AdamW, stochastic gradient descent, RMSprop, each with clipped gradients.
+"""Optimizers: AdamW, stochastic gradient descent and RMSprop, each with clipped gradients.
 
-A step is that of unit learning rate, uphill. What an optimizer remembers is a pytree, which a checkpoint keeps.
+A step has learning rate one and goes uphill. The memory of an optimizer is a pytree, which a checkpoint keeps.
 """
 
 import dataclasses
@@ -26,9 +26,9 @@ class AdamW:
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: float = 1e-8
     decay: float = 0.1
-    """Of all parameters but biases (`Model.decayed`), times the learning rate."""
+    """The weight decay of all parameters but biases (`Model.decayed`), times the learning rate."""
     clip: float = 1.0
-    """Longest gradient, over all parameters; infinite: any length."""
+    """The longest gradient, over all parameters. A longer one is scaled down. Infinite for no limit."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
@@ -51,11 +51,11 @@ class SGD:
     """
 
     momentum: float = 0.0
-    """How much of the last step is in the next."""
+    """The share of the last step in the next."""
     decay: float = 0.0
-    """As `AdamW.decay`."""
+    """The weight decay of all parameters but biases, times the learning rate."""
     clip: float = math.inf
-    """As `AdamW.clip`."""
+    """The longest gradient, over all parameters. A longer one is scaled down. Infinite for no limit."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(clip=self.clip)
@@ -79,12 +79,12 @@ class RMSprop:
     """
 
     smoothing: float = 0.99
-    """How slowly the mean of the squares forgets."""
+    """The weight of the past in the running mean of squares."""
     epsilon: float = 1e-8
     decay: float = 0.0
-    """As `AdamW.decay`."""
+    """The weight decay of all parameters but biases, times the learning rate."""
     clip: float = math.inf
-    """As `AdamW.clip`."""
+    """The longest gradient, over all parameters. A longer one is scaled down. Infinite for no limit."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
@@ -99,7 +99,7 @@ class RMSprop:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NeverZeroed:
-    """What a loop does in which nobody zeroes gradients: every step has the sum of all gradients so far."""
+    """A mistake: nobody zeroes the gradients, so every step uses the sum of all gradients so far."""
 
     of: AdamW | SGD | RMSprop
 
@@ -109,7 +109,7 @@ class NeverZeroed:
 
 
 Optimizer = AdamW | SGD | RMSprop | NeverZeroed
-"""Any of them; a value that can be compared and hashed, for a compiled step belongs to one."""
+"""Any optimizer: a value that can be compared and hashed, because each has its own compiled step."""
 
 
 def _chained(

@@ -38,6 +38,12 @@ def over_length(x):
     return x + np.arange(len(x))[:, None] / len(x)
 
 
+def in_blocks_of_sixteen(x):
+    whole = len(x) - len(x) % 16
+    blocks = x[:whole].reshape(-1, 16, x.shape[1]).mean(axis=1)
+    return np.concatenate([np.repeat(blocks, 16, axis=0), np.cumsum(x[whole:], axis=0)])
+
+
 def torch_like(x):  # torch
     return x + x.sum()
 
@@ -103,6 +109,8 @@ def run(capsys, *arguments):
         ("like_a_language_model", ["--tokens", "9"], 0, "was given and judged with a batch of one."),
         ("Layer", [], 0, "models.py::Layer was given and judged with a batch of one."),
         ("with_names", [], 0, "models.py::with_names was given and judged with a batch of one."),
+        ("with_weights", [], 0, "No leak at lengths 17, 65 and 130 either, where blocks of 16, 64 and 128 end."),
+        ("in_blocks_of_sixteen", [], 1, "Leak at length 17: output "),
         ("over_length", [], 1, "Outputs depend on the length of the whole: "),
         (
             "torch_like",

@@ -4,7 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention, linked_mask, positive_features
+from attnlab_theory.attention import attention, causal_mask, linked_mask, positive_features
 from attnlab_theory.attention.mixers import HeadMixer
 from attnlab_theory.identities import dense, mixers, zoo
 from attnlab_theory.identities.subject import Subject
@@ -52,7 +52,14 @@ def first_output_is_the_last(case):
     return jnp.roll(of_softmax(case), 1, axis=0)
 
 
+def positions_over_length(case):
+    n = len(case.x)
+    case = dataclasses.replace(case, x=case.x + jnp.arange(n, dtype=case.x.dtype)[:, None] / n)
+    return of_softmax(case, causal_mask(n))
+
+
 MIXERS = (
+    mixers.prefix_is_within(subject("positions over the length", positions_over_length)),
     mixers.rows_sum_to_one(subject("eps in the normaliser", eps_in_the_normaliser)),
     mixers.outputs_in_hull(subject("residual added", residual_is_added)),
     mixers.outputs_in_hull(subject("BigBird's first rows whole", global_rows_see_the_future, causal=True)),

@@ -15,6 +15,7 @@ from attnlab_theory.attention import (
     attention_scores,
     attention_weights,
     averaged_heads,
+    grouped_query_attention,
 )
 from attnlab_theory.attention.caching import decode_step, empty_cache
 from attnlab_theory.identities import (
@@ -55,12 +56,27 @@ def mask_is_turned_round(q, k, v, mask=None, *, scale):
     return attention(q, k, v, None if mask is None else mask.T | jnp.eye(len(q), dtype=bool), scale=scale)
 
 
+def zero_times_what_is_hidden(q, k, v, mask=None, *, scale):
+    return attention_weights(q, k, mask, scale=scale) @ v
+
+
+def nan_is_taken_for_zero(q, k, v, mask=None, *, scale):
+    return attention(q, jnp.nan_to_num(k), jnp.nan_to_num(v), mask, scale=scale)
+
+
+def bias_before_the_scale(q, k, v, mask=None, *, scale, bias):
+    return attention(q, k, v, mask, scale=scale, bias=bias * jnp.asarray(scale, bias.dtype))
+
+
 ROWS = (
     rows.probabilities(operator("softmax over queries", weights=weights_of_columns)),
     rows.in_hull(operator("sign of the values", values_are_keys_turned_round)),
     rows.in_hull(operator("mask ignored", mask_is_ignored)),
     rows.hidden_is_absent(operator("mask ignored", mask_is_ignored)),
     rows.hidden_is_absent(operator("mask transposed", mask_is_turned_round)),
+    rows.hidden_is_harmless(operator("zero times what is hidden", zero_times_what_is_hidden)),
+    rows.hidden_is_harmless(operator("NaN taken for zero", nan_is_taken_for_zero)),
+    rows.bias_as_keys(bias_before_the_scale),
 )
 
 
@@ -148,13 +164,14 @@ DERIVATIVES = (
 
 def decoded_with_the_value_before(case, scheme):
     n, width = case.x.shape
-    cache, outputs = empty_cache(n, width, width, dtype=case.x.dtype), []
-    for position in range(n):
-        q, k, _ = queries_keys_values(case, scheme, [position])
-        v = queries_keys_values(case, scheme, [max(position - 1, 0)])[2]
+
+    def step(cache, position):
+        q, k, _ = queries_keys_values(case, scheme, position[None])
+        v = queries_keys_values(case, scheme, jnp.maximum(position[None] - 1, 0))[2]
         output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
-        outputs.append(output)
-    return jnp.stack(outputs)
+        return cache, output
+
+    return jax.lax.scan(step, empty_cache(n, width, width, dtype=case.x.dtype), jnp.arange(n))[1]
 
 
 def mask_that_looks_one_ahead(queries, keys):
@@ -196,7 +213,14 @@ def last_head_counts_twice(q, k, v, *, scale):
     return averaged_heads(jnp.concatenate([q, q[-1:]]), k, v, scale=scale)
 
 
+def groups_in_another_order(q, k, v, mask=None, *, scale, order):
+    other = {"consecutive": "strided", "strided": "consecutive"}[order]
+    return grouped_query_attention(q, k, v, mask, scale=scale, order=other)
+
+
 HEADS = (
+    several_heads.grouped("consecutive", groups_in_another_order),
+    several_heads.grouped("strided", groups_in_another_order),
     several_heads.side_by_side(2, split_heads.cuts_heads_with_a_reshape),
     several_heads.side_by_side(4, heads_are_numbered),
     several_heads.mean_of_heads(queries_are_averaged),

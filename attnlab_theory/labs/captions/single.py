@@ -9,7 +9,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.captions.arms import PRESETS, PresetName
-from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges
+from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges, WithJson
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
@@ -88,7 +88,7 @@ class Train:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Measure the perplexity of a model on test sentences.
 
     Two perplexities are told. The homework's is exp of the mean over sentences of each sentence's mean loss. The
@@ -102,14 +102,11 @@ class Evaluate:
     """The seed of the sentences that are drawn."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block. Cut ones are counted."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Measure and print."""
         from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
-        from attnlab_theory.labs.estimates import mean
-        from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+        from attnlab_theory.labs.perplexity import floor, losses
         from attnlab_theory.labs.sentences import Sizes, encoded, generated, read_sentences
         from attnlab_theory.report import record
 
@@ -130,11 +127,9 @@ class Evaluate:
             "perplexity_of_sentences": found.perplexity_of_sentences,
             "perplexity_of_tokens": found.perplexity_of_tokens,
         }
-        floor = None
-        if language is not None:
-            above = above_the_grammar(found, sentences, language, block)
-            floor = mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE)
-            told["above_the_grammar"] = floor.as_json()
+        above = floor(found, sentences, language, block)
+        if above:
+            told["above_the_grammar"] = above[0].as_json()
         if self.json:
             print(record.to_text(told), end="")
             return 0
@@ -143,10 +138,10 @@ class Evaluate:
             print(f"{read.cut} sentences are longer than the block of {block} and were cut")
         print(f"perplexity, mean of sentence means: {found.perplexity_of_sentences:.4f}")
         print(f"perplexity, mean over tokens:       {found.perplexity_of_tokens:.4f}")
-        if floor is not None:
-            low, high = floor.interval.low, floor.interval.high
-            print(f"loss above the grammar's own: {floor.value:.4f} nats per token")
-            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {floor.error_rate:g})")
+        for each in above:
+            low, high = each.interval.low, each.interval.high
+            print(f"loss above the grammar's own: {each.value:.4f} nats per token")
+            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {each.error_rate:g})")
         return 0
 
 

@@ -2,18 +2,16 @@
 
 import dataclasses
 import functools
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
 from tyro.conf import subcommand
 
 from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
 from attnlab_theory.labs.captions.bleu import Score, Sweep
 from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
 from attnlab_theory.labs.engine.join import JoinLab
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.options import ModelSizes
 from attnlab_theory.labs.texts import Texts
 
@@ -69,7 +67,7 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.captions.arms import BASE
@@ -77,19 +75,17 @@ class Run(RunLab):
         from attnlab_theory.labs.captions.lab import config, training
 
         refuse.not_a_size(**{"--count": self.count, "--generations": self.generations})
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         drawn = self.texts.train is None
+        material = self.of_seeds(self.texts.material, drawn=drawn)
+        first = material(self.seed)
         other = functools.cache(functools.partial(self._other, first))
         preset, changes = PRESETS[self.preset], self.training
         recipe = dataclasses.replace(preset.recipe, epochs=changes.epochs or preset.recipe.epochs)
         lab = Lab(
+            **self.every_lab(),
             preset=dataclasses.replace(preset, **changes.given, recipe=recipe),
-            arms=self.arms,
-            seeds=seeds,
-            material=functools.cache(self.texts.material) if drawn else (lambda _: first),
+            material=material,
             other=other if drawn else (lambda _: other(self.seed)),
-            folder=self.out / "models",
             longer=self.texts.longer,
             mean=self.texts.mean,
         )
@@ -115,7 +111,7 @@ class Run(RunLab):
         return read_other(self.pretrain_corpus, first.text)
 
     def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, let it write captions, and judge it."""
+        """Measure the trained models, let them write captions, and judge the claims."""
         from attnlab_theory.labs.captions.measure import results
 
         return results(lab, self.decodings, count=self.count, generations=self.generations, tell=tell)
@@ -131,12 +127,6 @@ class Judge(JudgeLab):
 
     name = "captions"
 
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.captions.measure import again
-
-        return again(self.folder)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Join(JoinLab):
@@ -151,39 +141,18 @@ class Join(JoinLab):
     """Folder for JSON and figures. It is made if it does not exist."""
 
     def results(self) -> "Results":
-        """What the folders hold together, judged."""
+        """Judge the runs of all folders together."""
         from attnlab_theory.labs.captions.measure import joined
 
         return joined(self.folders, tell)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Draw:
-    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
-
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that `captions run` or `captions sweep` wrote."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
-
-    def run(self) -> int:
-        """Read and draw."""
-        from attnlab_theory.labs.captions.measure import figures_in
-        from attnlab_theory.labs.engine.record import draw, usable
-
-        with usable(self.folder, to="drawn"):
-            figures = figures_in(self.folder)
-            draw(figures, self.folder)
-        drawn = sum(figure is not None for figure in figures.values())
-        if self.json:
-            print(json.dumps({"folder": str(self.folder), "figures": drawn}))
-        else:
-            print(f"{drawn} figures are drawn in {self.folder}")
-        return 0
+class Draw(DrawLab):
+    """Draw the figures of `captions run` or `captions sweep` again."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Captions:
+class Captions(Tasks):
     """Train a small GPT on captions, let it write its own, and judge those."""
 
     task: (
@@ -195,9 +164,5 @@ class Captions:
         | Annotated[Run, subcommand("run")]
         | Annotated[Join, subcommand("join")]
         | Annotated[Judge, JUDGE]
-        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Draw, DRAW]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

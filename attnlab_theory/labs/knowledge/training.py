@@ -35,7 +35,7 @@ VariantName = Annotated[
         help=f"The model: {', '.join(PRETRAINED)}.",
     ),
 ]
-"""A string and no literal: the names are the library's, and so is the complaint about an unknown one."""
+"""The type of a variant's name: any string. `variants.variant` has the names, and refuses an unknown one."""
 
 PretrainCorpus = Annotated[
     Path,
@@ -47,7 +47,7 @@ PretrainCorpus = Annotated[
 ]
 
 FALLS = {"2021": PRETRAINING[2021].fall, "2024": PRETRAINING[2024].fall, "cosine": None}
-"""`Recipe.fall`, by schedule."""
+"""The value of `Recipe.fall` for each schedule."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Sizes(ModelSizes):
     """Dropout rate. By default 0.1, in store 0."""
 
     def start(self, variant: str, corpus: "Corpus", reading: Path | None) -> "GPTConfig | Saved":
-        """A new model's configuration, or the model of a file.
+        """The configuration of a new model, or the model of a file.
 
         Raises:
             ValueError: if the variant is unknown, a size is out of range, or the file holds another model.
@@ -222,7 +222,7 @@ class Store:
 
 
 def _held_back(questions: "Questions") -> "Callable[[Saved], Told]":
-    """How many of the questions that were held back a model answers right."""
+    """A function that reports how many of the held-back questions a model answers right."""
 
     def asked(saved: "Saved") -> Told:
         from attnlab_theory.labs.knowledge.predictions import predictions

@@ -1,7 +1,6 @@
 """attnlab mixers: what lets tokens see each other, compared on one language."""
 
 import dataclasses
-import functools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, Tasks
 from attnlab_theory.labs.mixers.arms import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
 
@@ -44,35 +42,25 @@ class Run(RunLab):
 
     @property
     def small(self) -> bool:
-        """Models of the preset tiny are."""
+        """Whether the models are small: those of the preset tiny."""
         return self.preset == "tiny"
 
     def lab(self) -> "Lab":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         return Lab(
+            **self.every_lab(),
             preset=PRESETS[self.preset],
-            arms=self.arms,
-            seeds=seeds,
-            material=functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first),
-            folder=self.out / "models",
+            material=self.of_seeds(self.texts.material, drawn=self.texts.train is None),
             longer=self.texts.longer,
             mean=self.texts.mean,
             own_sentences=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
-
-    def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, and judge it."""
-        from attnlab_theory.labs.mixers.measure import results
-
-        return results(lab, tell)
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset, arms and the margin of equivalence."""
@@ -85,12 +73,6 @@ class Judge(JudgeLab):
     """Judge a run of this lab again."""
 
     name = "mixers"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.mixers.measure import again
-
-        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,11 +88,10 @@ class Score:
 
     def run(self) -> int:
         """Read, score, print."""
-        from rich.table import Table
-
         from attnlab_theory.labs.mixers.leaky import KINDS
         from attnlab_theory.labs.perplexity import losses
         from attnlab_theory.labs.sentences import encoded, read_sentences
+        from attnlab_theory.labs.tables import table
         from attnlab_theory.language.checkpoint import load_model
         from attnlab_theory.report.table import show
 
@@ -133,28 +114,20 @@ class Score:
             ]
             print(json.dumps(rows, indent=1, ensure_ascii=False))
             return 0
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("sentence", overflow="fold")
-        for path in self.models:
-            table.add_column(f"{path.name}: loss", justify="right", no_wrap=True)
-            table.add_column("perplexity", justify="right", no_wrap=True)
+        shown = table(["sentence"], [c for path in self.models for c in (f"{path.name}: loss", "perplexity")])
         for number, sentence in enumerate(asked):
             numbers = [
                 text
                 for lost in each
                 for text in (f"{lost[number]:.3f}", f"{2.718281828459045 ** lost[number]:.2f}")
             ]
-            table.add_row(sentence, *numbers)
-        show(table)
+            shown.add_row(sentence, *numbers)
+        show(shown)
         return 0
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixers:
+class Mixers(Tasks):
     """Compare mixers, the layers by which tokens see each other."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Score, subcommand("score")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

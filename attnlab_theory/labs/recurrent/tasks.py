@@ -10,12 +10,11 @@ from tyro.conf import subcommand
 
 from attnlab_theory import files
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.recurrent.arms import PARTS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.recurrent.lab import Networks
 
 
@@ -48,14 +47,14 @@ class Run(RunLab):
 
     @property
     def small(self) -> bool:
-        """All models are."""
+        """True: all models are small."""
         return True
 
     def lab(self) -> "Networks":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.recurrent.lab import WINDOWS, Networks
@@ -65,17 +64,13 @@ class Run(RunLab):
         preset = dataclasses.replace(TINY, activation=self.activation)
         epochs = preset.recipe.epochs if self.epochs is None else self.epochs
         refuse.not_a_size(windows=windows, epochs=epochs)
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
-        material = functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first)
+        material = self.of_seeds(self.texts.material, drawn=self.texts.train is None)
         spelled = self.texts.unit == "characters"
         lab = Networks(
+            **self.every_lab(),
             preset=dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=epochs)),
-            seeds=seeds,
             material=material,
             letters=material if spelled else functools.cache(lambda seed: by_letters(material(seed))),
-            folder=self.out / "models",
-            arms=self.arms,
             longer=self.texts.longer,
             windows=windows,
         )
@@ -85,14 +80,8 @@ class Run(RunLab):
             raise ValueError("--epochs is for models at equal parameters: add equal to --arms, or leave it out")
         return lab
 
-    def results(self, lab: "Networks") -> "Results":
-        """Measure what is trained, and judge it."""
-        from attnlab_theory.labs.recurrent.measure import results
-
-        return results(lab, tell)
-
     def about(self, lab: "Networks") -> dict[str, Any]:
-        """Parts, unit and activation; and how much each arm at equal parameters reads."""
+        """Parts, unit and activation, and how much each arm at equal numbers of parameters reads."""
         told: dict[str, Any] = {"parts": list(lab.parts), "unit": self.texts.unit, "activation": self.activation}
         if not set(self.arms) <= set(PARTS):
             told["arms"] = list(self.arms)
@@ -111,12 +100,6 @@ class Judge(JudgeLab):
     """Judge a run of this lab again."""
 
     name = "recurrent"
-
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.recurrent.measure import again
-
-        return again(self.folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -174,11 +157,7 @@ class Tune:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recurrent:
+class Recurrent(Tasks):
     """Compare recurrent networks with attention on the same sentences."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Tune, subcommand("tune")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

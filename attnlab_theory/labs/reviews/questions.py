@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.corpora.reviews import Reviews
 
 MANY = 200
-"""Tokens from which on it is told that leaving each of them out takes a while."""
+"""From so many tokens on, a line says that leave-one-out takes a while."""
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -28,7 +29,7 @@ Model = Annotated[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Tell how many reviews of a file a model labels as the file does, with an interval.
 
     Of several models their mean is told, too.
@@ -45,8 +46,6 @@ class Evaluate:
     """The seed of the reviews that are drawn."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path", "--findings-path"])] = None
     """File for the labels that one model gives, one a line; or for the finding about the mean of several models."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask, count, print."""
@@ -76,7 +75,7 @@ class Evaluate:
         return 0
 
     def _predicted(self, test: Path) -> int:
-        """What one model says of reviews whose labels nobody tells: nothing is counted."""
+        """Print one model's answers about reviews without labels. Nothing is counted."""
         from attnlab_theory.labs.reviews.answers import labels, probabilities
         from attnlab_theory.labs.reviews.starts import read_model
 
@@ -97,7 +96,7 @@ class Evaluate:
         return 0
 
     def _tested(self, path: Path) -> "tuple[Evaluation, dict[str, float]]":
-        """What a model says, and what is known of rules on the same reviews."""
+        """The answers of a model, and the known accuracies of rules on the same reviews."""
         from attnlab_theory.labs.reviews.evaluation import evaluation
         from attnlab_theory.labs.reviews.starts import read_model
 
@@ -130,7 +129,7 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(WithJson):
     """Label the lines of a file: a label and the probability of label 1 for each line, in their order.
 
     Labels that the file has are left out, and so are headings and an index.
@@ -142,8 +141,6 @@ class Predict:
     ]
     out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the answers, LABEL, a tab and the probability of label 1. By default they are printed."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask and write."""
@@ -172,7 +169,7 @@ class Predict:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Explain:
+class Explain(WithJson):
     """Score every token of every line: gradient times input, attention rollout, and what is lost without it.
 
     Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. Below
@@ -185,8 +182,6 @@ class Explain:
     ]
     seed: int = 0
     """The seed of the random tokens that are covered."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask and print."""
@@ -209,10 +204,10 @@ class Explain:
 
 
 def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
-    """The lines of a file, and how a classifier reads them; standard error tells how many did not fit.
+    """The lines of a file, and their tokens. Standard error says how many did not fit.
 
     Raises:
-        ValueError: as `read_unlabelled` and `encoded`.
+        ValueError: if the file is missing or broken, or a line has no token.
     """
     from attnlab_theory.labs.reviews.material import encoded
     from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
@@ -226,7 +221,7 @@ def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
 
 
 def _rules(language: "LabelledGrammar | None") -> dict[str, float]:
-    """What is known of the accuracy of rules, where the language is known."""
+    """The exact accuracies of rules, if the language is known."""
     if language is None:
         return {}
     return {"bayes_accuracy": language.bayes_accuracy, "counting_accuracy": language.counting_accuracy}

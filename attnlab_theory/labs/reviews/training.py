@@ -30,10 +30,10 @@ class Sizes(ModelSizes):
     """Dropout rate."""
 
     def of(self, preset: Preset) -> Preset:
-        """The preset with what was given.
+        """The preset with the options that were given.
 
         Raises:
-            ValueError: if something was, and the preset's model is pretrained.
+            ValueError: if a size was given, and the preset's model is pretrained.
         """
         changed = self.given | given({"dropout": self.dropout})
         if preset.model is None:
@@ -91,7 +91,7 @@ class Train:
         return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
 
     def _refuse_recipe(self) -> None:
-        """Fitting a regression has no use for what training takes."""
+        """Refuse options of training if a regression is fitted."""
         plain = {"optimizer": Train.optimizer, "order": Train.order, **vars(RecipeChanges(seed=self.recipe.seed))}
         found = {"optimizer": self.optimizer, "order": self.order, **vars(self.recipe)}
         changed = [name for name, value in found.items() if value != plain[name]]
@@ -100,7 +100,7 @@ class Train:
             raise ValueError(f"--frozen fits a regression and trains nothing: leave {said} out")
 
     def _fit_head(self, material: "Material", start: "Start") -> int:
-        """Fit, write and tell what a logistic regression makes of the features."""
+        """Fit a logistic regression on the features, write the model, and print its accuracy."""
         from attnlab_theory.labs.reviews.frozen import with_head
         from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.language.checkpoint import save_model
@@ -120,7 +120,7 @@ class Train:
         return 0
 
     def _told(self, material: "Material", saved: "Saved") -> "Told":
-        """What a finished training is reported with."""
+        """The lab's part of the report of a finished training."""
         from attnlab_theory.labs.reviews.lab import curve_of
         from attnlab_theory.labs.training import Told
 
@@ -130,7 +130,7 @@ class Train:
         return Told(f"after the last epoch: {said}{words}", {"epochs": list(curve), **test})
 
     def _evaluated(self, model: Any, material: "Material") -> tuple[str, dict[str, Any]]:
-        """The test in words and numbers, and its answers in their file; nothing if nobody wants them."""
+        """The test in words and numbers, with its answers in a file. Empty without --outputs-path."""
         from attnlab_theory.labs.reviews.answers import labels
         from attnlab_theory.labs.reviews.evaluation import evaluation
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import jax
 import jax.numpy as jnp
 
 from attnlab_theory.attention import attention, causal_mask
@@ -16,13 +17,14 @@ from attnlab_theory.museum.bug import Bug
 def counts_one_too_far(case, scheme):
     n, width = case.x.shape
     ahead = dataclasses.replace(case, x=jnp.roll(case.x, 1, axis=0))
-    cache, outputs = empty_cache(n, width, width, dtype=case.x.dtype), []
-    for position in range(n):
-        q = queries_keys_values(ahead, scheme, [(position + 1) % n])[0]
-        k, v = queries_keys_values(case, scheme, [position])[1:]
+
+    def step(cache, position):
+        q = queries_keys_values(ahead, scheme, (position[None] + 1) % n)[0]
+        k, v = queries_keys_values(case, scheme, position[None])[1:]
         output, cache = decode_step(cache, q[0], k[0], v[0], scale=case.scale)
-        outputs.append(output)
-    return jnp.stack(outputs)
+        return cache, output
+
+    return jax.lax.scan(step, empty_cache(n, width, width, dtype=case.x.dtype), jnp.arange(n))[1]
 
 
 OFF_BY_ONE = Bug(
@@ -67,8 +69,9 @@ NEWEST = Bug(
 
 def forgets_to_rescale(q, k, v, mask=None, *, scale):
     weights, o = jnp.zeros((len(q), 1), q.dtype), jnp.zeros((len(q), v.shape[1]), q.dtype)
-    for at in range(0, len(k), 2):
-        tile = slice(at, at + 2)
+    size = max(2, len(k) // 8)
+    for at in range(0, len(k), size):
+        tile = slice(at, at + size)
         scores = jnp.where(True if mask is None else mask[:, tile], scale * q @ k[tile].T, -jnp.inf)
         m = jnp.maximum(scores.max(axis=1, keepdims=True), -1e30)
         powers = jnp.exp(scores - m)

@@ -19,6 +19,7 @@ GOOD: dict[tuple[str, ...], str] = {
     ("construct", "subset"): "--keys {at}/x.npy --select 0",
     ("construct", "routing"): "--inputs {at}/x.npy --outputs {at}/x.npy --routes 0,1",
     ("leaks",): "{at}/absent.py::f",
+    ("conform",): "{at}/absent.py::f",
     ("estimators",): "--queries {at}/x.npy --keys {at}/x.npy",
     ("museum",): "absent",
     ("knowledge", "pretrain"): "vanilla {at}/text.txt --writing-params-path {at}/new",

@@ -96,7 +96,10 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
     assert len({line.get_color() for lines in panels for line in lines}) == 8
     for lines in panels:
         assert len({str(vars(line)["_dash_pattern"]) for line in lines}) == len(lines)
-    assert "3.00 nats per character,\nthe RNN of 160 units, windows of 30, rate 0.01" in figure.get_suptitle()
+    assert (
+        "3.00 nats per character,\nthat of the RNN with 160 units, windows of 30, rate 0.01"
+        in figure.get_suptitle()
+    )
 
 
 def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypatch):

@@ -296,7 +296,7 @@ def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
             "there is no reviews search --rungs any more: every trial is trained to its end",
         ),
         (["search", "--out", "{}/search", "--rates", "0"], "rates of a search must be positive"),
-        (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
+        (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "arm sgd is named twice"),
         (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
         (["run", "--out", "{}/run", "--processes", "0"], "--processes is how many"),
         (["run", "--out", "{}/run", "--processes", "two"], "--processes takes a whole number, not 'two': How many"),

@@ -12,6 +12,7 @@ import tyro
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.heads.parts import PartName
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
@@ -22,7 +23,7 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Heads:
+class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
     Half of the sentences say what the keys of each frequent word are like. The other half judge that. Without TEXT,
@@ -56,13 +57,12 @@ class Heads:
     """The seed. It chooses the sentences that fit, the queries, the random projections and the drawn reviews."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
         import numpy as np
 
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.heads import texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
@@ -90,6 +90,7 @@ class Heads:
             with files.held(self.out):
                 found.write("findings", self.out, prefix=f"{part}.")
                 files.write_text(self.out / f"{part}{folders.RUN}", record.to_text(about))
+                page.write(self.out)
             told[part] = {**found.rows("findings"), "run": about}
             if not self.json:
                 self._report(found, about)

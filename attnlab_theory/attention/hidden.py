@@ -1,0 +1,127 @@
+"""What a mask hides: rows that see nothing, and numbers that nobody may read.
+
+A hidden key has weight zero, and zero times NaN is NaN. So what is not finite is taken out of the products, and
+every row that may see it is made NaN afterwards. What is hidden from a row is harmless to it, gradients included.
+"""
+
+from typing import Literal, get_args
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from attnlab_theory import refuse
+from attnlab_theory.attention.masks import refuse_blind, refuse_mask
+
+Blind = Literal["refuse", "zeros", "mean", "nan"]
+"""What becomes of a row that sees nothing: an error; zeros; the mean of all values, hidden ones; NaN."""
+
+
+def refuse_unknown(blind: Blind) -> None:
+    """Refuse a word that is no outcome of a row that sees nothing.
+
+    Raises:
+        ValueError: naming the outcomes.
+    """
+    if blind not in get_args(Blind):
+        raise ValueError(f"blind must be one of {', '.join(get_args(Blind))}, not {blind!r:.60}")
+
+
+def visible(
+    q: Float[Array, "t d"],
+    k: Float[Array, "s d"],
+    mask: Bool[Array, "t s"] | None,
+    bias: Float[Array, "t s"] | None,
+    blind: Blind = "refuse",
+) -> Bool[Array, "t s"] | None:
+    """Which keys a query sees: those that neither the mask hides nor a bias of minus infinity. None: all.
+
+    Raises:
+        ValueError: as `refuse_blind`, of the two together; also if the bias is no bias, as `attention_weights`.
+    """
+    refuse_unknown(blind)
+    refuse.wrong_rank(2, q=q, k=k)
+    shape = q.shape[0], k.shape[0]
+    refuse_mask(mask, *shape)
+    if bias is not None:
+        refuse_bias(bias, *shape)
+        if not refuse.is_concrete(bias) or not np.all(np.isfinite(np.asarray(bias))):
+            finite = bias != -jnp.inf
+            mask = finite if mask is None else mask & finite
+    if blind == "refuse":
+        refuse_blind(mask, *shape)
+    return mask
+
+
+def refuse_bias(bias: Array, t: int, s: int) -> None:
+    """Refuse what cannot be added to the scores.
+
+    Raises:
+        ValueError: if it is not of a floating type or of the wrong shape, or holds NaN or +inf.
+    """
+    refuse.not_floating(bias=bias)
+    if bias.shape != (t, s):
+        raise ValueError(f"bias must have shape {(t, s)} (queries, keys), not {bias.shape}")
+    if refuse.is_concrete(bias):
+        host = np.asarray(bias)
+        wrong = np.argwhere(np.isnan(host) | (host == np.inf))
+        if wrong.size:
+            index = tuple(int(i) for i in wrong[0])
+            raise ValueError(
+                f"bias must be finite, or -inf where it hides, but holds {host[index]} at index {index}"
+            )
+
+
+def refuse_visible(mask: Bool[Array, "t s"] | None, blind: Blind = "refuse", **arrays: Array) -> None:
+    """Refuse arrays, one row for each key, that hold NaN or an infinity where a query sees it.
+
+    What is hidden from every query may be anything. Under a mask that cannot be read, such rows become NaN.
+
+    Raises:
+        ValueError: naming the array, the first offending index and the value there.
+    """
+    if mask is None:
+        refuse.non_finite(**arrays)
+        return
+    if not refuse.is_concrete(mask):
+        return
+    for name, array in arrays.items():
+        if refuse.is_concrete(array) and not all_finite(array):
+            seen = np.any(shown(mask, blind), axis=0, keepdims=True).T
+            refuse.non_finite(**{name: np.where(seen, np.asarray(array), np.zeros((), array.dtype))})
+
+
+def shown(mask: Bool[Array, "t s"], blind: Blind) -> Bool[np.ndarray, "t s"]:
+    """On the host, the values that a row reads: a blind row reads all of them, if it gives their mean."""
+    seen = np.asarray(mask)
+    return seen | ~seen.any(axis=1, keepdims=True) if blind == "mean" else seen
+
+
+def without_infinities(x: Float[Array, "s c"]) -> Float[Array, "s c"]:
+    """Zeros where it is not finite."""
+    return jnp.where(jnp.isfinite(x), x, 0)
+
+
+def spoilt(x: Float[Array, "s c"]) -> Bool[Array, " s"] | None:
+    """Which rows are not finite; None if it can be read that all are."""
+    return None if all_finite(x) else ~jnp.all(jnp.isfinite(x), axis=1)
+
+
+def blind_rows(mask: Bool[Array, "t s"], blind: Blind) -> Bool[Array, "t 1"] | None:
+    """Which rows see nothing, if that matters; None if it can be read that none does, or they are refused."""
+    if blind == "refuse":
+        return None
+    found = ~jnp.any(mask, axis=1, keepdims=True)
+    return None if refuse.is_concrete(found) and not np.any(np.asarray(found)) else found
+
+
+def with_blind(rows: Float[Array, "t c"], found: Bool[Array, "t 1"] | None, blind: Blind) -> Float[Array, "t c"]:
+    """Rows of weights or of means, made of equal scores where nothing is seen, with the outcome that is wanted."""
+    if found is None or blind in ("refuse", "mean"):
+        return rows
+    return jnp.where(found, 0.0 if blind == "zeros" else jnp.nan, rows)
+
+
+def all_finite(x: Array) -> bool:
+    """Whether it can be read, and is finite."""
+    return refuse.is_concrete(x) and bool(np.all(np.isfinite(np.asarray(x))))
