@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from attnlab_theory import exits, files, interrupts, judges
 from attnlab_theory.claims import Claim, Finding, Findings, check
@@ -234,12 +234,16 @@ def main(experiment: Experiment) -> int:
     """The command line of one experiment, for `python experiments/NAME.py`."""
     import tyro
 
+    from attnlab_theory import layout
+
     def command() -> int:
         options = parsed_in_one_line(
             lambda: tyro.cli(
-                Annotated[RunOptions, tyro.conf.FlagCreatePairsOff],
+                RunOptions,
                 description=experiment.question,
                 prog=f"{experiment.name}.py",
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone),
+                registry=layout.registry() if {"-h", "--help"} & set(sys.argv[1:]) else None,
             )
         )
         with interrupts.remembered() as pressed:

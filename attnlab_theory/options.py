@@ -55,8 +55,7 @@ class RunOptions:
     """Options of a run."""
 
     budget: Budget = "quick"
-    """The most draws of a claim at one setting: quick 131,072, full 2,097,152. Drawing stops when the verdict is
-    decided."""
+    """The most draws of a claim at one setting: quick 131,072, full 2,097,152. Drawing stops at the verdict."""
     seed: int = 0
     """The seed of all random numbers."""
     out: Path = Path("lab")

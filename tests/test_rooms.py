@@ -11,7 +11,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "attnlab_theory"
 
-HALLWAY = {"axes", "seeds", "refuse", "options", "files", "inputs", "interrupts", "exits", "cores", "cluster"}
+HALLWAY = {
+    "axes",
+    "seeds",
+    "refuse",
+    "options",
+    "files",
+    "inputs",
+    "interrupts",
+    "layout",
+    "exits",
+    "cores",
+    "cluster",
+}
 CLOSED_TO_HALLWAY = {"theory", "stats"}
 BELOW_EXPERIMENT = {
     "attention",

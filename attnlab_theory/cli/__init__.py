@@ -112,7 +112,7 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
 
     registry = None
     if not HELP.isdisjoint(arguments):
-        from attnlab_theory.cli import layout
+        from attnlab_theory import layout
 
         registry = layout.registry()
 

@@ -9,13 +9,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from attnlab_theory.cli import layout, main
+from attnlab_theory import experiment, layout
+from attnlab_theory.cli import main
 from attnlab_theory.cli.commands import COMMANDS
 from tests.cli.every_option import EVERY, classes
+from tests.toy_experiments import toy
 
 WORDS = list(dict.fromkeys(option.words for option in EVERY))
 MOST_WORDS = 25
 """Of an option's help. Each line on one of its choices may have as many."""
+
+NOISE = ("{None}", "default: None", "default: ''", "default: False", "default: True")
 
 CALLED = {"among_themselves": "self"}
 """Options that are called otherwise than the fields that hold them."""
@@ -65,13 +69,21 @@ def test_the_help_of_an_option_is_read_at_a_glance(cls, name, text):
 def test_help_names_every_option_once_and_says_nothing_of_what_is_not_given(capsys, monkeypatch, words):
     monkeypatch.setenv("COLUMNS", "80")
     shown = help_of(capsys, words)
-    for noise in ("{None}", "default: None", "default: ''", "default: False", "default: True"):
-        assert noise not in shown
+    assert not [noise for noise in NOISE if noise in shown]
     listed = re.findall(r"^[│ ] (?:--\w[\w-]* \S+, )?--(\w[\w-]*)", shown, re.MULTILINE)
     assert len(listed) == len(set(listed))
     for option in EVERY:
         if option.words == words and not option.positional:
             assert re.search(rf"--(no-)?{CALLED.get(option.name, option.name).replace('_', '-')}\b", shown)
+
+
+def test_the_help_of_an_experiments_script_says_nothing_of_what_is_not_given(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["coins.py", "--help"])
+    with pytest.raises(SystemExit):
+        experiment.main(toy("coins"))
+    shown = capsys.readouterr().out
+    assert "--cluster" in shown
+    assert not [noise for noise in NOISE if noise in shown]
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
