@@ -7,7 +7,6 @@ from typing import Any
 from attnlab_theory.labs.engine import remote
 from attnlab_theory.labs.engine.lab import Lab, Stage
 
-
 ARMS = ("sgd.lr-1", "sgd.lr-1.file")
 
 
