@@ -7,11 +7,10 @@ from typing import Any
 from attnlab_theory.labs.engine import remote
 from attnlab_theory.labs.engine.lab import Lab, Stage
 
+ARMS = ("sgd.lr-1", "sgd.lr-1.file")
+
 
 class Toys(Lab):
-    def arms_of(self, seed):
-        return ("sgd.lr-1", "sgd.lr-1.file")
-
     def stages(self, arm, seed):
         run: Any = None
         yield Stage(run, self.path(arm, seed))
@@ -24,7 +23,7 @@ class Train:
     processes: int | None = None
 
     def lab(self):
-        return Toys(seeds=(0,), folder=Path("nowhere"))
+        return Toys(arms=ARMS, seeds=(0,), folder=Path("nowhere"))
 
     def train(self, stage):
         """Go on with what is there, and leave a model where a checkpoint was."""
@@ -49,13 +48,13 @@ class Here:
 
 
 def test_an_arm_whose_name_begins_as_another_gets_its_own_files_and_checkpoints_go(tmp_path):
-    lab, folder = Toys(seeds=(0,), folder=tmp_path), tmp_path / "seed-0"
+    lab, folder = Toys(arms=ARMS, seeds=(0,), folder=tmp_path), tmp_path / "seed-0"
     here: Any = Here()
     folder.mkdir()
     for name in ("sgd.lr-1.partial", "sgd.lr-1.file.partial", "sgd.lr-1.lock", "sgd.lr-10.partial"):
         (folder / name).write_text(name)
     remote.trained(Train(), lab, here, print)
-    assert here.sent == {arm: {f"seed-0/{arm}.partial"} for arm in ("sgd.lr-1", "sgd.lr-1.file")}
+    assert here.sent == {arm: {f"seed-0/{arm}.partial"} for arm in ARMS}
     assert {path.name: path.read_text() for path in folder.iterdir()} == {
         "sgd.lr-1": "sgd.lr-1 after sgd.lr-1.partial",
         "sgd.lr-1.file": "sgd.lr-1.file after sgd.lr-1.file.partial",

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from attnlab_theory.labs.captions import heads
 from attnlab_theory.labs.captions.arms import ARMS, Preset
@@ -12,15 +12,12 @@ from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.recipes import Recipe
 from attnlab_theory.labs.sentences import Encoded, Material, encoded
-from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model
+from attnlab_theory.labs.starts import Start, config_of, first, origin
+from attnlab_theory.language.checkpoint import Saved
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.models.mixers import DroppedHeads
-from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.runs import Run
 from attnlab_theory.seeds import key_for
-
-Start = GPTConfig | Saved
-"""Where training begins: a configuration, for first weights from the recipe's seed, or a trained model."""
 
 
 class Model(NamedTuple):
@@ -132,7 +129,7 @@ def training(
         ValueError: if the model reads another vocabulary, a number of the recipe is out of range, or a sentence has
             no token or does not fit.
     """
-    model = start.model.config if isinstance(start, Saved) else start
+    model = config_of(start)
     if isinstance(start, Saved):
         _refuse_other_text(start, material)
     return next_token(
@@ -144,7 +141,7 @@ def training(
         origin={
             "stage": stage,
             "variant": arm,
-            "start": _origin(start),
+            "start": origin(start),
             **({"permuted": True} if permute else {}),
         },
         longer=longer,
@@ -169,11 +166,5 @@ def _refuse_other_text(saved: Saved, material: Material) -> None:
 
 
 def _first(start: Start, seed: int, permute: bool) -> GPT:
-    model = start.model if isinstance(start, Saved) else untrained(GPT, start, key=key_for(seed, "parameters"))
+    model = first(start, seed)
     return heads.permuted(model, key_for(seed, "permutation")) if permute else model
-
-
-def _origin(start: Start) -> dict[str, Any] | None:
-    if not isinstance(start, Saved):
-        return None
-    return {"parameters": fingerprint_of_model(start.model), "origin": start.about.get("origin")}

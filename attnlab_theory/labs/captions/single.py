@@ -14,8 +14,8 @@ from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.captions.lab import Start
     from attnlab_theory.labs.sentences import Material
+    from attnlab_theory.labs.starts import Start
     from attnlab_theory.language.decode import Choosing
 
 Model = Annotated[

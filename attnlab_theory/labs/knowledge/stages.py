@@ -18,16 +18,13 @@ from attnlab_theory.labs.knowledge.corpora import labels
 from attnlab_theory.labs.knowledge.corpora.birthplaces import NameDataset, Questions, vocabulary
 from attnlab_theory.labs.knowledge.variants import name_of, variant
 from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.language.checkpoint import Saved, fingerprint, fingerprint_of_model, load_model
+from attnlab_theory.labs.starts import Start, config_of, first, origin
+from attnlab_theory.language.checkpoint import Saved, fingerprint, load_model
 from attnlab_theory.language.corpora.corruption import Corruption
 from attnlab_theory.language.corpora.span_corruption import CharCorruptionDataset
 from attnlab_theory.language.corpora.text_files import read_text
-from attnlab_theory.language.models.config import GPTConfig
-from attnlab_theory.language.models.gpt import GPT
-from attnlab_theory.language.models.model import untrained
 from attnlab_theory.language.runs import Run
 from attnlab_theory.language.text.characters import Characters
-from attnlab_theory.seeds import key_for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Corpus:
         return self.text.count("\n") + 1
 
 
-def pretraining(corpus: Corpus, start: GPTConfig | Saved, recipe: Recipe, how: Corruption | None = None) -> Run:
+def pretraining(corpus: Corpus, start: Start, recipe: Recipe, how: Corruption | None = None) -> Run:
     """Pretraining by span corruption of the corpus, drawn again in every epoch.
 
     Args:
@@ -68,14 +65,14 @@ def pretraining(corpus: Corpus, start: GPTConfig | Saved, recipe: Recipe, how: C
         ValueError: if a number of the recipe is out of range, the block is too short, or a character is unknown.
     """
     how = how or Corruption()
-    block = _config(start).block
+    block = config_of(start).block
     dataset = CharCorruptionDataset(
         corpus.text, block, how=how, characters=corpus.characters, seed=recipe.seed, source=corpus.source
     )
     return _run("pretrain", corpus, start, recipe, dataset, {"corruption": dataclasses.asdict(how)})
 
 
-def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, recipe: Recipe) -> Run:
+def finetuning(corpus: Corpus, questions: Questions, start: Start, recipe: Recipe) -> Run:
     """Finetuning on questions with their places. Only the places are targets.
 
     Args:
@@ -88,7 +85,7 @@ def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, r
         ValueError: if a number of the recipe is out of range, there are no places, a line is too long for the
             block, or a character is unknown.
     """
-    dataset = NameDataset(questions, _config(start).block, characters=corpus.characters)
+    dataset = NameDataset(questions, config_of(start).block, characters=corpus.characters)
     told = fingerprint(*questions.texts, *questions.answers)
     return _run("finetune", corpus, start, recipe, dataset, {"questions": told})
 
@@ -96,7 +93,7 @@ def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, r
 def storing(
     corpus: Corpus,
     questions: Questions,
-    start: GPTConfig | Saved,
+    start: Start,
     recipe: Recipe,
     rule: RuleName,
     *,
@@ -128,8 +125,8 @@ def storing(
             "sentences about its bearer"
         )
     as_data = functools.partial(NameDataset, characters=corpus.characters, ascii_only=False, whole=questions_too)
-    as_data(questions, _config(start).block)  # Complains of a line of the file by its number there.
-    dataset = as_data(asked, _config(start).block)
+    as_data(questions, config_of(start).block)  # Complains of a line of the file by its number there.
+    dataset = as_data(asked, config_of(start).block)
     told = {
         "rule": rule,
         "questions_too": questions_too,
@@ -179,14 +176,10 @@ def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
     return saved
 
 
-def _config(start: GPTConfig | Saved) -> GPTConfig:
-    return start.model.config if isinstance(start, Saved) else start
-
-
 def _run(
     stage: str,
     corpus: Corpus,
-    start: GPTConfig | Saved,
+    start: Start,
     recipe: Recipe,
     dataset: CharCorruptionDataset | NameDataset,
     told: Mapping[str, Any],
@@ -198,37 +191,27 @@ def _run(
     refuse.not_positive(learning_rate=recipe.rate)
     if recipe.rate == math.inf:
         raise ValueError("the learning rate must be finite, not inf; the homework's is 6e-3")
-    config = _config(start)
+    config = config_of(start)
     if recipe.micro_batches == "packed" and not config.mixer.scored:
         raise ValueError(
             f"{name_of(config)} cannot keep apart the documents of a packed row; take sorted micro-batches"
         )
     data = batching.batched(dataset, recipe, width=config.block)
     training = batching.training(recipe, corpus.documents * config.block, data.steps)
-    origin = {
+    told = {
         "stage": stage,
         "variant": name_of(config),
         "recipe": dataclasses.asdict(recipe),
         "corpus": fingerprint(corpus.text),
         **told,
-        "start": _origin(start),
+        "start": origin(start),
     }
     return Run(
-        first=lambda: _first(start, recipe.seed),
+        first=functools.partial(first, start, recipe.seed),
         config=config,
         text=corpus.characters,
         epochs=data.batches,
         training=training,
         steps=data.steps,
-        origin=origin,
+        origin=told,
     )
-
-
-def _first(start: GPTConfig | Saved, seed: int) -> GPT:
-    return start.model if isinstance(start, Saved) else untrained(GPT, start, key=key_for(seed, "parameters"))
-
-
-def _origin(start: GPTConfig | Saved) -> dict[str, Any] | None:
-    if not isinstance(start, Saved):
-        return None
-    return {"parameters": fingerprint_of_model(start.model), "origin": start.about.get("origin")}
