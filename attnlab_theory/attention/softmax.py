@@ -103,7 +103,7 @@ def attention_weights(
             differ in width. Or if an array is not finite, not of a floating type or has not two axes. Or if the
             mask has the wrong shape or hides a whole row. Or if entries below the smallest normal number would
             decide a score. Or if the cap is not positive and finite, the bias has another shape or holds NaN or
-            +inf, or `blind` is none of its words. Keys that are not finite are refused only where a query sees them.
+            +inf, or `blind` is none of its words. Keys that are not finite are refused where a query sees them.
 
     Example:
         At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
