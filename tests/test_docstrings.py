@@ -12,14 +12,6 @@ FOLDERS = ("attnlab_theory", "experiments", "benchmarks", "tests")
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 PENDING = (
-    "attnlab_theory/claims/cost",
-    "attnlab_theory/claims/features",
-    "attnlab_theory/claims/limits",
-    "attnlab_theory/claims/noisy_keys",
-    "attnlab_theory/claims/positions",
-    "attnlab_theory/claims/routing",
-    "attnlab_theory/claims/selecting",
-    "attnlab_theory/claims/sparse",
     "attnlab_theory/cli",
     "attnlab_theory/labs/heads",
 )

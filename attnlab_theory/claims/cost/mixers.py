@@ -24,7 +24,7 @@ from attnlab_theory.theory.cost.mixers import Synthesizer
 WIDTH, SIZE, BLOCK, WINDOW, RANDOM = 16, 8, 16, 9, 2
 SCALE = WIDTH**-0.5
 LAYOUT = {"block": BLOCK, "window": 3, "global_blocks": 1}
-"""Of BigBird, with RANDOM links for each block. SIZE is that of features, hidden units and sketches."""
+"""The layout of BigBird, with RANDOM links for each block. SIZE is that of features, hidden units and sketches."""
 
 Weights = tuple[Array, ...]
 
@@ -65,7 +65,7 @@ class Recipe:
     mixing: Callable[[int, bool], int]
     further: Callable[[int], tuple[Any, ...]] = lambda t: ()
     projections: int = 3
-    """Of queries, keys and values: how many of them it uses whole, d by d."""
+    """How many of queries, keys and values it uses whole, d by d."""
 
 
 def _exact(t: int, causal: bool) -> int:

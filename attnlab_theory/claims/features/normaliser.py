@@ -33,7 +33,7 @@ class FeatureRow(Setting):
 
 
 WIDEST = 36
-"""Of the rows' widths: narrower points are the first coordinates of the widest."""
+"""The largest width of a row: narrower points are the first coordinates of the widest."""
 
 
 @functools.cache

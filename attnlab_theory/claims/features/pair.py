@@ -19,7 +19,7 @@ from attnlab_theory.theory.features import variance as theory
 from attnlab_theory.theory.features.estimator import Estimator
 
 COSINE = 0.6
-"""Of the angle between x + y and x - y: the two points differ in norm, and no error depends on it."""
+"""The cosine of the angle between x + y and x - y: the two points differ in norm, and no error depends on it."""
 
 
 class PairOfPoints(Setting):
@@ -172,11 +172,11 @@ def error(setting: PairOfPoints) -> float:
 
 
 def estimate_bound(setting: PairOfPoints) -> Bound:
-    """Of an estimate: its variance is the mean squared error, 1 % more for rounding."""
+    """The bound of an estimate: its variance is the mean squared error, 1 % more for rounding."""
     return known_variance(1.01 * error(setting) + 1e-9)
 
 
 def squared_error_bound(setting: PairOfPoints) -> Bound:
-    """Of a squared error: from its fourth moment, 1 % more for rounding."""
+    """The bound of a squared error: from its fourth moment, 1 % more for rounding."""
     spread = theory.squared_error_variance(powers(setting), setting.m, orthogonal_in=block_width(setting))
     return known_variance(1.01 * spread + 1e-12)

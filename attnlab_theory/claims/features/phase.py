@@ -128,8 +128,8 @@ def _bound(setting: OneProjection) -> Bound:
 def _square_variance(setting: OneProjection) -> float:
     """An upper bound on the variance of a draw.
 
-    Weights are at most 2, so that its second moment is at most twice the fourth central moment of the ratio; and
-    the draw itself is at most twice the ratio's second moment, because tilting is by the ratio's square.
+    Weights are at most 2, so that its second moment is at most twice the fourth central moment of the ratio.
+    The draw itself is at most twice the ratio's second moment, because tilting is by the ratio's square.
     """
     if setting.estimator is Estimator.TRIGONOMETRIC:
         return theory.fourth_central_moment(setting.estimator, setting.difference_square) - _predicted(setting) ** 2

@@ -46,7 +46,7 @@ def _ratio_problem(n: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _error(key: PRNGKeyArray, setting: RatioOfMeans) -> Float[Array, ""]:
-    """Of the output for one query."""
+    """The error of the output for one query."""
     q, k, v = (jnp.asarray(array, float) for array in _ratio_problem(setting.n, setting.d))
     projection = gaussian_projection(key, setting.projections, setting.d)
     features = MAPS[setting.estimator]

@@ -102,7 +102,10 @@ def _largest_change(
 
 
 def _rounding(setting: StabilisedRow) -> float:
-    """Of weights below one: exponents of size |x|^2 / 2 + 6 |x| are off by eps of that, for q and k and twice."""
+    """The rounding of weights below one.
+
+    Exponents of size |x|^2 / 2 + 6 |x| are off by eps of that, for q and k and twice.
+    """
     return 8 * EPS * (setting.norm**2 / 2 + 6 * setting.norm + setting.m + setting.t)
 
 
@@ -224,7 +227,7 @@ def _movement(key: PRNGKeyArray, setting: CausalRow) -> float:
 
 
 CAUSAL_ROUNDING = 100 * EPS
-"""Outputs are means of values below 4; a factor that cancels leaves a few roundings of that behind."""
+"""Outputs are means of values below 4; a factor that cancels leaves a few roundings of that."""
 
 
 SEEN_SO_FAR = exact_claim(

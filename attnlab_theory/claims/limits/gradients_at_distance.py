@@ -143,7 +143,7 @@ def _band(setting: TanhRecurrence) -> float:
 
 
 MARGIN = 2.0
-"""Of the assumed variance over that of independent steps; the judge compares it with the draws'."""
+"""The ratio of the assumed variance over that of independent steps; the judge compares it with the draws'."""
 
 
 def _assumed_variance(setting: TanhRecurrence) -> float:
@@ -215,7 +215,7 @@ def _squared_gradient_in_a_token(key: PRNGKeyArray, setting: LookingBack) -> Flo
 
 
 def _squared_response(key: PRNGKeyArray, setting: LookingBack) -> Float[Array, ""]:
-    """Of the last output to a random change of one token, |J change|^2 / |change|^2, in one problem."""
+    """|J change|^2 / |change|^2 in one problem: how the last output responds to a random change of one token."""
     for_tokens, for_change = jax.random.split(key)
     x = jax.random.normal(for_tokens, (setting.n, setting.d))
     # The one that asks has the length of the others' mean square: its scores have one deviation in every draw.

@@ -280,8 +280,8 @@ def residual_layer(
 ) -> tuple[Float[Array, " d"], Float[Array, "t d"]]:
     """A layer of pure self-attention on tokens given as a centre and what they differ from it by, in the same form.
 
-    The same as the real operator on centre + residuals, but for rounding: what the weights of a token differ by
-    from those of the centre is found by expm1, however small the residuals are.
+    The same as the real operator on centre + residuals, but for rounding. The difference between the weights of
+    a token and those of the centre is found by expm1, however small the residuals are.
     """
     weights = jax.nn.softmax(residuals @ (maps.form.T @ centre))
     grown = jnp.expm1(residuals @ maps.form @ residuals.T)

@@ -41,7 +41,7 @@ def _spread(setting: NoisyKeys) -> float:
 
 
 def _fifth(setting: NoisyKeys) -> float:
-    """Of what is predicted: the figure spans five decades."""
+    """A fifth of what is predicted: the figure spans five decades."""
     return 0.2 * _exact(setting)
 
 

@@ -99,12 +99,12 @@ def squared_error(c: Float[Array, " s"]) -> Float[Array, ""]:
 
 
 ERROR_BOUND = bounded(0.0, 1.5001)
-"""Of a squared error: a vertex of the simplex is at most 3/2 away; the rest is rounding."""
+"""The bound of a squared error: a vertex of the simplex is at most 3/2 away; the rest is rounding."""
 
 FINE = 4e-3
 """What the range of squared errors alone cannot resolve within the draws of a quick run."""
 
 
 def error_bound(resolution: float, variance: float) -> Bound:
-    """Of a squared error: its range, or, for a finer resolution, an upper bound on its variance."""
+    """The bound of a squared error: its range, or, for a finer resolution, an upper bound on its variance."""
     return ERROR_BOUND if resolution >= FINE else known_variance(variance)

@@ -39,7 +39,7 @@ class StarvedHead(Setting):
 
 
 class End(enum.StrEnum):
-    """Of a range of weights."""
+    """An end of a range of weights."""
 
     LEAST = "least"
     GREATEST = "greatest"
@@ -244,7 +244,10 @@ def _head_2_at_its_extreme(key: PRNGKeyArray, setting: ExtremeOfHead2) -> Float[
 
 
 def _score_rounding(setting: ExtremeOfHead2) -> float:
-    """Of a score in float32: orthonormal to d eps, products of d terms, a key of six means' length at most."""
+    """The rounding of a score in float32.
+
+    Means are orthonormal to d eps, products have d terms, a key is six means long at most.
+    """
     return 4 * setting.d * EPS * setting.beta * (1 + problem.STRETCH**0.5 * FARTHEST)
 
 
@@ -357,7 +360,8 @@ LANDING_LAW = Claim(
 
 
 EVENLY = 2 / (CELLS * (CELLS + 1))
-"""Of a law without humps: the cells that the weights can reach, those of the triangle, are equally likely."""
+"""The chance of a cell under a law without humps: the cells that the weights can reach, those of the triangle,
+are equally likely."""
 
 
 def _landing(setting: LandingCell) -> float:

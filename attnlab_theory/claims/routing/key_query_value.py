@@ -61,7 +61,7 @@ def _identity_output(key: PRNGKeyArray, setting: SecondToken) -> float:
 
 
 def _influence(key: PRNGKeyArray, setting: HeadWeight) -> float:
-    """Of moving one value by a unit, on one output."""
+    """The influence of moving one value by a unit, on one output."""
     found = attended(key, setting.beta, middle=Middle.A, head=setting.head)
     moved = found.values.copy()
     moved[setting.column - 1, 0] += 1.0

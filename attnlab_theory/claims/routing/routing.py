@@ -20,11 +20,12 @@ WIDTH = 4
 """How much wider than their number the inputs are."""
 
 MISSED_ROUNDING = 64 * 64 * float(np.finfo(np.float64).eps)
-"""Of an output's distance from the wanted one: sums of fewer than 64 products of numbers below 64, in float64."""
+"""The rounding of an output's distance from the wanted one: sums of fewer than 64 products of numbers below 64, in
+float64."""
 
 ROUNDING = 1e-8
-"""Of what `route` returns: it aims 2^-30 below the tolerance, the enumeration of active sets allows 1e-9, and
-frames in float64 add 1e-13."""
+"""The rounding of what `route` returns: it aims 2^-30 below the tolerance, the enumeration of active sets allows
+1e-9, and frames in float64 add 1e-13."""
 
 
 class RandomRouting(Setting):

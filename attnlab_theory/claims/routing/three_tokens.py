@@ -109,7 +109,7 @@ def _leak(key: PRNGKeyArray, setting: SecondToken) -> float:
 
 
 def _separation(key: PRNGKeyArray, setting: SecondToken) -> float:
-    """How far behind u_b the foremost value is, seen from the best mixture towards u_b."""
+    """How much the foremost value lacks to reach u_b, seen from the best mixture towards u_b."""
     found = attended(key, setting.beta, middle=setting.middle, head=Head.PLAIN)
     values, wanted = found.values, found.u[1]
     towards = wanted - theory.nearest_mixture(setting.middle)[0] @ values
@@ -144,7 +144,7 @@ def _mixture_atol(setting: SecondToken) -> float:
 
 
 def _distance_to_span(setting: SecondToken) -> Interval:
-    """Of u_b from all linear combinations of the tokens."""
+    """The distance of u_b from all linear combinations of the tokens."""
     (squared,) = np.linalg.lstsq(theory.tokens(setting.middle).T, theory.U_B, rcond=None)[1]
     return Interval.point(setting.beta * math.sqrt(squared))
 

@@ -36,7 +36,7 @@ HYPOTHESES = {
 def _rounding(setting: Averaging) -> float:
     """Relative rounding of a weight.
 
-    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d); a score adds `size` of
+    Rows out of a float32 QR factorisation are orthonormal to a few eps * sqrt(d). A score adds `size` of
     them times beta, exp makes the error relative, numerator and normaliser both pay it, the sum adds n eps.
     """
     return EPS * (4 * setting.d**0.5 * setting.size * setting.beta + 2 * setting.n + 8)

@@ -135,7 +135,7 @@ class KeysOnCurve(Setting):
 
 
 def _share_of_pairs(key: PRNGKeyArray, setting: KeysOnCurve) -> Scalar:
-    """Of all pairs, those whose every weight attention brings to 0.49."""
+    """The share of all pairs whose every weight attention brings to 0.49."""
     del key
     angles = 2 * np.pi * np.arange(setting.n)[:, None] / setting.n * np.arange(1, setting.d // 2 + 1)[None, :]
     keys = np.hstack([np.cos(angles), np.sin(angles)])

@@ -118,7 +118,7 @@ def _fidelity(key: PRNGKeyArray, setting: SubsetOfKeys) -> Scalar:
 
 
 ROUNDING = 8 * EPS * 128
-"""Of a weight, relative: scores stay below 128 and are rounded in float32, a few times each."""
+"""The relative rounding of a weight: scores stay below 128 and are rounded in float32, a few times each."""
 
 OTHERS_NOT = exact_claim(
     name="other-sets-fall-short",

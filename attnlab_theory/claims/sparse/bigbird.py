@@ -180,7 +180,8 @@ MOST_LINKS = 8
 """So many are drawn for every row. All but `random_blocks` of them are cut."""
 
 STRENGTH = 1e4
-"""Of the queries -x. Only scores closer than a thousandth are mixed. Of two such the further vector outweighs."""
+"""The length of the queries -x. Only scores closer than a thousandth are mixed. Of two such the further vector
+outweighs."""
 
 
 def _named_right(x: Float[Array, "n d"], outputs: Float[Array, "n d"]) -> Float[Array, ""]:

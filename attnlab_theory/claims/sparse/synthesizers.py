@@ -57,7 +57,7 @@ class Lookup(Setting):
     kind: Weighting
     n: Traced[int]
     strength: Traced[float]
-    """Of the query, or of the logits: their standard deviation."""
+    """How strong the query is, or the logits: their standard deviation."""
 
 
 def _memory(key: PRNGKeyArray, n: Scalar) -> tuple[Float[Array, "s d"], Float[Array, "s 1"]]:
@@ -70,7 +70,7 @@ def _memory(key: PRNGKeyArray, n: Scalar) -> tuple[Float[Array, "s d"], Float[Ar
 
 
 def _layers(key: PRNGKeyArray, width: int, n: int) -> tuple[Array, Array, Array, Array]:
-    """Of a dense synthesizer whose logits have a standard deviation of about one for a one-hot token."""
+    """The layers of a dense synthesizer whose logits have a standard deviation of about one for a one-hot token."""
     first, second = jax.random.split(key)
     w_1, w_2 = jax.random.normal(first, (width + 1, HIDDEN)), jax.random.normal(second, (HIDDEN + 1, n))
     return w_1[1:], w_1[0], w_2[1:] / HIDDEN**0.5, w_2[0]
