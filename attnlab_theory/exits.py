@@ -19,18 +19,33 @@ LONGEST = 1500
 OURS = r"\r|\x1b\[(?:[0-9;]*m|[0-9]*[AK]|\?25[hl])"
 """The commands to a terminal that our own bars need: colours, a line up, a line cleared, the cursor."""
 
+_leave = os._exit
+"""The true one: somebody's own code has a tame one while it runs (`cli/own_claims.py`)."""
+
 UNASKED = re.compile(f"{OURS}|({UNSEEN.pattern})")
 
 
-def exit_code(command: Callable[[], int]) -> int:
+def exit_code(command: Callable[[], int], *, announcement: str = "") -> int:
     """Run a command. If it refuses its input, print one line. It need not have a reader of what it prints.
+
+    Args:
+        command: gives its exit code.
+        announcement: a terminal shows it until the command prints something.
 
     Returns:
         The exit code of the command. 2 for bad input or too little memory, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    with contextlib.redirect_stdout(_unread(sys.stdout)), contextlib.redirect_stderr(_unread(sys.stderr)):
+    shown = _Announcement(announcement)
+    ours = (_unread(stream, shown.clear) for stream in (sys.stdout, sys.stderr))
+    with contextlib.redirect_stdout(next(ours)), contextlib.redirect_stderr(next(ours)), shown:
         code = _in_one_line(command)
-    return 143 if code == 130 and signal.SIGTERM in interrupts.received else code
+        code = 143 if code == 130 and signal.SIGTERM in interrupts.received else code
+        if interrupts.is_left_behind():
+            for stream in filter(None, (sys.stdout, sys.stderr)):
+                stream.flush()
+            # Python would first wait for every thread, and a compiler takes many seconds.
+            _leave(code)
+    return code
 
 
 def refuse(message: str) -> int:
@@ -79,18 +94,50 @@ def _in_one_line(command: Callable[[], int]) -> int:
         return 130
 
 
-def _unread(stream: Any) -> Any:
-    """The same stream, whose reader may leave. Python gives none where it was closed from the start."""
-    return stream and _Unread(stream)
+class _Announcement:
+    """A line on a terminal's standard error, which goes as soon as anything else is printed."""
+
+    def __init__(self, text: str) -> None:
+        self._stream = sys.stderr
+        is_seen = self._stream is not None and self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._text = text if is_seen else ""
+
+    def __enter__(self) -> None:
+        self._write(self._text)
+
+    def __exit__(self, *leaving: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        text, self._text = self._text, ""
+        self._write("\r\x1b[K" if text else "")
+
+    def _write(self, text: str) -> None:
+        if text:
+            with contextlib.suppress(OSError):
+                self._stream.write(text)
+                self._stream.flush()
+
+
+def _unread(stream: Any, before: Callable[[], object] = bool) -> Any:
+    """The same stream, for readers that may leave; Python has none where it was closed from the start.
+
+    Args:
+        stream: what is written to.
+        before: is called before anything is written.
+    """
+    return stream and _Unread(stream, before)
 
 
 class _Unread:
-    """A stream whose reader may leave, as in `attnlab list | head`. Then the rest is lost, and the work goes on."""
+    """A stream whose reader may leave, as in `attnlab list | head`: the rest is lost, and the work goes on."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, before: Callable[[], object]) -> None:
+        self._stream, self._before = stream, before
 
     def write(self, text: str) -> int:
+        if text:
+            self._before()
         with self._until_the_reader_leaves():
             shown = UNASKED.sub(lambda found: _written_out(found) if found[1] else found[0], text)
             self._stream.write(shown if self._stream.isatty() else text)

@@ -264,7 +264,8 @@ def _judging(
     """Each experiment, its findings and its seconds, in order. Threads judge ahead until the block is left.
 
     Ctrl-C raises KeyboardInterrupt in the main thread alone, and even there it can be lost. So each thread checks
-    after every claim whether it should stop.
+    between two blocks of draws whether it should stop. A compiler cannot be stopped: the process ends
+    without it.
     """
     left = threading.Event()
     processes: queue.SimpleQueue[judges.Judge | judges.JudgeOfCluster | None] = queue.SimpleQueue()
@@ -289,7 +290,7 @@ def _judging(
         return experiment, found, time.perf_counter() - started
 
     count = len(experiments) if cluster else judges.can_share(len(experiments)) if load else 0
-    threads = ThreadPoolExecutor(count or THREADS)
+    threads, work = ThreadPoolExecutor(count or THREADS), []
     # Programs that are traced stay: looking through them again and again takes several seconds of a quick run.
     youngest, *older = gc.get_threshold()
     gc.set_threshold(100_000, *older)
@@ -297,13 +298,15 @@ def _judging(
         with judges.judges(count, judge_of(load), cluster) if load else contextlib.nullcontext([]) as running:
             for judge in running or [None] * THREADS:
                 processes.put(judge)
+            work += [threads.submit(judged, experiment) for experiment in experiments]
             try:
-                yield threads.map(judged, experiments)
+                yield (each.result() for each in work)
             finally:
                 left.set()
     finally:
         gc.set_threshold(youngest, *older)
-        threads.shutdown(cancel_futures=True)
+        threads.shutdown(wait=False, cancel_futures=True)
+        interrupts.leave_behind(work)
 
 
 def _left(experiments: Sequence[Experiment], done: Sequence[Experiment], options: RunOptions) -> str:

@@ -111,7 +111,9 @@ def _loaded(text: bytes) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("it holds half of a character, which no file of text can hold") from None
+            raise ValueError(
+                "it holds half of a character (a lone surrogate), which no text file can hold"
+            ) from None
     return value
 
 
@@ -141,7 +143,7 @@ def parsed(path: Path, made: Callable[[Any], T], *, remedy: str) -> T:
     try:
         return made(_loaded(text))
     except DAMAGED as error:
-        raise ValueError(f"{path} is damaged: {told(error)}; {remedy}") from error
+        raise ValueError(f"{path} is damaged: {reason_in(error)}; {remedy}") from error
 
 
 def refuse_other_fields(value: Any, kinds: Mapping[str, type | tuple[type, ...]]) -> None:

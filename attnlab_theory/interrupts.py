@@ -5,7 +5,8 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
 from typing import Any
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -14,11 +15,17 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 AGAIN = 0.05
 """After so many seconds a lost interrupt is raised once more."""
 
+PATIENCE = 0.5
+"""Seconds that a command which ends waits for its threads: nothing stops a compiler."""
+
 Interrupts = list[str]
 """The signals so far that ask to stop. As soon as there is one, training stops after its next step."""
 
 received: list[int] = []
 """The signals among `STOPS` that came since the outermost block of `remembered` began."""
+
+
+_left_behind: list[futures.Future[Any]] = []
 
 
 @contextlib.contextmanager
@@ -94,6 +101,27 @@ def patient(say: Callable[[str], None]) -> Iterator[Interrupts]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def heed() -> None:
+    """Stop long work in any thread: call it between two of its steps.
+
+    Raises:
+        KeyboardInterrupt: if a signal came during a block of `remembered` that still runs.
+    """
+    # Signals stay in the list after the block: they say with which code the process ends.
+    if received and any(signal.getsignal(number) is _press for number in STOPS):
+        raise KeyboardInterrupt
+
+
+def leave_behind(work: Iterable[futures.Future[Any]]) -> None:
+    """Wait a moment for work that has been told to stop; what goes on is ended with the process, by `exits`."""
+    _left_behind[:] = futures.wait(work, PATIENCE).not_done
+
+
+def is_left_behind() -> bool:
+    """Whether work of this command still goes on, for which Python would wait before it ends."""
+    return not all(work.done() for work in _left_behind)
 
 
 def _press(number: int, frame: Any) -> None:

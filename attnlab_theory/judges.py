@@ -80,7 +80,7 @@ class Judge:
             self._connection.send((experiment, claim, options))
             answer = self._connection.recv()
         except (EOFError, OSError):
-            raise ValueError("the process that judged it was killed, perhaps for want of memory") from None
+            raise ValueError("the process that judged it was killed, perhaps because memory ran out") from None
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -56,13 +56,13 @@ class RunOptions:
 
     budget: Budget = "quick"
     """The most draws of a claim at one setting: quick 131,072, full 2,097,152. Drawing stops when the verdict is
-    decided, so for many claims both cost the same. The committed results are full."""
+    decided."""
     seed: int = 0
     """The seed of all random numbers."""
     out: Path = Path("lab")
     """The folder for results and figures. It is made if it does not exist."""
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
     cluster: str | None = None
     """Judge on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 

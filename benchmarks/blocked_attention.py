@@ -1,9 +1,9 @@
 """Blocked attention against torch's scaled_dot_product_attention: 8 heads of width 64, float32.
 
-Time of the forward pass and of forward and backward together, causal and full, and the extra memory at their
-peak. Targets are those for causal attention on two cores; the full rows are there to be seen. Short sequences are
-raced in a process with a device for each core, which share the heads: the way back takes three quarters of the time
-that it takes head by head on all cores. Long ones would need the memory of several heads.
+The time of the forward pass and of forward and backward together, causal and full, and the extra memory at their
+peak. Targets are for causal attention on two cores; the full rows have none. Short sequences are raced in a
+process with a device for each core, which share the heads. Then the backward pass takes three quarters of the time
+that it takes head by head on all cores. Long sequences would need the memory of several heads.
 """
 
 import functools

@@ -84,7 +84,7 @@ def peer(name: str) -> Callable[[], float]:
 
 
 def memory_case(who: str) -> Callable[[], float]:
-    """A step behind one that compiled it and made the optimizer's moments."""
+    """A step after a first one, which compiled it and made the optimizer's moments."""
     step = ours() if who == "ours" else peer(who)
     step()
     return step

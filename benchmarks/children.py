@@ -22,7 +22,14 @@ ROOT = Path(__file__).parents[1]
 
 
 def rows(case: str, *, flags: str = "", devices: int | None = None, **arguments: object) -> list[Row]:
-    """The rows of `case(**arguments)`; args, raises as `told`."""
+    """The rows of `case(**arguments)`, which a process of its own computes.
+
+    Args:
+        case: "module:function".
+        flags: of XLA, besides the devices.
+        devices: that jax makes of the processor; by default one for each core.
+        arguments: passed to the function, through JSON.
+    """
     return [_row(values) for values in told(case, flags=flags, devices=devices, **arguments)]
 
 

@@ -145,7 +145,7 @@ def measured(size: Size, rows: int, target: Target, quick: bool) -> Row:
 
 
 def many_rows(quick: bool) -> list[Row]:
-    """Of the small model; for a process with a device for each core."""
+    """The rows of the small model, for a process with a device for each core."""
     return [measured(SMALL, rows, target, quick) for rows, target in SMALL.targets if rows > 1]
 
 

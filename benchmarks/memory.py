@@ -1,9 +1,9 @@
 """Extra peak memory of one piece of work, measured in a process of its own.
 
 In the parent:  `extra_peak("benchmarks.blocked_attention:memory_case", who="ours", length=4096)`  -> MiB.
-In the child:   `memory_case(who=..., length=...)` builds the inputs, compiles and warms up on something small, and
-                returns a callable without arguments; the peak resident memory of its first call, over what was
-                resident before, is the answer. The output counts: somebody has to hold it.
+In the child:   `memory_case(who=..., length=...)` builds the inputs, compiles and warms up on something small. It
+                returns a callable without arguments. The answer is the peak resident memory of its first call,
+                minus what was resident before. The output counts: somebody has to hold it.
 """
 
 import ctypes

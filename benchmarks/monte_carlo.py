@@ -20,7 +20,7 @@ FLAGS = "--xla_cpu_prefer_vector_width=512"
 SIZE = f"n = {N}, d = {D}"
 KEY_CHUNK, SCORE_CHUNK = 128, 4096
 ALLOWED_MIB = 1024.0
-"""Of resident memory for ten million trials."""
+"""The resident memory that ten million trials may take."""
 
 
 def measure(quick: bool) -> list[Row]:

@@ -21,8 +21,8 @@ def _add_weights(total: np.ndarray, scores: np.ndarray) -> None:
 def numpy_keys(trials: int, rng: np.random.Generator, chunk: int = 256) -> np.ndarray:
     """Keys by the structure of their noise, in chunks that fit the cache, single precision.
 
-    Noise is multiplied into the query before it is scaled: the keys themselves are never written down, which
-    is the fastest way in numpy to draw n d normals and take n dot products a trial.
+    Noise is multiplied into the query before it is scaled, so the keys themselves are never stored. In numpy this
+    is the fastest way to draw n d normals and take n dot products in a trial.
     """
     means = _frame(rng)
     query = BETA * (means[0] + means[1])

@@ -199,9 +199,9 @@ def raced(
 ) -> Race:
     """Run ours and every peer in turn, `rounds` times, the order reversed in every other round.
 
-    Work that takes less than `least` is repeated at each turn, and its mean time counts, but for the first run: its
-    own threads still wake, and those of whoever ran before may still spin. Behind torch's attention the first run
-    of ours took 9.6 ms and the others 6.6 (medians of 25 turns).
+    Work that takes less than `least` is repeated at each turn, and its mean time counts. The first run is left
+    out: its own threads still wake, and those of the work before may still spin. After torch's attention our first
+    run took 9.6 ms and the others 6.6 (medians of 25 turns).
 
     Args:
         ours: one whole piece of work; returns when it is done.

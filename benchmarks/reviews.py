@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.train import Split
 
 BATCH = 32
-"""Reviews behind a step."""
+"""Reviews for one step."""
 ROWS = 16
 """Reviews of a micro-batch, as in the lab."""
 ASKED = 64
@@ -90,7 +90,7 @@ def bucketed(batch: "LabelledBatch") -> list["LabelledBatch"]:
 
 
 def memory_case(who: str) -> Callable[[], float]:
-    """A step behind one that compiled it and made the optimizer's moments."""
+    """A step after a first one, which compiled it and made the optimizer's moments."""
     batches = as_padded(reviews(BATCH), BATCH)
     if who == "ours":
         step = steps(batches)

@@ -25,13 +25,13 @@ AVX2 = {
     "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     "OPENBLAS_CORETYPE": "Haswell",
 }
-"""What tells each library, before it is loaded, to do without AVX-512."""
+"""The variables that tell each library, before it is loaded, not to use AVX-512."""
 
 ASKED_FOR_AVX2 = " --isa avx2"
-"""Behind the name of a benchmark that ran so: the arguments that repeat it."""
+"""Stands after the name of a benchmark that ran so: the arguments that repeat it."""
 
 WITHOUT_AVX512 = " without AVX-512"
-"""Behind the name of a benchmark that ran on a processor that has none."""
+"""Stands after the name of a benchmark that ran on a processor without AVX-512."""
 
 
 @dataclasses.dataclass(frozen=True)

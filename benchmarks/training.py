@@ -28,7 +28,7 @@ MEMORY_CASE = "benchmarks.training:memory_case"
 
 
 def batch(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """x and y with PAD behind; lengths as the homework's truncation draws them."""
+    """x and y with PAD after them. Their lengths are those of the homework's truncation."""
     rng = np.random.default_rng(0)
     masked = rng.integers(1, 256, (rows, WIDTH + 1)).astype(np.int32)
     masked[np.arange(WIDTH + 1) >= rng.integers(4, 113, rows)[:, None] + 2] = 0
@@ -89,7 +89,7 @@ def peer(name: str, rows: int, rate: float) -> Callable[[], float]:
 
 
 def memory_case(who: str, rows: int) -> Callable[[], float]:
-    """A step with dropout, behind one that compiled it and made the optimizer's moments."""
+    """A step with dropout, after a first one, which compiled it and made the optimizer's moments."""
     step = ours(rows, DROPOUT) if who == "ours" else peer(who, rows, DROPOUT)
     step()
     return step

@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "One head is not doomed: a query that pushes the other keys away beats two heads once the noise is small",
+        "One query that pushes the other keys away beats two heads once the noise is small",
         columns=2,
         size=(10.4, 4.2),
     )
@@ -53,7 +53,7 @@ def draw_figure(findings: Findings):
         yticklabels=[f"{y:g}" for y in ys],
         xlabel=r"$x$, asked of the stretched key $a$",
         ylabel=r"$y$, asked of key $b$",
-        title=r"measured error of $x\mu_a + y\mu_b$, $a = 10^{-4}$",
+        title=r"Every $x\mu_a + y\mu_b$ errs by 0.14 or more, $a = 10^{-4}$",
     )
     figure.colorbar(image, ax=right, label="mean squared error")
     style.legend(figure)

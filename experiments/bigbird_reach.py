@@ -36,7 +36,7 @@ def draw_figure(findings: Findings):
     layers.xaxis.set_major_formatter("{x:.0f}")
     layers.yaxis.set_major_formatter("{x:.0f}")
     layers.xaxis.set_minor_locator(ticker.NullLocator())
-    layers.set_title("Depth")
+    layers.set_title("Layers that connect all blocks")
     layers.legend(loc="upper left")
 
     alone, linked = (
@@ -49,7 +49,7 @@ def draw_figure(findings: Findings):
     rivals = [f.rival.predicted.low * f.setting["blocks"] for f in linked if f.rival is not None]
     heard.plot(linked.values("layers"), rivals, "x", color=style.REFUTED, label="refuted: no block met twice")
     heard.set(xlabel="layers", ylabel="blocks heard of", ylim=(0, 40))
-    heard.set_title("Reach of so many layers")
+    heard.set_title("Blocks that a block has heard of")
     heard.legend(loc="upper left")
 
     furthest = findings.of("furthest-by-one-sparse-layer")
@@ -62,7 +62,7 @@ def draw_figure(findings: Findings):
     task.axhline(dense.measured.centre, color="#777777", linewidth=1)
     task.annotate("dense attention", (0.0, 1.0), xytext=(2, -12), textcoords="offset points", fontsize=9)
     task.set(xlabel="random blocks per row, of 16", ylabel="rows that name the furthest vector", ylim=(0, 1.05))
-    task.set_title("One layer asked for the furthest vector")
+    task.set_title("Rows in which one layer is right")
     task.legend(loc="lower right")
     style.legend(figure)
     return figure

@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (sharp, sink) = style.panels(
-        "No head with bounded scores stays sharp as keys multiply; a sink lets attention say nothing", columns=2
+        "With bounded scores the largest weight falls as $1/n$; with a sink the output can vanish", columns=2
     )
     reached = findings.of("dispersal-is-reached")
     for series, peak in enumerate(style.series_of(reached, "peak")):
@@ -28,7 +28,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="number of keys, $n$",
         ylabel="largest weight",
-        title=r"The most that one key can weigh, scores between $\pm M$",
+        title=r"The largest weight falls, scores in $\pm M$",
     )
     sharp.legend(loc="lower left")
     chosen = findings.of("a-sink-scales-the-output", n=16)
@@ -40,7 +40,7 @@ def draw_figure(findings: Findings):
     sink.set(
         xlabel=r"strength of a query against 16 keys, $\beta$",
         ylabel="length of the output, values equal",
-        title="A sink: one more key of score 0 and value 0",
+        title="A sink (score 0, value 0) silences the output",
         ylim=(-0.03, 1.1),
     )
     sink.legend(loc="center right", bbox_to_anchor=(1.0, 0.7))

@@ -24,14 +24,14 @@ def winners(findings: Findings) -> list[tuple[float, float, str, bool]]:
 
 
 def draw_figure(findings: Findings):
-    """Regions as predicted, winners as measured; the variances behind one column of the diagram."""
+    """Regions as predicted, winners as measured, and the variances of one column of the diagram."""
     import numpy as np
 
     from attnlab_theory.estimators.figures import SHADES, draw_regions
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Small $D$: trigonometric features vary least; else hyperbolic (small $L$) or dense exponential ones",
+        "Trigonometric features vary least at small $D$; hyperbolic (small $L$) or dense exponential ones else",
         columns=2,
         size=(10.4, 4.6),
     )
@@ -49,7 +49,7 @@ def draw_figure(findings: Findings):
                 )
     axes[0].plot([], [], "--", color="#333333", linewidth=1.2, label="with generalized for dense features")
     axes[0].plot(axis, axis, ":", color="#777777", linewidth=1, label="$D = L$")
-    axes[0].set(title=rf"shade and line: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
+    axes[0].set(title=rf"Shade: predicted best; marker: measured best ($d = {claims.WIDTH}$)")
     axes[0].grid(False)
     axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     for series, estimator in enumerate((*SHADES, "positive", "generalized exponential")):
@@ -60,7 +60,7 @@ def draw_figure(findings: Findings):
     axes[1].set(
         xscale="log", yscale="log", xlabel=r"$L = \|x+y\|^2$", ylabel=r"relative variance $\times$ features"
     )
-    axes[1].set(title="along $D = 2$")
+    axes[1].set(title="Relative variance along $D = 2$")
     axes[1].legend()
     style.legend(figure)
     return figure

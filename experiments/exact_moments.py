@@ -15,7 +15,9 @@ def draw_figure(findings: Findings):
     """Moments against strength; predicted against measured under any covariances; keys against scores."""
     from attnlab_theory.report import style
 
-    figure, axes = style.panels("Moments of noisy weights are one integral, whatever the covariances", columns=3)
+    figure, axes = style.panels(
+        "One integral gives the moments of noisy weights, whatever the covariances", columns=3
+    )
     for series, (powers, label) in enumerate(LABELS.items()):
         of_power = {"power_a": powers[0], "power_b": powers[1]}
         curve = findings.of("moments-with-a-stretched-key", **of_power)
@@ -43,11 +45,11 @@ def draw_figure(findings: Findings):
     ):
         style.draw_measured(axes[2], findings.of(name, beta=10.0), "threshold", series=series, label=label)
     axes[2].axhline(0, color="#888888", linewidth=1)
-    axes[0].set(title="one key stretched", xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="moment")
-    axes[1].set(title="six keys, six covariances", xlabel="predicted moment", ylabel="measured moment")
-    axes[2].set(
-        title="scores drawn instead of keys, two heads", xlabel=r"threshold $x$ for both heads' weight of key a"
+    axes[0].set(
+        title="One key is stretched", xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="moment"
     )
+    axes[1].set(title="Six keys have six covariances", xlabel="predicted moment", ylabel="measured moment")
+    axes[2].set(title="Two heads need joint scores", xlabel=r"threshold $x$ for both heads' weight of key a")
     axes[2].set_ylabel(r"$P_{\mathrm{keys}} - P_{\mathrm{scores}}$(both weights $\leq x$)")
     axes[2].set_ylim(-0.04, 0.19)
     for ax in axes:

@@ -18,7 +18,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "Every map errs as its closed form says; the longer $x + y$, the more a fitted exponent is worth",
+        "The error of every feature map falls as $1/m$; a fitted exponent helps most where $x + y$ is long",
         columns=2,
         size=(10.4, 4.6),
     )
@@ -49,7 +49,7 @@ def draw_figure(findings: Findings):
         xscale="log",
         yscale="log",
         xlabel=r"$L = \|x + y\|^2$, beyond 1 positive and hyperbolic by tilted draws",
-        ylabel="the same, times $m$",
+        ylabel="relative mean squared error times $m$",
     )
     lengths = (0.25, 0.5, 1, 2, 4, 8)
     right.set_xticks(lengths, [f"{length:g}" for length in lengths])

@@ -42,7 +42,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="width of the patterns, $d$",
         ylabel="number of random patterns",
-        title="Capacity: all others weigh as much as the one",
+        title="How many patterns until the others outweigh the one",
         xticks=widths,
     )
     held.legend(loc="upper left")
@@ -52,7 +52,7 @@ def draw_figure(findings: Findings):
     error.set(
         xlabel=r"strength of the query, $\beta$",
         ylabel="error, in units of the copy bound",
-        title="Retrieval of one of 16 patterns, $d = 8$",
+        title="One of 16 patterns is retrieved within the bound",
         ylim=(0, 1.2),
     )
     error.legend(loc="center right")

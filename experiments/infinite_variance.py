@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Features without a variance: unbiased, but more projections help less than elsewhere",
+        "Features of infinite variance are unbiased, but at $A = 0.24$ more projections hardly help",
         columns=3,
         size=(11.0, 4.2),
     )

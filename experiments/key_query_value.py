@@ -31,7 +31,7 @@ def draw_figure(findings: Findings):
         cells = findings.of("key-query-value-weights", head=head, beta=beta)
         style.draw_cells(ax, cells, row="row", column="column")
         ax.set(xlabel="looks at token", ylabel="token")
-        ax.set_title(rf"weights, {label}, $\beta = {beta:g}$")
+        ax.set_title(rf"Weights, {label}, $\beta = {beta:g}$")
 
     apart = axes[2]
     for series, middle in enumerate(("a", "a+d")):
@@ -44,7 +44,7 @@ def draw_figure(findings: Findings):
     style.draw_predicted(apart, built, "beta", series=2, label="constructed")
     style.draw_measured(apart, built, "beta", series=2)
     apart.set(xlabel=r"norm of the directions $\beta$", ylabel=r"distance $\|c_2 - u_b\|$")
-    apart.set_title("how near output 2 can come to $u_b$")
+    apart.set_title("Only the constructed head comes near $u_b$")
     apart.set_ylim(top=4.2)
     apart.legend(loc="upper left", fontsize=8)
 
@@ -60,7 +60,7 @@ def draw_figure(findings: Findings):
         wanted = coordinates(findings, "constructed", row)
         ax.plot(wanted.values("direction"), wanted.values("wanted"), "k_", markersize=22, label="wanted")
         ax.set(xlabel="direction $u$", ylabel=rf"$c_{row} \cdot u / \beta^2$", ylim=(-1.2, 1.7))
-        ax.set_title(f"output {row}: ${goal}$ is wanted")
+        ax.set_title(f"Output {row} should be ${goal}$")
         ax.legend(loc="upper right", ncols=2, fontsize=8)
 
     leaks = axes[5]
@@ -72,7 +72,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(leaks, chosen, "beta", series=series, label=label)
         style.draw_measured(leaks, chosen, "beta", series=series)
     leaks.set(yscale="log", xlabel=r"norm of the directions $\beta$", ylabel=r"weight elsewhere $1 - \alpha_{22}$")
-    leaks.set_title("a plain token attends to itself")
+    leaks.set_title("A plain token looks away less and less")
     leaks.legend()
     style.legend(figure)
     return figure

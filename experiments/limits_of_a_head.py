@@ -18,7 +18,7 @@ def draw_figure(findings: Findings):
     width.set(
         xlabel="width of the head, $d$",
         ylabel=r"least distance from row-centred $\log P$",
-        title="Random weights wanted of 16 tokens",
+        title="Narrow heads miss random weights of 16 tokens",
         xticks=[1, 3, 5, 7, 9, 11, 13, 15],
     )
     dot = findings.of("dot-product-attention-is-not-lipschitz")
@@ -34,7 +34,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel=r"size $c$ of 8 tokens at $\pm c$ around one at zero",
         ylabel="slope of self-attention",
-        title="How fast the output moves, $n = 9$",
+        title="Dot products have no largest slope, $n = 9$",
     )
     slope.legend(loc="upper left")
     style.legend(figure)

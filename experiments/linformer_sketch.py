@@ -12,8 +12,8 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (product, matrix, tail) = style.panels(
-        "A random sketch errs more where attention is sharp, and misses the whole matrix by more than its size "
-        "if $r \\leq n$; rank is low where scores are small",
+        "A random sketch errs more where attention is sharp. With $r \\leq n$ rows it misses the whole matrix by "
+        "more than its size",
         columns=3,
         size=(13.2, 4.2),
     )
@@ -25,7 +25,7 @@ def draw_figure(findings: Findings):
     product.set(xscale="log", yscale="log", xlabel="rows of the sketch, $r$")
     product.set(ylabel=r"$\mathbb{E}\|P R^T R w - P w\|^2$, where $\|P w\| = 1$")
     product.set_xticks([4, 16, 64], ["4", "16", "64"])
-    product.set_title(f"One product, $n = {sketched[0].setting['n']}$ positions")
+    product.set_title(f"One product errs as $1/r$, $n = {sketched[0].setting['n']}$ positions")
     product.legend(loc="upper right")
 
     same = {"n": 8, "beta": 4.0}
@@ -35,13 +35,13 @@ def draw_figure(findings: Findings):
         style.draw_predicted(matrix, findings.of(claim, **same), "r", series=series, label=label)
         style.draw_measured(matrix, findings.of(claim, **same), "r", series=series)
     matrix.axhline(1.0, color="#777777", linewidth=1)
-    matrix.annotate("zeros do as well", (14, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
+    matrix.annotate("error of a matrix of zeros", (14, 1.0), xytext=(0, 3), textcoords="offset points", fontsize=9)
     matrix.set(xscale="log", yscale="log", xlabel="rows of the sketch, or rank, $r$")
     matrix.set(ylabel=r"$\|P' - P\|_F^2 \; / \; \|P\|_F^2$")
     matrix.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
     for ax in (product, matrix):
         ax.xaxis.set_minor_locator(ticker.NullLocator())
-    matrix.set_title(rf"The whole matrix, $n = {same['n']}$, $\beta = {same['beta']:g}$")
+    matrix.set_title(rf"A sketch misses the matrix, $n = {same['n']}$, $\beta = {same['beta']:g}$")
     matrix.legend(loc="upper right")
 
     spectra = findings.of("spectrum-tail")
@@ -52,7 +52,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(tail, chosen, "rank", series=series, label=rf"scores $|z| \leq {peak:g}$, at most")
         style.draw_measured(tail, shown, "rank", series=series)
     tail.set(yscale="log", xlabel="rank $r$", ylabel=r"least $\|P - Q\|_F$ over rank $r$", ylim=(5e-7, 3e3))
-    tail.set_title(f"Random queries and keys of width {spectra[0].setting['d']}")
+    tail.set_title(f"Best matrix of rank $r$, keys of width {spectra[0].setting['d']}")
     tail.legend(loc="upper right")
     style.legend(figure)
     return figure

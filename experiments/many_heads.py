@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"A head for each of $H$ keys: error like $1/H^2$ if one key is stretched, $1/H$ if all are",
+        r"With $H$ heads the error falls as $1/H^2$ if one key is stretched, as $1/H$ if all are",
         columns=2,
         size=(9.0, 4.0),
     )

@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        r"One head gambles: the stronger the query, the more its output is $v_a$ or $v_b$ on the toss of a coin",
+        r"One head gambles: at $\beta = 30$ its output is nearly always close to $v_a$ or close to $v_b$",
         rows=2,
         columns=2,
     )
@@ -37,7 +37,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(axes[3], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[3], findings.of(name), "beta", series=series)
     axes[3].set(xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="mean squared error; variance")
-    axes[3].set(title="what the gamble costs", ylim=(0, 0.55))
+    axes[3].set(title="The error grows towards 1/2", ylim=(0, 0.55))
     axes[3].legend()
     style.legend(figure)
     return figure

@@ -12,7 +12,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        r"Orthogonal projections err less, the more the wider; norms fixed at $\sqrt{d}$ bias them",
+        r"Orthogonal projections err less than independent ones; norms fixed at $\sqrt{d}$ make them biased",
         columns=2,
         size=(10.4, 4.4),
     )

@@ -22,9 +22,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(pure, crowd, "layers", series=3, label="16 random tokens, $D = 2$")
     foil = findings.of("every-layer-takes-the-same-share")
     style.draw_refuted(pure, foil, "layers", label="every layer takes the same share, $D = 2$")
-    pure.set(
-        yscale="log", xlabel="layers", ylabel="largest distance of two tokens", title="Without skip connections"
-    )
+    pure.set(yscale="log", xlabel="layers", ylabel="largest distance of two tokens", title="Tokens become alike")
     pure.set(ylim=(1e-13, None))
     pure.legend(loc="lower left", fontsize=8)
     chosen = findings.of("two-tokens-collapse", skip=True)
@@ -37,7 +35,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="layers",
         ylabel="distance of two tokens",
-        title="Two tokens, $D = 1$",
+        title="A skip connection keeps tokens apart, $D = 1$",
         xticks=range(1, 5),
     )
     skip.legend(loc="lower left")
@@ -50,7 +48,7 @@ def draw_figure(findings: Findings):
         yscale="log",
         xlabel="diameter of 16 tokens, $D$",
         ylabel="distance from the law, relative",
-        title=r"What is left of differences: $R A \Sigma_R V^\top$",
+        title=r"A layer leaves $R A \Sigma_R V^\top$ of differences",
     )
     cubes.set_xticks(ticks := [0.05, 0.1, 0.2], [f"{x:g}" for x in ticks])
     cubes.minorticks_off()

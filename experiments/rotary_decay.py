@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (score, largest, cost, waves) = style.panels(
-        "Rotary scores know the distance only; they decay by octaves, not monotonically, and not at width 2",
+        "Rotary scores depend on distance alone; they fall from octave to octave, but not at width 2",
         2,
         2,
     )
@@ -28,13 +28,13 @@ def draw_figure(findings: Findings):
             style.draw_measured(ax, chosen, x, series=series, label=label.format(value))
         ax.legend()
     score.set(xscale="log", xlabel=r"distance $\delta$ (tokens)", ylabel=r"mean score of a random unit $q = k$")
-    score.set_title("Mean rotary score, $d$ = 64")
+    score.set_title("The mean score falls, with bumps, $d$ = 64")
     largest.set(xlabel=r"octave $j$: distances $2^j \leq \delta < 2^{j+1}$", ylabel="largest mean score in it")
     largest.set_title("The envelope falls, but not at width 2")
     cost.set(xscale="log", xlabel=r"nearest distance (tokens)", ylabel="score lost when the distance doubles")
     cost.set_title(r"A doubling costs about $\ln 2\,/\,\ln b$")
     waves.set(xlabel=r"distance $\delta$ (tokens)", ylabel=r"$PE(t) \cdot PE(t + \delta)\,/\,(d/2)$")
-    waves.set_title("Sinusoids: the same, from any $t$; $d$ = 64")
+    waves.set_title("Sinusoids depend on distance alone, $d$ = 64")
     style.legend(figure)
     return figure
 

@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (errors, cells, price, cycles) = style.panels(
-        "Independent inputs can be routed anywhere, to any tolerance; with $Q = K$, anywhere but in a cycle",
+        "Keys and queries route independent inputs anywhere, to any tolerance; with $Q = K$ they route no cycle",
         rows=2,
         columns=2,
         size=(10.4, 8.0),
@@ -22,20 +22,20 @@ def draw_figure(findings: Findings):
         style.draw_measured(errors, certified, "tolerance", label=f"certified, n = {n}", series=2 * series)
         style.draw_measured(errors, measured, "tolerance", label=f"measured, n = {n}", series=2 * series + 1)
     errors.set(xscale="log", yscale="log", xlabel="tolerance asked for", ylabel="largest error of a routed output")
-    errors.set_title("certificates are used up, and hold")
+    errors.set_title("No error exceeds the tolerance")
     errors.legend()
 
     routed = findings.of("routed-weights", n=5)
     style.draw_cells(cells, routed, row="row", column="column", digits=3)
     cells.set(xlabel="looks at input", ylabel="input")
-    cells.set_title(f"a cycle of five, tolerance {routed[0].setting['tolerance']:g}: weights measured")
+    cells.set_title(f"Each input looks at the next, tolerance {routed[0].setting['tolerance']:g}")
 
     least = findings.of("route-least-norm", n=3)
     style.draw_predicted(price, least, "correlation", label="every active set tried")
     style.draw_measured(price, least, "correlation", label="found by route")
     price.set(xlabel="inner product of any two unit inputs", yscale="log")
     price.set_ylabel(r"$\|K^TQ\|_F$ per unit of margin")
-    price.set_title("the more alike the inputs, the longer the matrices")
+    price.set_title("Inputs that are more alike need larger matrices")
     price.legend()
 
     either = [f for name in ("free-heads-route-cycles", "shared-heads-route-no-cycle") for f in findings.of(name)]
@@ -47,7 +47,7 @@ def draw_figure(findings: Findings):
     cycles.set_xticks([0, 1], ["$Q$ and $K$ apart", "$Q = K$"])
     cycles.set(xlim=(-0.6, 1.6), ylim=(-0.01, 0.16), xlabel="random head on three orthonormal inputs")
     cycles.set_ylabel("share that routes the cycle")
-    cycles.set_title("positive semidefinite scores have no cycle")
+    cycles.set_title("With $Q = K$ no head routes a cycle")
     cycles.legend(loc="upper right")
     style.legend(figure)
     return figure

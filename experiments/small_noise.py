@@ -12,7 +12,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (left, right) = style.panels(
-        "Noise is harmless in a window: a query strong enough to select and too weak to hear the noise", columns=2
+        "Noise does no harm to queries strong enough to select and too weak to amplify it", columns=2
     )
     errors = findings.of("small-noise-error")
     for series, variance in enumerate(style.series_of(errors, "variance")):

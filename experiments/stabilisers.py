@@ -17,7 +17,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Subtracting one maximum per query, or one for all keys, changes nothing; one per key, or an eps, does",
+        "One maximum per query, or one for all keys, changes no weight; an eps, or one per key, does",
         columns=2,
         size=(13.0, 5.4),
     )
@@ -43,7 +43,7 @@ def draw_figure(findings: Findings):
             )
     axes[0].set_yticks(range(len(labels)), labels)
     axes[0].set(xscale="log", xlabel="largest change of a weight", ylim=(len(labels) - 0.5, -0.5))
-    axes[0].set(xlim=(1e-5, 1), title="change of the weights (arrow: none, within rounding)")
+    axes[0].set(xlim=(1e-5, 1), title="How much weights change (arrow: only by rounding)")
     axes[0].legend(loc="upper right")
     cases = []
     for f in (f for name in CAUSAL for f in findings.of(name)):
@@ -61,7 +61,7 @@ def draw_figure(findings: Findings):
             markerfacecolor="white",
         )
     axes[1].set_xticks(range(len(cases)), [label for label, _ in cases], fontsize=8.5)
-    axes[1].set(yscale="log", xlim=(-0.5, len(cases) - 0.5), title="causal mixer: does the future leak?")
+    axes[1].set(yscale="log", xlim=(-0.5, len(cases) - 0.5), title="A maximum over all keys leaks with an eps")
     axes[1].set_xlabel("the maximum is taken over")
     axes[1].set_ylabel("largest movement of an earlier output")
     return figure

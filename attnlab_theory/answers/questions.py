@@ -97,10 +97,12 @@ def refuse_undeclared(entries: Iterable[Entry], labs: Mapping[str, Declared]) ->
         for name in entry.findings:
             stated = [each for each in labs[entry.lab].statements if each.name == name]
             if not stated:
-                raise ValueError(f"{entry.id} rests on '{name}', which attnlab {entry.lab} run does not state")
+                raise ValueError(f"{entry.id} rests on '{name}', but attnlab {entry.lab} run has no such claim")
             for claim, fields, *_ in PLACEHOLDER.findall(entry.answer):
                 if claim == name and not any(_can_be(each, setting_of(fields)) for each in stated):
-                    raise ValueError(f"{entry.id} quotes '{name}' at '{fields.strip()}', where nobody states it")
+                    raise ValueError(
+                        f"{entry.id} quotes '{name}' at '{fields.strip()}', but the claim is about other settings"
+                    )
 
 
 def _can_be(stated: Statement, setting: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ filled in from what that claim measured at that setting, so no number on the she
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -88,8 +88,10 @@ def answered(
     recorded: Findings | None = None,
     options: Mapping[str, str] | None = None,
     seed: int = 0,
-) -> tuple[Answer, ...]:
-    """Judge the evidence of some questions, each claim and identity once, and fill in the numbers.
+) -> Iterator[Answer]:
+    """Answer some questions, one after the other: judge each claim and identity once, and fill in the numbers.
+
+    After Ctrl-C the answers that came before it are kept.
 
     Args:
         entries: questions of the sheet.
@@ -118,7 +120,7 @@ def answered(
         option = (options or {}).get(entry.lab, "")
         return _answer(entry, (*map(verdicts, entry.evidence), *trained), here, option)
 
-    return tuple(map(answer, entries))
+    return map(answer, entries)
 
 
 def exit_code(answers: Sequence[Answer]) -> int:

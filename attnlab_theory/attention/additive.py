@@ -36,7 +36,7 @@ def additive_weights(
         k: keys, one row per source position; their width may differ from the queries'.
         w_q: projection of queries into the hidden layer of width m.
         w_k: projection of keys.
-        w_out: of the hidden layer to one score.
+        w_out: weights from the hidden layer to one score.
         mask: True where a query may look.
 
     Returns:
@@ -44,8 +44,18 @@ def additive_weights(
         that is not finite, gives NaN.
 
     Raises:
-        ValueError: if widths do not fit, there is no hidden unit or no key, an array is not finite or not of a
-            floating type, or the mask has the wrong shape or hides a whole row.
+        ValueError: if widths do not fit, or there is no hidden unit or no key; if an array is not finite or not of
+            a floating type; if the mask has the wrong shape or hides a whole row.
+
+    Example:
+        One hidden unit: tanh of the sum of the first coordinates. It is 1 for the large key and 0 for the others.
+        With w_out = log 2 the large key gets twice the weight of another.
+
+        >>> q = jnp.array([[0.0, 0.0]])
+        >>> k = jnp.array([[50.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+        >>> w = jnp.array([[1.0], [0.0]])
+        >>> print(np.asarray(additive_weights(q, k, w, w, jnp.log(jnp.array([2.0])))).round(2))
+        [[0.5  0.25 0.25]]
 
     Source: Bahdanau et al. 2015, "Neural machine translation by jointly learning to align and translate", A.1.2.
     """
@@ -73,7 +83,27 @@ def additive_attention(
 
     Derivatives in reverse mode only.
 
-    Args, raises: as `additive_weights`; also if k and v differ in length or v is not finite.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position; their width may differ from the queries'.
+        v: values, one row per source position.
+        w_q: projection of queries into the hidden layer of width m.
+        w_k: projection of keys.
+        w_out: weights from the hidden layer to one score.
+        mask: True where a query may look.
+
+    Raises:
+        ValueError: if `additive_weights` refuses the arguments, k and v differ in length, or v is not finite.
+
+    Example:
+        The weights are 1/2, 1/4, 1/4, as in `additive_weights`; only the first value is not 0.
+
+        >>> q = jnp.array([[0.0, 0.0]])
+        >>> k = jnp.array([[50.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+        >>> v = jnp.array([[8.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+        >>> w = jnp.array([[1.0], [0.0]])
+        >>> print(np.asarray(additive_attention(q, k, v, w, w, jnp.log(jnp.array([2.0])))).round(2))
+        [[4. 0.]]
 
     Source: Bahdanau et al. 2015, A.1.2.
     """
@@ -99,10 +129,18 @@ def additive_scores(
     Args:
         a: projected queries.
         b: projected keys.
-        w_out: of the hidden layer to one score.
+        w_out: weights from the hidden layer to one score.
 
     Raises:
         ValueError: if widths do not fit, or an array is not finite or not of a floating type.
+
+    Example:
+        A sum of 0 scores tanh(0) = 0; a large sum scores w_out.
+
+        >>> a = jnp.array([[0.0]])
+        >>> b = jnp.array([[0.0], [50.0], [-50.0]])
+        >>> print(additive_scores(a, b, jnp.array([3.0])))
+        [[ 0.  3. -3.]]
     """
     refuse.wrong_rank(2, a=a, b=b)
     refuse.wrong_rank(1, w_out=w_out)
@@ -113,7 +151,7 @@ def additive_scores(
 
 
 def _ready(a: Array, b: Array, w_out: Array) -> tuple[Any, ...]:
-    """In one type, and NaN in place of what is infinite, of which tanh would make one."""
+    """In one type. What is infinite becomes NaN, for tanh would turn it into 1."""
     return of_one_type(refuse.nan_unless_finite(a), refuse.nan_unless_finite(b), w_out)
 
 

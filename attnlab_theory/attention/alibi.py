@@ -14,11 +14,17 @@ from attnlab_theory.axes import Scalar
 def alibi_slopes(h: int) -> Float[np.ndarray, " h"]:
     """One slope per head, in score per token of distance: a geometric progression from 2**(-8/h) to 2**-8.
 
-    For a number of heads that is no power of two, the slopes of the next lower power, then every other one of
-    the next higher, as in the authors' programme.
+    A number of heads that is no power of two gets the slopes of the next lower power first. The rest is every
+    other slope of the next higher power. The authors' program does the same.
 
     Raises:
         ValueError: if there is no head.
+
+    Example:
+        Two heads get 2**-4 and 2**-8.
+
+        >>> print(alibi_slopes(2))
+        [0.0625     0.00390625]
 
     Source: Press et al. 2022, "Train short, test long", section 3 and its published code.
     """
@@ -36,11 +42,20 @@ def alibi_bias(queries: Real[Array, " t"], keys: Real[Array, " s"], *, slope: Sc
     Args:
         queries: positions of the queries, in tokens.
         keys: positions of the keys, in tokens.
-        slope: of one head, in score per token (`alibi_slopes`).
+        slope: what one head takes from the score for each token of distance (`alibi_slopes`).
 
     Raises:
-        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors, or
-            if some are signed, some unsigned, and no type of whole numbers holds both.
+        ValueError: if the slope is not positive and finite, or the positions are not real and finite vectors; if
+            some positions are signed, some unsigned, and no type of whole numbers holds both.
+
+    Example:
+        Nothing is taken from a token's own score, one slope from its neighbour's, two from the next.
+
+        >>> at = jnp.arange(3)
+        >>> print(alibi_bias(at, at, slope=0.5))
+        [[-0.  -0.5 -1. ]
+         [-0.5 -0.  -0.5]
+         [-1.  -0.5 -0. ]]
 
     Source: Press et al. 2022, section 3; before a causal mask, where keys lie in the past.
     """
@@ -74,7 +89,27 @@ def alibi_attention(
 ) -> Float[Array, "t v"]:
     """Softmax attention with `alibi_bias` added to the scaled scores; row t and row s stand at positions t and s.
 
-    Args, raises: as `attention` and `alibi_bias`.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        v: values, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless.
+        slope: what the head takes from the score for each token of distance (`alibi_slopes`).
+
+    Raises:
+        ValueError: if `attention` refuses the arguments, or the slope is not positive and finite.
+
+    Example:
+        The queries are 0, so distance alone decides. At slope log 2 a step further halves the weight. The first
+        query gives the keys 4, 2, 1 parts of 7, and the only value that is not 0 stands first.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[7.0, 0], [0, 0], [0, 0]])
+        >>> print(np.asarray(alibi_attention(x, x, v, scale=1.0, slope=np.log(2))).round(2))
+        [[4.   0.  ]
+         [1.75 0.  ]
+         [1.   0.  ]]
 
     Source: Press et al. 2022, "Train short, test long", section 3.
     """
@@ -93,7 +128,24 @@ def alibi_weights(
 ) -> Float[Array, "t s"]:
     """The weights of `alibi_attention`: probability vectors over source positions.
 
-    Args, raises: as `attention_weights` and `alibi_bias`.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless.
+        slope: what the head takes from the score for each token of distance (`alibi_slopes`).
+
+    Raises:
+        ValueError: if `attention_weights` refuses the arguments, or the slope is not positive and finite.
+
+    Example:
+        The queries are 0, so distance alone decides. At slope log 2 a step further halves the weight.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> print(np.asarray(7 * alibi_weights(x, x, jnp.tri(3, dtype=bool), scale=1.0, slope=np.log(2))).round(2))
+        [[7.   0.   0.  ]
+         [2.33 4.67 0.  ]
+         [1.   2.   4.  ]]
     """
     return softmax(_scores(q, k, mask, scale, slope))
 

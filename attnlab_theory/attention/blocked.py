@@ -77,8 +77,17 @@ def blocked_attention(
         not finite.
 
     Raises:
-        ValueError: as `attention`; also if that sum overflows, `block` is not a positive whole number, or
-            `causal` is asked for and t and s differ.
+        ValueError: if `attention` refuses the arguments; also if that sum overflows, `block` is not a positive
+            whole number, or `causal` is asked for and t and s differ.
+
+    Example:
+        The same numbers as `attention`, from two queries and two keys at a time.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(blocked_attention(x, x, x, scale=np.log(2), block=2)).round(2))
+        [[0.5  0.25]
+         [0.25 0.5 ]
+         [0.33 0.33]]
 
     Source: Dao et al. 2022, "FlashAttention", algorithms 1 and 4; Milakov and Gimelshein 2018, "Online
         normalizer calculation for softmax".

@@ -45,7 +45,15 @@ class Kept(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """Room for the keys and values of a whole sequence, and how many are there already."""
+    """Room for the keys and values of a whole sequence, and how many are there already.
+
+    Example:
+        Room for three positions, of which none is filled yet. `empty_cache` makes the same.
+
+        >>> cache = Cache(k=jnp.zeros((3, 2)), v=jnp.zeros((3, 2)), length=jnp.int32(0))
+        >>> cache.k.shape, int(cache.length)
+        ((3, 2), 0)
+    """
 
     k: Float[Array, "s d"]
     v: Float[Array, "s v"]
@@ -55,8 +63,21 @@ class Cache(NamedTuple):
 def empty_cache(capacity: int, width: int, value_width: int, *, dtype: DTypeLike | None = None) -> Cache:
     """A cache for `capacity` positions. Its arrays keep their shape, so that every step is compiled once.
 
+    Args:
+        capacity: how many positions it has room for.
+        width: numbers in a key.
+        value_width: numbers in a value.
+        dtype: the type of both arrays; by default JAX's float.
+
     Raises:
         ValueError: if a size is not a positive whole number.
+
+    Example:
+        Room for three positions, with keys and values of width 2.
+
+        >>> cache = empty_cache(3, 2, 2)
+        >>> cache.k.shape, cache.v.shape, int(cache.length)
+        ((3, 2), (3, 2), 0)
     """
     refuse.not_a_size(capacity=capacity, width=width, value_width=value_width)
     dtype = jax.dtypes.canonicalize_dtype(float if dtype is None else dtype)
@@ -72,17 +93,31 @@ def decode_step(
     position of this token, and a key is never turned again.
 
     Args:
-        cache: of the positions before this one.
-        q: query of this position.
-        k: key of this position.
-        v: value of this position.
+        cache: keys and values of the positions before this one.
+        q: the query at this position.
+        k: the key at this position.
+        v: the value at this position.
         scale: inverse temperature, dimensionless.
 
     Returns:
         The output at this position, NaN if a traced cache was full, and the longer cache.
 
     Raises:
-        ValueError: as `attention`; also if the cache is full, or k or v is of another type than its arrays.
+        ValueError: if `attention` refuses the arguments; also if the cache is full, or k or v is of another type
+            than its arrays.
+
+    Example:
+        The first token can see nothing but itself, so its output is its value. The second sees two keys of product
+        0 with its query, and its output is the mean of both values.
+
+        >>> cache = empty_cache(3, 2, 2)
+        >>> q, k = jnp.array([0.0, 1.0]), jnp.array([1.0, 0.0])
+        >>> output, cache = decode_step(cache, q, k, jnp.array([6.0, 0.0]), scale=1.0)
+        >>> print(output)
+        [6. 0.]
+        >>> output, cache = decode_step(cache, q, k, jnp.array([0.0, 2.0]), scale=1.0)
+        >>> print(output, cache.length)
+        [3. 1.] 2
     """
     capacity = cache.k.shape[0]
     if refuse.is_concrete(cache.length) and int(cache.length) >= capacity:
@@ -105,8 +140,24 @@ def cached_attention(
 ) -> Float[Array, "t v"]:
     """Causal attention by `decode_step`, one position after the other: what generation computes.
 
+    Args:
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
+        scale: inverse temperature, dimensionless.
+
     Raises:
-        ValueError: as `attention`; also if the lengths differ.
+        ValueError: if `attention` refuses the arguments; also if the lengths differ.
+
+    Example:
+        The queries are 0, so each output is the mean of the values so far.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[6.0, 0], [0, 0], [0, 0]])
+        >>> print(np.asarray(cached_attention(x, x, v, scale=1.0)).round(2))
+        [[6. 0.]
+         [3. 0.]
+         [2. 0.]]
     """
     refuse.wrong_rank(2, q=q, k=k, v=v)
     refuse.different_axes("positions", q=q.shape[0], k=k.shape[0], v=v.shape[0])

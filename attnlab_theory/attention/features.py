@@ -25,9 +25,22 @@ def trigonometric_features(x: Float[Array, "t d"], projection: Float[Array, "m d
         projection: rows of law N(0, I), independent or coupled.
 
     Raises:
-        ValueError: if there is no projection, x and projection differ in width, an array is not finite, not of
-            a floating type or has not two axes, or a feature overflows; under `jit`, where values cannot be
-            read, it is infinite or NaN.
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
+
+    Example:
+        Products of features estimate exp(x . y). One row of the projection gives cos(w . (x - y)) times the sizes.
+        So the product of a point with itself is exact: exp(|x|^2) = e for e1 and e2, 1 for 0.
+
+        >>> x = jnp.eye(3, 2)
+        >>> phi = trigonometric_features(x, jnp.array([[1.0, 0.0]]))
+        >>> phi.shape
+        (3, 2)
+        >>> print(np.asarray(phi @ phi.T).round(2))
+        [[2.72 1.47 0.89]
+         [1.47 2.72 1.65]
+         [0.89 1.65 1.  ]]
 
     Source: Rahimi and Recht 2007, "Random features for large-scale kernel machines".
     """
@@ -39,7 +52,24 @@ def trigonometric_features(x: Float[Array, "t d"], projection: Float[Array, "m d
 def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t m"]:
     """exp(w.x - |x|^2/2) / sqrt(m): m positive features.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
+
+    Example:
+        A row w = 0 of the projection gives exp(-|x|^2/2) for every point; w = e1 gives e1 a factor e more.
+
+        >>> x = jnp.eye(3, 2)
+        >>> w = jnp.array([[0.0, 0.0], [1.0, 0.0]])
+        >>> print(np.asarray(2**0.5 * positive_features(x, w)).round(2))
+        [[0.61 1.65]
+         [0.61 0.61]
+         [1.   1.  ]]
 
     Source: Choromanski et al. 2021, "Rethinking attention with performers", lemma 1.
     """
@@ -49,7 +79,23 @@ def positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -
 def log_positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t m"]:
     """The logarithm of `positive_features`.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
+
+    Example:
+        w . x - |x|^2/2 for the points e1, e2 and 0. One projection only, so that there is no sqrt(m) to divide by.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(log_positive_features(x, jnp.array([[1.0, 0.0]])))
+        [[ 0.5]
+         [-0.5]
+         [ 0. ]]
     """
     return _finite(_products(x, projection) - _half_square(x) - _half_log(projection.shape[0]), x)
 
@@ -57,7 +103,23 @@ def log_positive_features(x: Float[Array, "t d"], projection: Float[Array, "m d"
 def hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
     """exp(-|x|^2/2) (exp(w.x), exp(-w.x)) / sqrt(2m): f = 2m positive features.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
+
+    Example:
+        Each projection is used twice, as w and as -w: the point e1 has the features e^(1/2) and e^(-3/2).
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(2**0.5 * hyperbolic_features(x, jnp.array([[1.0, 0.0]]))).round(2))
+        [[1.65 0.22]
+         [0.61 0.61]
+         [1.   1.  ]]
 
     Source: Choromanski et al. 2021, "Rethinking attention with performers", lemma 1.
     """
@@ -67,7 +129,23 @@ def hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"])
 def log_hyperbolic_features(x: Float[Array, "t d"], projection: Float[Array, "m d"]) -> Float[Array, "t f"]:
     """The logarithm of `hyperbolic_features`.
 
-    Args, raises: as `trigonometric_features`.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+
+    Raises:
+        ValueError: if there is no projection, or x and projection differ in width; if an array is not finite, not
+            of a floating type or has not two axes; if a feature overflows, which under `jit` makes it infinite or
+            NaN.
+
+    Example:
+        w . x - |x|^2/2, then -w . x - |x|^2/2. The factor of sqrt(2m) is added back here.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(log_hyperbolic_features(x, jnp.array([[1.0, 0.0]])) + np.log(2) / 2).round(2))
+        [[ 0.5 -1.5]
+         [-0.5 -0.5]
+         [ 0.   0. ]]
     """
     products = _products(x, projection)
     both = jnp.concatenate([products, -products], axis=1)
@@ -83,13 +161,25 @@ def generalized_exponential_features(
     |x + y| = 0.
 
     Args:
-        x: points.
+        x: points; scale queries and keys by sqrt(scale) beforehand.
         projection: rows of law N(0, I), independent or coupled.
         a: real, less than 1/4. WARNING: from 1/8 on the products are unbiased and have infinite variance. Then
             more projections hardly help: the error falls more slowly than m^(-1/2), and at 0.24 not visibly.
 
     Raises:
-        ValueError: as `trigonometric_features`; also if `a` is not less than 1/4 (under `jit`: NaN).
+        ValueError: if `trigonometric_features` refuses the arguments; also if `a` is not less than 1/4 (under
+            `jit`: NaN).
+
+    Example:
+        At a = 0 they are the positive features. At a = -1/4 the factor (1-4a)^(d/4) is sqrt(2) in two dimensions,
+        which is what a point 0 has at w = 0.
+
+        >>> x = jnp.eye(3, 2)
+        >>> w = jnp.array([[0.0, 0.0]])
+        >>> print(np.asarray(generalized_exponential_features(x, w, a=0.0)).round(2)[:, 0])
+        [0.61 0.61 1.  ]
+        >>> print(np.asarray(generalized_exponential_features(x, w, a=-0.25)).round(2)[:, 0])
+        [0.86 0.86 1.41]
 
     Source: Likhosherstov et al. 2022, "Chefs' random tables" (generalized exponential features).
     """
@@ -101,7 +191,20 @@ def log_generalized_exponential_features(
 ) -> Float[Array, "t m"]:
     """The logarithm of `generalized_exponential_features`.
 
-    Args, raises: as there.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+        a: real, less than 1/4; from 1/8 on the products have infinite variance.
+
+    Raises:
+        ValueError: if `generalized_exponential_features` refuses the arguments.
+
+    Example:
+        At w = 0 there remain (d/4) log(1-4a) - |x|^2/2: at a = -1/4 and d = 2 that is log(2)/2 - 1/2 for e1 and e2.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(log_generalized_exponential_features(x, jnp.zeros((1, 2)), a=-0.25)).round(2)[:, 0])
+        [-0.15 -0.15  0.35]
     """
     _refuse_inputs(x, projection)
     refuse.not_one_real(a=a)
@@ -117,14 +220,24 @@ def dense_exponential_features(
     - x_i^2/2) (1-4a_i)^(1/4). What suits given queries and keys is `theory.dense_exponential.best_parameters`.
 
     Args:
-        x: points.
+        x: points; scale queries and keys by sqrt(scale) beforehand.
         projection: rows of law N(0, I), independent or coupled.
-        a: one real parameter per direction, each less than 1/4, with the same warning.
+        a: one real parameter per direction, each less than 1/4; from 1/8 on the products have infinite variance.
         basis: orthonormal directions, in columns.
 
     Raises:
-        ValueError: as `generalized_exponential_features`; also if `basis` is not square of the width of x
-            or, where it can be read, not orthonormal.
+        ValueError: if `generalized_exponential_features` refuses the arguments; also if `basis` is not square of
+            the width of x or, where it can be read, not orthonormal.
+
+    Example:
+        With the same a in both directions they are the generalized exponential features, here at a = 0.
+
+        >>> x = jnp.eye(3, 2)
+        >>> w = jnp.array([[1.0, 0.0]])
+        >>> print(np.asarray(dense_exponential_features(x, w, a=jnp.zeros(2), basis=jnp.eye(2))).round(2)[:, 0])
+        [1.65 0.61 1.  ]
+        >>> print(np.asarray(generalized_exponential_features(x, w, a=0.0)).round(2)[:, 0])
+        [1.65 0.61 1.  ]
 
     Source: Likhosherstov et al. 2023, "FAVOR#" (its SDERF, the rotation-invariant part left out).
     """
@@ -136,7 +249,23 @@ def log_dense_exponential_features(
 ) -> Float[Array, "t m"]:
     """The logarithm of `dense_exponential_features`.
 
-    Args, raises: as there.
+    Args:
+        x: points; scale queries and keys by sqrt(scale) beforehand.
+        projection: rows of law N(0, I), independent or coupled.
+        a: one real parameter per direction, each less than 1/4; from 1/8 on the products have infinite variance.
+        basis: orthonormal directions, in columns.
+
+    Raises:
+        ValueError: if `dense_exponential_features` refuses the arguments.
+
+    Example:
+        At w = 0 a direction with a_i = -1/4 adds log(2)/4, one with a_i = 0 nothing.
+
+        >>> x = jnp.eye(3, 2)
+        >>> a = jnp.array([-0.25, 0.0])
+        >>> logs = log_dense_exponential_features(x, jnp.zeros((1, 2)), a=a, basis=jnp.eye(2))
+        >>> print(np.asarray(logs).round(3)[:, 0])
+        [-0.327 -0.327  0.173]
     """
     _refuse_inputs(x, projection)
     refuse.wrong_rank(1, a=a)

@@ -16,8 +16,20 @@ from attnlab_theory.axes import Scalar
 def split_heads(x: Float[Array, "t c"], h: int) -> Float[Array, "h t d"]:
     """Cut the width into `h` heads: head i gets columns i*d to (i+1)*d, where d = width / h.
 
+    Args:
+        x: tokens, one row per position, c numbers wide.
+        h: number of heads.
+
     Raises:
         ValueError: if `h` is not positive or does not divide the width.
+
+    Example:
+        Two heads of width 1: the first gets the left column, the second the right one.
+
+        >>> x = jnp.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+        >>> print(split_heads(x, 2)[:, :, 0])
+        [[ 1.  2.  3.]
+         [10. 20. 30.]]
 
     Source: Vaswani et al. 2017, section 3.2.2.
     """
@@ -33,6 +45,15 @@ def merge_heads(x: Float[Array, "h t d"]) -> Float[Array, "t c"]:
 
     Raises:
         ValueError: if `x` has not three axes.
+
+    Example:
+        The columns stand where they stood before `split_heads`.
+
+        >>> x = jnp.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+        >>> print(merge_heads(split_heads(x, 2)))
+        [[ 1. 10.]
+         [ 2. 20.]
+         [ 3. 30.]]
     """
     refuse.wrong_rank(3, x=x)
     return jnp.swapaxes(x, 0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2])
@@ -60,7 +81,18 @@ def multi_head_attention(
         softcap, bias, blind: as of `attention`; the bias is the same for all heads or by head.
 
     Raises:
-        ValueError: as `attention`; also if an array has not three axes or they differ in heads.
+        ValueError: if `attention` refuses the arguments; also if an array has not three axes or they differ in
+            heads.
+
+    Example:
+        Two heads of width 1. The left one has weights of 2 to 1 to 1 for its first token; the right one has queries
+        of 0 and takes the mean of its values.
+
+        >>> x = jnp.array([[[1.0], [0.0], [0.0]], [[0.0], [0.0], [0.0]]])
+        >>> v = jnp.array([[[4.0], [0.0], [0.0]], [[3.0], [0.0], [0.0]]])
+        >>> print(np.asarray(multi_head_attention(x, x, v, scale=np.log(2))).round(2)[:, :, 0])
+        [[2.   1.33 1.33]
+         [1.   1.   1.  ]]
 
     Source: Vaswani et al. 2017, section 3.2.2, without the projections.
     """
@@ -149,6 +181,10 @@ def _in_groups(x: Any, g: int, order: GroupOrder) -> Any:
     return x.reshape(-1, g, *x.shape[1:]).swapaxes(0, 1)
 
 
+def _of_head(x: Array | None, head: int) -> Array | None:
+    return x if x is None or x.ndim == 2 else x[head]
+
+
 def _refuse_seen(
     q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, order: GroupOrder, blind: Blind
 ) -> None:
@@ -156,17 +192,15 @@ def _refuse_seen(
     if not (refuse.is_concrete(mask) and refuse.is_concrete(bias)):
         return
     of_heads = any(x is not None and x.ndim == 3 for x in (mask, bias))
-
-    def of_head(x: Array | None, i: int) -> Array | None:
-        return x if x is None or x.ndim == 2 else x[i]
-
-    heads = range(q.shape[0] if of_heads else 1)
-    masks = [visible(q[i], k[0], of_head(mask, i), of_head(bias, i), blind) for i in heads]
-    seen = [each for each in masks if each is not None]
-    if len(seen) < len(masks):
+    seen = [
+        visible(q[i], k[0], _of_head(mask, i), _of_head(bias, i), blind)
+        for i in range(q.shape[0] if of_heads else 1)
+    ]
+    masks = [each for each in seen if each is not None]
+    if len(masks) < len(seen):
         refuse.non_finite(k=k, v=v)
         return
-    keys = np.stack([shown(each, blind).any(axis=0) for each in seen])
+    keys = np.stack([shown(each, blind).any(axis=0) for each in masks])
     keys = _in_groups(keys, k.shape[0], order).any(axis=1) if of_heads else keys
     for name, x in {"k": k, "v": v}.items():
         if refuse.is_concrete(x) and not all_finite(x) and x.shape[1] == keys.shape[1]:
@@ -185,7 +219,14 @@ def averaged_heads(
         scale: inverse temperature, dimensionless.
 
     Raises:
-        ValueError: as `attention`; also if there is no head.
+        ValueError: if `attention` refuses the arguments; also if there is no head.
+
+    Example:
+        Each head copies one value, for its query is 100 times one key. Their mean is half of each.
+
+        >>> k = v = jnp.eye(3, 2)
+        >>> print(averaged_heads(100 * jnp.eye(2), k, v, scale=1.0))
+        [0.5 0.5]
 
     Source: Stanford CS224n assignment 5, question 1(d).
     """

@@ -87,8 +87,8 @@ def refuse_visible(mask: Bool[Array, "t s"] | None, blind: Blind = "refuse", **a
         return
     for name, array in arrays.items():
         if refuse.is_concrete(array) and not all_finite(array):
-            seen = np.any(shown(mask, blind), axis=0)
-            refuse.non_finite(**{name: np.where(seen[:, None], np.asarray(array), np.zeros((), array.dtype))})
+            seen = np.any(shown(mask, blind), axis=0, keepdims=True).T
+            refuse.non_finite(**{name: np.where(seen, np.asarray(array), np.zeros((), array.dtype))})
 
 
 def shown(mask: Bool[Array, "t s"], blind: Blind) -> Bool[np.ndarray, "t s"]:

@@ -55,9 +55,20 @@ def linear_attention(
         give NaN.
 
     Raises:
-        ValueError: if there are no features or no keys, shapes disagree, `causal` is asked for and t and s differ,
-            an array is not finite, not of a floating type or has not two axes, or a normaliser is zero or
-            overflows, or a sum of values does: it is taken before the division.
+        ValueError: if there are no features or no keys, shapes disagree, or `causal` is asked for and t and s
+            differ; if an array is not finite, not of a floating type or has not two axes; if a normaliser is zero
+            or overflows; if a sum of values overflows, which is taken before the division.
+
+    Example:
+        Positive features as they are: the first query shares features with the first key alone and copies its
+        value. The last one sees all keys and takes the mean of the values.
+
+        >>> phi_q = jnp.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 1]])
+        >>> v = jnp.array([[3.0, 0], [0, 3], [0, 0]])
+        >>> print(linear_attention(phi_q, jnp.eye(3), v))
+        [[3. 0.]
+         [0. 3.]
+         [1. 1.]]
 
     Source: Katharopoulos et al. 2020, "Transformers are RNNs", equations 5 and 9.
     """
@@ -85,12 +96,30 @@ def feature_attention(
         k: keys, one row per source position.
         v: values, one row per source position.
         projection: rows of law N(0, I), independent or coupled.
-        log_features: of positive features; `functools.partial` fixes a parameter.
+        log_features: gives the logarithms of positive features; `functools.partial` fixes a parameter.
         scale: inverse temperature, dimensionless.
         causal: position t sees positions 0..t only.
 
     Raises:
-        ValueError: as `linear_attention` and the feature map; also if `scale` is not positive and finite.
+        ValueError: if `linear_attention` or the feature map refuses, or `scale` is not positive and finite.
+
+    Example:
+        A projection of 0 gives a feature of exp(-|k|^2/2) for each key, whatever the query. Keys of one length then
+        get the same weight, and every output is the mean of the values.
+
+        >>> x = jnp.array([[1.0, 0], [0, 1], [-1, 0]])
+        >>> v = jnp.array([[3.0, 0], [0, 3], [0, 0]])
+        >>> print(np.asarray(feature_attention(x, x, v, jnp.zeros((1, 2)), scale=1.0)).round(2))
+        [[1. 1.]
+         [1. 1.]
+         [1. 1.]]
+
+        More projections come nearer to softmax attention.
+
+        >>> w = jax.random.normal(jax.random.key(0), (10_000, 2))
+        >>> exact = jax.nn.softmax(x @ x.T) @ v
+        >>> bool(jnp.max(jnp.abs(feature_attention(x, x, v, w, scale=1.0) - exact)) < 0.1)
+        True
 
     Source: Choromanski et al. 2021, "Rethinking attention with performers", algorithm 1.
     """
@@ -108,6 +137,19 @@ def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -
 
     Raises:
         ValueError: if `scale` is not positive and finite, or an array is not of a floating type.
+
+    Example:
+        Both are doubled at scale 4, so that their product is multiplied by 4.
+
+        >>> q, k = share_scale(jnp.eye(3, 2), jnp.ones((3, 2)), 4.0)
+        >>> print(q)
+        [[2. 0.]
+         [0. 2.]
+         [0. 0.]]
+        >>> print(k)
+        [[2. 2.]
+         [2. 2.]
+         [2. 2.]]
     """
     refuse.not_positive(scale=scale)
     refuse.non_finite(scale=scale)
@@ -118,7 +160,14 @@ def share_scale(q: Float[Array, "t d"], k: Float[Array, "s d"], scale: Scalar) -
 
 
 def query_shift(log_phi_q: Float[Array, "t m"]) -> Float[Array, " t"]:
-    """Each query's largest log feature. Subtracting it multiplies numerator and normaliser of its row alike."""
+    """Each query's largest log feature. Subtracting it multiplies numerator and normaliser of its row alike.
+
+    Example:
+        The largest of each row.
+
+        >>> print(query_shift(jnp.array([[1.0, 5.0], [2.0, 0.0], [-3.0, -4.0]])))
+        [ 5.  2. -3.]
+    """
     return lax.stop_gradient(jnp.max(log_phi_q, axis=1))
 
 
@@ -126,6 +175,12 @@ def key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, ""]:
     """The largest log feature of all keys. Subtracting it multiplies numerators and normalisers alike.
 
     Exact, but of all keys: not for a causal mask, where a later key could underflow earlier ones.
+
+    Example:
+        The largest of all rows.
+
+        >>> print(key_shift(jnp.array([[1.0, 5.0], [2.0, 0.0], [-3.0, -4.0]])))
+        5.0
     """
     return lax.stop_gradient(jnp.max(log_phi_k))
 
@@ -135,6 +190,12 @@ def seen_key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, " s"]:
 
     It differs from key to key, so that subtracting it changes the ratio, unless what is seen from position t is
     multiplied by exp(shift_s - shift_t): the growth of a causal product.
+
+    Example:
+        It never falls: the 5 of the second key stays the largest that has been seen.
+
+        >>> print(seen_key_shift(jnp.array([[1.0, 0.0], [2.0, 5.0], [-3.0, -4.0]])))
+        [1. 5. 5.]
     """
     return lax.stop_gradient(lax.cummax(jnp.max(log_phi_k, axis=1)))
 

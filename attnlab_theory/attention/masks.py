@@ -19,6 +19,19 @@ def causal_mask(queries: int, keys: int | None = None) -> Bool[Array, "t s"]:
 
     Raises:
         ValueError: if a number is not a positive whole number, or there are fewer keys than queries.
+
+    Example:
+        Each position sees itself and what came before it.
+
+        >>> print(causal_mask(3).astype(int))
+        [[1 0 0]
+         [1 1 0]
+         [1 1 1]]
+
+        One new token after two that a cache holds sees all three.
+
+        >>> print(causal_mask(1, 3).astype(int))
+        [[1 1 1]]
     """
     keys = queries if keys is None else keys
     refuse.not_whole(positions=queries, keys=keys)
@@ -109,6 +122,15 @@ def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
 
     Raises:
         ValueError: with the dtype or the shape that is needed, or the first query that sees nothing.
+
+    Example:
+        A good mask passes in silence. One that hides everything does not.
+
+        >>> refuse_blind(causal_mask(3), 3, 3)
+        >>> refuse_blind(jnp.zeros((3, 3), bool), 3, 3)
+        Traceback (most recent call last):
+            ...
+        ValueError: mask hides every key from query 0: a softmax over nothing has no value
     """
     refuse_mask(mask, t, s)
     if mask is not None and refuse.is_concrete(mask):

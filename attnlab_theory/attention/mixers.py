@@ -39,7 +39,22 @@ Mix = Callable[[Array, Array | None], Array]
 
 
 class Projections(NamedTuple):
-    """Of one head: queries, keys and values are x w_q, x w_k and x w_v."""
+    """The weights of one head: queries, keys and values are x w_q, x w_k and x w_v.
+
+    Example:
+        The queries are twice the tokens, the keys are the tokens, the values have one column.
+
+        >>> weights = Projections(2 * jnp.eye(2), jnp.eye(2), jnp.ones((2, 1)))
+        >>> q, k, v = weights.of(jnp.eye(3, 2))
+        >>> print(q)
+        [[2. 0.]
+         [0. 2.]
+         [0. 0.]]
+        >>> print(v)
+        [[1.]
+         [1.]
+         [0.]]
+    """
 
     w_q: Float[Array, "d m"]
     w_k: Float[Array, "d m"]
@@ -51,7 +66,17 @@ class Projections(NamedTuple):
 
 
 class TwoLayers(NamedTuple):
-    """The dense synthesizer's network: relu(x w_1 + b_1) w_2 + b_2, one output per position."""
+    """The dense synthesizer's network: relu(x w_1 + b_1) w_2 + b_2, one output per position.
+
+    Example:
+        Weights for tokens of width 2, a hidden layer of width 2 and three positions.
+
+        >>> layers = TwoLayers(jnp.eye(2), jnp.zeros(2), jnp.eye(2, 3), jnp.zeros(3))
+        >>> print(dense_logits(jnp.eye(3, 2), *layers))
+        [[1. 0. 0.]
+         [0. 1. 0.]
+         [0. 0. 0.]]
+    """
 
     w_1: Float[Array, "d m"]
     b_1: Float[Array, " m"]
@@ -61,7 +86,15 @@ class TwoLayers(NamedTuple):
 
 @runtime_checkable
 class Mixer(Protocol):
-    """A function of tokens [t d] to tokens [t v], and what it promises."""
+    """A function of tokens [t d] to tokens [t v], and what it promises.
+
+    Example:
+        Every builder of this file returns one, and says what it promises.
+
+        >>> mixer = softmax_mixer(Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2)), scale=1.0, causal=True)
+        >>> isinstance(mixer, Mixer), mixer.name, mixer.causal, mixer.masked
+        (True, 'softmax, causal', True, True)
+    """
 
     @property
     def name(self) -> str:
@@ -79,7 +112,7 @@ class Mixer(Protocol):
         ...
 
     def __call__(self, x: Float[Array, "t d"], mask: Mask = None) -> Float[Array, "t v"]:
-        """Mix the tokens; raises as `refuse_mask`."""
+        """Mix the tokens; a mask is refused unless `masked`."""
         ...
 
 
@@ -88,6 +121,16 @@ def refuse_mask(mixer: Mixer, mask: Mask) -> None:
 
     Raises:
         ValueError: if there is a mask, and the mixer cannot honour one.
+
+    Example:
+        A window is not a mask, and this mixer takes none.
+
+        >>> mixer = sliding_window_mixer(Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2)), scale=1.0, window=1)
+        >>> refuse_mask(mixer, None)
+        >>> refuse_mask(mixer, jnp.ones((3, 3), bool))
+        Traceback (most recent call last):
+            ...
+        ValueError: sliding window cannot honour a mask: leave it out, or choose a mixer that is `masked`
     """
     if mask is not None and not mixer.masked:
         raise ValueError(f"{mixer.name} cannot honour a mask: leave it out, or choose a mixer that is `masked`")
@@ -95,11 +138,21 @@ def refuse_mask(mixer: Mixer, mask: Mask) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class HeadMixer:
-    """A `Mixer` of one head."""
+    """A `Mixer` of one head.
+
+    Example:
+        A mixer of one's own: every token gets the mean of all tokens.
+
+        >>> mean = HeadMixer(name="mean", mix=lambda x, mask: jnp.ones((3, 3)) @ x / 3, causal=False)
+        >>> print(mean(jnp.array([[3.0, 0], [0, 6], [0, 0]])))
+        [[1. 2.]
+         [1. 2.]
+         [1. 2.]]
+    """
 
     name: str
     mix: Mix
-    """Of the tokens and a mask, which is None unless `masked`."""
+    """A function of the tokens and a mask; the mask is None unless `masked`."""
     causal: bool
     masked: bool = False
 
@@ -107,7 +160,7 @@ class HeadMixer:
         """Mix the tokens.
 
         Raises:
-            ValueError: if a mask is given to a mixer that cannot honour it, or as the mixer's own function.
+            ValueError: if a mask is given to a mixer that cannot honour it, or if `mix` refuses the tokens.
         """
         refuse.wrong_rank(2, x=x)
         refuse_mask(self, mask)
@@ -117,7 +170,17 @@ class HeadMixer:
 def softmax_mixer(
     weights: Projections, *, scale: Scalar, softcap: Scalar | None = None, causal: bool = False
 ) -> Mixer:
-    """Plain `attention`."""
+    """Plain `attention`.
+
+    Example:
+        A score of one doubles a weight: the first token gets 1/2 of itself and 1/4 of the second.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> print(np.asarray(softmax_mixer(same, scale=np.log(2))(jnp.eye(3, 2))).round(2))
+        [[0.5  0.25]
+         [0.25 0.5 ]
+         [0.33 0.33]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         return attention(*weights.of(x), mask, scale=scale, softcap=softcap)
@@ -128,7 +191,19 @@ def softmax_mixer(
 def rotary_mixer(
     weights: Projections, *, scale: Scalar, frequencies: np.ndarray | None = None, causal: bool = False
 ) -> Mixer:
-    """Attention with queries and keys turned by their positions."""
+    """Attention with queries and keys turned by their positions.
+
+    Example:
+        All queries and keys are e1, so a score is the cosine of the distance. The value 6 of the first token counts
+        less the further away it is.
+
+        >>> first, second = jnp.array([[1.0, 0], [0, 0]]), jnp.array([[0.0], [1.0]])
+        >>> x = jnp.array([[1.0, 6], [1, 0], [1, 0]])
+        >>> print(np.asarray(rotary_mixer(Projections(first, first, second), scale=1.0)(x)).round(2))
+        [[3.2 ]
+         [1.67]
+         [0.78]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         q, k, v = weights.of(x)
@@ -140,7 +215,18 @@ def rotary_mixer(
 
 
 def alibi_mixer(weights: Projections, *, scale: Scalar, slope: Scalar, causal: bool = False) -> Mixer:
-    """`alibi_attention` of one head."""
+    """`alibi_attention` of one head.
+
+    Example:
+        Queries of 0 leave the distance: at slope log 2 the first token gives the tokens 4, 2, 1 parts of 7.
+
+        >>> weights = Projections(jnp.zeros((2, 2)), jnp.eye(2), jnp.eye(2))
+        >>> x = jnp.array([[7.0, 0], [0, 0], [0, 0]])
+        >>> print(np.asarray(alibi_mixer(weights, scale=1.0, slope=np.log(2))(x)).round(2))
+        [[4.   0.  ]
+         [1.75 0.  ]
+         [1.   0.  ]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         return alibi_attention(*weights.of(x), mask, scale=scale, slope=slope)
@@ -149,7 +235,18 @@ def alibi_mixer(weights: Projections, *, scale: Scalar, slope: Scalar, causal: b
 
 
 def additive_mixer(weights: Projections, w_out: Float[Array, " m"], *, causal: bool = False) -> Mixer:
-    """`additive_attention`: w_q and w_k lead into the hidden layer."""
+    """`additive_attention`: w_q and w_k lead into the hidden layer.
+
+    Example:
+        A w_out of 0 scores every pair alike, and every token gets the mean.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> x = jnp.array([[3.0, 0], [0, 6], [0, 0]])
+        >>> print(np.asarray(additive_mixer(same, jnp.zeros(2))(x)).round(2))
+        [[1. 2.]
+         [1. 2.]
+         [1. 2.]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         return additive_attention(x, x, x @ weights.w_v, weights.w_q, weights.w_k, w_out, mask)
@@ -160,7 +257,17 @@ def additive_mixer(weights: Projections, w_out: Float[Array, " m"], *, causal: b
 def random_synthesizer_mixer(
     w_v: Float[Array, "d v"], table: Float[Array, "n n"], *, causal: bool = False
 ) -> Mixer:
-    """Weights from a table."""
+    """Weights from a table.
+
+    Example:
+        The table holds log 2 on its diagonal: a token gets 1/2 of itself and 1/4 of each other, whatever they are.
+
+        >>> mixer = random_synthesizer_mixer(jnp.eye(2), np.log(2) * jnp.eye(3))
+        >>> print(np.asarray(mixer(jnp.array([[4.0, 0], [0, 8], [0, 0]]))).round(2))
+        [[2. 2.]
+         [1. 4.]
+         [1. 2.]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         return synthesizer_attention(random_logits(table, x.shape[0]), x @ w_v, mask)
@@ -171,7 +278,17 @@ def random_synthesizer_mixer(
 def factorised_synthesizer_mixer(
     w_v: Float[Array, "d v"], left: Float[Array, "n m"], right: Float[Array, "n m"], *, causal: bool = False
 ) -> Mixer:
-    """Weights from a table of low rank."""
+    """Weights from a table of low rank.
+
+    Example:
+        A factor of 0 makes a table of 0, and every token gets the mean.
+
+        >>> mixer = factorised_synthesizer_mixer(jnp.eye(2), jnp.zeros((3, 1)), jnp.ones((3, 1)))
+        >>> print(np.asarray(mixer(jnp.array([[3.0, 0], [0, 6], [0, 0]]))).round(2))
+        [[1. 2.]
+         [1. 2.]
+         [1. 2.]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         return synthesizer_attention(factorised_logits(left, right, x.shape[0]), x @ w_v, mask)
@@ -180,7 +297,17 @@ def factorised_synthesizer_mixer(
 
 
 def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, causal: bool = False) -> Mixer:
-    """Weights from each token by itself."""
+    """Weights from each token by itself.
+
+    Example:
+        The last bias is large at position 1, so every token gets the token there.
+
+        >>> layers = TwoLayers(jnp.eye(2), jnp.zeros(2), jnp.zeros((2, 3)), jnp.array([0.0, 1000, 0]))
+        >>> print(dense_synthesizer_mixer(jnp.eye(2), layers)(jnp.array([[3.0, 0], [0, 6], [0, 0]])))
+        [[0. 6.]
+         [0. 6.]
+         [0. 6.]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         return synthesizer_attention(dense_logits(x, *layers), x @ w_v, mask)
@@ -189,7 +316,18 @@ def dense_synthesizer_mixer(w_v: Float[Array, "d v"], layers: TwoLayers, *, caus
 
 
 def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: bool = False) -> Mixer:
-    """The foil: masked on the wrong side of the softmax. It claims to be causal, and is not."""
+    """The foil: the mask is applied after the softmax. It claims to be causal, and is not.
+
+    Example:
+        Queries of 0 and equal tokens: a causal mean would return ones. The first token sees one of three and gets
+        1/3.
+
+        >>> weights = Projections(jnp.zeros((2, 2)), jnp.eye(2), jnp.eye(2))
+        >>> print(np.asarray(zero_after_softmax_mixer(weights, scale=1.0, causal=True)(jnp.ones((3, 2)))).round(2))
+        [[0.33 0.33]
+         [0.67 0.67]
+         [1.   1.  ]]
+    """
 
     def mix(x: Array, mask: Array | None) -> Array:
         everything = jnp.ones((x.shape[0], x.shape[0]), bool)
@@ -199,14 +337,34 @@ def zero_after_softmax_mixer(weights: Projections, *, scale: Scalar, causal: boo
 
 
 def blocked_mixer(weights: Projections, *, scale: Scalar, block: int, causal: bool = False) -> Mixer:
-    """`blocked_attention`."""
+    """`blocked_attention`.
+
+    Example:
+        The numbers of `softmax_mixer`, two tokens at a time.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> print(np.asarray(blocked_mixer(same, scale=np.log(2), block=2)(jnp.eye(3, 2))).round(2))
+        [[0.5  0.25]
+         [0.25 0.5 ]
+         [0.33 0.33]]
+    """
     return _unmasked(
         "blocked", lambda x: blocked_attention(*weights.of(x), scale=scale, block=block, causal=causal), causal
     )
 
 
 def sliding_window_mixer(weights: Projections, *, scale: Scalar, window: int, causal: bool = False) -> Mixer:
-    """`sliding_window_attention`."""
+    """`sliding_window_attention`.
+
+    Example:
+        A window of 1 is the token itself.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> print(sliding_window_mixer(same, scale=1.0, window=1, causal=True)(jnp.eye(3, 2)))
+        [[1. 0.]
+         [0. 1.]
+         [0. 0.]]
+    """
     return _unmasked(
         "sliding window",
         lambda x: sliding_window_attention(*weights.of(x), scale=scale, window=window, causal=causal),
@@ -224,7 +382,20 @@ def bigbird_mixer(
     global_blocks: int,
     causal: bool = False,
 ) -> Mixer:
-    """`bigbird_attention`, for sequences of the length that the links were drawn for."""
+    """`bigbird_attention`, for sequences of the length that the links were drawn for.
+
+    Example:
+        Queries of 0 take the mean of what they see. Token 0 sees itself and, by its link, token 2. The others see
+        themselves.
+
+        >>> weights = Projections(jnp.zeros((2, 2)), jnp.eye(2), jnp.eye(2))
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 0}
+        >>> mixer = bigbird_mixer(weights, jnp.array([[2], [-1], [-1]]), scale=1.0, **layout)
+        >>> print(mixer(jnp.array([[2.0, 0], [0, 4], [0, 6]])))
+        [[1. 3.]
+         [0. 4.]
+         [0. 6.]]
+    """
     layout = {"block": block, "window": window, "global_blocks": global_blocks}
     return _unmasked(
         "BigBird",
@@ -236,7 +407,18 @@ def bigbird_mixer(
 def linformer_mixer(
     weights: Projections, e: Float[Array, "m n"], f: Float[Array, "m n"], *, scale: Scalar, causal: bool = False
 ) -> Mixer:
-    """`linformer_attention`. It has no causal form: asked for one, it mixes as ever and leaks (an exhibit)."""
+    """`linformer_attention`. It has no causal form: asked for one, it mixes as ever and leaks (an exhibit).
+
+    Example:
+        Queries of 0 give half of the first token, and half of the sum of the others.
+
+        >>> weights = Projections(jnp.zeros((2, 2)), jnp.eye(2), jnp.eye(2))
+        >>> e = jnp.array([[1.0, 0, 0], [0, 1, 1]])
+        >>> print(linformer_mixer(weights, e, e, scale=1.0)(jnp.array([[2.0, 0], [0, 4], [0, 6]])))
+        [[1. 5.]
+         [1. 5.]
+         [1. 5.]]
+    """
     return _unmasked("Linformer", lambda x: linformer_attention(*weights.of(x), e, f, scale=scale), causal)
 
 
@@ -248,7 +430,18 @@ def linear_mixer(
     causal: bool = False,
     name: str = "linear",
 ) -> Mixer:
-    """`linear_attention` with any feature map, of queries and keys multiplied by sqrt(scale) each; raw."""
+    """`linear_attention` with any feature map, of queries and keys multiplied by sqrt(scale) each; raw.
+
+    Example:
+        A feature that is 1 everywhere weighs every token alike.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> mixer = linear_mixer(same, lambda x: jnp.ones((x.shape[0], 1)), scale=1.0)
+        >>> print(np.asarray(mixer(jnp.array([[3.0, 0], [0, 6], [0, 0]]))).round(2))
+        [[1. 2.]
+         [1. 2.]
+         [1. 2.]]
+    """
 
     def mix(x: Array) -> Array:
         q, k, v = weights.of(x)
@@ -263,7 +456,18 @@ def linear_mixer(
 def feature_mixer(
     weights: Projections, projection: Float[Array, "n m"], *, scale: Scalar, causal: bool = False
 ) -> Mixer:
-    """`feature_attention`: positive features, shifted by what cancels."""
+    """`feature_attention`: positive features, shifted by what cancels.
+
+    Example:
+        A projection of 0 weighs keys by exp(-|k|^2/2), and these three have one length: every token gets the mean.
+
+        >>> same = Projections(jnp.eye(2), jnp.eye(2), jnp.eye(2))
+        >>> mixer = feature_mixer(same, jnp.zeros((1, 2)), scale=1.0)
+        >>> print(np.asarray(mixer(jnp.array([[3.0, 0], [0, 3], [-3, 0]]))).round(2))
+        [[0. 1.]
+         [0. 1.]
+         [0. 1.]]
+    """
     return _unmasked(
         "positive features",
         lambda x: feature_attention(*weights.of(x), projection, scale=scale, causal=causal),
@@ -272,7 +476,17 @@ def feature_mixer(
 
 
 def cached_mixer(weights: Projections, *, scale: Scalar) -> Mixer:
-    """`cached_attention`: one token after the other, as in generation."""
+    """`cached_attention`: one token after the other, as in generation.
+
+    Example:
+        Queries of 0 take the mean of what they have seen so far.
+
+        >>> weights = Projections(jnp.zeros((2, 2)), jnp.eye(2), jnp.eye(2))
+        >>> print(np.asarray(cached_mixer(weights, scale=1.0)(jnp.array([[6.0, 0], [0, 0], [0, 0]]))).round(2))
+        [[6. 0.]
+         [3. 0.]
+         [2. 0.]]
+    """
     return _unmasked("cached", lambda x: cached_attention(*weights.of(x), scale=scale), True)
 
 

@@ -35,8 +35,8 @@ def rotary(
 
     Args:
         x: queries or keys, one row per position.
-        positions: of the rows, in tokens; any real numbers, negative ones too.
-        base: of the geometric progression of angular frequencies, dimensionless.
+        positions: where each row stands, in tokens; any real numbers, negative ones too.
+        base: the angular frequencies fall as its powers; dimensionless.
         layout: which coordinates form a pair.
         frequencies: of the pairs, in radians per token, in place of those of the base (`frequencies.py`). Of n
             pairs, the first 2n coordinates turn in their layout, and the others stay as they are: partial rotary.
@@ -45,10 +45,29 @@ def rotary(
         The rotated rows. Under `jit`, a base that is not positive and finite gives NaN.
 
     Raises:
-        ValueError: if the width is odd, there is not one position per row, the layout is unknown, `base`
-            is not a positive number of the floating type, an array is not finite or has the wrong number of
-            axes, x is not of a floating type, or the positions are not real; or if there are more frequencies
-            than pairs, or none.
+        ValueError: if the width is odd, there is not one position per row, or the layout is unknown; if `base`
+            is not a positive number of the floating type; if an array is not finite or has the wrong number of
+            axes, x is not of a floating type, or the positions are not real; if there are more frequencies than
+            pairs, or none.
+
+    Example:
+        With base 1 a pair turns by its position in radians. A quarter turn takes e1 to e2, half a turn takes it to
+        -e1.
+
+        >>> x = jnp.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+        >>> turned = rotary(x, jnp.array([0.0, np.pi / 2, np.pi]))
+        >>> print(np.asarray(turned).round(2) + 0.0)
+        [[ 1.  0.]
+         [ 0.  1.]
+         [-1.  0.]]
+
+        Two vectors that stand one position apart have the same product wherever they stand: cos 1 = 0.54.
+
+        >>> turned = rotary(x, jnp.arange(3))
+        >>> print(np.asarray(turned @ turned.T).round(2))
+        [[ 1.    0.54 -0.42]
+         [ 0.54  1.    0.54]
+         [-0.42  0.54  1.  ]]
 
     Source: Su et al. 2021 (RoFormer), eq. (34); the blog's equations (6) and (7).
     """
@@ -74,7 +93,23 @@ def rotary_by_complex(
     The second implementation that `rotary` is compared with: coordinates 2j and 2j + 1 are the real and
     the imaginary part of one number, multiplied by exp(i * positions[t] * base**(-2j/d)).
 
-    Args, raises: as `rotary`, without the layout.
+    Args:
+        x: queries or keys, one row per position.
+        positions: where each row stands, in tokens; any real numbers, negative ones too.
+        base: the angular frequencies fall as its powers; dimensionless.
+
+    Raises:
+        ValueError: if `rotary` refuses the arguments.
+
+    Example:
+        A quarter turn takes the number 1 + 0i to i, half a turn to -1.
+
+        >>> x = jnp.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+        >>> turned = rotary_by_complex(x, jnp.array([0.0, np.pi / 2, np.pi]))
+        >>> print(np.asarray(turned).round(2) + 0.0)
+        [[ 1.  0.]
+         [ 0.  1.]
+         [-1.  0.]]
 
     Source: Su et al. 2021 (RoFormer), eq. (12); the blog's equation (7).
     """
@@ -95,12 +130,19 @@ def rotation_matrix(
 
     Args:
         position: in tokens.
-        width: of the vectors it acts on.
-        base: as in `rotary`.
-        dtype: of the result; by default JAX's float.
+        width: how many numbers a vector has on which it acts.
+        base: the angular frequencies fall as its powers; dimensionless.
+        dtype: the type of the result; by default JAX's float.
 
     Raises:
         ValueError: if `width` is odd or not positive, or `base` is not a positive number of the floating type.
+
+    Example:
+        Position pi/2 is a quarter turn, which takes e1 to e2 and e2 to -e1.
+
+        >>> print(np.asarray(rotation_matrix(np.pi / 2, 2)).round(2) + 0.0)
+        [[ 0. -1.]
+         [ 1.  0.]]
 
     Source: Su et al. 2021 (RoFormer), eq. (15); the blog's equation (6).
     """
@@ -122,6 +164,12 @@ def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
 
     Raises:
         ValueError: if `width` is odd or not positive.
+
+    Example:
+        The first of each pair, then the second of each.
+
+        >>> print(half_layout_order(6))
+        [0 2 4 1 3 5]
     """
     _check_width(width)
     return np.concatenate((np.arange(0, width, 2), np.arange(1, width, 2)))
@@ -130,13 +178,13 @@ def half_layout_order(width: int) -> Int[np.ndarray, " {width}"]:
 def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000.0) -> Float[Array, "t {width}"]:
     """Sinusoidal position vectors, to be added to the tokens.
 
-    Coordinates 2j and 2j + 1 are the sine and the cosine of positions[t] * base**(-2j/width), so moving by
-    a fixed distance is a fixed rotation, and the product of two rows depends on their distance only.
+    Coordinates 2j and 2j + 1 are the sine and the cosine of positions[t] * base**(-2j/width). So moving by
+    a fixed distance is a fixed rotation. The product of two rows depends on their distance only.
 
     Args:
         positions: in tokens; any real numbers.
-        width: of the vectors.
-        base: of the geometric progression of angular frequencies, dimensionless.
+        width: how many numbers a vector has.
+        base: the angular frequencies fall as its powers; dimensionless.
 
     Returns:
         One row per position, in the dtype of the positions if that is a float, else in JAX's float.
@@ -144,6 +192,14 @@ def sinusoidal(positions: Real[Array, " t"], width: int, *, base: Scalar = 10000
     Raises:
         ValueError: if the width is odd or not positive, `base` is not a positive number of the floating type,
             or the positions are not real, not finite or not a vector.
+
+    Example:
+        Width 2 has one pair of coordinates: the sine and the cosine of the position.
+
+        >>> print(np.asarray(sinusoidal(jnp.array([0.0, np.pi / 2, np.pi]), 2)).round(2) + 0.0)
+        [[ 0.  1.]
+         [ 1.  0.]
+         [ 0. -1.]]
 
     Source: Vaswani et al. 2017, section 3.5.
     """

@@ -35,7 +35,20 @@ def linformer_attention(
         sequence with zeros would give.
 
     Raises:
-        ValueError: as `attention`; also if the sequence is longer than a projection, or e and f differ in rows.
+        ValueError: if `attention` refuses the arguments; also if the sequence is longer than a projection, or e and
+            f differ in rows.
+
+    Example:
+        Three values are sketched to two: the first by itself, and the sum of the others. A query of 0 gives both
+        mixtures the weight 1/2.
+
+        >>> q = k = jnp.zeros((3, 2))
+        >>> v = jnp.array([[2.0, 0], [0, 4], [0, 6]])
+        >>> e = jnp.array([[1.0, 0, 0], [0, 1, 1]])
+        >>> print(linformer_attention(q, k, v, e, e, scale=1.0))
+        [[1. 5.]
+         [1. 5.]
+         [1. 5.]]
 
     Source: Wang et al. 2020, "Linformer", equation 7.
     """

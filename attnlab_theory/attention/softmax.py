@@ -35,7 +35,33 @@ def attention_scores(
 ) -> Float[Array, "t s"]:
     """Scaled dot products, minus infinity where a query may not look.
 
-    Args, raises: as `attention_weights`; a row that sees nothing, unless refused, is minus infinity throughout.
+    A row that sees nothing is refused, or else it is minus infinity throughout.
+
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look. None lets every query see every key.
+        scale: inverse temperature, dimensionless.
+        softcap: scores are kept below this in size. None keeps them as they are.
+        bias: added to the scores.
+        blind: what becomes of a row that sees nothing.
+
+    Raises:
+        ValueError: if `attention_weights` refuses the arguments.
+
+    Example:
+        Each token is its own query and key: e1, e2 and 0. A query meets its own key with product 1, times the
+        scale.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(attention_scores(x, x, scale=2.0))
+        [[2. 0. 0.]
+         [0. 2. 0.]
+         [0. 0. 0.]]
+        >>> print(attention_scores(x, x, jnp.tri(3, dtype=bool), scale=2.0))
+        [[  2. -inf -inf]
+         [  0.   2. -inf]
+         [  0.   0.   0.]]
     """
     mask = visible(q, k, mask, bias, blind)
     return masked_scores(q, k, mask, scale, softcap, bias)
@@ -73,11 +99,27 @@ def attention_weights(
         normal number for 0 there. Half precision rounds weights below 6e-8 (float16) to 0.
 
     Raises:
-        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
-            width, an array is not finite, not of a floating type or has not two axes, or the mask has the wrong
-            shape or hides a whole row; or if entries below the smallest normal number would decide a score. Also
-            if the cap is not positive and finite, the bias has another shape or holds NaN or +inf, or `blind` is
-            none of its words. Keys that are not finite are refused only where a query sees them.
+        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
+            differ in width; if an array is not finite, not of a floating type or has not two axes; if the mask has
+            the wrong shape or hides a whole row; if entries below the smallest normal number would decide a score.
+            Also if the cap is not positive and finite, the bias has another shape or holds NaN or +inf, or `blind`
+            is none of its words. Keys that are not finite are refused only where a query sees them.
+
+    Example:
+        At scale log 2 a score of 1 doubles the weight: 2 to 1 to 1. The last query is 0 and sees all keys alike.
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(attention_weights(x, x, scale=np.log(2))).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.33 0.33 0.33]]
+
+        Under a causal mask the first query sees one key only.
+
+        >>> print(np.asarray(attention_weights(x, x, jnp.tri(3, dtype=bool), scale=np.log(2))).round(2))
+        [[1.   0.   0.  ]
+         [0.33 0.67 0.  ]
+         [0.33 0.33 0.33]]
 
     Source: Vaswani et al. 2017, eq. (1); Gemma Team 2024, "Gemma 2", section 2 for the cap.
     """
@@ -111,8 +153,18 @@ def attention(
         row and all gradients alone; under `jit`, one that it sees makes the whole row NaN.
 
     Raises:
-        ValueError: as `attention_weights`; also if k and v differ in length, or v is not finite where a query
-            sees it, not of a floating type or has not two axes.
+        ValueError: if `attention_weights` refuses the arguments; also if k and v differ in length, or v is not
+            finite where a query sees it, not of a floating type or has not two axes.
+
+    Example:
+        The first query gives the keys the weights 1/2, 1/4, 1/4 (`attention_weights`). The values are e1, e2 and 0,
+        so its output is (1/2, 1/4).
+
+        >>> x = jnp.eye(3, 2)
+        >>> print(np.asarray(attention(x, x, x, scale=np.log(2))).round(2))
+        [[0.5  0.25]
+         [0.25 0.5 ]
+         [0.33 0.33]]
 
     Source: Vaswani et al. 2017, eq. (1).
     """
@@ -131,7 +183,7 @@ def masked_scores(
 ) -> Float[Array, "t s"]:
     """The scores, minus infinity where the mask hides a key, NaN where a query sees one that is not finite.
 
-    Args, raises: as `attention_weights`, but that a mask may hide whole rows.
+    The arguments are those of `attention_weights`, but a mask may hide whole rows.
     """
     refuse_inputs(q, k, scale, mask)
     most = largest_scale(jnp.result_type(q, k))
@@ -160,7 +212,17 @@ def masked_scores(
 def softmax(
     scores: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None, blind: Blind = "refuse"
 ) -> Float[Array, "t s"]:
-    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one."""
+    """Rows of weights. In half precision only they are rounded: float16 cannot sum 65,536 powers of size one.
+
+    Example:
+        Weights are powers of e over their sum: the scores log 2, 0, 0 give 2, 1, 1 parts of 4.
+
+        >>> scores = np.log(2) * jnp.eye(3)
+        >>> print(np.asarray(softmax(scores)).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.25 0.25 0.5 ]]
+    """
     found = None if mask is None else blind_rows(mask, blind)
     scores = scores if found is None else jnp.where(found, 0, scores)
     if scores.dtype.itemsize >= 4:
@@ -178,6 +240,17 @@ def weighted_mean(
     """The mean of the values under `softmax`. Half precision sums in float32 and divides last.
 
     Under a mask, values that are not finite count as zeros, and rows that see one are NaN.
+
+    Example:
+        Equal scores give the mean of all values. A score of minus infinity takes a value out: the last row is the
+        mean of the first two.
+
+        >>> scores = jnp.array([[0.0, 0, 0], [5, 5, 5], [0, 0, -jnp.inf]])
+        >>> v = jnp.array([[3.0, 0], [0, 3], [0, 0]])
+        >>> print(np.asarray(weighted_mean(scores, v)).round(2))
+        [[1.  1. ]
+         [1.  1. ]
+         [1.5 1.5]]
     """
     if mask is None:
         return _mean(scores, v)
@@ -208,7 +281,14 @@ def _powers(scores: Array) -> tuple[Array, Array]:
 
 @functools.cache
 def largest_scale(dtype: DTypeLike) -> float:
-    """Where the scores of products that the type takes for 0 reach its rounding."""
+    """The largest scale of a type: beyond it, products that the type takes for 0 would count.
+
+    Example:
+        The rounding of float32 over its smallest normal number.
+
+        >>> print(f"{largest_scale(jnp.float32):.3g}")
+        1.01e+31
+    """
     info = jnp.finfo(dtype)
     return float(info.eps) / _smallest(dtype)
 
@@ -224,9 +304,19 @@ def refuse_inputs(q: Array, k: Array, scale: Scalar, mask: Array | None = None) 
     """Refuse queries, keys and a scale that have no attention.
 
     Raises:
-        ValueError: if `scale` is not positive, is more than `largest_scale`, there is no key, q and k differ in
-            width, or an array is not finite, not of a floating type or has not two axes; or if entries below the
-            smallest normal number would decide a score.
+        ValueError: if `scale` is not positive or is more than `largest_scale`; if there is no key, or q and k
+            differ in width; if an array is not finite, not of a floating type or has not two axes; if entries below
+            the smallest normal number would decide a score.
+
+    Example:
+        Good inputs pass in silence; a negative scale does not.
+
+        >>> x = jnp.eye(3, 2)
+        >>> refuse_inputs(x, x, 1.0)
+        >>> refuse_inputs(x, x, -1.0)
+        Traceback (most recent call last):
+            ...
+        ValueError: scale must be positive, not -1.0
     """
     refuse.not_positive(scale=scale)
     refuse.wrong_rank(2, q=q, k=k)
@@ -273,6 +363,16 @@ def refuse_values(k: Array, v: Array, mask: Array | None = None, blind: Blind = 
 
     Raises:
         ValueError: if k and v differ in length, or v is not finite, not of a floating type or has not two axes.
+
+    Example:
+        Three keys need three values.
+
+        >>> k = jnp.eye(3, 2)
+        >>> refuse_values(k, jnp.eye(3, 2))
+        >>> refuse_values(k, jnp.eye(2, 2))
+        Traceback (most recent call last):
+            ...
+        ValueError: source positions must agree: k has 3, v has 2
     """
     refuse.wrong_rank(2, k=k, v=v)
     refuse.not_floating(v=v)

@@ -46,8 +46,26 @@ def sliding_window_attention(
         offset: the position of the first query among the keys. None: the queries are the last of the keys.
 
     Raises:
-        ValueError: as `attention`; also if `window` is not positive, or even where it must be odd, or if a query
-            stands where its window shows no key, or there is no offset and there are fewer keys than queries.
+        ValueError: if `attention` refuses the arguments; also if `window` is not positive, or even where it must be
+            odd; if a query stands where its window shows no key; if there is no offset and there are fewer keys
+            than queries.
+
+    Example:
+        Queries of 0 take the mean of what they see: a window of 3 is the token and its two neighbours.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[6.0, 0], [0, 6], [0, 0]])
+        >>> print(np.asarray(sliding_window_attention(x, x, v, scale=1.0, window=3)).round(2))
+        [[3. 3.]
+         [2. 2.]
+         [0. 3.]]
+
+        Causal, a window of 1 is the token itself.
+
+        >>> print(sliding_window_attention(x, x, v, scale=1.0, window=1, causal=True))
+        [[6. 0.]
+         [0. 6.]
+         [0. 0.]]
 
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
     """
@@ -107,7 +125,32 @@ def bigbird_links(
     Returns:
         Block numbers; -1 where no block is left to choose (short sequences, early causal rows, global rows).
 
-    Args, raises: as `bigbird_mask`.
+    Args:
+        key: PRNG key, which the random links depend on.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        random_blocks: further blocks that each block of queries sees.
+        causal: no position sees a later one; links are drawn from the past.
+
+    Raises:
+        ValueError: if `bigbird_mask` refuses the arguments.
+
+    Example:
+        Each of three blocks sees itself, for the window is 1. It draws one of the two others, never itself.
+
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 0}
+        >>> links = bigbird_links(jax.random.key(0), 3, random_blocks=1, **layout)
+        >>> links.shape, bool(np.any(links[:, 0] == np.arange(3, dtype=np.int32)))
+        ((3, 1), False)
+
+        Asked for two, it has no choice.
+
+        >>> print(np.sort(bigbird_links(jax.random.key(0), 3, random_blocks=2, **layout)))
+        [[1 2]
+         [0 2]
+         [0 1]]
     """
     count = _blocks(n, block, window, global_blocks)
     refuse.not_whole(random_blocks=random_blocks)
@@ -134,7 +177,7 @@ def bigbird_mask(
     """BigBird's mask in full, for dense attention and for figures: `linked_mask` of `bigbird_links`.
 
     Args:
-        key: of the random links.
+        key: PRNG key, which the random links depend on.
         n: positions; a whole number of blocks.
         block: positions per block.
         window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
@@ -144,6 +187,16 @@ def bigbird_mask(
 
     Raises:
         ValueError: if `block` does not divide n, `window` is even, or a number of blocks does not fit.
+
+    Example:
+        Three blocks of one position. The first is global, so its row and its column are ones. The others see
+        themselves; a random link would add a one to their rows.
+
+        >>> layout = {"block": 1, "window": 1, "global_blocks": 1}
+        >>> print(bigbird_mask(jax.random.key(0), 3, random_blocks=0, **layout).astype(int))
+        [[1 1 1]
+         [1 1 0]
+         [1 0 1]]
 
     Source: Zaheer et al. 2020, "Big Bird", section 2 and appendix D.
     """
@@ -156,7 +209,25 @@ def linked_mask(
 ) -> Bool[Array, "n n"]:
     """The mask under which dense attention is `bigbird_attention` with these links.
 
-    Args, raises: as `bigbird_attention`.
+    Args:
+        links: further blocks that each block of queries sees (`bigbird_links`); -1 for none.
+        n: positions; a whole number of blocks.
+        block: positions per block.
+        window: blocks in the window around a query's own, which it includes; odd. No wrap at the ends.
+        global_blocks: the first so many blocks see every block and are seen by every block.
+        causal: no position sees a later one.
+
+    Raises:
+        ValueError: if `bigbird_attention` refuses the arguments.
+
+    Example:
+        The diagonal is the window. The links add block 2 to the row of block 0; -1 adds nothing.
+
+        >>> links = jnp.array([[2], [-1], [-1]])
+        >>> print(linked_mask(links, 3, block=1, window=1, global_blocks=0).astype(int))
+        [[1 0 1]
+         [0 1 0]
+         [0 0 1]]
     """
     count = _linked_blocks(links, n, block, window, global_blocks)
     row, column = np.ogrid[:count, :count]
@@ -183,16 +254,33 @@ def bigbird_attention(
     """Softmax attention under `linked_mask(links, ...)`, in time and memory linear in the length.
 
     Args:
-        q, k, v, scale, causal: as `sliding_window_attention`.
+        q: queries, one row per position.
+        k: keys, one row per position.
+        v: values, one row per position.
         links: further blocks that each block of queries sees (`bigbird_links`); -1 for none. A link to a block
             that is seen anyway, or twice, adds nothing.
         block: positions per block; must divide the length.
         window: blocks in the window, odd; no wrap.
+        scale: inverse temperature, dimensionless.
         global_blocks: the first so many blocks see everything and are seen by everything.
+        causal: no position sees a later one.
 
     Raises:
-        ValueError: as `attention`; also if the lengths differ, `block` does not divide them, `window` is even,
-            there are more global blocks than blocks, or the links are not one row of block numbers per block.
+        ValueError: if `attention` refuses the arguments; if the lengths differ, `block` does not divide them, or
+            `window` is even; if there are more global blocks than blocks, or the links are not one row of block
+            numbers per block.
+
+    Example:
+        Queries of 0 take the mean of what they see. Block 0 sees itself and, by its link, block 2. The others see
+        themselves.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.array([[2.0, 0], [0, 4], [0, 6]])
+        >>> links = jnp.array([[2], [-1], [-1]])
+        >>> print(bigbird_attention(x, x, v, links, scale=1.0, block=1, window=1, global_blocks=0))
+        [[1. 3.]
+         [0. 4.]
+         [0. 6.]]
 
     Source: Zaheer et al. 2020, "Big Bird", appendix D.
     """

@@ -19,10 +19,18 @@ def random_logits(table: Float[Array, "n n"], length: int) -> Float[Array, "t t"
 
     Args:
         table: learned for n positions, or drawn once and kept.
-        length: of the sequence.
+        length: positions of the sequence.
 
     Raises:
         ValueError: if the sequence is longer than the table.
+
+    Example:
+        A table learned for 3 positions, and a sequence of 2.
+
+        >>> table = jnp.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
+        >>> print(random_logits(table, 2))
+        [[1. 2.]
+         [4. 5.]]
 
     Source: Tay et al. 2021, "Synthesizer", section 3.1.2.
     """
@@ -36,13 +44,22 @@ def factorised_logits(left: Float[Array, "n m"], right: Float[Array, "n m"], len
     """The factorised random synthesizer: a table of rank m, 2 n m numbers instead of n n.
 
     Args:
-        left: of the output positions.
-        right: of the source positions.
-        length: of the sequence.
+        left: the factor of the output positions, one row each.
+        right: the factor of the source positions, one row each.
+        length: positions of the sequence.
 
     Raises:
         ValueError: if the sequence is longer than the factors, or they differ in shape, are not finite or not of a
             floating type.
+
+    Example:
+        A table of rank 1: row t is left[t] times the right factor.
+
+        >>> left = jnp.array([[1.0], [2.0], [3.0]])
+        >>> print(factorised_logits(left, jnp.ones((3, 1)), 3))
+        [[1. 1. 1.]
+         [2. 2. 2.]
+         [3. 3. 3.]]
 
     Source: Tay et al. 2021, section 3.1.4.
     """
@@ -75,6 +92,16 @@ def dense_logits(
         ValueError: if the sequence is longer than n, the widths do not fit, or an array is not finite or not of a
             floating type.
 
+    Example:
+        The hidden layer passes the token on unless it is negative, and the last layer adds a logit of 5 for
+        position 2.
+
+        >>> x = jnp.array([[1.0, 0], [0, 1], [-1, -1]])
+        >>> print(dense_logits(x, jnp.eye(2), jnp.zeros(2), jnp.eye(2, 3), jnp.array([0.0, 0, 5])))
+        [[1. 0. 5.]
+         [0. 1. 5.]
+         [0. 0. 5.]]
+
     Source: Tay et al. 2021, section 3.1.1.
     """
     refuse.wrong_rank(2, x=x, w_1=w_1, w_2=w_2)
@@ -93,9 +120,21 @@ def dense_logits(
 def synthesizer_weights(logits: Float[Array, "t s"], mask: Bool[Array, "t s"] | None = None) -> Float[Array, "t s"]:
     """Softmax of the logits where the mask lets a query look.
 
+    Args:
+        logits: one for each output and source position, from any of the functions above.
+        mask: True where a query may look.
+
     Raises:
         ValueError: if the logits are not finite or not of a floating type, or the mask has the wrong shape or
             hides a whole row.
+
+    Example:
+        A logit of log 2 against 0 and 0 gives 2, 1, 1 parts of 4.
+
+        >>> print(np.asarray(synthesizer_weights(np.log(2) * jnp.eye(3))).round(2))
+        [[0.5  0.25 0.25]
+         [0.25 0.5  0.25]
+         [0.25 0.25 0.5 ]]
     """
     return softmax(_seen(logits, mask))
 
@@ -106,12 +145,22 @@ def synthesizer_attention(
     """The means of the values under `synthesizer_weights`.
 
     Args:
-        logits: by any of the functions above, or a mixture of them.
+        logits: from any of the functions above, or a mixture of them.
         v: values, one row per source position.
         mask: True where a query may look.
 
     Raises:
-        ValueError: as `synthesizer_weights`; also if logits and v differ in length or v is not finite.
+        ValueError: if `synthesizer_weights` refuses the arguments; also if logits and v differ in length or v is
+            not finite.
+
+    Example:
+        The first row has the weights 1/2, 1/4, 1/4, and only the first value is not 0.
+
+        >>> v = jnp.array([[8.0, 0], [0, 0], [0, 0]])
+        >>> print(np.asarray(synthesizer_attention(np.log(2) * jnp.eye(3), v)).round(2))
+        [[4. 0.]
+         [2. 0.]
+         [2. 0.]]
 
     Source: Tay et al. 2021, "Synthesizer: rethinking self-attention for transformer models".
     """

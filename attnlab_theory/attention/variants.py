@@ -18,7 +18,24 @@ def zero_after_softmax_weights(
     one, and under a causal mask every row but the last moves with the future. For a hidden key s the
     output moves with its score z_s by -alpha_s times the output.
 
-    Args, raises: as `attention_weights`; a row of the mask may not hide every key.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        mask: True where a query may look.
+        scale: inverse temperature, dimensionless.
+
+    Raises:
+        ValueError: if `attention_weights` refuses the arguments.
+
+    Example:
+        Queries of 0 see all keys alike. The softmax over three keys gives 1/3 to each; what the mask hides is lost,
+        and the first row sums to 1/3 instead of 1.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> print(np.asarray(zero_after_softmax_weights(x, x, jnp.tri(3, dtype=bool), scale=1.0)).round(2))
+        [[0.33 0.   0.  ]
+         [0.33 0.33 0.  ]
+         [0.33 0.33 0.33]]
 
     Source: `uw/2.2.3` (docs/sources.md).
     """
@@ -37,9 +54,28 @@ def zero_after_softmax(
     *,
     scale: Scalar,
 ) -> Float[Array, "t v"]:
-    """Attention with `zero_after_softmax_weights`: the mask applied on the wrong side of the softmax.
+    """Attention with `zero_after_softmax_weights`: the mask is applied after the softmax, not before it.
 
-    Args, raises: as `attention`.
+    Args:
+        q: queries, one row per output position.
+        k: keys, one row per source position.
+        v: values, one row per source position.
+        mask: True where a query may look.
+        scale: inverse temperature, dimensionless.
+
+    Raises:
+        ValueError: if `attention` refuses the arguments.
+
+    Example:
+        All values are 3, and every mean of them is 3. The foil returns 1 for the first token, which sees one key of
+        three.
+
+        >>> x = jnp.zeros((3, 2))
+        >>> v = jnp.full((3, 2), 3.0)
+        >>> print(np.asarray(zero_after_softmax(x, x, v, jnp.tri(3, dtype=bool), scale=1.0)).round(2))
+        [[1. 1.]
+         [2. 2.]
+         [3. 3.]]
 
     Source: `uw/2.2.3` (docs/sources.md).
     """

@@ -23,7 +23,14 @@ FACTOR = 4
 
 
 class Verdict(enum.StrEnum):
-    """What the judge says of a claim at a setting."""
+    """What the judge says of a claim at a setting.
+
+    Example:
+        A verdict is its own word, so a file may hold it.
+
+        >>> Verdict("SUPPORTED") is Verdict.SUPPORTED, [verdict.value for verdict in Verdict]
+        (True, ['SUPPORTED', 'REFUTED', 'INCONCLUSIVE'])
+    """
 
     SUPPORTED = "SUPPORTED"
     REFUTED = "REFUTED"
@@ -39,7 +46,15 @@ def _checks_itself(kind: type[T]) -> type[T]:
 @_checks_itself
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rival(Generic[P]):
-    """What would be believed instead of a claim. The draws that support the claim must refute it."""
+    """What would be believed instead of a claim. The draws that support the claim must refute it.
+
+    Example:
+        A fair coin, and who believes that it always shows heads.
+
+        >>> heads = Rival(statement="The coin always shows heads.", source="a gambler", predict=Interval.point(1.0))
+        >>> heads.predict
+        Interval(low=1.0, high=1.0)
+    """
 
     statement: str
     """What it says, in one sentence."""
@@ -60,6 +75,29 @@ class Claim(Generic[P]):
 
     Raises:
         ValueError: if there is no setting, or one is not a `Setting` or not of the kind of the others.
+
+    Example:
+        A coin, and the chance of heads as its setting. The prediction is a function of the setting.
+
+        >>> from attnlab_theory.stats import proportion
+        >>> class Coin(Setting):
+        ...     p: float
+        >>> fair = Claim(
+        ...     name="fair-coin",
+        ...     statement="A coin shows heads with its chance p.",
+        ...     source="the law of the coin",
+        ...     predict=lambda setting: Interval.point(setting.p),
+        ...     draw=lambda key, setting: jax.random.bernoulli(key, setting.p),
+        ...     bound=proportion(),
+        ...     resolution=0.1,
+        ...     settings=(Coin(p=0.5),),
+        ... )
+        >>> fair.predicted_at(fair.at(p=0.25)), fair.resolution_at(fair.at(p=0.25))
+        (Interval(low=0.25, high=0.25), 0.1)
+        >>> fair.at(q=0.25)
+        Traceback (most recent call last):
+            ...
+        ValueError: fair-coin: Coin has no field 'q'; the fields are p
     """
 
     name: str
@@ -184,10 +222,36 @@ def exact_claim(
     """A claim about a number that is computed once, with no chance in it.
 
     Args:
+        name: the claim's own name.
+        statement: one sentence whose negation can be imagined; LaTeX allowed.
+        source: a section of docs/mathematics, papers, homework questions, joined by "; " (see `Claim`).
+        hypotheses: names of what is assumed, and whether it holds at a setting.
+        predict: the predicted interval, or a function from the setting to it.
+        draw: the number, from a PRNG key that it may ignore, and the setting.
         rounding: a derived bound on the absolute error of the computation. The measured interval is the number
             plus or minus it; the resolution is `FACTOR` times it.
+        settings: where it is judged; at least one.
+        rival: what would be believed instead.
+        expect: REFUTED for what the lab exists to knock down.
+        stream: the claim, or the name, whose random keys are seen.
 
-    Args, otherwise: as `Claim`.
+    Example:
+        The square of a side: no chance is in it, and the rounding is an eighth at most. The resolution is four
+        times that.
+
+        >>> class Square(Setting):
+        ...     side: float
+        >>> area = exact_claim(
+        ...     name="area",
+        ...     statement="A square has the area of its side times itself.",
+        ...     source="geometry",
+        ...     predict=lambda setting: Interval.point(setting.side**2),
+        ...     draw=lambda key, setting: setting.side * setting.side,
+        ...     rounding=0.125,
+        ...     settings=(Square(side=3.0),),
+        ... )
+        >>> area.predicted_at(Square(side=3.0)), area.resolution_at(Square(side=3.0))
+        (Interval(low=9.0, high=9.0), 0.5)
     """
 
     def at(setting: P) -> float:
@@ -214,7 +278,7 @@ def foil(claim: Claim[P], *, name: str, statement: str, source: str, **changed: 
 
     Args:
         claim: what is right.
-        name: of the foil.
+        name: the foil's own name.
         statement: the wrong statement.
         source: who says so, or what was left out.
         changed: fields of the claim that differ: at least one of `predict`, `draw` and `settings`. `expect` is no
@@ -222,6 +286,30 @@ def foil(claim: Claim[P], *, name: str, statement: str, source: str, **changed: 
 
     Raises:
         ValueError: if none of these three differs, or a field cannot be changed.
+
+    Example:
+        A wrong variant of a claim keeps all of it but what is named. Its verdict is expected to be REFUTED.
+
+        >>> class Square(Setting):
+        ...     side: float
+        >>> area = exact_claim(
+        ...     name="area",
+        ...     statement="A square has the area of its side times itself.",
+        ...     source="geometry",
+        ...     predict=lambda setting: Interval.point(setting.side**2),
+        ...     draw=lambda key, setting: setting.side * setting.side,
+        ...     rounding=0.125,
+        ...     settings=(Square(side=3.0),),
+        ... )
+        >>> wrong = foil(
+        ...     area,
+        ...     name="area-is-the-edge",
+        ...     statement="A square has the area of its four sides.",
+        ...     source="nobody",
+        ...     predict=lambda setting: Interval.point(4 * setting.side),
+        ... )
+        >>> wrong.predicted_at(Square(side=3.0)), wrong.expect.value, wrong.foil_of is area
+        (Interval(low=12.0, high=12.0), 'REFUTED', True)
     """
     known = {field.name for field in dataclasses.fields(claim)} - {"expect", "rival", "foil_of"}
     for field in changed:
@@ -247,7 +335,21 @@ class RivalFinding:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One claim at one setting, judged. The fields are those of the result files."""
+    """One claim at one setting, judged. The fields are those of the result files.
+
+    Example:
+        What a figure is drawn from. `times` gives it in another unit.
+
+        >>> found = Finding(
+        ...     experiment="coins", claim="fair-coin", statement="", source="", setting={"p": 0.5},
+        ...     predicted=Interval.point(0.5), measured=Interval(0.25, 0.75), draws=16, error_rate=0.05,
+        ...     resolution=0.1, bound="proportion", verdict=Verdict.INCONCLUSIVE, expect=Verdict.SUPPORTED,
+        ... )
+        >>> found.as_expected
+        False
+        >>> found.times(100.0).measured
+        Interval(low=25.0, high=75.0)
+    """
 
     experiment: str
     claim: str
@@ -280,7 +382,23 @@ class Finding:
 
 
 class Findings(tuple[Finding, ...]):
-    """Findings in the order in which they were made; all that a figure is drawn from."""
+    """Findings in the order in which they were made; all that a figure is drawn from.
+
+    Example:
+        Two findings of one claim, at two settings.
+
+        >>> def at(p):
+        ...     return Finding(
+        ...         experiment="coins", claim="coin", statement="", source="", setting={"p": p},
+        ...         predicted=Interval.point(p), measured=Interval.around(p, 0.02), draws=4096, error_rate=0.05,
+        ...         resolution=0.1, bound="proportion", verdict=Verdict.SUPPORTED, expect=Verdict.SUPPORTED,
+        ...     )
+        >>> found = Findings([at(0.25), at(0.5)])
+        >>> found.values("p")
+        [0.25, 0.5]
+        >>> found.of("coin", p=0.5)[0].predicted
+        Interval(low=0.5, high=0.5)
+    """
 
     def of(self, claim: str, **setting: Any) -> "Findings":
         """The findings of one claim, at the settings whose fields have the given values.

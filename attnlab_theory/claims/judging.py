@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
+from attnlab_theory import interrupts
 from attnlab_theory.claims.claim import Claim, Finding, Findings, Rival, RivalFinding, Verdict
 from attnlab_theory.claims.setting import Setting
 from attnlab_theory.stats import draws as streams
@@ -24,9 +25,26 @@ P = TypeVar("P", bound=Setting)
 def judge(predicted: Interval, measured: Interval, resolution: float) -> Verdict:
     """Compare what was predicted with what was measured.
 
-    If `measured` misses the true expectation with probability at most e, then a true claim is REFUTED
-    with probability at most e, and a claim that is off by more than `resolution` is SUPPORTED with
-    probability at most e: support without missing would put the truth within `resolution` of `predicted`.
+    Let `measured` miss the true expectation with probability at most e. Then a true claim is REFUTED with
+    probability at most e. A claim that is off by more than `resolution` is SUPPORTED with probability at most e:
+    support without missing would put the truth within `resolution` of `predicted`.
+
+    Args:
+        predicted: where the claim says that the expectation lies.
+        measured: a confidence interval for it.
+        resolution: the widest measured interval that may count as support without lying inside.
+
+    Example:
+        1/2 is predicted. A measured interval that is away from it refutes; one that holds it supports if it is no
+        wider than the resolution.
+
+        >>> half = Interval.point(0.5)
+        >>> judge(half, Interval(0.6, 0.7), resolution=0.1).value
+        'REFUTED'
+        >>> judge(half, Interval(0.46, 0.54), resolution=0.1).value
+        'SUPPORTED'
+        >>> judge(half, Interval(0.3, 0.7), resolution=0.1).value
+        'INCONCLUSIVE'
     """
     if not measured.overlaps(predicted):
         return Verdict.REFUTED
@@ -54,9 +72,9 @@ def check(
 
     Args:
         claim: what is asserted.
-        key: of the claim's stream: checks with the same key see the same random numbers.
-        error_rate: for each setting, between 0 and 1.
-        max_draws: per setting, declared before looking; at least one block of the claim's chunks.
+        key: the PRNG key of the stream: checks with the same key see the same random numbers.
+        error_rate: how often a verdict may be wrong at each setting, between 0 and 1.
+        max_draws: the cap at each setting, declared before looking; at least one block of the claim's chunks.
         settings: by default those of the claim.
         experiment: written into the findings.
 
@@ -64,10 +82,32 @@ def check(
         One finding per setting, in order.
 
     Raises:
-        ValueError: if a hypothesis does not hold, the resolution is not positive or wider than all that the bound
-            allows, the prediction holds all of that, the draws are fewer than
-            a block, a draw is not one finite number, breaks the bound's assumption or does not depend on its
-            key, or the resolution of an exact claim is finer than its rounding.
+        ValueError: if a hypothesis does not hold; if the resolution is not positive, or wider than all that the
+            bound allows; if the prediction holds all that the bound allows; if `max_draws` is less than a block; if
+            a draw is not one finite number, breaks the bound's assumption or does not depend on its key; if the
+            resolution of an exact claim is finer than its rounding.
+
+    Example:
+        A coin with the chance 1/2. The first block, 8 chunks of 512 draws, already gives an interval narrower than
+        the resolution, and 1/2 lies in it.
+
+        >>> from attnlab_theory.stats import proportion
+        >>> class Coin(Setting):
+        ...     p: float
+        >>> fair = Claim(
+        ...     name="fair-coin",
+        ...     statement="A coin shows heads with its chance p.",
+        ...     source="the law of the coin",
+        ...     predict=lambda setting: Interval.point(setting.p),
+        ...     draw=lambda key, setting: jax.random.bernoulli(key, setting.p),
+        ...     bound=proportion(),
+        ...     resolution=0.1,
+        ...     settings=(Coin(p=0.5),),
+        ...     chunk=512,
+        ... )
+        >>> (found,) = check(fair, key=jax.random.key(0), error_rate=0.001, max_draws=2**14)
+        >>> found.verdict.value, found.draws, found.measured.width < 0.1
+        ('SUPPORTED', 4096, True)
     """
     judged = check_rivals(
         claim,
@@ -118,12 +158,41 @@ def check_rivals(
     hold for all the rivals at once. Drawing stops when every rival is decided.
 
     Args:
+        claim: whose draws are judged.
         rivals: predictions to judge in the place of the claim's own; an `Interval`, or a function of the setting.
+        key: the PRNG key of the stream: checks with the same key see the same random numbers.
+        error_rate: how often a verdict may be wrong at each setting, between 0 and 1.
+        max_draws: the cap at each setting, declared before looking; at least one block of the claim's chunks.
+        settings: by default those of the claim.
+        experiment: written into the findings.
 
     Returns:
         One `Findings` per rival, in order.
 
-    Args, raises: otherwise as `check`.
+    Raises:
+        ValueError: if `check` would refuse the claim, a setting or the numbers.
+
+    Example:
+        Two predictions of one coin, judged on the same draws: 1/2, and 0.9.
+
+        >>> from attnlab_theory.stats import proportion
+        >>> class Coin(Setting):
+        ...     p: float
+        >>> fair = Claim(
+        ...     name="fair-coin",
+        ...     statement="A coin shows heads with its chance p.",
+        ...     source="the law of the coin",
+        ...     predict=Interval.point(0.5),
+        ...     draw=lambda key, setting: jax.random.bernoulli(key, setting.p),
+        ...     bound=proportion(),
+        ...     resolution=0.1,
+        ...     settings=(Coin(p=0.5),),
+        ...     chunk=512,
+        ... )
+        >>> rivals = [fair.predict, Interval.point(0.9)]
+        >>> judged = check_rivals(fair, rivals, key=jax.random.key(0), error_rate=0.001, max_draws=2**14)
+        >>> [found.verdict.value for (found,) in judged]
+        ['SUPPORTED', 'REFUTED']
     """
     settings = claim.settings if settings is None else tuple(_checked(claim, setting) for setting in settings)
     refuse_error_rate(error_rate)
@@ -199,6 +268,7 @@ def _checked(claim: Claim[P], setting: Any) -> P:
 
 
 def _case(claim: Claim[P], setting: P, rivals: Sequence[Any], experiment: str) -> _Case[P]:
+    interrupts.heed()
     for hypothesis, holds in claim.hypotheses.items():
         if not holds(setting):
             raise ValueError(f"{claim.name}: the hypothesis '{hypothesis}' does not hold at {setting}")
@@ -226,6 +296,7 @@ def _refuse_idle(claim: Claim[P], setting: P, bound: Bound, resolution: float, p
 
 
 def _check_exact(claim: Claim[P], key: PRNGKeyArray, case: _Case[P]) -> None:
+    interrupts.heed()
     # A draw made on the host in float64 stays so: nothing here passes through jax's default dtype.
     value = np.asarray(claim.draw(key, case.setting), dtype=np.float64)
     if value.shape:
@@ -249,6 +320,7 @@ def _check_rounds(
     drawn: list[list[np.ndarray]] = [[] for _ in cases]
     for round_ in _rounds(claim, size, max_draws):
         for index in round_.blocks:
+            interrupts.heed()
             values = _block_of_numbers(claim, cases[0].setting, functools.partial(block, key, index, points))
             for i, case in enumerate(cases):
                 if not case.is_decided:
@@ -258,6 +330,7 @@ def _check_rounds(
         for i, case in enumerate(cases):
             if case.is_decided:
                 continue
+            interrupts.heed()
             row = np.concatenate(drawn[i])
             case.judge(row, round_.spends(error_rate), error_rate=error_rate, last=round_.is_last)
             if case.is_decided:

@@ -41,6 +41,25 @@ class Setting:
     Raises:
         TypeError: from a class whose field has another type.
         ValueError: from a value that its field's type cannot hold; one line that names class and field.
+
+    Example:
+        A shape, and a number that is an argument of the compiled draw.
+
+        >>> class Copying(Setting):
+        ...     n: int
+        ...     beta: Traced[float]
+        >>> setting = Copying(n=4, beta=1)
+        >>> setting.fields()
+        {'n': 4, 'beta': 1.0}
+        >>> setting.static(), setting.traced()
+        ((('n', 4),), {'beta': 1.0})
+
+        A value that its type cannot hold is refused.
+
+        >>> Copying(n=4.5, beta=1.0)
+        Traceback (most recent call last):
+            ...
+        ValueError: Copying.n must be a whole number, not 4.5
     """
 
     def __init_subclass__(cls) -> None:
@@ -90,10 +109,27 @@ class Setting:
 
 
 def built(kind: type[S], fields: dict[str, Any]) -> S:
-    """A setting from names and values, such as those of a finding or of a file.
+    """A setting from names and values: from a finding or a file, say.
+
+    Args:
+        kind: the class of the setting.
+        fields: a value for each of its fields.
 
     Raises:
         ValueError: if a field is unknown or missing, or its value does not fit; one line that names it.
+
+    Example:
+        A whole number is converted where a real one is wanted; a misspelt name is refused.
+
+        >>> class Copying(Setting):
+        ...     n: int
+        ...     beta: Traced[float]
+        >>> built(Copying, {"n": 4, "beta": 1}).fields()
+        {'n': 4, 'beta': 1.0}
+        >>> built(Copying, {"n": 4, "bet": 1})
+        Traceback (most recent call last):
+            ...
+        ValueError: Copying has no field 'bet'; did you mean beta?
     """
     known = [field.name for field in dataclasses.fields(typing.cast(Any, kind))]
     for name in fields:
@@ -108,12 +144,29 @@ def built(kind: type[S], fields: dict[str, Any]) -> S:
 
 
 def field_types(kind: type[Setting]) -> dict[str, Any]:
-    """The declared types, `Traced` kept."""
+    """The declared types, `Traced` kept.
+
+    Example:
+        `Traced` is kept, so `is_traced` can tell.
+
+        >>> class Copying(Setting):
+        ...     n: int
+        ...     beta: Traced[float]
+        >>> {name: is_traced(kind) for name, kind in field_types(Copying).items()}
+        {'n': False, 'beta': True}
+    """
     return typing.get_type_hints(kind, include_extras=True)
 
 
 def is_traced(kind: Any) -> bool:
-    """Whether a field of this declared type is an argument of the compiled draw."""
+    """Whether a field of this declared type is an argument of the compiled draw.
+
+    Example:
+        A plain type is known while the draw is compiled.
+
+        >>> is_traced(int), is_traced(Traced[int])
+        (False, True)
+    """
     return typing.get_origin(kind) is Annotated and _TRACED in kind.__metadata__
 
 

@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         from attnlab_theory.cli import allocation
 
         allocation.keep_freed_memory()
-    return exits.exit_code(lambda: _parse(given).run())
+    return exits.exit_code(lambda: _parse(given).run(), announcement="starting …")
 
 
 class Version:
@@ -110,10 +110,16 @@ def _parsed_by_tyro(options: type[Command] | dict[str, type[Command]], prog: str
         tyro.conf.OmitArgPrefixes,
     )
 
+    registry = None
+    if not HELP.isdisjoint(arguments):
+        from attnlab_theory.cli import layout
+
+        registry = layout.registry()
+
     def parse() -> Command:
         if isinstance(options, dict):
             return tyro.extras.subcommand_cli_from_dict(options, prog=prog, args=arguments, config=config)
-        return tyro.cli(options, prog=prog, args=arguments, config=config)
+        return tyro.cli(options, prog=prog, args=arguments, config=config, registry=registry)
 
     command = parsed_in_one_line(parse, getattr(options, "elsewhere", None))
     bounds.refuse_beyond(command)

@@ -13,6 +13,7 @@ MOST: Mapping[str, float] = {
     "batch_size": 10**6,
     "batches": 10**6,
     "block_size": 2**16,
+    "call_seconds": 100,
     "count": 10**6,
     "dropout": 1,
     "epoch": 10**6,
@@ -44,6 +45,7 @@ MOST: Mapping[str, float] = {
     "seed": 2**63 - 1,
     "seeds": 1000,
     "sentences": 10**9,
+    "softcap": 10**6,
     "statements": 1000,
     "temperature": 10**6,
     "templates": 1000,
@@ -56,6 +58,7 @@ MOST: Mapping[str, float] = {
     "tokens": 2**20,
     "trials": 10**4,
     "width": 2**16,
+    "window": 2**14,
     "windows": 10**7,
     "wordings": 1000,
 }

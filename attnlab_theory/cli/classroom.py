@@ -26,8 +26,7 @@ class Grade:
     """Grade a folder of submissions. Each file and each folder in it is a submission.
 
     A function is found by the number of its question: q2b, q2c_1. --template prints one name each. A run that was
-    stopped goes on from its journal. It ends with 0 if every submission has got its marks, whatever they are, and
-    with 2 if the call makes no sense.
+    stopped goes on from its journal. The exit code is 0 if every submission has got its marks, whatever they are.
     """
 
     folder: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[FOLDER]")] = None
@@ -43,10 +42,9 @@ class Grade:
     template: bool = False
     """Print a file with all functions to fill in, and nothing else."""
     time_limit: float = 20.0
-    """Seconds of processor time for each question. After one that uses them up the others get a quarter. After a
-    second one they are left to you."""
+    """Seconds of processor time for each question. After one that uses them up, the others get a quarter."""
     processes: int = 0
-    """How many submissions to judge at a time; 0 is two more than there are cores, and ten at most."""
+    """How many submissions to judge at a time. 0: two more than there are cores, ten at most."""
     unfenced: bool = False
     """Believe verdicts on a system that cannot keep a submission from rewriting them."""
     json: bool = False

@@ -51,6 +51,9 @@ COMMANDS = {
     "leaks": Entry(
         "cli.leaks", "Leaks", "Find the outputs of your function that change when future inputs change."
     ),
+    "conform": Entry(
+        "cli.conform", "Conform", "Judge anybody's attention by what it promises: numpy, torch or jax."
+    ),
     "estimators": Entry(
         "cli.estimators",
         "Estimators",
@@ -68,7 +71,9 @@ COMMANDS = {
         "Train a small GPT on captions, let it write its own, and judge those.",
     ),
     "mixers": Entry(
-        "labs.mixers.tasks", "Mixers", "Compare what lets tokens see each other, on the same sentences."
+        "labs.mixers.tasks",
+        "Mixers",
+        "Compare mixers, the layers by which tokens see each other.",
     ),
     "recurrent": Entry(
         "labs.recurrent.tasks",

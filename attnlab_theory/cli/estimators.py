@@ -4,7 +4,9 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,8 +29,8 @@ class Estimators:
     error: float = 0.05
     """Wanted root mean square error of a row of weights, relative to its length."""
     seed: int = 0
-    """Every random number follows from it."""
-    figure: Path | None = None
+    """The seed of all random numbers."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--figure"])] = None
     """Draw the phase diagram with these pairs on it, and the errors, into this .svg or .png file."""
     json: bool = False
     """Print one JSON value and nothing else."""
@@ -38,17 +40,19 @@ class Estimators:
         from attnlab_theory.cli.problems import read_matrix
         from attnlab_theory.estimators import advise, pose
         from attnlab_theory.estimators.advice import as_json
+        from attnlab_theory.report import progress
 
-        if self.figure is not None:
+        if self.out is not None:
             from attnlab_theory.report import style
 
-            style.refuse_path(self.figure)
+            style.refuse_path(self.out)
         problem = pose(read_matrix(self.queries), read_matrix(self.keys), scale=self.scale, seed=self.seed)
-        advice = advise(problem, features=self.features, error=self.error, seed=self.seed)
-        if self.figure is not None:
+        with progress.counted("measuring estimators", quiet=self.json) as tell:
+            advice = advise(problem, features=self.features, error=self.error, seed=self.seed, progress=tell)
+        if self.out is not None:
             from attnlab_theory.estimators.figures import write_map
 
-            write_map(advice, self.figure)
+            write_map(advice, self.out)
         if self.json:
             print(json.dumps(as_json(advice), indent=1))
             return 0
@@ -69,7 +73,7 @@ def _print(advice: "Advice") -> None:
     print(f"relative error of a row, {advice.features} features, measured over {advice.draws} draws\n")
     show(_table(advice))
     if not all(line.trusted for line in advice.lines):
-        print("~ beyond the range of the prediction, or refuted by what is measured beside it")
+        print("~ the prediction does not apply here, or the measurement next to it refutes it")
     said = (advice.amount, advice.reason) if advice.exact_is_cheaper else (advice.reason, advice.amount)
     print("\n" + "\n".join(said))
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ class Museum:
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = ""
     """One bug: its code, where it happened, what catches it, a picture. Without it, a table of all bugs."""
     budget: Budget = "quick"
-    """quick plants every bug under one identity of each family, full under all of them."""
+    """quick: each bug meets one identity of each family. full: it meets all of them."""
     out: Path = Path("lab/museum")
     """The folder for the pictures. It is made if it does not exist."""
     json: bool = False
@@ -36,24 +35,29 @@ class Museum:
             return self._plant(pressed)
 
     def _plant(self, pressed: Sequence[int]) -> int:
-        from attnlab_theory import files
-        from attnlab_theory.cli import library
-        from attnlab_theory.museum import BUGS, catalogue, figures, kill_matrix
-        from attnlab_theory.report.table import show
+        from attnlab_theory.report import progress
 
-        by_name = {bug.name: bug for bug in BUGS}
-        if self.name and self.name not in by_name:
-            raise library.unknown("bug", self.name, by_name, "attnlab museum")
-        files.make_folder(self.out)
+        with progress.said("loading the bugs", quiet=self.json):
+            from attnlab_theory import files
+            from attnlab_theory.cli import library
+            from attnlab_theory.museum import BUGS, catalogue, figures, kill_matrix
+            from attnlab_theory.report.table import show
+
+            by_name = {bug.name: bug for bug in BUGS}
+            if self.name and self.name not in by_name:
+                raise library.unknown("bug", self.name, by_name, "attnlab museum")
+            files.make_folder(self.out)
         bugs = [by_name[self.name]] if self.name else BUGS
         per_family = None if self.name else PER_FAMILY[self.budget]
+        what = "bug" if self.name else "bugs"
+        with progress.Progress("planting and catching", len(bugs), what, quiet=self.json) as shown:
 
-        def say(line: str) -> None:
-            print(line, file=sys.stderr)
-            if pressed:
-                raise KeyboardInterrupt
+            def say(line: str) -> None:
+                shown.advance()
+                if pressed:
+                    raise KeyboardInterrupt
 
-        found = kill_matrix(bugs, per_family=per_family, say=say)
+            found = kill_matrix(bugs, per_family=per_family, say=say)
         paths = figures.write_bug(bugs[0], found, self.out) if self.name else figures.write_matrix(found, self.out)
         if self.json:
             print(json.dumps(catalogue.as_json(bugs, found), indent=1, ensure_ascii=False))

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -126,8 +127,7 @@ class Answers:
     question: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[HOMEWORK[/QUESTION]]")] = ""
     """A homework (cs224n) or one question of it (cs224n/1a.i). Without it, all questions are answered."""
     findings: Path | None = None
-    """The folder that the run of a lab wrote, as `attnlab knowledge run` does. The findings of other labs are left
-    out then. By default lab/LAB for each lab, or else the run that comes with attnlab."""
+    """The folder of one lab's run. By default lab/LAB for each lab, or else the run that comes with attnlab."""
     json: bool = False
     """Print one JSON value and nothing else."""
 
@@ -139,15 +139,19 @@ class Answers:
             return self._answer(pressed)
 
     def _answer(self, pressed: Sequence[int]) -> int:
-        from attnlab_theory.answers import questions, sheet
-        from attnlab_theory.claims import CLAIMS, Findings
-        from attnlab_theory.cli import library
-        from attnlab_theory.experiment import judge_claim
-        from attnlab_theory.report.board import Board
-        from attnlab_theory.report.table import show
+        from attnlab_theory.report import progress
 
-        asked, labs = questions.chosen(self.question), library.labs()
-        questions.refuse_undeclared(asked, labs)
+        with progress.said("loading the experiments", quiet=self.json):
+            from attnlab_theory.answers import questions, sheet
+            from attnlab_theory.claims import CLAIMS, Findings
+            from attnlab_theory.cli import library
+            from attnlab_theory.experiment import judge_claim
+            from attnlab_theory.report.board import Board
+            from attnlab_theory.report.table import show
+
+            asked, labs = questions.chosen(self.question), library.labs()
+            questions.refuse_undeclared(asked, labs)
+            recorded = _recorded(self.findings)
         claims = {claim.name for claim in CLAIMS} & {name for entry in asked for name in entry.evidence}
         board = Board(len(claims), quiet=self.json)
 
@@ -162,12 +166,22 @@ class Answers:
             return found
 
         options = {name: lab.option for name, lab in labs.items()}
-        with board.shown():
-            answers = sheet.answered(asked, judged, recorded=_recorded(self.findings), options=options)
+        answers: list[sheet.Answer] = []
+        interrupted = False
+        try:
+            with board.shown():
+                for answer in sheet.answered(asked, judged, recorded=recorded, options=options):
+                    answers.append(answer)
+                    if not self.json:
+                        with board.cleared():
+                            show(sheet.sheet_text([answer]))
+        except KeyboardInterrupt:
+            interrupted = True
         if self.json:
             print(json.dumps([answer.as_json() for answer in answers], indent=1, ensure_ascii=False))
-        else:
-            show(sheet.sheet_text(answers))
+        if interrupted:
+            print(f"attnlab: interrupted; {len(answers)} of {len(asked)} questions answered", file=sys.stderr)
+            return 130
         return sheet.exit_code(answers)
 
 

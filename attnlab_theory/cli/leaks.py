@@ -41,14 +41,15 @@ class Leaks:
 
     Outputs of prefixes alone are compared, too: they show what depends on the length of the whole. Then lengths of
     17, 65 and 130 are tried, where blocks of 16, 64 and 128 end.
+
+    A class is called without arguments, and what it makes is the function. A function that wants a batch gets a
+    batch of one. Of several arrays the first is judged, of a dictionary the one with a row for each position.
     """
 
     function: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE.py::FUNCTION")]
-    """A file and a function in it that maps [length width] to [length anything]; numpy, jax or torch.
-    A class stands for what it makes of no arguments. A function or a module that wants a batch gets a batch of one.
-    Of several arrays that come back the first is judged, of a dictionary the one with a row for each position."""
+    """A file, and a function in it, in numpy, jax or torch. It maps [length width] to [length anything]."""
     length: int = 12
-    """Positions."""
+    """How many positions the input has."""
     width: int = 8
     """Width of one input."""
     tokens: int | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attnlab_theory
+from attnlab_theory import interrupts
 from attnlab_theory.cli import own_claims
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def _load(path: Path) -> "Experiment":
     # Named inside the package, so that no top-level module called `experiments` ever exists.
     name = f"attnlab_theory.experiments.{path.stem}"
     if name not in sys.modules:
+        interrupts.heed()
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None

@@ -1,6 +1,5 @@
 """Commands about somebody's own problem: check, construct."""
 
-import contextlib
 import dataclasses
 import io
 import json
@@ -12,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import numpy as np
 
 LONGEST = 24 * 60 * 60
@@ -24,14 +21,14 @@ LONGEST = 24 * 60 * 60
 class Check:
     """Judge your own answer to a homework question. A wrong answer gets a counterexample.
 
-    It ends with 0 if the answer is right, 1 if it is not, 3 if that is not decided, 2 if the call makes no sense.
+    The exit code is 0 if the answer is right, 1 if it is wrong, and 3 if that is not decided.
 
     The questions are practical4/2b, 2c.1, 2d.1, 2d.2, 2e.2; cs224n/1b.i, 1b.ii, 1c.i, 1d.i, 1d.ii;
     uw/1.2.1, 1.2.2, 1.3.1, 1.3.2.
     """
 
     answer: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[FILE.py::FUNCTION]")] = ""
-    """The file with the answer, or a notebook, and the function in it. Without it the questions are listed."""
+    """A file or a notebook with your answer, and the function in it. Without it, the questions are listed."""
     question: str = ""
     """The question it answers, as HOMEWORK/QUESTION."""
     list: bool = False
@@ -39,11 +36,11 @@ class Check:
     template: str = ""
     """Print a file to fill in for this question, and nothing else."""
     replay: str = ""
-    """Ask about one case alone: what a counterexample prints, or a file with what --json prints."""
+    """Try one case alone: the text that a counterexample prints, or a file with what --json prints."""
     show_output: bool = False
     """Show what the answer prints."""
     time_limit: float = 60.0
-    """Seconds of processor time for everything the answer does, its imports included. It is waited for at most four
+    """Seconds of processor time for everything the answer does, its imports included. The judge waits at most four
     times as long and ten seconds."""
     unfenced: bool = False
     """Believe the verdict on a system that cannot keep a submission from rewriting it."""
@@ -54,6 +51,7 @@ class Check:
         """Judge the answer, or print the template or the questions."""
         from attnlab_theory.grader import grading, questions
         from attnlab_theory.grader.judgement import judgement_text
+        from attnlab_theory.report import progress
         from attnlab_theory.report.table import show
 
         if self.template:
@@ -77,7 +75,7 @@ class Check:
                 "HOMEWORK/QUESTION prints a start"
             )
         refuse_time_limit(self.time_limit)
-        with _bar(f"asking {self.answer}") as asked:
+        with progress.counted(f"asking {self.answer}") as asked:
             judged = grading.check_answer(
                 self.answer,
                 self.question,
@@ -94,18 +92,6 @@ class Check:
                 # A line of its own however wide the terminal is, so that it can be copied.
                 print(f"again: {judged.again}")
         return judged.exit_code
-
-
-@contextlib.contextmanager
-def _bar(what: str) -> "Iterator[Callable[[int, int], None]]":
-    """A bar on standard error, if that is a terminal. What is given takes the number of steps done and planned."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what)
-        yield lambda done, planned: progress.update(task, completed=done, total=planned)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -160,7 +146,7 @@ class ConstructRouting:
     inputs: Path
     """A .npy file with one input per row."""
     routes: str
-    """For every input the one it attends to, separated by commas; - leaves a row free: 2,0,-"""
+    """For every input, the number of the one that it attends to, such as 2,0,-. A dash leaves a row free."""
     outputs: Path
     """A .npy file with one wanted output per row."""
     tolerance: float = 1e-3

@@ -138,7 +138,7 @@ class Cluster:
             if returned:
                 return value
             raise value
-        raise Lost(f"workers were killed {ATTEMPTS} times at the same work, perhaps for want of memory")
+        raise Lost(f"{ATTEMPTS} workers were killed at the same work, perhaps because memory ran out")
 
     def _is_able(self, name: str) -> bool:
         """Whether a worker can do the work; False if it is gone.

@@ -37,6 +37,25 @@ def widest_margin(
     Returns:
         The query and its margin; a zero query and a margin of 0 where no query has a positive one.
 
+    Example:
+        Keys e1, e2 and 0. The query e1 scores them 1, 0, 0. No query of length 1 leads by more, for the key 0
+        always scores 0.
+
+        >>> query, margin = widest_margin(np.eye(3, 2), [0])
+        >>> print(query.round(3) + 0.0, round(margin, 3))
+        [1. 0.] 1.0
+
+        Wanted are e1 and e2 together: they tie under (1, 1) / sqrt(2).
+
+        >>> query, margin = widest_margin(np.eye(3, 2), [0, 1])
+        >>> print(query.round(3) + 0.0, round(margin, 3))
+        [0.707 0.707] 0.707
+
+        The middle of three keys on a line leads under no query.
+
+        >>> print(*widest_margin(np.array([[0.0], [1.0], [2.0]]), [1]))
+        [0.] 0.0
+
     Source: Lawson and Hanson 1974, "Solving least squares problems", chapter 23 (LDP).
     """
     chosen = np.asarray(subset)
@@ -69,6 +88,16 @@ def non_negative_solution(
     scipy's solver (1.17) stops at a wrong x once in some thousand systems whose columns repeat. At the optimum no
     derivative is positive, and those of the columns in use are zero.
 
+    Args:
+        system: one column for each number of x.
+        target: what `system @ x` should come next to.
+
+    Example:
+        x = (1, -1) would meet the target, but no x may be negative: the best is (1, 0).
+
+        >>> print(non_negative_solution(np.eye(2), np.array([1.0, -1.0])))
+        [1. 0.]
+
     Source: Lawson and Hanson 1974, chapter 23; Stark and Parker 1995, "Bounded-variable least-squares".
     """
     tolerance = 100 * max(system.shape) * float(np.finfo(float).eps) * float(np.max(np.sum(system**2, axis=0)))
@@ -91,8 +120,24 @@ def face_around(keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]) 
     for all j at once: maximise sum_j min(1, lambda_j) over lambda >= 0 with sum lambda k = (sum lambda)
     point. Nothing bounds lambda, so at the optimum every term is 0 or 1, whatever the scale of the keys.
 
+    Args:
+        keys: one row each, in float64.
+        point: a mixture of them.
+
+    Returns:
+        Numbers of the keys, in ascending order.
+
     Raises:
         ValueError: if the sizes of keys differ too much for the programme to be solved in double precision.
+
+    Example:
+        A triangle. The middle of an edge lies on the face of its two ends, a point inside on the whole.
+
+        >>> corners = np.array([[0.0, 0], [1, 0], [0, 1]])
+        >>> face_around(corners, np.array([0.5, 0.0]))
+        (0, 1)
+        >>> face_around(corners, np.array([0.25, 0.25]))
+        (0, 1, 2)
     """
     n, d = keys.shape
     centred = keys - point[None, :]
@@ -132,7 +177,15 @@ def _disparity(rows: Float[np.ndarray, "s d"]) -> float:
 def nearest_mixture(
     keys: Float[np.ndarray, "s d"], point: Float[np.ndarray, " d"]
 ) -> tuple[Float[np.ndarray, " s"], float]:
-    """Weights of the mixture of keys next to `point`, and how far it is from it."""
+    """Weights of the mixture of keys nearest to `point`, and its distance from it.
+
+    Example:
+        Seen from (1, 1), the nearest mixture of e1, e2 and 0 is the middle of e1 and e2, half of a diagonal away.
+
+        >>> weights, distance = nearest_mixture(np.eye(3, 2), np.array([1.0, 1.0]))
+        >>> print(weights.round(3), round(distance, 3))
+        [0.5 0.5 0. ] 0.707
+    """
     centred = keys - point[None, :]
     size = max(float(np.max(np.abs(centred))), float(np.finfo(float).tiny))
     system = np.vstack([centred.T / size, np.ones(len(keys))])
@@ -142,18 +195,41 @@ def nearest_mixture(
 
 
 def eps_of(dtype: np.dtype) -> float:
-    """The relative rounding of numbers that were given in this type; whole numbers become float64."""
+    """The relative rounding of numbers that were given in this type; whole numbers become float64.
+
+    Example:
+        Float32 has 23 binary digits after the first; whole numbers count as float64, which has 52.
+
+        >>> eps_of(np.dtype(np.float32)) == 2**-23, eps_of(np.dtype(int)) == 2**-52
+        (True, True)
+    """
     # Not numpy's `issubdtype`, to which bfloat16 is no floating type.
     return float(jnp.finfo(dtype if jnp.issubdtype(dtype, jnp.floating) else np.float64).eps)
 
 
 def rounding_of(keys: np.ndarray) -> float:
-    """How far a key may have moved when it was rounded to the type it is given in, in the keys' own unit."""
+    """How far a key may have moved when it was rounded to the type it is given in, in the keys' own unit.
+
+    Example:
+        Keys of the size 1 in float64: four roundings times the root of the width.
+
+        >>> rounding_of(np.eye(4)) == 8 * 2**-52
+        True
+    """
     return 4 * eps_of(keys.dtype) * math.sqrt(keys.shape[1]) * float(np.max(np.abs(keys), initial=0.0))
 
 
 def normalised(keys: np.ndarray | Array) -> tuple[np.ndarray, np.ndarray, float]:
-    """The keys divided by their largest entry, the keys in float64, and that entry (1 if all are zero)."""
+    """The keys divided by their largest entry, the keys in float64, and that entry (1 if all are zero).
+
+    Example:
+        The largest entry is 4 in size.
+
+        >>> unit, exact, size = normalised(np.array([[2.0, 0.0], [0.0, -4.0]]))
+        >>> print(unit, size)
+        [[ 0.5  0. ]
+         [ 0.  -1. ]] 4.0
+    """
     refuse.wrong_rank(2, keys=keys)
     if 0 in np.shape(keys):
         raise ValueError(f"keys must hold at least one key of at least one number, but have shape {np.shape(keys)}")
@@ -165,18 +241,39 @@ def normalised(keys: np.ndarray | Array) -> tuple[np.ndarray, np.ndarray, float]
 
 
 def precision() -> np.dtype:
-    """The precision in which attention computes now."""
+    """The precision in which attention computes now.
+
+    Example:
+        Single precision, unless jax is set to double.
+
+        >>> precision() in (np.float32, np.float64)
+        True
+    """
     return jax.dtypes.canonicalize_dtype(np.float64)
 
 
 def measured_weights(query: Float[np.ndarray, " d"], keys: Float[np.ndarray, "s d"]) -> Float[np.ndarray, " s"]:
-    """What attention itself returns at scale 1, in the precision in which it computes now."""
+    """What attention itself returns at scale 1, in the precision in which it computes now.
+
+    Example:
+        A score of log 2 against 0 and 0 gives 2, 1, 1 parts of 4.
+
+        >>> print(measured_weights(np.array([np.log(2), 0.0]), np.eye(3, 2)).round(3))
+        [0.5  0.25 0.25]
+    """
     weights = attention_weights(jnp.asarray(query[None, :]), jnp.asarray(keys), scale=1.0)
     return np.asarray(weights[0], dtype=np.float64)
 
 
 def listed(indices: Sequence[int]) -> str:
-    """Indices as a set, for people."""
+    """Indices as a set, for people.
+
+    Example:
+        As a refusal writes them.
+
+        >>> listed([0, 2])
+        '{0, 2}'
+    """
     return "{" + ", ".join(map(str, indices)) + "}"
 
 

@@ -11,13 +11,21 @@ MOST_PIVOTS = 200
 def widest_lead(gaps: Float[Array, "s d"]) -> Float[Array, " d"]:
     """The x with every |x_i| <= 1 whose least product with the rows of `gaps` is largest; traceable.
 
-    Rows are (key to be selected - other key): a positive least product means that x selects. It solves the dual,
-    min sum_i |(lambda gaps)_i| over mixtures lambda of the rows, by the simplex method on d + 1 equations
-    (Dantzig's rule), and reads x off the reduced costs. Where 0 is a mixture of the rows no product is
+    Rows are (key to be selected - other key): a positive least product means that x selects. The dual is solved,
+    min sum_i |(lambda gaps)_i| over mixtures lambda of the rows. The simplex method solves it on d + 1 equations
+    (Dantzig's rule), and x is read off the reduced costs. Where 0 is a mixture of the rows no product is
     positive, and the x returned has none.
 
     In float32 a lead of less than about 1e-5 of the gaps is lost in rounding. For exact work on the host, and
     for the 2-norm, there is `query_for_subset`.
+
+    Example:
+        To select e1 against 0 and e2: the gaps are e1 and e1 - e2. With entries of at most 1, x = (1, -1) leads by
+        1 and by 2, and (1, 0) by 1 and by 1: the least lead is 1.
+
+        >>> gaps = jnp.array([[1.0, 0.0], [1.0, -1.0]])
+        >>> print(jnp.min(gaps @ widest_lead(gaps)))
+        1.0
 
     Source: Dantzig 1963, "Linear programming and extensions", chapters 5 and 6.
     """
@@ -65,6 +73,16 @@ def query_for_first(keys: Float[Array, "s d"], size: int) -> tuple[Float[Array, 
 
     Raises:
         ValueError: if `size` is neither 1 nor 2.
+
+    Example:
+        The first of e1, e2 and 0 leads by 1. The first two tie, and both lead 0 by 1.
+
+        >>> query, lead = query_for_first(jnp.eye(3, 2), 1)
+        >>> print(lead)
+        1.0
+        >>> query, lead = query_for_first(jnp.eye(3, 2), 2)
+        >>> print(np.asarray(query).round(3), np.asarray(lead).round(3))
+        [1. 1.] 1.0
     """
     if size not in (1, 2):
         raise ValueError(f"size must be 1 or 2, not {size}: for larger subsets there is query_for_subset")

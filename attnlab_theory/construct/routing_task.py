@@ -27,6 +27,13 @@ class Task:
         routes: for every row the one it attends to, or None.
         wanted: the wanted outputs, NaN in free rows.
         tolerance: largest distance of an output from the wanted one.
+
+    Example:
+        `checked` makes it. Only row 0 is routed, so what is wanted of row 1 does not matter.
+
+        >>> task = checked(4 * np.eye(2), [1, None], np.array([[5.0], [7.0]]), 0.01)
+        >>> task.size, task.routed, task.wanted.ravel()
+        (4.0, [(0, 1)], array([ 5., nan]))
     """
 
     inputs: np.ndarray
@@ -47,7 +54,26 @@ def checked(
 ) -> Task:
     """The problem as `route` was given it, or the reason why there is none.
 
-    Args, raises: as `construct.routing.route`, but for what only the solution shows.
+    Args:
+        x: linearly independent inputs, one per row.
+        routes: for every input the number of the one it attends to, or None to leave it free.
+        outputs: wanted outputs, one per row; those of free rows are ignored and may be NaN.
+        tolerance: largest distance of an output from the wanted one, in 2-norm and in the outputs' units.
+
+    Raises:
+        ValueError: if the inputs are dependent, or two rows that attend to the same input want different outputs;
+            if a route points outside, or no row is routed; if the tolerance is not positive and finite; if an
+            array is not finite or of the wrong shape.
+
+    Example:
+        Two rows that read the same input receive the same value. They may not want different ones.
+
+        >>> checked(np.eye(2), [1, 1], np.array([[5.0], [5.0]]), 0.01).routes
+        (1, 1)
+        >>> checked(np.eye(2), [1, 1], np.array([[5.0], [7.0]]), 0.01)
+        Traceback (most recent call last):
+            ...
+        ValueError: rows {0, 1} both attend to input 1 but want outputs that differ by 2: ...
     """
     refuse.wrong_rank(2, x=x, outputs=outputs)
     n, d = np.shape(x)

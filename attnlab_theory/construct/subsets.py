@@ -23,6 +23,22 @@ class SubsetQuery:
         margin: lowest wanted score minus highest other score under `query`; infinite exactly if all are wanted.
         spread: highest minus lowest wanted score under `query`. It would be 0 without rounding, and strength
             multiplies it: keys that are themselves rounded may not be averaged at any strength.
+
+    Example:
+        `query_for_subset` makes it. The keys are e1, e2 and 0, and the first two are wanted.
+
+        >>> found = query_for_subset(np.eye(3, 2), [0, 1])
+        >>> found.subset, round(found.margin, 3)
+        ((0, 1), 0.707)
+
+        How strong must the query be for an error of at most 0.01? At that strength it errs by less, and the bound
+        says so.
+
+        >>> strength = found.strength(0.01)
+        >>> found.measured_error(strength) < found.error_bound(strength) <= 0.01
+        True
+        >>> print(faces.measured_weights(found.scaled(strength), found.keys).round(2))
+        [0.5 0.5 0. ]
     """
 
     keys: Float[np.ndarray, "s d"]
@@ -67,8 +83,8 @@ class SubsetQuery:
         """Certified bound on the total variation between the weights and an equal share of the subset.
 
         It bounds the weight off the subset, the error of every single weight, and, times the largest
-        distance between two values, the error of the output. With wanted scores within s of each other
-        and the rest at least m below, it is 1 - 1 / (e^s + (n - |S|)/|S| e^{-m}), the leak bound of
+        distance between two values, the error of the output. Say that wanted scores are within s of each other
+        and the rest at least m below. Then it is 1 - 1 / (e^s + (n - |S|)/|S| e^{-m}), the leak bound of
         a copy where |S| = 1. s and m include what the scores can lose by rounding to the precision that
         attention computes in now: (d + 3) eps times the largest sum_j |k_ij q_j|.
 
@@ -121,8 +137,22 @@ def query_for_subset(keys: Float[np.ndarray, "s d"] | Float[Array, "s d"], subse
 
     Raises:
         ValueError: if the subset is not all the keys on a face (with the reason, and the smallest larger set
-            that is), is empty, repeats an index or leaves the range, or if keys are not a finite matrix or are
+            that is); if it is empty, repeats an index or leaves the range; if keys are not a finite matrix or are
             so large that scores overflow.
+
+    Example:
+        The average of the keys e1 and e2, without 0: a query along (1, 1).
+
+        >>> found = query_for_subset(np.eye(3, 2), [0, 1])
+        >>> print(found.query.round(3), round(found.margin, 3))
+        [0.707 0.707] 0.707
+
+        The middle of three keys on a line cannot be selected alone.
+
+        >>> query_for_subset(np.array([[0.0], [1.0], [2.0]]), [1])
+        Traceback (most recent call last):
+            ...
+        ValueError: no query selects exactly {1}: key 1 is the mixture 0.5 key 0 + 0.5 key 2 of the others; ...
 
     Source: docs/mathematics/selecting.md; faces as maximisers: Rockafellar 1970, "Convex analysis", section 18.
     """

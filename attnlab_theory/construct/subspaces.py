@@ -28,6 +28,13 @@ def extractor(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> Float[Array, "d
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, the widths
             differ, or the subspaces meet: then no matrix tells their common vectors apart. The dimension is named.
 
+    Example:
+        The line along e1 is kept, the line along e1 + e2 removed. So (3, 2) = 1 e1 + 2 (e1 + e2) becomes (1, 0).
+
+        >>> matrix = extractor(jnp.array([[1.0, 0.0]]), jnp.array([[1.0, 1.0]]))
+        >>> print(np.asarray(matrix @ jnp.array([3.0, 2.0])).round(3) + 0.0)
+        [1. 0.]
+
     Source: docs/mathematics/selecting.md; Stanford CS224n assignment 5, question 1(b)i.
     """
     _check(a, b)
@@ -59,6 +66,13 @@ def intersection_dimension(a: Float[Array, "m d"], b: Float[Array, "n d"]) -> in
     Raises:
         ValueError: if a basis is not finite, not in float32 or float64 or its rows are dependent, or the widths
             differ.
+
+    Example:
+        Two planes in three dimensions meet in a line; a plane and the line across it meet in 0.
+
+        >>> plane, other = jnp.eye(3)[:2], jnp.eye(3)[1:]
+        >>> intersection_dimension(plane, other), intersection_dimension(plane, jnp.eye(3)[2:])
+        (1, 0)
     """
     _check(a, b)
     a, b = _in_range(a), _in_range(b)

@@ -21,6 +21,13 @@ class WeightsQuery:
         divergence: KL(wanted | softmax(keys . query)) in nats; no query has a smaller one.
         is_exact: whether log(wanted) lies in the span of the keys' columns and the constant, up to rounding:
             then, and only then, the weights are met.
+
+    Example:
+        `query_for_weights` makes it. Weights of 1/2, 1/4, 1/4 can be met, so nothing is left over.
+
+        >>> found = query_for_weights(np.eye(3, 2), np.array([0.5, 0.25, 0.25]))
+        >>> found.is_exact, round(found.divergence, 6), found.measured_weights().round(3)
+        (True, 0.0, array([0.5 , 0.25, 0.25]))
     """
 
     keys: Float[np.ndarray, "s d"]
@@ -52,6 +59,19 @@ def query_for_weights(
         ValueError: if the weights are negative, do not add up to 1 or are not one per key; if their mean key lies
             on a face of the hull, naming the face; if the weights span so many orders of magnitude that double
             precision does not tell where the optimum is; if an array is not finite or has the wrong number of axes.
+
+    Example:
+        Keys e1, e2 and 0. The query (log 2, 0) scores them log 2, 0, 0, which are 2, 1, 1 parts of 4.
+
+        >>> found = query_for_weights(np.eye(3, 2), np.array([0.5, 0.25, 0.25]))
+        >>> print(found.query.round(3) + 0.0)
+        [0.693 0.   ]
+
+        Two equal keys always get equal weights. The closest to 0.8 and 0.2 is a half for each.
+
+        >>> found = query_for_weights(np.ones((2, 1)), np.array([0.8, 0.2]))
+        >>> found.is_exact, found.measured_weights(), round(found.divergence, 3)
+        (False, array([0.5, 0.5]), 0.193)
 
     Source: docs/mathematics/selecting.md; Barndorff-Nielsen 1978, "Information and exponential families", section
     9.3.
@@ -110,7 +130,7 @@ def _project(
     nearest = np.linalg.lstsq(design, logs, rcond=None)[0]
     distance = float(np.max(np.abs(design @ nearest - logs)))
     # Seen from there, too, the largest weight's own rounding counts for nothing.
-    # Differences of the keys themselves, as those of the singular vectors would tell its copies apart.
+    # Differences of the keys themselves: differences of the singular vectors would tell its copies apart.
     rows = apart @ right.T / sizes
     # The nearest logarithms are a good start, often the optimum itself; but from far out on a wrong side, where all
     # weight is on one key, no slope leads back. No query at all is a start from where one always does.

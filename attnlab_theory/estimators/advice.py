@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -127,25 +128,49 @@ class Advice:
         return f"{count[0].upper()}{count[1:]} (independent projections; errors fall as the root of the number)."
 
 
-def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws: int = 16, seed: int = 0) -> Advice:
+def advise(
+    problem: Problem,
+    *,
+    features: int = 256,
+    error: float = 0.05,
+    draws: int = 16,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda done, planned: None,
+) -> Advice:
     """Predict and measure the error of every estimator at one number of features, and choose one.
 
-    The choice is by the predicted error of the weights, which does not depend on luck, as long as it is trusted
-    and no other features are measured to be better by more than `SURE` standard errors; else by the least error
-    measured. Where no weights differ (one key) it is by the error of the kernel values. The coupling is the best
-    one measured.
+    The choice is by the predicted error of the weights, which does not depend on luck. It is by the least error
+    measured where the prediction is not trusted, or where other features are measured to be better by more than
+    `SURE` standard errors. Where no weights differ (one key) it is by the error of the kernel values. The coupling
+    is the best one measured.
 
     Args:
         problem: from `pose`.
         features: per query and key, for every estimator, an even number; those that take two of each projection
             get half as many projections.
-        error: wanted, of a row of weights, relative to its length.
+        error: the wanted error of a row of weights, relative to its length.
         draws: projections measured per estimator and coupling.
-        seed: of the projections.
+        seed: another seed draws other projections.
+        progress: is called with the numbers of estimators that are done and planned.
 
     Raises:
         ValueError: if features are odd or fewer than two, draws are fewer than two, or the error is not finite
             or below 1e-150.
+
+    Example:
+        Three queries and three keys: e1, e2 and 0. Each of five estimators is judged with six features.
+
+        >>> from attnlab_theory.estimators.problem import pose
+        >>> advice = advise(pose(np.eye(3, 2), np.eye(3, 2), scale=1.0), features=6, draws=2)
+        >>> len(advice.lines), advice.chosen in advice.lines
+        (5, True)
+
+        Three keys are fewer than any number of features that would do, so exact attention is cheaper.
+
+        >>> advice.exact_is_cheaper
+        True
+        >>> advice.amount
+        'Use exact attention: for an error of 0.05 ... would have to be about ..., and there are 3 keys.'
     """
     if not features >= 2 or features % 2:
         raise ValueError(
@@ -168,8 +193,9 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
             coupling: errors.projections_of(key, coupling=coupling, draws=draws, m=features, d=width)
             for coupling in COUPLINGS
         }
-        lines = []
-        for estimator in estimators_for(problem):
+        lines, estimators = [], estimators_for(problem)
+        for done, estimator in enumerate(estimators):
+            progress(done, len(estimators))
             m = features // estimator.features_per_projection
             measured = {
                 # The first rows of a projection are one, under every coupling.
@@ -197,7 +223,7 @@ def advise(problem: Problem, *, features: int = 256, error: float = 0.05, draws:
 
 
 def _least(line: Line) -> Measured:
-    """Of the couplings."""
+    """The least errors, over the couplings."""
     return min((line.measured[name] for name in COUPLINGS), key=lambda found: (found.weights, found.kernel))
 
 
@@ -225,7 +251,18 @@ def _line(
 
 
 def as_json(advice: Advice) -> dict[str, Any]:
-    """Everything as plain values; infinity is null."""
+    """Everything as plain values; infinity is null.
+
+    Example:
+        The advice as plain values, as a file has them.
+
+        >>> from attnlab_theory.estimators.problem import pose
+        >>> advice = advise(pose(np.eye(3, 2), np.eye(3, 2), scale=1.0), features=6, draws=2)
+        >>> as_json(advice)["given"]
+        {'queries': 3, 'keys': 3, 'width': 2}
+        >>> as_json(advice)["choice"]["exact_attention"]
+        True
+    """
 
     def plain(x: float) -> float | None:
         return float(x) if math.isfinite(x) else None

@@ -27,13 +27,27 @@ Signed = Callable[[Float[Array, "t d"], Float[Array, "m d"]], tuple[Float[Array,
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FittedFeatures:
-    """One kind of random features, with its parameters fixed."""
+    """One kind of random features, with its parameters fixed.
+
+    Example:
+        `estimators_for` makes them. Trigonometric features are two for each projection: a cosine and a sine.
+
+        >>> from attnlab_theory.estimators.problem import pose
+        >>> first = estimators_for(pose(np.eye(3, 2), np.eye(3, 2), scale=1.0))[0]
+        >>> first.name.value, first.features_per_projection
+        ('trigonometric', 2)
+
+        A query and a key that are equal are estimated without error, so the covariances of their estimates are 0.
+
+        >>> print(first.covariances(np.array([1.0, 0.0]), np.array([[1.0, 0.0]])).round(3) + 0.0)
+        [[0.]]
+    """
 
     name: Estimator
     features_per_projection: int
     features: Signed
     covariances: Callable[[Float[np.ndarray, " d"], Float[np.ndarray, "s d"]], Float[np.ndarray, "s s"]]
-    """Of one query's estimates with one projection, relative to the kernel's values."""
+    """The covariances of one query's estimates with one projection, relative to the kernel's values."""
     powers: Callable[[float], variance.Powers] | None = None
     """The law of one estimate at L, or at D for trigonometric features: where that is all it depends on."""
     parameter: str = ""
@@ -62,7 +76,20 @@ def _log_dense(x: Float[Array, "t d"], projection: Float[Array, "m d"], a: Array
 
 
 def estimators_for(problem: Problem) -> tuple[FittedFeatures, ...]:
-    """Every estimator; those with parameters have them chosen for the pairs that matter in this problem."""
+    """Every estimator; those with parameters have them chosen for the pairs that matter in this problem.
+
+    Example:
+        Five estimators. The last two have parameters, fitted to these queries and keys.
+
+        >>> from attnlab_theory.estimators.problem import pose
+        >>> for each in estimators_for(pose(np.eye(3, 2), np.eye(3, 2), scale=1.0)):
+        ...     print(each.name.value, each.features_per_projection, bool(each.parameter))
+        trigonometric 2 False
+        positive 1 False
+        hyperbolic 2 False
+        generalized exponential 1 True
+        dense exponential 1 True
+    """
 
     def covariances(name: Estimator):
         return lambda q, k: pair.covariances(name, q, k)

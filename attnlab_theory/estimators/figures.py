@@ -19,7 +19,7 @@ from attnlab_theory.theory.features.estimator import Estimator
 
 SHADES = {Estimator.TRIGONOMETRIC: "#cfe3f1", Estimator.HYPERBOLIC: "#f5cdb0", Estimator.DENSE: "#c9e8dd"}
 HATCHES = {Estimator.TRIGONOMETRIC: "", Estimator.HYPERBOLIC: "//", Estimator.DENSE: ".."}
-"""Of the estimators that win somewhere: positive features and generalized exponential ones never do."""
+"""Marks for the estimators that win somewhere: positive features and generalized exponential ones never do."""
 
 NARROWEST, WIDEST = 1e-2, 600.0
 """Ends of the axes: below, all estimators are good; beyond, their variances overflow."""
@@ -30,8 +30,17 @@ def draw_regions(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.n
 
     Args:
         ax: with logarithmic axes, L = |x + y|^2 along x and D = |x - y|^2 along y.
-        sums, differences: the grid.
+        sums: values of L, the columns of the grid.
+        differences: values of D, its rows.
         d: width of the vectors.
+
+    Example:
+        Four points of the plane of L and D, as one mesh.
+
+        >>> axes = Figure().subplots()
+        >>> draw_regions(axes, np.array([0.1, 10.0]), np.array([0.1, 10.0]), d=2)
+        >>> axes.get_xscale(), [float(end) for end in axes.get_xlim()]
+        ('log', [0.1, 10.0])
     """
     names = list(SHADES)
     # Only trigonometric features vary with D: all else is said by the border below which they win.
@@ -67,8 +76,23 @@ def _draw_borders(ax: Axes, sums: Float[np.ndarray, "n"], differences: Float[np.
 def write_map(advice: Advice, path: Path) -> None:
     """Draw the pairs of a problem on the phase diagram, and predicted against measured errors.
 
+    Args:
+        advice: from `advise`.
+        path: where the picture goes.
+
     Raises:
-        ValueError: as `style.refuse_path`.
+        ValueError: if `style.refuse_path` refuses the path.
+
+    Example:
+        A picture of two panels, written as a PNG.
+
+        >>> import tempfile
+        >>> from attnlab_theory.estimators import advise, pose
+        >>> advice = advise(pose(np.eye(3, 2), np.eye(3, 2), scale=1.0), features=6, draws=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_map(advice, Path(folder) / "map.png")
+        ...     print((Path(folder) / "map.png").read_bytes()[1:4])
+        b'PNG'
     """
     style.write(lambda: _map(advice), path)
 

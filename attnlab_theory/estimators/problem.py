@@ -11,15 +11,32 @@ from attnlab_theory import refuse
 from attnlab_theory.seeds import key_for
 
 MAX_QUERIES, MAX_KEYS = 32, 512
-"""Of larger arrays a random sample is judged: prediction looks at every pair of keys of every query."""
+"""From larger arrays a random sample is judged: prediction looks at every pair of keys of every query."""
 
 LARGEST_HALF_SQUARE = 700.0
-"""Of a scaled vector: beyond it exp(|x|^2 / 2), which trigonometric features contain, overflows float64."""
+"""The largest |x|^2 / 2 of a scaled vector: beyond it exp(|x|^2 / 2) overflows float64, and trigonometric features
+contain that factor."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """Queries and keys multiplied by the root of the scale, in float64, and what is exact about them."""
+    """Queries and keys multiplied by the root of the scale, in float64, and what is exact about them.
+
+    Example:
+        `pose` makes it. Here are one query e1, and the keys e1 and -e1. The sum e1 + e1 has the squared length 4.
+
+        >>> problem = pose(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]), scale=1.0)
+        >>> print(problem.sum_squares, problem.difference_squares)
+        [[4. 0.]] [[0. 4.]]
+
+        The weights are e^1 and e^-1 over their sum. Their squares, made to sum to one, say how much each pair
+        counts.
+
+        >>> print(problem.weights.round(2), problem.shares.round(2))
+        [[0.88 0.12]] [[0.98 0.02]]
+        >>> round(problem.typical(problem.sum_squares), 2)
+        3.93
+    """
 
     q: Float[np.ndarray, "t d"]
     k: Float[np.ndarray, "s d"]
@@ -65,12 +82,23 @@ def pose(
     Args:
         queries, keys: one vector per row.
         scale: inverse temperature of the scores; by default 1 / sqrt(d).
-        seed: of the sample.
+        seed: another seed draws another sample.
 
     Raises:
-        ValueError: if an array is not a matrix, not real or not finite, widths differ, the scale is not positive
-            and finite, the seed is none, or a vector is so long that its features overflow: the message names its
-            norm.
+        ValueError: if an array is not a matrix, not real or not finite, or widths differ; if the scale is not
+            positive and finite, or the seed is none; if a vector is so long that its features overflow, and the
+            message names its norm.
+
+    Example:
+        At scale 1/4 queries and keys are halved, so that their products are a quarter.
+
+        >>> problem = pose(2 * np.eye(3, 2), 2 * np.eye(3, 2), scale=0.25)
+        >>> print(problem.q)
+        [[1. 0.]
+         [0. 1.]
+         [0. 0.]]
+        >>> problem.given
+        (3, 3)
     """
     refuse.wrong_rank(2, queries=queries, keys=keys)
     refuse.different_axes("width", queries=queries.shape[1], keys=keys.shape[1])

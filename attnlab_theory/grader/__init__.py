@@ -1,1 +1,1 @@
-"""Judging somebody's own answer: contracts, and a child process for code that nobody vouches for."""
+"""Judging somebody's own answer: contracts, and a child process for code that nobody can trust."""

@@ -24,7 +24,7 @@ SETTINGS = hypothesis.settings(
 
 @functools.cache
 def drawn_cases(question: str) -> tuple[Case, ...]:
-    """The cases that Hypothesis draws for an answer that misses at none of them: the same for all such answers.
+    """The cases that Hypothesis draws if an answer is right at all of them. They are the same for all such answers.
 
     Args:
         question: the id of a contract.
@@ -36,7 +36,7 @@ def drawn_cases(question: str) -> tuple[Case, ...]:
 
 
 def finds(contract: Contract, misses: Callable[[Case], bool]) -> bool:
-    """Whether Hypothesis finds a case at which an answer misses; the last that it asks about is the smallest."""
+    """Whether Hypothesis finds a case at which an answer is wrong. The last one that it tries is the smallest."""
     settings = hypothesis.settings(SETTINGS, max_examples=contract.examples)
     try:
         hypothesis.find(contract.cases(), misses, settings=settings)
@@ -47,7 +47,7 @@ def finds(contract: Contract, misses: Callable[[Case], bool]) -> bool:
 
 @contextlib.contextmanager
 def no_litter() -> Iterator[None]:
-    """Let Hypothesis leave nothing behind."""
+    """Let Hypothesis leave no files in the current folder."""
     # Hypothesis caches what it reads of the source in the working folder, which is the user's.
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         hypothesis.configuration.set_hypothesis_home_dir(Path(folder))

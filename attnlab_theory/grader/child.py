@@ -1,8 +1,8 @@
-"""The process that runs somebody's function, behind the fences that `launcher` has put up.
+"""The process that runs somebody's function, inside the fences that `launcher` has put up.
 
-It imports nothing of this package and numpy only when an array arrives, so it starts in a few hundredths of
-a second. One JSON value per line goes each way, a reply with the number of its request. What the submitted code
-prints goes to the lab by a pipe of its own, and what it reads is empty.
+It imports nothing of this package, and numpy only when an array arrives. So it starts in a few hundredths of a
+second. Requests and replies are lines of JSON, and a reply has the number of its request. What the submitted code
+prints goes to the judge by a pipe of its own. Its standard input is empty.
 """
 
 import base64
@@ -21,7 +21,7 @@ from typing import Any
 
 
 class Broken(Exception):
-    """The submission cannot be asked; the message is the one line the user sees, the reason a word of `reasons`."""
+    """The submission cannot be called. The message is the user's line, the reason a word of `reasons`."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class Broken(Exception):
 
 
 def main(in_force: list[str], notebook: ModuleType) -> None:
-    """Say which fences stand, load the function that is named, and answer calls until the pipe is closed."""
+    """Report which fences stand, load the named function, and answer calls until the pipe is closed."""
     requests, replies = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -83,7 +83,7 @@ def _leave_with_parent(parent: int) -> None:
 
 
 def _load(path: str, names: list[str], notebook: ModuleType) -> tuple[str, Callable[..., Any]]:
-    """The function that has the first of these names that the file defines, and that name."""
+    """The first of these names that the file defines, and the function of that name."""
     sys.path.insert(0, os.path.dirname(path))
     with _explained(path):
         is_notebook = path.lower().endswith(".ipynb")
@@ -104,7 +104,7 @@ def _load(path: str, names: list[str], notebook: ModuleType) -> tuple[str, Calla
 
 
 def _instance(path: str, name: str, kind: type) -> Callable[..., Any]:
-    """What a class makes of no arguments, which somebody who names a class means."""
+    """An instance of a class, made without arguments. Whoever names a class means its instance."""
     try:
         with _explained(path):
             made = kind()
@@ -154,7 +154,7 @@ def _call(function: Callable[..., Any], path: str, request: dict[str, Any]) -> l
 
 
 def _conversions() -> list[Callable[[Any], Any]]:
-    """Kinds of array to try: who imports torch or jax beside numpy writes functions of their arrays."""
+    """The kinds of array to try. A file that imports torch or jax beside numpy works on their arrays."""
     found: list[Callable[[Any], Any]] = []
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if torch is not None:
@@ -167,7 +167,7 @@ def _conversions() -> list[Callable[[Any], Any]]:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn whatever the submitted code raises, SystemExit included, into one line."""
+    """Turn an exception of the submitted code, even SystemExit, into one line."""
     try:
         yield
     except Broken:
@@ -204,7 +204,7 @@ def _place(traceback: TracebackType | None, path: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """What an exception or another object of the submission says: one line of characters that a terminal shows."""
+    """The text of an exception or another object of the submission, in one line of printable characters."""
     try:
         said = str(value)
     except BaseException:
@@ -218,7 +218,7 @@ def _kind(value: Any) -> str:
 
 
 def _outputs(returned: Any, positions: int) -> Any:
-    """What a model returns, without the loss that it has not computed and without the names around its logits."""
+    """The outputs of a model: without a loss of None, and out of a dictionary with one array."""
     if isinstance(returned, tuple) and any(part is None for part in returned):
         left = [part for part in returned if part is not None]
         return left[0] if len(left) == 1 else tuple(left)

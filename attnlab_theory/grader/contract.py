@@ -1,4 +1,4 @@
-"""What a question promises to whoever answers it with code: givens, quantifiers, tolerance."""
+"""What a question promises to an answer in code: the givens, for which of them it must hold, and the tolerance."""
 
 import dataclasses
 import textwrap
@@ -14,25 +14,25 @@ Answer = tuple[np.ndarray, ...]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """How far one answer is from what was wanted, on one case."""
+    """How far one answer is from right, on one case."""
 
     error: float
     """In the contract's measure; infinite where the answer overflows."""
     seen: dict[str, str]
-    """What a person wants to see of it, label to text."""
+    """What a person should see: a text for each label."""
     undecided: bool = False
-    """Whether the error is measured by draws that decide neither for the tolerance nor against it."""
+    """Whether the error comes from random draws that do not decide on which side of the tolerance it lies."""
     remark: str = ""
-    """What a person should know of an answer even if it is right."""
+    """What a person should know about an answer even if it is right."""
 
 
 @runtime_checkable
 class Case(Protocol):
-    """One choice of the givens, with what is hidden from the answer."""
+    """One choice of the givens, and what is hidden from the answer."""
 
     @property
     def arguments(self) -> tuple[np.ndarray | int, ...]:
-        """What the function is given, in the order of its signature."""
+        """The arguments of the function, in the order of its signature."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Case(Protocol):
         ...
 
     def shown(self) -> dict[str, str]:
-        """The givens for a person to read, label to text."""
+        """The givens for a person to read: a text for each label."""
         ...
 
     def measure(self, answer: tuple[np.ndarray, ...]) -> Measurement:
@@ -59,30 +59,30 @@ class Contract:
     function: str
     """A name for the template; any name is accepted."""
     parameters: dict[str, str]
-    """Name with annotation -> what it is."""
+    """The meaning of each argument, by its name with annotation."""
     returns: dict[str, str]
-    """Name of each returned array -> its shape and meaning."""
+    """The shape and meaning of each returned array, by its name."""
     quantified: str
-    """For all what."""
+    """The givens for which the answer must be right."""
     measure: str
     """What the error is."""
     unit: str
-    """What the error is counted in, to stand after a number."""
+    """The unit of the error, to stand after a number."""
     tolerance: float
     case: Callable[..., Case]
-    """Makes a case from its fields, and refuses what is not promised with a ValueError."""
+    """Makes a case from its fields. Raises ValueError if the contract does not promise these."""
     cases: Callable[[], SearchStrategy[Case]]
     remarks: tuple[str, ...] = ()
     examples: int = 100
     """How many cases are drawn."""
     besides: tuple[Case, ...] = ()
-    """Cases that are asked after those, for what a hundred draws would leave out."""
+    """Cases that are tried after those, because a hundred draws would leave them out."""
     misread: Callable[[Case, Answer], tuple[Answer, str] | None] = lambda case, answer: None
-    """A well-known mistake that has another shape: the answer in the right shape, and what is wrong with it."""
+    """Recognises a well-known mistake by its shape. Gives the answer in the right shape, and what is wrong."""
 
     @property
     def signature(self) -> str:
-        """The function to write, with types, as Python source; broken over lines where it is long."""
+        """The function to write, with types, as Python source. Long ones take several lines."""
         result = (
             "np.ndarray" if len(self.returns) == 1 else f"tuple[{', '.join(['np.ndarray'] * len(self.returns))}]"
         )

@@ -1,4 +1,4 @@
-"""A control group of Linux: the kernel counts what all processes of a submission hold together."""
+"""A control group of Linux: the kernel counts the memory of all processes of a submission together."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 
 NOTICING = 1.0
-"""Seconds in which the kernel notices that a group is empty."""
+"""Seconds until the kernel has noticed that a group is empty."""
 
 
 class ControlGroup:
@@ -17,7 +17,7 @@ class ControlGroup:
 
     Args:
         memory: bytes that all of its processes may hold.
-        processes: how many of them there may be, threads counted.
+        processes: how many processes and threads there may be.
     """
 
     def __init__(self, memory: int, processes: int) -> None:
@@ -30,7 +30,7 @@ class ControlGroup:
 
     @property
     def entrances(self) -> list[str]:
-        """The files into which a process writes 0 to enter; none where no group can be made."""
+        """The files into which a process writes 0 to enter the group. None if no group can be made."""
         return [str(folder / "cgroup.procs") for folder in self._folders]
 
     @property
@@ -93,7 +93,7 @@ class ControlGroup:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove groups that judges have left who were killed. The kernel keeps those in which a process runs."""
+    """Remove the groups of killed judges. The kernel keeps those in which a process runs."""
     for left in folder.glob("attnlab-*-*"):
         with contextlib.suppress(OSError, ValueError):
             try:
@@ -103,7 +103,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove a group in which nothing runs; the kernel may need a moment to notice that all have ended."""
+    """Remove a group in which nothing runs. The kernel may need a moment to notice that all have ended."""
     deadline = time.monotonic() + NOTICING
     while not (folder / "cgroup.procs").read_text():
         try:

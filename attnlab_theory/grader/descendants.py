@@ -1,4 +1,4 @@
-"""The processes below this one: what they hold, and how they are ended. For the supervisor of a submission."""
+"""The processes below this one: how much memory they hold, and how they are ended. For the supervisor."""
 
 import contextlib
 import ctypes
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def holdings() -> tuple[int, int]:
-    """How many processes there are below this one, and how many bytes they hold that no file on a disk holds.
+    """The number of processes below this one, and the bytes of memory that they hold. Pages of files do not count.
 
-    Memory that several of them share counts for each, so that none can hide there.
+    Memory that several share counts for each, so that none can hide there.
     """
     found = _descendants()
     unlinked: dict[tuple[int, int], int] = {}
@@ -42,7 +42,7 @@ def _resident(process: int) -> int:
 
 
 def end(uid: int | None) -> None:
-    """Kill all that is left below this process, and all that this user runs."""
+    """Kill all processes that are left below this one, and all that this user runs."""
     if os.getpid() == 1:
         # Nothing survives the end of the first process.
         return
@@ -72,7 +72,7 @@ def end(uid: int | None) -> None:
 
 
 def _remove_shared(uid: int) -> None:
-    """Remove memory, semaphores and queues of System V that this user has: they outlive processes."""
+    """Remove this user's shared memory, semaphores and queues of System V, which outlive processes."""
     libc = ctypes.CDLL(None)
     for kind, remove in {"shm": libc.shmctl, "sem": libc.semctl, "msg": libc.msgctl}.items():
         with contextlib.suppress(OSError, ValueError, LookupError):

@@ -1,4 +1,4 @@
-"""The place where a submission runs: fences, a child behind them, and an end of everything that it has started."""
+"""The place where a submission runs: fences, a child inside them, and an end of everything that it has started."""
 
 import contextlib
 import dataclasses
@@ -22,32 +22,32 @@ from attnlab_theory.grader.exchange import Ended, Exchange, Flooded, Late, Pipes
 LAUNCHER = Path(__file__).with_name("launcher.py")
 
 START = 60.0
-"""Seconds in which the fences must stand. No code of the submission runs in them."""
+"""Seconds until the fences must stand. No code of the submission runs before."""
 
 ENDING = 2.0
-"""Seconds in which a process must end that has been told to, or that has closed its pipe."""
+"""Seconds that a process has to end after it was told to, or has closed its pipe."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a submission may have."""
+    """The limits of a submission."""
 
     seconds: float
     """Processor time, in seconds."""
     memory: int
     """Bytes that its processes may hold together."""
     alone: bool
-    """Whether it sees its file only, and not what lies beside it."""
+    """Whether it sees its own file alone, and no other of its folder."""
     means: frozenset[str]
-    """What may be tried for fences."""
+    """The means that may be tried for fences."""
 
 
 class Enclosure:
-    """A child that waits for a file to load, behind as many fences as the system allows. For a `with` block.
+    """A child that waits for a file to load, inside as many fences as the system allows. Use it in a `with` block.
 
     Raises:
-        ValueError: from entering the block, if the user behind the fences cannot read the file, or Python's own.
-        RuntimeError: from entering the block, if the launcher itself fails.
+        ValueError: on entering the block, if the user inside the fences cannot read the file, or Python's own.
+        RuntimeError: on entering the block, if the launcher itself fails.
     """
 
     def __init__(self, path: Path, terms: Terms) -> None:
@@ -83,9 +83,9 @@ class Enclosure:
         return self._group is not None and self._group.exceeded
 
     def ending(self) -> dict[str, Any]:
-        """How the submission ended, as its supervisor says it: a wait status, or what it had too much of.
+        """How the submission ended, by its supervisor: a wait status, or the limit that it broke.
 
-        Empty if it has not ended, or has ended its supervisor.
+        Empty if it has not ended, or has killed its supervisor.
         """
         ended = _has_ended(self._process, ENDING)
         if sys.platform != "linux":
@@ -96,7 +96,7 @@ class Enclosure:
         return json.loads(line) if line else {}
 
     def _started(self, *, bubblewrap: bool) -> dict[str, Any]:
-        """Start the launcher, and hear from it which means are in force; nothing where it fails."""
+        """Start the launcher, and read from it which means are in force. Empty if it fails."""
         with contextlib.ExitStack() as block:
             scratch = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
             block.callback(files.remove_folder, scratch)
@@ -158,7 +158,7 @@ def _taken(pipe: Any) -> int:
 
 
 def _has_ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
-    """Whether a process ends within this time. It is not reaped, so that its number stays its own."""
+    """Whether a process ends within this time. It is not reaped, so no other process gets its number."""
     deadline, pause = time.monotonic() + seconds, 0.0005
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > deadline:
@@ -169,7 +169,7 @@ def _has_ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End all that a submission has started: by its supervisor, then by whatever is left of its group."""
+    """End all that a submission has started: first by its supervisor, then what is left of its group."""
     with contextlib.suppress(ChildProcessError, ProcessLookupError):
         # Not `terminate`, which reaps it: its group would lose its number.
         os.kill(process.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Requests to a child and its replies, a line each: nothing waits longer than a clock says, and nothing grows."""
+"""Requests to a child and its replies, a line each. Every wait and every buffer has a limit."""
 
 import os
 import select
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 LONGEST_REPLY = 16 * 2**20
-"""Bytes in one reply; 1.5 million numbers fit."""
+"""The most bytes of one reply: 1.5 million numbers fit."""
 
 MOST_OUTPUT = 2**16
 """Bytes kept of what a submission prints. The rest is read and dropped."""
 
 LOOK_EVERY = 0.2
-"""Seconds between two looks whether a reply is still to be expected."""
+"""Seconds between two checks whether a reply can still come."""
 
 PIECE = 2**18
 MOST_PIECES = 64
@@ -29,11 +29,11 @@ class Flooded(Exception):
 
 
 class Ended(Exception):
-    """The child holds its end of the pipe no more."""
+    """The child has closed its end of the pipe."""
 
 
 class Pipes(NamedTuple):
-    """The lab's ends."""
+    """The judge's ends of the pipes."""
 
     requests: int
     replies: int
@@ -41,10 +41,10 @@ class Pipes(NamedTuple):
 
 
 class Exchange:
-    """Speaks with a child through pipes that never block.
+    """The judge's side of the pipes to a child. They never block.
 
-    A child that does not read its requests, or writes without end, only spends its own time: writing, reading
-    and what the child prints are waited for together.
+    Writing, reading and the child's prints are waited for together. So a child that does not read its requests, or
+    writes without end, only spends its own time.
     """
 
     def __init__(self, pipes: Pipes) -> None:
@@ -59,7 +59,7 @@ class Exchange:
         self._printed = bytearray()
         self._listening = True
         self.dropped = 0
-        """Bytes printed beyond those that are kept."""
+        """How many printed bytes were dropped."""
 
     @property
     def printed(self) -> str:
@@ -68,7 +68,7 @@ class Exchange:
         return self._printed.decode("utf-8", errors="replace")
 
     def send(self, request: bytes) -> None:
-        """Have a line sent while the next replies are waited for."""
+        """Queue a line. It is sent while the next replies are waited for."""
         if request and not self._unsent:
             self._selector.register(self._pipes.requests, selectors.EVENT_WRITE)
         self._unsent += request
@@ -77,14 +77,14 @@ class Exchange:
         """Send a line and wait for one.
 
         Args:
-            request: with the end of its line; nothing to send nothing.
+            request: the line, with its end. Empty to send nothing.
             seconds: how long to wait.
-            lost: asked a few times a second whether there will be no reply.
+            lost: called a few times a second. It says whether no reply can come any more.
 
         Raises:
             Late: if it takes longer.
-            Flooded: if the reply has no end.
-            Ended: if there will be none.
+            Flooded: if the reply is too long.
+            Ended: if no reply can come.
         """
         deadline = time.monotonic() + seconds
         self.send(request)
@@ -108,7 +108,7 @@ class Exchange:
                     self._print()
 
     def drain(self, seconds: float) -> None:
-        """Read what the child has printed, and for so long what it may still print before it ends."""
+        """Read what the child has printed. Wait so many seconds for what it prints before it ends."""
         deadline = time.monotonic() + seconds
         # Not for ever: a child that lives may print faster than anybody reads.
         for _ in range(MOST_PIECES):
@@ -120,7 +120,7 @@ class Exchange:
             self._print()
 
     def close(self) -> None:
-        """Close the lab's ends."""
+        """Close the judge's ends."""
         self._selector.close()
         for descriptor in self._pipes:
             os.close(descriptor)

@@ -1,7 +1,7 @@
-"""What stands between a submission and the machine: fences, and the means that put them up.
+"""Fences between a submission and the machine, and the means that put them up.
 
-A *means* is something the system may allow: a namespace, another user, a control group. A *fence* keeps the
-submission from something, and stands if any of its means is in force. `launcher` tries the means, and says which.
+A *means* is something that the system may allow: a namespace, another user, a control group. A *fence* keeps the
+submission from doing something. It stands if any of its means is in force. `launcher` tries the means.
 """
 
 import dataclasses
@@ -19,19 +19,19 @@ from typing import Any
 MEANS = frozenset(
     {"bubblewrap", "user", "mount", "pid", "network", "uid", "undumpable", "group", "polling", "limits"}
 )
-"""All there are. A test leaves some out to see what is said without them."""
+"""All means. A test leaves some out to see what is said without them."""
 
 PACKAGE = Path(__file__).parents[1]
 
 MEMORY = 4 * 2**30
-"""Bytes that all processes of a submission may hold together; torch and jax beside each other need one GB."""
+"""Bytes that all processes of a submission may hold together. torch and jax in one process need one GB."""
 
 FILE_SIZE = 256 * 2**20
-"""Bytes in one file that a submission writes."""
+"""The most bytes of one file that a submission writes."""
 
 
 def most_processes() -> int:
-    """How many processes and threads a submission may have: libraries start some for every core."""
+    """How many processes and threads a submission may have. Libraries start some for every core."""
     return 256 + 16 * (os.cpu_count() or 1)
 
 
@@ -75,7 +75,7 @@ FENCES = (
         name="limits", missing="it can use the processor, and fill the disk, without limit", means=_any("limits")
     ),
 )
-"""In the order in which they matter."""
+"""All fences, the most important first."""
 
 
 def missing(in_force: Collection[str]) -> tuple[Fence, ...]:
@@ -84,12 +84,12 @@ def missing(in_force: Collection[str]) -> tuple[Fence, ...]:
 
 
 def warning(absent: Iterable[Fence]) -> str:
-    """What could not be enforced, as one line; empty if all could."""
+    """One line about the fences that do not stand; empty if all stand."""
     return "; ".join(f"no fence '{fence.name}': {fence.missing}" for fence in absent)
 
 
 def become_undumpable() -> bool:
-    """Let no other process of this user read or write the memory of this one; whether that can be had."""
+    """Let no other process of this user read or write the memory of this one. Returns whether that worked."""
     if sys.platform != "linux":
         return False
     import ctypes
@@ -108,17 +108,17 @@ def plan(
     status: int,
     alone: bool,
 ) -> dict[str, Any]:
-    """What the launcher is told. Plain values.
+    """The plan for the launcher, as plain values.
 
     Args:
-        path: the file of the submission; it sees its folder.
+        path: the file of the submission, which sees its folder.
         scratch: an empty folder, the only one in which it may write.
         seconds: of processor time.
         memory: bytes that its processes may hold together.
-        means: what may be tried.
-        groups: as `ControlGroup.entrances`.
+        means: the means that may be tried.
+        groups: the files of the control groups into which a process writes 0 to enter.
         status: the descriptor on which the launcher says how the submission ended.
-        alone: whether the submission sees its file only, and not what lies beside it.
+        alone: whether the submission sees its own file alone, and no other of its folder.
     """
     readable, hidden = view(path, alone=alone)
     return {
@@ -140,7 +140,7 @@ def plan(
 
 @functools.cache
 def _needed() -> list[str]:
-    """What every submission reads: another user may not, if Python lies in somebody's home."""
+    """The folders that every submission must read. Another user may not, if Python lies in somebody's home."""
     found = (importlib.util.find_spec(name) for name in ("contextlib", "numpy"))
     return [spec.origin for spec in found if spec is not None and spec.origin is not None]
 
@@ -150,13 +150,13 @@ SYSTEM = (
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime"),
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf"),
 )
-"""Programs and libraries, and what they ask about. Nobody's own files, and no passwords."""
+"""Programs, libraries and their settings. Nobody's own files, and no passwords."""
 
 
 def view(path: Path, *, alone: bool) -> tuple[list[str], list[str]]:
-    """The paths that a submission can read, outer ones first, and those among them that are hidden again.
+    """The paths that a submission can read, outer ones first, and those inside them that are hidden.
 
-    Hidden is what begins with a dot in the submission's own folder, for that may be a home: `.ssh`, say.
+    In the submission's own folder, entries that begin with a dot are hidden. The folder may be a home with `.ssh`.
     """
     folder = path.absolute().parent
     here = Path.cwd()
@@ -182,9 +182,9 @@ KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYT
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """The variables of a submission: none of the caller's secrets, none of the lab's compilation cache.
+    """The variables of a submission. They hold no secret of the caller, and no path of the compilation cache.
 
-    One thread for each library: matrices are small here, and threads would use up the processor time by waiting.
+    Each library gets one thread. Matrices are small here, and threads that wait would use up the processor time.
     """
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     threads = {f"{library}_THREADS": "1" for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM")}
@@ -199,9 +199,9 @@ def _disables_namespaces(program: str) -> bool:
 
 
 def bubblewrap(plan: dict[str, Any]) -> tuple[list[str], dict[str, Any]] | None:
-    """The command that puts a plan's namespaces up by bubblewrap, and what is left to do; None where there is none.
+    """The command by which bubblewrap makes a plan's namespaces, and the plan for the rest. None if it cannot.
 
-    Root needs no help, and bubblewrap would take from it the choice of another user.
+    Root needs no bubblewrap, which would keep it from becoming another user.
     """
     program = shutil.which("bwrap")
     wanted = {"bubblewrap", "user", "mount", "pid", "network"}

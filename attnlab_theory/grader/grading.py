@@ -1,4 +1,4 @@
-"""Judging somebody's own answer: Hypothesis looks for givens at which it fails, and shrinks what it finds."""
+"""Judging somebody's own answer. Hypothesis looks for givens at which it fails, and makes them small."""
 
 import contextlib
 import itertools
@@ -19,14 +19,14 @@ from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 from attnlab_theory.grader.submission import Reply, Submission
 
 AHEAD = 16
-"""Cases that a submission is sent before the first of them is answered."""
+"""How many cases a submission gets before the first of them is answered."""
 
 
 def template_of(question: str) -> str:
     """A runnable Python file to fill in.
 
     Raises:
-        ValueError: as `contract_of`.
+        ValueError: if the question has no contract.
     """
     return template(contract_of(question))
 
@@ -43,24 +43,25 @@ def check_answer(
 ) -> Judgement:
     """Judge FILE.py::FUNCTION against the contract of a question.
 
-    The cases are the same on every run. Everything is computed in float64, whatever jax's setting is
-    outside: at a query of length 1e5 float32 cannot tell a right answer from a wrong one. After half of its
-    time no new case is begun, so that an endless loop is still caught; an answer that was not judged on
-    every case by then is INCONCLUSIVE. At the end every case is asked once more, in an order that no answer can
-    know: an answer that has changed is wrong.
+    The cases are the same on every run. Everything is computed in float64, whatever jax's own setting: at a query
+    of length 1e5 float32 cannot tell a right answer from a wrong one.
+
+    After half of the time no new case is begun, so that there is time to catch an endless loop. If some cases have
+    not been judged by then, the answer is INCONCLUSIVE. At the end every case is tried again, in an order that no
+    answer can know. If an answer has changed, it is wrong.
 
     Args:
         where: FILE.py::FUNCTION.
         question: HOMEWORK/QUESTION, by any name that `contract_of` knows.
-        at: the description of one case, to ask about that one alone.
-        unfenced: whether to believe a verdict though the submission could have rewritten it.
-        drawn: the cases of `drawn_cases`, which need not be drawn again for a right answer.
+        at: the description of one case, to try that one alone.
+        unfenced: whether to believe a verdict that the submission could have forged.
+        drawn: the cases of `drawn_cases`, so that they need not be drawn again for a right answer.
         progress: called after every call with the number of calls so far, and the number that a right answer gets.
-        limits: as for `Submission`.
+        limits: further arguments of `Submission`, such as `time_limit`.
 
     Raises:
-        ValueError: if the question has no contract, or `at` describes none of its cases; as BrokenAnswer, if there
-            is no such file or function.
+        ValueError: if the question has no contract, or `at` describes none of its cases.
+        BrokenAnswer: if there is no such file or function.
     """
     contract = contract_of(question)
     only = replay.case_of(contract, at) if at else None
@@ -85,14 +86,14 @@ def check_answer(
 
 
 class _Stop(BaseException):
-    """Ends the search: the time is up, or the submission is broken.
+    """Ends the search, because the time is up or the submission is broken.
 
-    Not an Exception, for that Hypothesis would take for a miss, and shrink.
+    It is no Exception: Hypothesis would take that for a wrong answer, and shrink it.
     """
 
 
 class _Search:
-    """What has been seen of one submission so far."""
+    """The search for a case at which one submission is wrong."""
 
     def __init__(
         self, contract: Contract, submission: Submission, progress: Callable[[int, int], None], only: Case | None
@@ -115,7 +116,7 @@ class _Search:
         self.remarks: dict[str, None] = {}
 
     def run(self) -> None:
-        """Ask the drawn cases, those besides, and all of them again, up to the first miss."""
+        """Try the drawn cases, the further ones, and all of them again, up to the first wrong answer."""
         if not self.finds_a_miss():
             again = list(self.errors)
             random.SystemRandom().shuffle(again)
@@ -123,7 +124,7 @@ class _Search:
         self.done = True
 
     def finds_a_miss(self) -> bool:
-        """Whether the answer misses at any case."""
+        """Whether the answer is wrong at any case."""
         if self.only is not None:
             return self.misses(self.only)
         if self.drawn and not self.in_turn(self.drawn, self.misses):
@@ -134,7 +135,7 @@ class _Search:
         return self.in_turn(self.contract.besides, self.misses)
 
     def in_turn(self, cases: Sequence[Case], misses: Callable[[Case], bool]) -> bool:
-        """Whether one of these cases is a miss. The submission works on the next ones while one is measured."""
+        """Whether the answer is wrong at one of these cases. It computes the next while one is measured."""
         left = iter(cases)
         for case in cases:
             for following in itertools.islice(left, AHEAD - len(self.ahead)):
@@ -156,7 +157,7 @@ class _Search:
                     raise _Stop from None
 
     def misses(self, case: Case) -> bool:
-        """Whether the answer misses the tolerance at this case."""
+        """Whether the answer's error at this case is greater than the tolerance."""
         new = case not in self.errors
         replies = self.ask(case)
         answer = tuple(reply.array for reply in replies)
@@ -184,7 +185,7 @@ class _Search:
         return True
 
     def ask(self, case: Case) -> tuple[Reply, ...]:
-        """The answer at this case; one that differs from an earlier one ends the search."""
+        """The answer at this case. If it differs from an earlier one, the search ends."""
         if self.errors and self.submission.left < 1 / 2:
             raise _Stop
         self.at = case
@@ -227,25 +228,25 @@ class _Search:
             reason, said = (
                 Reason.INCONCLUSIVE,
                 (
-                    f"Half of its time was over before every case was judged and asked again: "
-                    f"{self.submission.time_limit:g} s of processor time, {self.submission.wall_limit:g} s in all. "
-                    "Make the answer faster, or raise --time-limit."
+                    "The answer is too slow: each case is tried twice, and half of the time limit did not suffice. "
+                    f"The limit is {self.submission.time_limit:g} s of processor time, "
+                    f"{self.submission.wall_limit:g} s in all. Make the answer faster, or raise --time-limit."
                 ),
             )
         elif self.undecided:
             reason, said = (
                 Reason.INCONCLUSIVE,
                 (
-                    f"In {self.undecided} of {len(self.errors)} cases the draws decide neither for the answer nor "
-                    "against it: it is too close to what is allowed."
+                    f"In {self.undecided} of {len(self.errors)} cases the random draws do not decide whether the "
+                    "answer is right: its error is too close to the tolerance."
                 ),
             )
         elif not believed:
             reason, said = (
                 Reason.INCONCLUSIVE,
                 (
-                    "Every case was answered within the tolerance, but nothing here keeps a submission from "
-                    "rewriting its verdict. Say --unfenced if you know who wrote it."
+                    "The answer is within the tolerance in every case, but nothing on this machine keeps a "
+                    "submission from forging its verdict. Say --unfenced if you trust its author."
                 ),
             )
         counterexample = self.smallest if broken is None else None
@@ -265,7 +266,7 @@ class _Search:
                 *self.notes,
                 *self.renamed,
                 *self.remarks,
-                *(["Only this one case was asked."] if self.only else []),
+                *(["Only this one case was tried."] if self.only else []),
             ),
             output=self.output if broken is None else broken.output or self.output,
             missing=self.submission.missing,

@@ -21,13 +21,13 @@ STYLES = {Reason.RIGHT: "green", Reason.INCONCLUSIVE: "yellow"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Counterexample:
-    """Givens at which an answer misses, or breaks."""
+    """Givens at which an answer is wrong, or breaks."""
 
     error: float | None
-    """In the contract's measure; None where no number came back that could be measured."""
+    """The error in the contract's measure. None if no number came back."""
     case: Case
     given: Mapping[str, np.ndarray]
-    """The answer there, by the contract's names; empty where there is none."""
+    """The answer there, by the contract's names. Empty if there is none."""
     seen: dict[str, str]
 
 
@@ -39,22 +39,22 @@ class Judgement:
     where: str
     reason: Reason
     said: str
-    """In a line, why it is not right; empty if it is, or if the counterexample says it."""
+    """A line that says why it is not right. Empty if it is right, or if the counterexample says it."""
     cases: int
-    """How many cases it was judged on, repeated ones counted once."""
+    """How many different cases it was judged on."""
     worst: float | None
     """The largest error of all cases judged; None if there was none."""
     counterexample: Counterexample | None
-    """The smallest found, or where it broke; None if neither."""
+    """The smallest case at which it is wrong, or the case at which it broke. None if there is neither."""
     notes: tuple[str, ...] = ()
     output: str = ""
-    """What the submission printed, its beginning."""
+    """The beginning of what the submission printed."""
     missing: tuple[fences.Fence, ...] = ()
     """The fences that could not be put up."""
 
     @property
     def right(self) -> bool:
-        """Whether it is right, and nothing could have forged that."""
+        """Whether it is right, and could not have forged that."""
         return self.reason == Reason.RIGHT
 
     @property
@@ -64,7 +64,7 @@ class Judgement:
 
     @property
     def again(self) -> str:
-        """The command that asks about the counterexample alone, for a shell; empty if there is none."""
+        """The command that tries the counterexample alone, for a shell. Empty if there is none."""
         if self.counterexample is None:
             return ""
         case = json.dumps(replay.described(self.counterexample.case), separators=(",", ":"))
@@ -72,7 +72,7 @@ class Judgement:
         return shlex.join(words)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; an infinite error becomes None."""
+        """The judgement as plain values. An infinite error becomes None."""
         found = self.counterexample
         case = None
         if found is not None:

@@ -1,8 +1,9 @@
-"""What Linux is asked for by the launcher: namespaces, a view of the files, another user, no privileges.
+"""What the launcher asks of Linux: namespaces, a view of the files, another user, no privileges.
 
-Python 3.11 has no `os.unshare`, and no Python mounts: these are calls of the C library. Every function that puts up
-a fence says what it has achieved, and nothing where the system refuses. Source: the manual pages namespaces(7),
-mount_setattr(2), capabilities(7), prctl(2) and seccomp(2).
+Python 3.11 has no `os.unshare`, and no Python can mount: these are calls of the C library. Every function that puts
+up a fence returns the means that are now in force. It returns none if the system refuses.
+
+Source: the manual pages namespaces(7), mount_setattr(2), capabilities(7), prctl(2) and seccomp(2).
 """
 
 import contextlib
@@ -28,10 +29,10 @@ NAMESPACES = {
 READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
 BIND, MOVE, RECURSIVE, PRIVATE = 0x1000, 0x2000, 0x4000, 0x40000
 READ_EVERYTHING = 2
-"""The capability CAP_DAC_READ_SEARCH: another user still reads the files that the caller can read."""
+"""The capability CAP_DAC_READ_SEARCH, by which another user still reads the files that the caller can read."""
 
 PROCESSORS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What seccomp(2) calls them."""
+"""The processors, by their numbers in seccomp(2)."""
 
 CALLS = {
     "add_key": (248, 217),
@@ -43,8 +44,7 @@ CALLS = {
     "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425),
 }
-"""Calls that no answer needs and that reach around fences, to keys, or to files out of sight; a number for each of
-`PROCESSORS`."""
+"""Calls that no answer needs, and that reach around the fences. Each has a number for each of `PROCESSORS`."""
 
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
@@ -68,30 +68,30 @@ def _prctl(option: int, value: int = 0, more: int = 0) -> int:
 
 
 def die_with_parent() -> None:
-    """This process is killed when its parent ends."""
+    """Have this process killed when its parent ends."""
     _prctl(1, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Whatever this process has started stays below it, however its parent ends."""
+    """Keep every process below this one that comes from it, even if its own parent has ended."""
     _prctl(36, 1)
 
 
 def set_dumpable(dumpable: bool) -> None:
-    """Whether processes of the same user may read and write the memory of this one."""
+    """Allow, or forbid, processes of the same user to read and write the memory of this one."""
     _prctl(4, int(dumpable))
 
 
 def may_take_uids() -> bool:
-    """Whether this is root, which can become somebody else."""
+    """Whether this process is root, and can become another user."""
     return os.geteuid() == 0
 
 
 def unshared(wanted: set[str]) -> list[str]:
-    """Leave the namespaces of the caller; those that this process now has of its own.
+    """Leave the caller's namespaces. Returns the namespaces that this process now has of its own.
 
-    A user namespace first of all: behind it there is no right over anything outside, whatever the uid. Root can do
-    without.
+    The user namespace comes first: inside it no process has a right over anything outside, whatever its uid. Root
+    can do without one.
     """
     chosen = [name for name in ("user", "mount", "pid", "network") if name in wanted]
     flags = {name: NAMESPACES[name] for name in chosen}
@@ -107,7 +107,7 @@ def unshared(wanted: set[str]) -> list[str]:
 
 
 def _unshared_user(flags: int) -> bool:
-    """A user namespace in which every uid is called as outside, as far as the caller may have it so."""
+    """Enter a user namespace whose uids are the same as outside, as far as the caller may choose."""
     uid, gid = os.geteuid(), os.getegid()
     maps = {"uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
     if uid == 0:
@@ -135,7 +135,7 @@ def _unshared_user(flags: int) -> bool:
 
 
 def viewed(plan: dict[str, Any]) -> list[str]:
-    """A root folder of its own: the paths of the plan, read-only, an own /proc, and an empty scratch folder."""
+    """Give the process its own root folder: the plan's paths, read-only, a /proc, and an empty scratch folder."""
     try:
         _build_view(plan["scratch"], plan["readable"], plan["hidden"], plan["file_size"])
     except OSError:
@@ -216,7 +216,7 @@ def spare_uid() -> int:
 
 
 def unprivileged(uid: int | None, plan: dict[str, Any], in_force: list[str]) -> list[str]:
-    """Become that user, with no right but to read, and never get another right; what has been achieved."""
+    """Become that user, with no right but to read, for good. Returns the means that are now in force."""
     found: list[str] = []
     with contextlib.suppress(OSError):
         for capability in range(64):
@@ -265,7 +265,7 @@ def _counts_by_namespace(in_force: list[str]) -> bool:
 
 
 def _forbid_calls() -> bool:
-    """Have the kernel refuse `CALLS`, from here on and in everything started from here; whether it does."""
+    """Have the kernel refuse `CALLS` to this process and to all that it starts. Returns whether it does."""
     machine = os.uname().machine
     if machine not in PROCESSORS or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
@@ -285,7 +285,7 @@ def _keep_capabilities(kept: set[int]) -> None:
     """Give up all other capabilities.
 
     Raises:
-        OSError: if the kernel refuses, for what is left could be taken up again.
+        OSError: if the kernel refuses: the process could then take the others up again.
     """
     header, now = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
     _call(LIBC.capget, header, now)

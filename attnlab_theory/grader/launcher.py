@@ -1,9 +1,13 @@
-"""The process that puts up the fences around a submission; started by `submission`, by path and not as a module.
+"""The process that puts up the fences around a submission. `submission` starts it by its path, not as a module.
 
-It imports nothing but the standard library, has one thread, and is given one JSON value: the plan of `fences`. It
-forks twice at most. The process that was started waits outside. The supervisor is the first process of the new
-process namespace: when it ends, everything inside ends. The submission is its child, and has no way to either.
-Whatever the system forbids is left out, and `child` tells the lab which fences are in force before it loads a file.
+It imports the standard library alone, has one thread, and gets one JSON value: the plan of `fences`. It forks twice
+at most, so there are up to three processes:
+
+* The process that was started waits outside the fences.
+* The supervisor is the first process of the new process namespace. When it ends, everything inside ends.
+* The submission is the supervisor's child. It can reach neither of the others.
+
+What the system forbids is left out. Before `child` loads a file, it reports which fences are in force.
 """
 
 import contextlib
@@ -20,11 +24,11 @@ from typing import Any
 HERE = Path(__file__).parent
 
 LOOK_EVERY = 0.05
-"""Seconds between two looks at what the group holds."""
+"""Seconds between two checks of the memory of the group."""
 
 
 def main(plan: dict[str, Any]) -> None:
-    """Put up the fences, and run `child` behind them."""
+    """Put up the fences, and run `child` inside them."""
     child, notebook, kernel, descendants = map(_neighbour, ("child", "notebook", "kernel", "descendants"))
     if sys.platform != "linux":
         os.close(plan["status"])
@@ -82,7 +86,7 @@ def _neighbour(name: str) -> ModuleType:
 
 
 def _joined(groups: list[str]) -> list[str]:
-    """Enter the control groups that the lab has made: the files that list their processes."""
+    """Enter the control groups that the judge has made, by the files that list their processes."""
     try:
         for group in groups:
             Path(group).write_text("0")
@@ -92,7 +96,7 @@ def _joined(groups: list[str]) -> list[str]:
 
 
 def _limited(plan: dict[str, Any]) -> list[str]:
-    """Limit the processor time and the size of a file. An address space of a few GB would be too small for jax."""
+    """Limit the processor time and the size of files. The address space stays: jax needs more than a few GB."""
     if "limits" not in plan["means"]:
         return []
     import resource
@@ -111,7 +115,7 @@ def _limited(plan: dict[str, Any]) -> list[str]:
 
 
 def _wait_outside(supervisor: int, status: int) -> None:
-    """Wait until nothing is left inside: the kernel says that the first process has ended when all others have."""
+    """Wait until nothing is left inside. To the kernel, the first process has ended only when all others have."""
     for descriptor in (0, 1, 2, status):
         os.close(descriptor)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(supervisor, signal.SIGKILL))
@@ -123,7 +127,7 @@ def _wait_outside(supervisor: int, status: int) -> None:
 def _supervise(
     process: int, plan: dict[str, Any], uid: int | None, descendants: ModuleType, *, polling: bool
 ) -> None:
-    """Reap what ends, look at what the group holds, and say how the submission ended."""
+    """Reap ended processes, check the memory of the group, and report how the submission ended."""
     too_much: dict[str, int] = {}
     waits, looked = {signal.SIGCHLD, signal.SIGTERM}, time.monotonic()
     asked_to_end = False
@@ -146,7 +150,7 @@ def _supervise(
 
 
 def _end(plan: dict[str, Any], descendants: ModuleType, uid: int | None, status: dict[str, Any]) -> None:
-    """End everything that the submission has started, then say how it was."""
+    """End everything that the submission has started, then report its status."""
     descendants.end(uid)
     with contextlib.suppress(OSError):
         os.write(plan["status"], json.dumps(status).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""A notebook as a file of definitions. For `child`, behind the fences: it imports nothing of this package."""
+"""A notebook as a file of definitions. `child` uses it inside the fences, so it imports nothing of this package."""
 
 import ast
 import contextlib
@@ -7,14 +7,14 @@ from types import ModuleType
 
 
 class Unreadable(Exception):
-    """There is no function to be had from it; the message says why."""
+    """The notebook gives no function. The message says why."""
 
 
 def run(path: str, names: list[str], module: ModuleType) -> None:
-    """Run what a notebook imports, defines and assigns, in the order of its cells, but none of its other lines.
+    """Run the imports, definitions and assignments of a notebook, in the order of its cells, and no other line.
 
-    Those draw, print, train or speak to the notebook's own program. An assignment that fails is left out, for it
-    may need one of them; who uses its name then reads of a NameError.
+    The other lines draw, print, train or speak to the notebook's own program. An assignment that fails is left out,
+    because it may need one of them. A use of its name then raises a NameError.
 
     Raises:
         Unreadable: if it is no notebook, or defines one of the names more than once.

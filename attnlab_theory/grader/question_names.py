@@ -1,4 +1,4 @@
-"""From what people call a question to its contract: other spellings, and the numbers of other years."""
+"""The names by which people call a question: other spellings, and the numbers of other years."""
 
 import difflib
 import re
@@ -17,7 +17,7 @@ OTHER_YEARS = {
     "practical4/2b.i": "cs224n/1b.i",
     "practical4/2b.ii": "practical4/2b",
 }
-"""The same question under the number of another handout. No number of ours is among them."""
+"""Numbers of other years' handouts, and our number for the same question. None of them is also one of ours."""
 
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4"}
 
@@ -26,8 +26,8 @@ def contract_of(question: str) -> Contract:
     """The contract of a question.
 
     Raises:
-        ValueError: if there is none: with the reason if the question is on the answer sheet, with the nearest id
-            that has one if it is not.
+        ValueError: if the question has no contract. The message says why, or names the nearest question that has
+            one.
     """
     known = _by_spelling({*CONTRACTS, *(entry.id for entry in questions.entries())})
     asked = question if question in known.values() else known.get(_spelling(question), "")
@@ -39,7 +39,7 @@ def contract_of(question: str) -> Contract:
     listed = ", ".join(CONTRACTS)
     if asked:
         raise ValueError(
-            f"{asked} asks for words, which code cannot judge; attnlab answers {asked} shows what is "
+            f"{asked} asks for an answer in words, which code cannot judge; attnlab answers {asked} shows what is "
             f"measured; to be checked are {listed}"
         )
     parts = [name for name in CONTRACTS if name.startswith(f"{question}.")]

@@ -24,7 +24,7 @@ def as_json() -> list[dict[str, Any]]:
 
 
 def table() -> RenderableType:
-    """The same for a terminal."""
+    """The questions as a table for a terminal."""
     rows = Table(box=None, pad_edge=False)
     for heading in ("question", "asks for", "function"):
         rows.add_column(heading, no_wrap=heading == "question", overflow="fold")

@@ -1,4 +1,4 @@
-"""Why a submission is what it is: one word for a program, one line for a person."""
+"""Why a submission got its verdict: a word for a program, a line for a person."""
 
 import enum
 
@@ -7,9 +7,9 @@ class Reason(enum.StrEnum):
     """What became of a submission."""
 
     RIGHT = "right"
-    """It is within the tolerance in all the cases that its contract promises, and gave the same answers twice."""
+    """It is within the tolerance at all cases, and gave the same answers twice."""
     WRONG = "wrong"
-    """A counterexample stands beside it, or it gave different answers to the same givens."""
+    """A case shows that it is wrong, or it gave different answers to the same givens."""
     RAISED = "raised"
     """It raised an exception, or its file is no Python."""
     NOT_FINITE = "not finite"
@@ -17,9 +17,9 @@ class Reason(enum.StrEnum):
     WRONG_SHAPE = "wrong shape"
     """It returned no arrays of real numbers, or not of the shapes that the contract names."""
     TIMED_OUT = "timed out"
-    """One call, or loading the file, took longer than all of it may take."""
+    """It used up its time in a call, or while the file was loaded."""
     TOO_MUCH_MEMORY = "too much memory"
-    """Its processes held more than they may."""
+    """Its processes held too much memory."""
     ENDED = "ended"
     """Its process ended, or had to be ended, without an answer."""
     INCONCLUSIVE = "inconclusive"
@@ -27,16 +27,16 @@ class Reason(enum.StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """0 right, 1 not right, 3 not decided. 2 is for what the caller did wrong, and no submission's."""
+        """0 right, 1 not right, 3 not decided. 2 is for mistakes of the caller, and no submission gets it."""
         return {Reason.RIGHT: 0, Reason.INCONCLUSIVE: 3}.get(self, 1)
 
 
 class BrokenAnswer(ValueError):
-    """A submission whose answer cannot be had. One line.
+    """A submission that gives no answer.
 
     Args:
-        message: the line.
-        reason: what became of the submission; None if what the caller named is no submission at all.
+        message: one line that says why.
+        reason: what became of the submission. None if there is no submission: the caller named it wrongly.
         output: what it had printed by then.
     """
 
@@ -46,7 +46,7 @@ class BrokenAnswer(ValueError):
 
 
 def plain(text: str, most: int = 400) -> str:
-    """Somebody else's words as one line that a terminal shows as they are."""
+    """A stranger's text as one line, cut at `most` characters, with nothing that a terminal obeys."""
     line = "".join(
         c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text[: 4 * most].split())
     )

@@ -1,4 +1,4 @@
-"""One case by its description: what `--json` and every counterexample print, and `--replay` reads."""
+"""One case by its description. `--json` and counterexamples print the description, and `--replay` reads it."""
 
 import contextlib
 import dataclasses
@@ -20,11 +20,11 @@ def case_of(contract: Contract, text: str) -> Case:
     """The case that a description names.
 
     Args:
-        contract: of the question that is asked about.
-        text: JSON, or the name of a file that holds it: the description, or all that `check --json` prints.
+        contract: of the question.
+        text: JSON, or the name of a JSON file: the description, or all that `check --json` prints.
 
     Raises:
-        ValueError: if it is no description, or of a case that the contract does not promise.
+        ValueError: if it describes no case, or a case that the contract does not promise.
     """
     written = text
     if not text.lstrip().startswith("{"):

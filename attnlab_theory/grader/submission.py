@@ -1,4 +1,4 @@
-"""Somebody's function, run behind fences: it can loop, crash, print or attack without harm to the lab."""
+"""Somebody's function, run inside fences: it can loop, crash, print or attack without harm to the judge."""
 
 import base64
 import contextlib
@@ -24,11 +24,11 @@ TIME_LIMIT = 60.0
 """Seconds of processor time for everything a submission does: its imports, and every call together."""
 
 ITS_OWN = (None, Reason.RAISED, Reason.WRONG_SHAPE, Reason.TOO_MUCH_MEMORY, Reason.ENDED)
-"""What the process of a submission may say of it. The other words are the judge's, `right` before all."""
+"""The reasons that the process of a submission may report. Only the judge may give the others, such as `right`."""
 
 
 def patience(time_limit: float) -> float:
-    """Seconds that the lab waits at most for so much processor time: others may use the machine, too."""
+    """The longest wait, in seconds, for this much processor time: others may use the machine too."""
     return 4 * time_limit + 10
 
 
@@ -36,7 +36,7 @@ class Reply(NamedTuple):
     """One returned array."""
 
     array: np.ndarray
-    """In float64, whatever it was."""
+    """The array in float64."""
     kind: str
     """The dtype it was returned in."""
 
@@ -63,25 +63,26 @@ def split(where: str) -> tuple[Path, str]:
 
 
 class Submission:
-    """A function of a file, callable as long as the `with` block lasts.
+    """A function of a file, callable in a `with` block.
 
-    The clocks run while the lab waits for the submission, and not while the lab works.
+    The clocks run while the judge waits for the submission, and not while the judge works.
 
     Args:
         where: FILE.py::FUNCTION.
-        time_limit: seconds of processor time for all that the submission does in the block, loading included.
-        wall_limit: seconds that the lab waits for it; four times as many and ten if it is not given.
+        time_limit: seconds of processor time for loading the file and all calls together.
+        wall_limit: seconds that the judge waits in all. By default four times `time_limit`, and ten more.
         memory: bytes that its processes may hold together.
-        any_framework: whether to try torch and jax arrays, too, where the file has imported one of the two.
-        alone: whether it may not read the other files of its folder.
-        names: other names of the function, each tried if the file does not define those before it.
-        instances: whether a class stands for what it makes of no arguments.
-        means: what may be used for fences; fewer for a test.
+        any_framework: whether to try torch and jax arrays too, if the file imports torch or jax.
+        alone: whether it sees its own file alone, and no other of its folder.
+        names: other names of the function, tried in this order if the file does not define FUNCTION.
+        instances: whether a class may be named. Then an instance, made without arguments, is called.
+        sees: a folder that it may read, in place of its own folder.
+        means: the means that may be used for fences. A test uses fewer.
 
     Raises:
-        BrokenAnswer: from the constructor as `split`; from entering the block and from every call if the
-            file cannot be loaded, the function is missing, raises, ends the process, returns no numbers,
-            writes where only replies belong, or the time is up.
+        BrokenAnswer: from the constructor, if there is no such file, or `where` has another form. On entering the
+            block and from a call, if the file cannot be loaded or has no such function. From a call, if the
+            function raises, ends the process, returns no numbers or writes into the replies, or if the time is up.
     """
 
     def __init__(
@@ -95,16 +96,17 @@ class Submission:
         alone: bool = False,
         names: Sequence[str] = (),
         instances: bool = False,
+        sees: Path | None = None,
         means: frozenset[str] | None = None,
     ) -> None:
         self.path, self.function = split(where)
         self._names, self._instances = [self.function, *names], instances
         self.is_training = False
-        """Whether it says that it is a module of torch's in training mode; known inside the block."""
+        """Whether it is a module of torch in training mode, by its own words. Known inside the block."""
         self.where, self.time_limit, self.any_framework = where, time_limit, any_framework
         self.wall_limit = patience(time_limit) if wall_limit is None else wall_limit
         self._enclosure = Enclosure(
-            self.path,
+            self.path if sees is None else sees,
             Terms(
                 seconds=time_limit,
                 memory=memory,
@@ -121,12 +123,12 @@ class Submission:
 
     @property
     def missing(self) -> tuple[fences.Fence, ...]:
-        """The fences that could not be put up; known inside the block."""
+        """The fences that could not be put up. Known inside the block."""
         return self._enclosure.missing
 
     @property
     def left(self) -> float:
-        """The share of its time that is left to the submission, by the clock on which less is left."""
+        """The share of its time that is left, by the clock on which less is left."""
         return 1 - max(self._used / self.time_limit, self._waited / self.wall_limit)
 
     @property
@@ -151,7 +153,7 @@ class Submission:
         self._block.close()
 
     def __call__(self, *arguments: Any) -> np.ndarray:
-        """The function at these arguments, arrays or plain numbers; in float64."""
+        """The function's result, in float64. Arguments are arrays or plain numbers."""
         return self.call(*arguments)[0].array
 
     def call(self, *arguments: Any, parts: int = 1, positions: int | None = None) -> tuple[Reply, ...]:
@@ -160,13 +162,13 @@ class Submission:
         return self.receive()
 
     def send(self, *arguments: Any, parts: int = 1, positions: int | None = None) -> None:
-        """Have a call made without waiting for it: the two processes need not wait for each other.
+        """Send a call without waiting for the reply. So the two processes need not wait for each other.
 
         Args:
             arguments: of the function.
             parts: how many arrays it must return.
-            positions: of a model, which may also return None beside its outputs, or a dictionary with one array
-                that has a row for each of them. None: it returns `parts` arrays and nothing else.
+            positions: for a model, the number of rows of its outputs. It may then also return a loss of None, or a
+                dictionary in which one array has so many rows. If None, it must return `parts` arrays and no more.
         """
         if not self._is_loaded:
             raise RuntimeError("a submission is called inside its with block")
@@ -179,7 +181,7 @@ class Submission:
         self._send(request, parts)
 
     def receive(self) -> tuple[Reply, ...]:
-        """What came back from the first call that was sent and not received."""
+        """The reply to the oldest call that has been sent and not yet received."""
         return self._receive("it takes")
 
     def _send(self, request: dict[str, Any], parts: int) -> None:
@@ -241,7 +243,7 @@ class Submission:
         return BrokenAnswer(f"{self.where}{said}", reason, self.output)
 
     def _death(self, slow: str) -> BrokenAnswer:
-        """Why there will be no reply: what the supervisor says, or what is left of the process that was started."""
+        """Why there will be no reply: by the supervisor, or by the end of the process that was started."""
         # The kernel may have ended a child of the submission, and left it to wait for that child.
         status = {"memory": 0} if self._enclosure.exceeds_memory() else self._enclosure.ending()
         if "memory" in status or self._enclosure.exceeds_memory():

@@ -36,8 +36,8 @@ IDENTITIES: tuple[Identity, ...] = (
 def table() -> dict[str, dict[str, bool]]:
     """Which identity applies to which operator: {family: {subject: whether it must hold}}.
 
-    False marks an exhibit: the subject violates the identity, and is kept for that. Pairs that are not
-    in the table make no sense (weights that cannot be seen, a mask that is not taken).
+    False marks an exhibit: the subject violates the identity, and is kept to show that. A pair is missing where the
+    identity makes no sense: the weights cannot be seen, or the operator takes no mask.
     """
     rows_of: dict[str, dict[str, bool]] = {}
     for identity in IDENTITIES:

@@ -1,4 +1,4 @@
-"""Calling somebody's function: in which library's arrays it works, and whether what comes back can be judged."""
+"""Adapters for somebody's function: which library's arrays it takes, and whether its output can be judged."""
 
 import contextlib
 import functools
@@ -17,7 +17,7 @@ Function = Callable[[Any], Any]
 HostMixer = Callable[[np.ndarray], np.ndarray]
 
 DTYPES = {"numpy": ("numpy",), "jax": ("jax",), "torch": ("torch.float32", "torch.float64")}
-"""In what a function of each library's arrays is tried."""
+"""The dtypes in which a function of each library's arrays is tried."""
 
 
 def adapted(mixer: Function, x: np.ndarray) -> tuple[HostMixer, np.ndarray]:
@@ -65,7 +65,9 @@ def _checked(call: HostMixer, shape: tuple[int, ...], tokens: np.ndarray) -> np.
     except Exception as error:
         raise ValueError(f"the function fails on replaced tokens: {type(error).__name__}: {error}") from error
     if output.shape != shape:
-        raise ValueError(f"the function gave shape {shape}, and for other tokens {output.shape}")
+        raise ValueError(
+            f"the function gave shape {shape} for some tokens, and {output.shape} for others of the same shape"
+        )
     _refuse_unheld(output)
     return output
 
@@ -82,7 +84,7 @@ def _check_output(output: np.ndarray, length: int) -> None:
 
 
 def _refuse_unheld(output: np.ndarray) -> None:
-    """Whole numbers of 2^53 and more, say: what float64 rounds away would be no movement."""
+    """Refuse outputs that float64 cannot hold, such as 2^53 + 1: a movement would be rounded away."""
     with np.errstate(invalid="ignore", over="ignore"):
         rounded = output.astype(np.float64).astype(output.dtype)
     if np.any((rounded != output) & (output == output)):
@@ -94,8 +96,8 @@ def _refuse_unheld(output: np.ndarray) -> None:
 def _attempts(mixer: Function) -> list[str]:
     """numpy, jax and torch, in the order in which they are worth trying.
 
-    First what the function's own module has imported: whoever imports torch or jax beside numpy writes
-    functions of tensors. A torch model may also have weights in double precision, which takes no floats.
+    The libraries that the function's own module imports come first: a module that imports torch or jax beside numpy
+    works on tensors. A torch model may also have weights in double precision, and then takes no float32.
     """
     names = [type(mixer)]
     with contextlib.suppress(ValueError):

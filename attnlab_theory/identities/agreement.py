@@ -60,10 +60,10 @@ def agreement(
     *,
     lengths: tuple[int, ...] = (),
 ) -> Identity[Attending]:
-    """Two ways to the same outputs; at several lengths, if any are named.
+    """Two ways to the same outputs, at the case's own length or at several lengths.
 
-    What is wrong of long sequences alone, or at the edge of a block, shows at one of the lengths. Each gap is taken
-    in tolerances of its own length: the residual is the largest, in units of the case's own tolerance.
+    A fault of long sequences alone, or at the edge of a block, shows at one of the lengths. Each gap is divided by
+    the tolerance of its length. The residual is the largest of these, times the tolerance of the case.
     """
 
     def tolerance(case: Attending) -> float:
@@ -110,11 +110,11 @@ def by_chunks(mask_of: Callable[[int, int], Array], chunks: int = 3) -> Callable
     """Attention some queries at a time, each over all keys so far, as a long prompt is read into a cache.
 
     Args:
-        mask_of: from the number of queries and of keys to the mask.
-        chunks: how many at most; of two queries at least, and the last may have fewer.
+        mask_of: a function of the numbers of queries and keys to the mask.
+        chunks: how many chunks at most. Each has two queries or more, and the last may have fewer.
 
     Returns:
-        A function of (q, k, v, mask, scale=); its own mask takes the place of the one it is given.
+        A function of (q, k, v, mask, scale=). It uses `mask_of` and ignores the mask that it is given.
     """
 
     def mix(q: Array, k: Array, v: Array, mask: Array | None = None, *, scale: Scalar) -> Array:
@@ -129,7 +129,11 @@ def by_chunks(mask_of: Callable[[int, int], Array], chunks: int = 3) -> Callable
 
 
 def chunked(mask_of: Callable[[int, int], Array]) -> Identity[Attending]:
-    """The mask of queries that stand at the end of the keys; args as `by_chunks`."""
+    """Attention by chunks of queries that stand at the end of the keys, and all at once.
+
+    Args:
+        mask_of: a function of the numbers of queries and keys to the mask.
+    """
 
     def in_chunks(case: Attending) -> Array:
         return by_chunks(mask_of)(case.q, case.k, case.v, scale=case.scale)

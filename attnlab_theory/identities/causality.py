@@ -1,4 +1,4 @@
-"""No output moves with what comes after it, and who breaks that."""
+"""No output moves with what comes after it. Some mixers break that, and are shown."""
 
 import dataclasses
 import functools
@@ -72,8 +72,8 @@ def causal(
 def detached_maximum(case: Tokens) -> Array:
     """Causal linear attention, stabilised by a maximum over all positions that no gradient passes through.
 
-    In exact arithmetic the maximum would cancel in the quotient; the eps beside it does not let it. The
-    derivative towards the future is zero nevertheless.
+    In exact arithmetic the maximum would cancel in the quotient, were it not for the eps that is added. So earlier
+    outputs move, though the derivative towards the future is zero.
     """
     scores = case.x @ case.w_k
     features = jnp.exp(scores - jax.lax.stop_gradient(jnp.max(scores)))

@@ -1,4 +1,4 @@
-"""What is computed in pieces equals what it is defined as, with the whole matrix in sight."""
+"""Mixers that compute in pieces give what their definition gives, which forms the whole matrix."""
 
 from collections.abc import Callable
 
@@ -17,11 +17,11 @@ from attnlab_theory.identities.subject import Subject
 from attnlab_theory.identities.zoo import SUBJECTS
 
 Definition = Callable[[Tokens, bool], Array]
-"""Of a case's outputs, causal or not, one row per token."""
+"""A function of a case, and of whether it is causal, to the outputs by definition: one row for each token."""
 
 
 def equals_definition(subject: Subject, definition: Definition, causal: bool) -> Identity[Tokens]:
-    """A mixer that never forms the matrix, and the matrix."""
+    """A mixer that never forms the matrix of weights equals its definition, which does."""
     defined = jax.jit(lambda case: definition(case, causal))
 
     def residual(case: Tokens) -> float:

@@ -1,6 +1,6 @@
-"""Derivatives: of softmax, of its partition function and entropy, of every operator.
+"""Derivatives of softmax, of its partition function and entropy, and of every operator.
 
-All of it in float64, whatever the arrays of the case: a derivative by differences needs the digits.
+All are computed in float64, whatever the arrays of the case: a derivative by differences needs the digits.
 """
 
 import dataclasses
@@ -178,7 +178,7 @@ def hidden_score_slope(operator: Operator) -> Identity[Attending]:
 
 
 STEP = 2.0**-17
-"""Of the differences: truncation grows as its square, rounding as its inverse."""
+"""The step of the differences. The error of truncation grows as its square, that of rounding as its inverse."""
 
 
 def gradients(operator: Operator) -> Identity[Attending]:
@@ -213,11 +213,11 @@ def gradients(operator: Operator) -> Identity[Attending]:
         return evaluated(joined, np.asarray(case.mask), np.float64(case.scale))
 
     def tolerance(case: Attending) -> float:
-        """Truncation is seen in the data; rounding is that of two sums of outputs over two steps.
+        """The error of truncation is read off the data. That of rounding is two sums of outputs over two steps.
 
-        A central difference errs by c h^2: with step 2h by four times that, so the two differ by three times
-        the error of the first, and what is of order h^4 is far below. The gradient's own rounding is STEP
-        times smaller than a difference's: the factor 2 covers it.
+        A central difference of step h errs by c h^2, and one of step 2h by four times that. So the two differ by
+        three times the error of the first. Terms of order h^4 are far below. The rounding of the gradient itself is
+        STEP times smaller than that of a difference, and the factor 2 covers it.
         """
         _, fine, coarse, count = all_of(case)
         wide = dataclasses.replace(case, **{name: jnp.abs(getattr(case, name)) + 2 * STEP for name in "qkv"})

@@ -14,15 +14,15 @@ C = TypeVar("C")
 class Identity(Generic[C]):
     """residual(case) <= tolerance(case) for every case.
 
-    The residual is a number that is zero in exact arithmetic (or at most zero, for an inequality); the
-    tolerance is what rounding may make of it, derived in the docstring of the function that computes it.
-    Hypothesis draws the cases in the tests, a PRNG key draws them for the answer sheet.
+    The residual is zero in exact arithmetic; for an inequality it is at most zero. The tolerance is what rounding
+    may make of it. The docstring of the function that computes the tolerance derives it. Hypothesis draws the
+    cases in the tests, a PRNG key draws them for the answer sheet.
     """
 
     family: str
-    """What is asserted: the row of the table of which identity applies to which operator."""
+    """What is asserted: a row of the table of identities by operators."""
     subject: str
-    """Of which operator or mixer: the column of that table."""
+    """The operator or mixer of which it is asserted: a column of that table."""
     statement: str
     source: str
     cases: Callable[[PRNGKeyArray], C]
@@ -32,7 +32,7 @@ class Identity(Generic[C]):
     broken: bool = False
     """True for an exhibit: the subject must violate the identity, and the lab shows a counterexample."""
     lengths: tuple[int, ...] = ()
-    """How many positions each case is tried at, where it is tried at several; else those of the case."""
+    """The lengths at which each case is tried. If there are none, it is tried at its own length."""
 
     @property
     def name(self) -> str:
@@ -52,9 +52,9 @@ class Trial:
     cases: int
     counterexamples: int
     residual: float
-    """Of the case that came nearest to the tolerance, or overstepped it furthest."""
+    """The residual of the case that came nearest to the tolerance, or overstepped it furthest."""
     tolerance: float
-    """Of the same case."""
+    """The tolerance of the same case."""
     broken: bool
     """Whether a counterexample was expected."""
     lengths: tuple[int, ...] = ()
@@ -76,7 +76,7 @@ def check_identity(identity: Identity, key: PRNGKeyArray, *, cases: int = 32) ->
 
     Args:
         identity: what is asserted.
-        key: of the whole trial; one part of it for each case.
+        key: a PRNG key. Each case gets a part of it.
         cases: how many to try.
 
     Raises:

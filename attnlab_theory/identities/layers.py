@@ -29,7 +29,7 @@ from attnlab_theory.language.models.positions import Alibi, NoPositions, Rotary
 HEADS, HEAD_WIDTH = 2, 2
 SCALE = HEAD_WIDTH**-0.5
 SOFTER = 8.0
-"""By how much queries and keys are shorter whose features are taken, as in `zoo.softened`."""
+"""Queries and keys are so much shorter where features are taken of them; `zoo.softened` says why."""
 
 OUT = np.array([[1, 0, 0.5, 0], [0, 1, -0.5, 0], [0, 0, 1, 0.25], [0, 0, 0, 0.75]])
 """The last projection. Its columns sum to one, so that equal values still come out as they went in."""
@@ -37,7 +37,7 @@ STRETCH = 2.0
 """The largest sum of sizes in a column of OUT."""
 
 Weights = dict[str, Array]
-"""Of a layer, by the path of the array."""
+"""The weights of a layer, by the path of each array."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,11 +46,11 @@ class Layer:
 
     name: str
     choice: choices.LayerChoice | None
-    """Of a GPT; None for the layer of the encoder."""
+    """The choice of a GPT's configuration; None for the layer of the encoder."""
     weights: Callable[[Tokens], Weights]
-    """All but those of `out`."""
+    """All weights but those of the last projection, `out`."""
     head: Callable[[Tokens, int], Mixer]
-    """The operator of one head, of tokens with a one after their coordinates."""
+    """The operator of one head. Its tokens end with a coordinate of one, which carries the biases."""
     score_error: Callable[[Tokens], float]
     """What rounding may make of a score."""
     positions: NoPositions = dataclasses.field(default_factory=NoPositions)
@@ -67,7 +67,7 @@ class Layer:
 
     @functools.cached_property
     def subject(self) -> Subject:
-        """What it keeps, seen from outside. With two heads, outputs lie in no hull of whole values."""
+        """The layer as a mixer, and the identities that it keeps. Outputs of two heads lie in no hull of values."""
         sees_all = self.choice is None
         return Subject(
             name=self.name,
@@ -99,7 +99,7 @@ def with_ones(x: Float[Array, "t d"]) -> Float[Array, "t e"]:
 
 
 def biases(case: Tokens) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Of queries and of keys. Values have none: equal ones shall stay equal to one."""
+    """The biases of queries and of keys. Values have none, so that values equal to one stay equal to one."""
     return case.table[2], case.table[3]
 
 
@@ -110,7 +110,7 @@ def of_head(w: Float[Array, "d d"], bias: Array | float, number: int) -> Float[A
 
 
 def projections(case: Tokens, number: int, *, shared: bool = False, shrink: float = 1.0) -> Projections:
-    """Of one head."""
+    """The projections of one head."""
     b_q, b_k = biases(case)
     w_q, w_k = of_head(case.w_q, b_q, number) / shrink, of_head(case.w_k, b_k, number) / shrink
     return Projections(w_q, w_q if shared else w_k, of_head(case.w_v, 0.0, number))
@@ -123,7 +123,7 @@ def stacked(*stacks: tuple[Array, Array | None]) -> Weights:
 
 
 def queries_keys_values(case: Tokens, *, shrink: float = 1.0) -> Weights:
-    """One projection each."""
+    """The weights of a layer that projects queries, keys and values apart."""
     b_q, b_k = biases(case)
     return stacked((case.w_q / shrink, b_q / shrink), (case.w_k / shrink, b_k / shrink), (case.w_v, None))
 
@@ -136,7 +136,7 @@ def projected(case: Tokens, w: Array, bias: Array | None = None, shrink: float =
 
 
 def _inner_products(case: Tokens, *, shared: bool = False, turned: bool = False) -> float:
-    """As in `self_attention_rounding`: a rotation costs 70 eps, and stretches a coordinate by at most sqrt(2)."""
+    """The rounding of a score. A rotation costs 70 eps, and stretches a coordinate by at most sqrt(2)."""
     b_q, b_k = biases(case)
     q, q_error = projected(case, case.w_q, b_q)
     k, k_error = (q, q_error) if shared else projected(case, case.w_k, b_k)
@@ -278,7 +278,7 @@ LAYERS: tuple[Layer, ...] = (
 
 
 def computes_its_heads(layer: Layer, subject: Subject) -> Identity[Tokens]:
-    """A layer, or what is planted in its place, and the operators of its heads.
+    """A layer, or a subject that is planted for it, computes what the operators of its heads compute.
 
     Either side errs by the rounding of the layer: the order of products and sums differs, not their number.
     """

@@ -1,7 +1,8 @@
-"""A leak detector by intervention: replace what comes later, and see whether what came earlier moves.
+"""A leak detector by intervention: replace later inputs, and see whether earlier outputs move.
 
-A Jacobian is the picture of a leak, not the test for one: a detached maximum over all positions, added
-to by an eps, has a Jacobian of exactly zero towards the future and moves earlier outputs all the same.
+A Jacobian is the picture of a leak, not the test for one. Take a maximum over all positions through which no
+gradient passes, with an eps added to the quotient. Its Jacobian towards the future is exactly zero, and earlier
+outputs move.
 """
 
 import dataclasses
@@ -18,13 +19,13 @@ Inputs = Float[np.ndarray, "t d"] | Int[np.ndarray, " t"]
 """Tokens, or their numbers."""
 
 Replacing = Callable[[Any, int, int], list[np.ndarray]]
-"""From inputs, a first row and the row after the last to inputs in which those are replaced, in several ways."""
+"""A function of inputs, a first row and a row to stop before. It gives inputs with these rows replaced."""
 
 EDGES = (1, 15, 16, 63, 64, 127, 128)
 """Positions from which on tokens are replaced: the last of a block of 16, 64 or 128, and the first of the next."""
 
 SEED = 0
-"""Of the tokens and of the random replacements: the same function always gets the same verdict."""
+"""The seed of the tokens and of the random replacements. So a function always gets the same verdict."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,15 +33,15 @@ class Leaks:
     """Which outputs moved when which inputs were replaced."""
 
     largest: Float[np.ndarray, "t s"]
-    """Largest movement of output t over all replacements of input s; infinite if it became NaN or infinite."""
+    """The largest movement of output t over all replacements of input s. Infinite if it became NaN or infinite."""
     together: Float[np.ndarray, " t"]
     """Largest movement of output t when all inputs after it were replaced at once."""
     within: float
-    """The largest entry, in size, of all inputs that were tried: nothing is said of larger ones."""
+    """The largest entry, in size, of all inputs that were tried. Larger inputs were not tried."""
     relative: float
-    """Largest movement of an output with its future, over the largest number of that very call."""
+    """The largest movement of an output with its future, divided by the largest number in the same call."""
     rounding: float
-    """What rounding alone may make of that number: `rounding_of` the outputs; 0 where a finer type shows a leak."""
+    """The most that rounding alone makes of that number; 0 if float64 shows that it is no rounding."""
 
     @property
     def moved(self) -> Bool[np.ndarray, "t s"]:
@@ -64,7 +65,7 @@ class Leaks:
 
     @property
     def clean(self) -> bool:
-        """Whether there is no leak but, perhaps, that of rounding."""
+        """Whether there is no leak, but perhaps movement by rounding."""
         return self.causal or self.to_rounding
 
     @property
@@ -79,23 +80,25 @@ def leaks(
 ) -> Leaks:
     """Find out which outputs of a mixer move with which inputs, by replacing inputs.
 
-    Every input is replaced by itself, and for every position all later inputs together: by zeros, by
-    their negatives, by a huge constant, by copies of the first input, by noise, and by noise of large
-    norm. Outputs are compared bit for bit, so that rounding which travels back in time is seen too, as in a
-    convolution by Fourier transform. How far they moved, beside the largest number of the same call, says which it
-    is. In doubt the same is done in float64, where rounding is smaller and a leak is not.
+    Each input is replaced alone, and after each position all later inputs together. They are replaced by zeros, by
+    their negatives, by a huge constant, by copies of the first input, by noise, and by noise of large norm.
+
+    Outputs are compared bit for bit. So rounding that travels back in time is seen too, as in a convolution by
+    Fourier transform. The movement divided by the largest number of the same call tells a leak from rounding. In
+    doubt the same is done in float64, where rounding is smaller and a leak is not.
 
     Args:
-        mixer: a function of [length width] to [length v], of numpy, jax or torch arrays. Which, is found
-            out from the modules its own module imports, and by trying.
+        mixer: a function of [length width] to [length v], of numpy, jax or torch arrays. Its own module's imports
+            and a few calls show which of them it takes.
         x: the tokens to start from, at least two; or their numbers, [length], with `replacing`.
-        replacing: from inputs, start and stop to inputs with those rows replaced; by default `replacements`.
-        cuts: only the inputs from each of these positions on are replaced, together. None: those from every
-            position on, and each input by itself.
+        replacing: a function of inputs, start and stop to inputs with those rows replaced; by default
+            `replacements`.
+        cuts: positions. All inputs from each of them on are replaced together. By default these are all positions,
+            and each input is also replaced by itself.
 
     Raises:
-        ValueError: if the function fails, gives anything else than one finite row per position, or gives
-            different outputs for the same tokens.
+        ValueError: if the function fails, gives anything but one finite row for each position, or gives different
+            outputs for the same tokens.
 
     Source: docs/mathematics/identities.md.
     """
@@ -112,7 +115,7 @@ def leaks(
 def _swept(
     call: HostMixer, before: np.ndarray, x: Inputs, replacing: Replacing, cuts: Sequence[int] | None
 ) -> Leaks:
-    """All replacements, and what each moved."""
+    """Try all replacements, and measure what each moved."""
     _refuse_another(call(x), before)
     length = x.shape[0]
     largest, together = np.zeros((length, length)), np.zeros(length)
@@ -142,19 +145,19 @@ def _swept(
 
 
 def _clean_in_double(mixer: Function, x: Float[np.ndarray, "t d"], cuts: Sequence[int] | None) -> bool:
-    """Whether the mixer is clean of float64 tokens; so it is where it does not give float64 for them."""
+    """Whether the mixer has no leak on float64 tokens. True too if it gives no float64 for them."""
     finer = in_double(mixer, x)
     return finer is None or _swept(*finer, x, replacements, cuts).clean
 
 
 def rounding_of(kinds: Sequence[np.dtype], terms: int) -> float:
-    """What rounding may make of a sum of so many terms, in parts of the largest of them; 0 for whole numbers.
+    """The most that rounding makes of a sum, divided by its largest term; 0 for whole numbers.
 
-    Each sum and each product errs by half of `eps`, and a sum of n terms has as many of either.
+    Each sum and each product errs by eps/2, and a sum of n terms has n of each.
 
     Args:
-        kinds: of what went in and of what came out; what is between may be in the coarser of them.
-        terms: how many.
+        kinds: the dtypes of inputs and outputs. The coarsest of them counts.
+        terms: how many terms the sum has.
     """
     floating = [kind for kind in kinds if jax.numpy.issubdtype(kind, jax.numpy.floating)]
     if kinds[-1] not in floating:
@@ -175,7 +178,7 @@ def replacements(x: Float[np.ndarray, "t d"], start: int, stop: int) -> list[Flo
 
 
 def other_numbers(vocabulary: int) -> Replacing:
-    """How numbers of tokens are replaced: by the first and the last, by their neighbours, and at random."""
+    """Replace numbers of tokens by the first and the last number, by neighbours, and at random."""
 
     def replacing(ids: Int[np.ndarray, " t"], start: int, stop: int) -> list[np.ndarray]:
         rng, some = np.random.default_rng([SEED, start, stop]), ids[start:stop]
@@ -212,7 +215,7 @@ def random_tokens(length: int, width: int) -> Float[np.ndarray, "{length} {width
 
 
 def picture(found: Leaks) -> str:
-    """The matrix for people: a row per output, a column per input, and a line that says what it means."""
+    """The matrix as text: a row for each output, a column for each input, and a line that says what it means."""
     length = found.moved.shape[0]
     marks = np.where(found.leaks, "█", np.where(found.moved, "▒", "·"))
     # What only several later inputs together can do has no column of its own.
@@ -242,7 +245,7 @@ def picture(found: Leaks) -> str:
 
 
 def as_json(found: Leaks) -> dict[str, Any]:
-    """What was found as plain values; a movement to infinity or NaN is null."""
+    """The leaks as plain values. A movement to infinity or NaN is null."""
     output, movement = found.worst
 
     def plain(x: float) -> float | None:
@@ -264,12 +267,12 @@ def as_json(found: Leaks) -> dict[str, Any]:
 
 
 def exit_code(found: Leaks) -> int:
-    """0 if the mixer is causal, but for rounding perhaps; 1 if it leaks."""
+    """0 if the mixer is causal up to rounding; 1 if it leaks."""
     return 0 if found.clean else 1
 
 
 def jacobian_reach(mixer: Function, x: Float[np.ndarray, "t d"]) -> Float[np.ndarray, "t s"]:
-    """Largest entry in size of the derivative of output t by input s, of a jax mixer: the picture of a leak."""
+    """The picture of a leak: for a jax mixer, the largest derivative, in size, of output t by input s."""
     jacobian = jax.jacobian(mixer)(jax.numpy.asarray(x))
     return np.abs(np.asarray(jacobian)).max(axis=(1, 3))
 

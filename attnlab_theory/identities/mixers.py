@@ -1,7 +1,7 @@
-"""What whole mixers keep, seen from outside: rows of weights, hulls, order, causality.
+"""Identities of whole mixers, seen from outside: rows of weights, hulls, order, causality.
 
-From outside there are no weights to look at. But a mixer is linear in its values: with all values equal to
-one, an output is the sum of its row of weights.
+From outside there are no weights to look at. But a mixer is linear in its values: if all values are one, an output
+is the sum of its row of weights.
 """
 
 import dataclasses
@@ -110,7 +110,7 @@ def prefix_is_within(subject: Subject, *, broken: bool = False) -> Identity[Toke
 
 
 def _kept_by(subject: Subject) -> list[Identity[Tokens]]:
-    """The column of one mixer in the table of what applies to what."""
+    """The identities of one mixer: its column in the table."""
     statements = (
         (subject.sums_to_one, rows_sum_to_one),
         (subject.in_hull, outputs_in_hull),

@@ -1,4 +1,4 @@
-"""What the identities are tried on: operators of queries, keys and values, and whole self-attention mixers."""
+"""The subjects of the identities: operators of queries, keys and values, and self-attention as a whole."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ def _plain_rounding(case: Attending) -> float:
 
 
 def _rotary_rounding(case: Attending) -> float:
-    """Of attention after rotations at positions below eight, which are good to 74 eps; see below."""
+    """The rounding of attention after rotations. At positions below eight they are good to 74 eps; see below."""
     eps, (n, width) = epsilon(case.q), case.k.shape
     bound = 2 * float(case.scale) * width * peak(case.q) * peak(case.k)
     weights = weight_rounding(eps * (width / 2 + 3 + 2 * 74) * bound, n, eps)
@@ -94,9 +94,9 @@ FACTORS = (1.0, 0.5, -1.0, 0.25, -0.5)
 
 
 def longer(x: Array, rows: int = 20) -> Array:
-    """More rows out of a few, no larger ones and no two alike: copies times factors of at most one in size.
+    """More rows made of a few: copies times factors of at most one in size, no two alike.
 
-    Twenty of them is a length at which blocks of one row work tile by tile.
+    At twenty rows, blocks of one row work tile by tile.
     """
     copies = -(-rows // x.shape[0])
     factors = (*FACTORS, *np.cos(2.0 * np.arange(len(FACTORS), copies)))[:copies]
@@ -104,11 +104,10 @@ def longer(x: Array, rows: int = 20) -> Array:
 
 
 LENGTHS = (4, 17, 129)
-"""Positions at which ways to the same numbers meet: one more than a block of 16, 64 or 128, and blocks of three
-are filled, or overrun by one or two."""
+"""Lengths at which two ways are compared: one more than a block of 16 or 128. Blocks of three are full or not."""
 
 DECODED = 17
-"""Positions that are decoded one by one, or whose future is replaced: one more than a block of 16."""
+"""How many positions are decoded one by one: one more than a block of 16."""
 
 
 def of_length(case: Attending, n: int) -> Attending:
@@ -136,9 +135,9 @@ def _tiled(q, k, v, mask=None, *, scale):
 
 
 def _tiled_rounding(case: Attending) -> float:
-    """A row's maximum rises n times at most: each time an exp of a difference of scores, and two products.
+    """The rounding of a running maximum, which rises n times at most. A rise costs an exp and two products.
 
-    A difference of scores is wrong by eps of their bound, exp by 2 eps, the products by eps.
+    A difference of scores errs by eps of their bound, exp by 2 eps, the products by eps.
     """
     q, k, v = longer(case.q), longer(case.k), longer(case.v)
     eps, n = epsilon(q), k.shape[0]
@@ -148,7 +147,7 @@ def _tiled_rounding(case: Attending) -> float:
 
 BLOCKED = Operator(name="blocked", mix=_blocked, masked=False)
 TILED = Operator(name="blocked, tile by tile", mix=_tiled, masked=False, rounding=_tiled_rounding)
-"""Causal, on sequences made longer: the running maximum is at work."""
+"""Causal operators on longer sequences, where the running maximum is at work."""
 
 
 def _cached(q, k, v, mask=None, *, scale):
@@ -201,7 +200,7 @@ HEADS = Operator(name="heads", mix=_heads)
 AVERAGED = Operator(name="averaged heads", mix=_averaged, masked=False, rounding=_averaged_rounding)
 
 OPERATORS = (SOFTMAX, ROTARY, ZERO_AFTER_SOFTMAX, BLOCKED, TILED, CACHED, HEADS, GROUPED, AVERAGED, CAPPED)
-"""All of them: for what is true of any function that is compiled, vectorised or differentiated."""
+"""All operators: for identities of any function that is compiled, vectorised or differentiated."""
 
 Scheme = Literal["none", "learned", "sinusoidal", "rotary"]
 SCHEMES: tuple[Scheme, ...] = ("none", "learned", "sinusoidal", "rotary")

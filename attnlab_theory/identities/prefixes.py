@@ -1,7 +1,7 @@
-"""Whether an output depends on how long the whole sequence is: a prefix alone against the same prefix within it.
+"""Does an output depend on the length of the whole sequence? A prefix alone is compared with itself in the whole.
 
-Replacing later inputs never changes the length. So a rotary base that grows with the length, or a position that is
-given as t/T, shows here alone: what a model says of a prompt changes when tokens are appended.
+Replacing later inputs never changes the length. So two faults show only here: a rotary base that grows with the
+length, and a position that is given as t/T. With them, the outputs of a prompt change when tokens are appended.
 """
 
 import dataclasses
@@ -19,11 +19,11 @@ class Prefixes:
     """The outputs of prefixes alone, against the same outputs within the whole."""
 
     moved: Float[np.ndarray, " n"]
-    """By the length of the prefix, from 1: the largest difference. NaN where the function takes no such length."""
+    """The largest difference for each prefix, by its length from 1. NaN if the function takes no such length."""
     relative: Float[np.ndarray, " n"]
-    """The same in parts of the largest number of the call."""
+    """The same, divided by the largest number of the call."""
     rounding: float
-    """What rounding may make of that: sums over another number of positions are taken in another order."""
+    """The most that rounding makes of that. Sums over another number of positions are taken in another order."""
 
     @property
     def tried(self) -> Bool[np.ndarray, " n"]:
@@ -46,8 +46,9 @@ def prefixes(mixer: Function, x: Inputs, *, lengths: Iterable[int] | None = None
     """Give a mixer prefixes of its inputs.
 
     Args:
-        mixer, x: as of `leaks`.
-        lengths: of the prefixes; None: every one.
+        mixer: a function of [length width] to [length v], of numpy, jax or torch arrays.
+        x: the tokens, at least two; or their numbers, [length].
+        lengths: of the prefixes; by default every length.
 
     Raises:
         ValueError: if the mixer fails on all of x.
@@ -75,7 +76,7 @@ def prefixes(mixer: Function, x: Inputs, *, lengths: Iterable[int] | None = None
 
 
 def sentence(found: Prefixes) -> str:
-    """What it means, in a line for people."""
+    """What the differences mean, in a line."""
     tried, length = int(np.sum(found.tried)), len(found.moved) + 1
     if not tried:
         return f"Prefixes were not tried: the function takes {length} positions and no fewer."

@@ -1,4 +1,4 @@
-"""Rotary and sinusoidal positions: lengths, relativity, and forms that agree, slopes."""
+"""Rotary and sinusoidal positions: lengths stay, scores depend on distance alone, forms agree; slopes."""
 
 from collections.abc import Callable
 
@@ -63,7 +63,7 @@ def _reach(case: Rotating) -> float:
 def _product_rounding(case: Rotating) -> float:
     """Error of an angle against position times the computed frequency: eps/2 of it.
 
-    That the frequencies are rounded themselves breaks no law that holds for all frequencies.
+    The frequencies are rounded too. That breaks no law that holds for all frequencies.
     """
     return epsilon(case.q) * _reach(case) / 2
 
@@ -219,8 +219,8 @@ def position_slope(
     Args:
         subject: what is differentiated.
         encode: a function of (x, positions, base=) to a row of pairs for every position.
-        by_formula: both coordinates of every pair turned by a right angle more than the angles given, of (the
-            pairs of x, angles).
+        by_formula: a function of (the pairs of x, angles). It turns every pair by its angle and a right angle more,
+            and gives both coordinates.
     """
 
     def at(position: Array, x: Array, base: Array) -> Array:
@@ -267,12 +267,12 @@ def _pairs_ahead(pairs: np.ndarray, angles: np.ndarray) -> list[np.ndarray]:
 
 
 def sinusoidal_slope(encode: Callable[..., Array] = waves_only) -> Identity[Rotating]:
-    """Of the sines and cosines."""
+    """The slope of sines and cosines."""
     return position_slope("sinusoidal", encode, _waves_ahead)
 
 
 def rotary_slope(encode: Callable[..., Array] = rotary) -> Identity[Rotating]:
-    """Of rotated queries and keys."""
+    """The slope of rotated queries and keys."""
     return position_slope("rotary", encode, _pairs_ahead)
 
 

@@ -1,4 +1,4 @@
-"""What rounding may make of a residual that is zero in exact arithmetic. Everything on the host, in float64."""
+"""The most that rounding makes of a residual that is zero in exact arithmetic. Computed on the host, in float64."""
 
 import jax
 import numpy as np
@@ -34,10 +34,10 @@ def score_bound(q: Array, k: Array, scale: Scalar) -> float:
 
 
 def score_rounding(q: Array, k: Array, scale: Scalar) -> float:
-    """Absolute error of a score less the row's maximum.
+    """Absolute error of a score minus the row's maximum.
 
-    A dot product of d terms errs by d eps/2 of its bound in any order of summation; rounding the scale and
-    multiplying by it add eps; subtracting a maximum of either sign doubles the bound and adds eps of it.
+    A dot product of d terms errs by d eps/2 of its bound, in any order of summation. Rounding the scale and
+    multiplying by it add eps. Subtracting a maximum of either sign doubles the bound and adds eps of it.
     """
     return epsilon(q) * (q.shape[1] / 2 + 3) * score_bound(q, k, scale)
 
@@ -45,8 +45,8 @@ def score_rounding(q: Array, k: Array, scale: Scalar) -> float:
 def weight_rounding(score_error: float, n: int, eps: float) -> float:
     """Relative error of a softmax weight over n scores that are wrong by at most `score_error`.
 
-    Numerator and normaliser pay e^error each; exp itself errs by 2 eps in each, the sum by n eps/2, the
-    quotient by eps.
+    Numerator and normaliser are each wrong by a factor of e^error at most. In each, exp itself errs by 2 eps. The
+    sum errs by n eps/2, the quotient by eps.
     """
     return float(np.expm1(2 * score_error)) + eps * (n / 2 + 5)
 

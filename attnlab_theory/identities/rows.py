@@ -1,4 +1,4 @@
-"""Rows of weights are probability vectors, outputs lie among the values, hidden positions are not there."""
+"""Rows of weights are probabilities, outputs lie among the values, and hidden positions have no effect."""
 
 import dataclasses
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def probabilities(operator: Operator, *, broken: bool = False) -> Identity[Atten
         return float(np.max([np.max(np.abs(weights.sum(axis=1) - 1)), np.max(-weights)]))
 
     def tolerance(case: Attending) -> float:
-        """Errors of the scores and of exp cancel; n - 1 sums and n divisions, eps/2 each, do not."""
+        """Errors of the scores and of exp cancel. Those of n - 1 sums and n divisions do not: eps/2 each."""
         return epsilon(case.q) * (case.k.shape[0] + 1)
 
     return Identity(

@@ -1,4 +1,4 @@
-"""Several heads: each is attention by itself, all alike they are one, and their order is that of the columns."""
+"""Several heads: each is attention by itself, equal heads are one, and their order is that of the columns."""
 
 import dataclasses
 from collections.abc import Callable
@@ -33,7 +33,7 @@ Pass = Callable[..., Array]
 
 
 def side_by_side(heads: int, mix: Pass = heads_pass) -> Identity[Tokens]:
-    """Heads together, against attention over each one's columns."""
+    """Heads together give what attention over the columns of each gives."""
 
     def in_turn(case: Tokens) -> Array:
         n = case.x.shape[0]
@@ -55,7 +55,7 @@ def side_by_side(heads: int, mix: Pass = heads_pass) -> Identity[Tokens]:
 
 
 def mean_of_heads(mix: Callable[..., Array] = averaged_heads) -> Identity[Attending]:
-    """Averaged heads, against the mean of as many single attentions."""
+    """Averaged heads give the mean of as many single attentions."""
     averaged = jax.jit(lambda case: mix(case.q, case.k, case.v, scale=case.scale))
 
     def by_hand(case: Attending) -> Array:

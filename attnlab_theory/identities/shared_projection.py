@@ -1,4 +1,4 @@
-"""One head with Q = K, no mask and no positions: what its symmetric scores can route, and cannot."""
+"""One head with Q = K, no mask and no positions: what its symmetric scores can route, and what they cannot."""
 
 import itertools
 import math
@@ -42,7 +42,7 @@ def positive_semidefinite(subject: str, scores_of: ScoresOf, *, shared: bool = T
 
 
 def no_three_cycle(subject: str, scores_of: ScoresOf, *, shared: bool = True) -> Identity[Tokens]:
-    """S12 > S13 = S31 > S32 = S23 > S21 = S12 would be a contradiction."""
+    """Three tokens cannot attend in a circle: S12 > S13 = S31 > S32 = S23 > S21 = S12 is a contradiction."""
 
     def residual(case: Tokens) -> float:
         q, k = _projected(case, shared)
@@ -68,7 +68,7 @@ CHAIN = np.array([[2.0, 0.0, 0.0, 0.0], [0.9, 0.5, 0.0, 0.0], [3.0, -3.0, 0.0, 0
 
 
 def possible_chain(subject: str, scores_of: ScoresOf) -> Identity[Tokens]:
-    """Symmetry forbids circles, not chains: a witness, in every orthonormal frame."""
+    """Symmetry forbids circles, not chains. This is a chain, in every orthonormal frame."""
 
     def residual(case: Tokens) -> float:
         frame = np.linalg.qr(host(case.w_k))[0]
@@ -78,7 +78,7 @@ def possible_chain(subject: str, scores_of: ScoresOf) -> Identity[Tokens]:
         return -float(np.min(margins))
 
     def tolerance(case: Tokens) -> float:
-        """The least of the exact margins is 0.6 (token 2 prefers 1 to 3); any half of it is a chain."""
+        """The least exact margin is 0.6 (token 2 prefers 1 to 3). If half of it remains, there is a chain."""
         return -0.3
 
     return Identity(

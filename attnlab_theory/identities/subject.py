@@ -1,4 +1,4 @@
-"""A mixer for every case, and what is expected of it: one column of the identities' table."""
+"""A mixer for every case, and the identities that it should keep: one column of the table."""
 
 import dataclasses
 import functools
@@ -14,15 +14,15 @@ from attnlab_theory.identities.operators import self_attention_rounding
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Subject:
-    """A mixer for every case, and which identities it keeps: True if it must, False if it is shown for failing.
+    """A mixer for every case, and which identities it keeps: True if it must, False if it is an exhibit that fails.
 
-    None is neither: the identity makes no sense there, or another mixer shows it as well.
+    None is neither: the identity makes no sense there, or another mixer shows it already.
     """
 
     name: str
     build: Callable[[Tokens], Mixer]
     sums_to_one: bool | None = True
-    """Whether equal values come out as they went in; None where a normaliser near zero magnifies rounding."""
+    """Whether equal values come out as they went in. None if a normaliser near zero magnifies rounding."""
     in_hull: bool | None = True
     """Whether outputs lie among the values that the query may see."""
     permutes: bool | None = None

@@ -1,4 +1,4 @@
-"""What shifting keys, permuting memory and permuting tokens change: nothing, or the order only."""
+"""Shifting keys and permuting the memory change nothing. Permuting tokens changes the order of outputs only."""
 
 import dataclasses
 import functools
@@ -50,7 +50,7 @@ def shifted_keys(operator: Operator, *, broken: bool = False) -> Identity[Attend
 
 
 def permuted_memory(operator: Operator, *, broken: bool = False) -> Identity[Attending]:
-    """Keys, values and what the mask says of them, in another order."""
+    """Keys, values and the columns of the mask in another order give the same outputs."""
 
     def residual(case: Attending) -> float:
         permuted = operator.mix(
@@ -77,7 +77,7 @@ def permuted_tokens(
     broken: bool = False,
     rounding: Callable[[Tokens], float] = self_attention_rounding,
 ) -> Identity[Tokens]:
-    """Self-attention of the tokens in another order."""
+    """Self-attention of tokens in another order gives outputs in that order."""
     compiled = jax.jit(mix)
 
     def residual(case: Tokens) -> float:

@@ -21,12 +21,12 @@ Gradient = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 @dataclasses.dataclass(frozen=True)
 class Activation:
-    """What makes a state of a sum."""
+    """The function from a sum to a state."""
 
     of: Callable[[Array], Array]
     """Entry by entry. It shrinks distances, and no value exceeds 1: `gradients_through_time` builds on both."""
     slope: Callable[[Array], Array]
-    """Its derivative, said in terms of its value."""
+    """The derivative, as a function of the value."""
 
 
 TANH = Activation(jnp.tanh, lambda h: 1 - h**2)
@@ -34,7 +34,7 @@ SIGMOID = Activation(jax.nn.sigmoid, lambda h: h * (1 - h))
 
 
 def by_hand(x: Array, w_in: Array, w: Array, d_states: Array, activation: Activation = TANH) -> tuple[Array, Array]:
-    """Backpropagation through time, written out: each state passes what it is told on to the state before."""
+    """Backpropagation through time, written out: each state hands its gradient on to the state before."""
     states = recurrent_layer(x, w_in, w, activation.of)
     d_in, d_w, later = jnp.zeros_like(w_in), jnp.zeros_like(w), jnp.zeros_like(w[0])
     for t in reversed(range(x.shape[0])):
@@ -83,9 +83,9 @@ def gradients_through_time(subject: str, gradient: Gradient, activation: Activat
         return evaluated(case.x, case.w_q, case.w_k)
 
     def tolerance(case: Tokens) -> float:
-        """Truncation is seen in the data (`derivatives.gradients`); rounding is that of two sums of states.
+        """Truncation is read off the data, as in `derivatives.gradients`. Rounding is that of two sums of states.
 
-        A state errs by the rounding of its sum of 2d products and of the activation, and by w times the error of
+        A state errs by the rounding of its 2d products and of the activation. To that comes w times the error of
         the state before: the activation shrinks distances, and no state exceeds 1.
         """
         _, fine, coarse = all_of(case)

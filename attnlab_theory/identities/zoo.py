@@ -33,11 +33,11 @@ from attnlab_theory.identities.subject import Subject
 
 LAYOUT = {"block": 1, "window": 1, "global_blocks": 1}
 LINKS = np.array([[-1], [3], [-1], [1]], np.int32)
-"""One block per token, the first of them global; the second and the last see each other, the third has no link."""
+"""One block per token. The first is global, the second and the last see each other, the third has no link."""
 
 
 def projections(case: Tokens) -> Projections:
-    """Of the case's head."""
+    """The projections of the case's head."""
     return Projections(case.w_q, case.w_k, case.w_v)
 
 
@@ -185,7 +185,7 @@ def _additive_rounding(case: Tokens) -> float:
 
 
 def _feature_rounding(case: Tokens) -> float:
-    """Exponents w.q - |q|^2/2 and shifts of them err by the rounding of q, and by their own; twice, for q and k."""
+    """Exponents w.q - |q|^2/2 and their shifts err by the rounding of q, and by their own. Twice: for q and k."""
     eps, (n, width) = epsilon(case.x), case.x.shape
     exponent = 0.0
     for w in (case.w_q, case.w_k):
@@ -214,7 +214,7 @@ def _both(
     prefixes: bool | None = None,
     **kept: Any,
 ) -> tuple[Subject, Subject]:
-    """A mixer without and with a causal mask. With one, none permutes; softmax shows that for all (`symmetry`)."""
+    """A mixer without and with a causal mask. With one, none permutes: softmax shows it for all (`symmetry`)."""
     free = _free(name, build, permutes=permutes, **kept)
     return free, _causal(f"{name}, causal", build, causal=True, prefixes=prefixes, **kept)
 

@@ -1,1 +1,1 @@
-"""The labs: what trained models do. One folder for each; none imports another; beside them what they share."""
+"""The labs: what trained models do. Each lab has a folder and imports no other. What they share stands here."""

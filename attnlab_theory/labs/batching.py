@@ -1,4 +1,4 @@
-"""What a recipe makes of a data set: its batches, its steps, its learning rates."""
+"""Batches, steps and learning rates of a data set, by a recipe."""
 
 import functools
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Dataset(Protocol):
         ...
 
     def epoch(self, number: int, /) -> Batch:
-        """All of them; the same number always gives the same documents."""
+        """All documents of an epoch. The same number always gives the same documents."""
         ...
 
 
@@ -40,9 +40,9 @@ def batched(dataset: Dataset, recipe: Recipe, *, width: int) -> Data:
     """The batches of all epochs.
 
     Args:
-        dataset: what is read.
-        recipe: says how many documents make a batch, in which order, and whether rows are packed.
-        width: of a packed row.
+        dataset: the documents.
+        recipe: how many documents make a batch, in which order, and whether rows are packed.
+        width: of a packed row, in places.
     """
     return _packed(dataset, width, recipe) if recipe.packed else _one_per_row(dataset, recipe)
 
@@ -51,9 +51,9 @@ def training(recipe: Recipe, places: int, steps: int) -> Training:
     """The recipe's numbers for one run.
 
     Args:
-        recipe: its `rows` must be known (`rows`).
-        places: of one pass over the pretraining corpus, by which the homework's cosine is measured.
-        steps: of the run.
+        recipe: with a number of `rows`, as the function `rows` gives it.
+        places: of one pass over the pretraining corpus. The homework's cosine counts them.
+        steps: the number of steps of the run.
 
     Raises:
         ValueError: if the corpus is too short for the homework's warm-up.
@@ -78,11 +78,11 @@ def training(recipe: Recipe, places: int, steps: int) -> Training:
 
 
 def rows(recipe: Recipe, *, on_processor: int) -> int:
-    """Rows of a micro-batch: as the recipe says, or as many as suit the device.
+    """The rows of a micro-batch: by the recipe, or as many as suit the device.
 
     Args:
         recipe: whose batches are cut.
-        on_processor: how many suit the caches of a processor: about 400 places together.
+        on_processor: how many rows fit into the caches of a processor, about 400 places together.
     """
     if recipe.rows is not None:
         return recipe.rows

@@ -1,4 +1,4 @@
-"""Which answers are right; what one model gains over another on the same questions, and whether that is luck."""
+"""Which answers are right, how much better one model answers than another, and whether that is chance."""
 
 from typing import Any
 
@@ -15,10 +15,9 @@ def gained(
 ) -> Estimates:
     """`accuracy gained`, `mcnemar p` and, if there is one, `discordant odds`.
 
-    `accuracy gained` is for these very models and more such questions.
-    `mcnemar p` tests that both are right equally often.
-    `discordant odds` says how many questions only the second gets right for each that only the first does. It is
-    missing where there is no such question.
+    `accuracy gained` is about these models alone, and about more such questions. `mcnemar p` tests whether both are
+    right equally often. `discordant odds` is the number of questions that only the second gets right, divided by
+    that of questions that only the first gets right. It is missing if there is no such question.
 
     Args:
         one, other: which answers of the first and of the second are right.
@@ -52,11 +51,11 @@ def mcnemar_p(
     names: tuple[str, str] = ("only_first", "only_second"),
     **setting: Any,
 ) -> Estimate:
-    """`mcnemar p`: whether both are right equally often, as an exact number.
+    """`mcnemar p`: an exact test of whether both are right equally often.
 
     Args:
         one, other: which answers of the first and of the second are right.
-        names: of what only the first gets right, and only the second, in the setting.
+        names: the names in the setting for what only the first gets right, and for what only the second does.
         setting: of the estimate.
     """
     p = mcnemar(one, other)
@@ -71,9 +70,9 @@ def right(
     """Which answers to questions of two labels are right.
 
     Args:
-        scores: of label 1. An answer is 1 above `even`, else 0; what is no finite number is never right.
+        scores: of label 1. The answer is 1 above `even`, else 0. A score that is no finite number is never right.
         labels: 0 or 1.
-        even: the score of a draw: 0 of log-odds, a half of probabilities.
+        even: the score between the labels: 0 for log-odds, 0.5 for probabilities.
     """
     return ((scores > even) == labels.astype(bool)) & np.isfinite(scores)
 

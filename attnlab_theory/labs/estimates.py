@@ -1,4 +1,4 @@
-"""A number with its interval: the measured half of a finding, and all that a figure is drawn from."""
+"""Estimates: measured numbers with their intervals. Figures are drawn from nothing else."""
 
 import dataclasses
 import math
@@ -14,12 +14,15 @@ from attnlab_theory.claims.judging import judge
 from attnlab_theory.report import record
 from attnlab_theory.stats import Bound, Interval, proportion, student
 
+ERROR_RATE = 0.05
+"""The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
+
 OVER_SEEDS = student("numbers of training runs that differ in the seed")
 OVER_GENERATIONS = student("numbers of texts that one model writes, each with random numbers of its own")
 OVER_TRIALS = student("jackknife pseudo-values of trials that are drawn independently")
 
 _OF_RUNS = {f"{bound.name}: {bound.assumption}": bound for bound in (OVER_SEEDS, OVER_TRIALS)}
-"""The intervals whose draws are numbers of training runs, by what a file calls them."""
+"""The intervals over training runs, by their names in files."""
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("quantity", "bound"), str),
@@ -27,39 +30,39 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "setting": dict,
     "draws": int,
 }
-"""What the fields of an estimate are in its file."""
+"""The types of an estimate's fields in its file."""
 
 ANYTHING = Interval(-math.inf, math.inf)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What was measured of one quantity at one setting."""
+    """The measured value of one quantity at one setting, with its interval."""
 
     quantity: str
     setting: dict[str, Any]
     value: float
-    """The best guess; lies in the interval."""
+    """The best guess. It lies in the interval."""
     interval: Interval
     draws: int
     bound: str
     """The name of the interval, what it assumes, and what the draws are."""
     error_rate: float
     values: tuple[float, ...] = ()
-    """The draws, if they are one number for each training run: of them the interval at any other rate is made."""
+    """The draws, if they are one number for each training run. They give the interval at any other error rate."""
     within: Interval = ANYTHING
-    """Where such a number can lie."""
+    """The range of possible values."""
 
     @property
     def runs(self) -> int:
-        """Training runs that the number is a mean of: its draws, or one if these are no training runs."""
+        """The number of training runs in the mean: its draws, or one if the draws are no training runs."""
         return self.draws if self.bound in _OF_RUNS else 1
 
     def at(self, error_rate: float) -> Interval:
-        """The interval over training runs at another rate.
+        """The interval over training runs at another error rate.
 
-        What is read from a file of an older version has no `values`: its t interval is stretched. An end at which
-        it was cut stays where it is.
+        An estimate from a file of an older version has no `values`. Then its t interval is stretched. An end that
+        was cut off stays where it is.
 
         Raises:
             ValueError: if the draws are no training runs.
@@ -77,7 +80,7 @@ class Estimate:
         return Interval(low, self.interval.high if up < least else self.value + radius)
 
     def as_json(self) -> dict[str, Any]:
-        """The fields by name; infinite ends become None. `values` and `within` are there only if there are any."""
+        """The fields by name. Infinite ends become None. `values` and `within` are left out if there are none."""
         fields = {**vars(self), "interval": record.ends(self.interval)}
         del fields["values"], fields["within"]
         more = {"values": list(self.values), "within": record.ends(self.within)}
@@ -100,7 +103,7 @@ class Estimates(tuple[Estimate, ...]):
         """The estimates of one quantity at settings whose fields have the given values.
 
         Raises:
-            KeyError: if there is none: a figure must not silently lack a curve.
+            KeyError: if there is none. So no figure lacks a curve without notice.
         """
         chosen = Estimates(
             e for e in self if e.quantity == quantity and all(e.setting[n] == v for n, v in setting.items())
@@ -114,7 +117,7 @@ def mean(quantity: str, draws: np.ndarray, bound: Bound, error_rate: float, **se
     """The mean of the draws, with the interval of a bound.
 
     Raises:
-        ValueError: as the bound.
+        ValueError: if the bound refuses the draws or the error rate.
     """
     return Estimate(
         quantity=quantity,
@@ -151,15 +154,15 @@ def known(quantity: str, value: float, draws: int, how: str, **setting: Any) -> 
 def share(quantity: str, draws: np.ndarray, error_rate: float, of: str = "", **setting: Any) -> Estimate:
     """The share of draws that are true, with Clopper and Pearson's interval.
 
-    The draws may come of several models: for tails on the far side of the mean, a sum of unlike coins falls no
-    further than one of like coins (Hoeffding 1956), so the interval still covers the mean of their shares.
-    That is the mean of these very models. It says nothing of others.
+    The draws may come from several models. On the far side of the mean, a sum of different coins spreads no
+    further than one of equal coins (Hoeffding 1956). So the interval still covers the mean of their shares. That
+    is the mean of these models alone, and says nothing about others.
 
     Args:
         quantity: what was measured.
         draws: truth values.
         error_rate: of the interval.
-        of: what the draws are, for whoever reads the estimate.
+        of: what the draws are, in words.
         setting: of the estimate.
 
     Raises:
@@ -170,17 +173,22 @@ def share(quantity: str, draws: np.ndarray, error_rate: float, of: str = "", **s
 
 
 def over_seeds(
-    quantity: str, values: Sequence[float], error_rate: float, *, within: Interval, **setting: Any
+    quantity: str,
+    values: Sequence[float],
+    error_rate: float = ERROR_RATE,
+    *,
+    within: Interval = ANYTHING,
+    **setting: Any,
 ) -> Estimate:
-    """The mean of one number per seed, with a t interval: where the mean over more seeds would lie.
+    """The mean of one number for each seed, with a t interval for the mean over more seeds.
 
-    One seed, or seeds of equal numbers, say nothing of other seeds. Their interval is all of `within`.
+    One seed, or seeds with equal numbers, say nothing about other seeds. Their interval is all of `within`.
 
     Args:
         quantity: what was measured.
         values: one for each seed.
         error_rate: of the interval.
-        within: where such a number can lie; the interval is cut to it.
+        within: the range of possible values. The interval is cut to it.
         setting: of the estimate.
     """
     return _over(OVER_SEEDS, quantity, values, error_rate, within, setting)
@@ -189,9 +197,14 @@ def over_seeds(
 def over_generations(
     quantity: str, values: Sequence[float], error_rate: float, *, within: Interval, **setting: Any
 ) -> Estimate:
-    """The mean of one number per generation of one model, with a t interval: no verdict rests on it.
+    """The mean of one number for each generation of one model, with a t interval. No verdict rests on it.
 
-    Args: as `over_seeds`.
+    Args:
+        quantity: what was measured.
+        values: one for each generation.
+        error_rate: of the interval.
+        within: the range of possible values. The interval is cut to it.
+        setting: of the estimate.
     """
     found = mean(quantity, np.array(values), OVER_GENERATIONS, error_rate, **setting)
     return dataclasses.replace(found, interval=_cut(found.interval, within))
@@ -230,15 +243,17 @@ def judged(
     resolution: float,
     expect: Verdict | None = Verdict.SUPPORTED,
 ) -> Finding:
-    """An estimate judged as the lab's other claims are.
+    """The finding that an estimate gives for a claim.
 
     Args:
         estimate: what was measured.
         experiment: the lab that measured it.
-        claim, statement, source: as of `claims.Claim`.
+        claim: the name of the claim.
+        statement: the claim in words.
+        source: where it comes from.
         predicted: where the number should lie.
         resolution: the widest measured interval that may count as support without lying inside.
-        expect: the verdict that is expected; None: nobody knows.
+        expect: the expected verdict. None if nobody knows.
     """
     verdict = judge(predicted, estimate.interval, resolution)
     return Finding(

@@ -1,4 +1,4 @@
-"""The folder of a run: of one lab alone, for the files of several labs have the same names."""
+"""The folder of a run. It belongs to one lab, because the files of several labs have the same names."""
 
 import contextlib
 from collections.abc import Collection, Iterator
@@ -7,23 +7,23 @@ from pathlib import Path
 from attnlab_theory import files
 
 RUN = ".run.json"
-"""How the name of the file ends that says what was run."""
+"""The end of the name of the record, which says what was run."""
 
 
 BEGUN = ".begun"
-"""How the name of the file ends that says so until then: a run that is killed has no record."""
+"""The end of the name of the file that says so before there is a record. A killed run has no record."""
 
 
 @contextlib.contextmanager
 def begun(folder: Path, *own: str) -> Iterator[None]:
-    """Make the folder of a run and hold it; until the record is written, a file says whose run it is.
+    """Make the folder of a run and hold it. Until the record is written, another file says whose run it is.
 
     Args:
         folder: where the results go.
         own: names of the runs that belong together, this one first.
 
     Raises:
-        ValueError: as `make_folder`, or if another process holds the folder.
+        ValueError: if it cannot be made or written, holds a run of another kind, or another process holds it.
     """
     make_folder(folder, *own)
     with files.held(folder):
@@ -40,7 +40,7 @@ def begun(folder: Path, *own: str) -> Iterator[None]:
 
 
 def make_folder(folder: Path, *own: str) -> None:
-    """Make the folder of a run, where there is none, before anything is trained.
+    """Make the folder of a run if it does not exist. Call it before anything is trained.
 
     Args:
         folder: where the results go.
@@ -54,10 +54,10 @@ def make_folder(folder: Path, *own: str) -> None:
 
 
 def refuse_others(folder: Path, own: Collection[str]) -> None:
-    """Refuse a folder with somebody else's run.
+    """Refuse a folder that holds another run.
 
     Raises:
-        ValueError: naming its record, or what says that it has begun.
+        ValueError: naming the record of that run, or the file that says that it has begun.
     """
     for about in sorted([*folder.glob(f"*{RUN}"), *folder.glob(f"*{BEGUN}")]):
         if about.name.removesuffix(RUN).removesuffix(BEGUN) not in own:

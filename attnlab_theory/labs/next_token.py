@@ -1,4 +1,4 @@
-"""Training any model to say what comes next in sentences, until the validation loss no longer falls."""
+"""Training of any model to predict the next token of sentences, until the validation loss no longer falls."""
 
 import dataclasses
 import functools
@@ -40,23 +40,24 @@ def next_token(
     stops_early: bool = True,
     kinds: Mapping[str, Kind] = KINDS,
 ) -> Run:
-    """A run over the sentences of a material.
+    """A run of training on the sentences of a material.
 
     Args:
-        material: what is read.
-        first: the model before the first step; besides `summed_loss` it has `token_losses`.
+        material: the sentences.
+        first: makes the model before the first step. Besides `summed_loss` it has `token_losses`.
         config: of that model.
-        recipe: how long, at most, and how fast: the learning rate is constant.
+        recipe: the most epochs, and the learning rate, which is constant.
         block: places of a row.
-        origin: what else the parameters follow from; names a stage and a variant.
+        origin: what else determines the parameters. It names a stage and a variant.
         longer: what happens to a sentence that does not fit into the block.
-        mean: what weighs the same in the loss, in training and in validation.
+        mean: whether sentences or tokens have equal weights in the losses of training and of validation.
         optimizer: by default that of ann-hw3.
-        stops_early: whether the validation loss ends the run. If not, nobody asks for validation sentences.
+        stops_early: whether the validation loss ends the run. If not, validation sentences are not needed.
         kinds: the models that its files may hold.
 
     Raises:
-        ValueError: if a number of the recipe is out of range, the model has another vocabulary, or as `encoded`.
+        ValueError: if a number of the recipe is out of range, the model has another vocabulary, or a sentence has
+            no token or does not fit.
     """
     refuse.not_a_size(epochs=recipe.epochs, batch_size=recipe.batch)
     refuse.not_positive(learning_rate=recipe.rate)
@@ -103,7 +104,7 @@ def next_token(
 
 
 def _unknown(read: Encoded, material: Material) -> tuple[str, ...]:
-    """A complaint where most words are read as unknown: a model learns little of such a text."""
+    """A line if most words are read as unknown: a model learns little from such a text."""
     if not isinstance(material.text, Words):
         return ()
     words = int(np.sum(read.lengths)) - len(read) + read.cut

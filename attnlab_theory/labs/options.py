@@ -1,6 +1,6 @@
-"""Options that the commands of all labs share; nothing here imports jax, for the command line reads it first.
+"""Options that the commands of all labs share. Nothing here imports jax, because the command line reads it first.
 
-A lab makes a subclass of each, whose docstring says what its own defaults are.
+A lab makes a subclass of each. The docstring of the subclass names the lab's defaults.
 """
 
 import dataclasses
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attnlab_theory.labs.recipes import MicroBatches, Recipe
-from attnlab_theory.labs.training import Checkpoints
 from attnlab_theory.language.precision import Precision
 
 Unit = Literal["words", "bpe"]
@@ -18,7 +17,43 @@ Longer = Literal["cut", "refuse"]
 """What happens to a sentence that does not fit into the block."""
 
 Mean = Literal["sentences", "tokens"]
-"""What weighs the same in a loss: every sentence, as in the homework, or every token."""
+"""Whether sentences have equal weights in a loss, as in the homework, or tokens."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WithJson:
+    """What every command asks that tells something."""
+
+    json: bool = False
+    """Print one JSON value on standard output and nothing else."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpoints(WithJson):
+    """Where the model is saved while it is trained and afterwards."""
+
+    writing_params_path: Path
+    """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
+    resume: bool = False
+    """Continue from PATH.partial. The result has the same bytes as that of a run that was never stopped.
+    Without such a file, training starts from the beginning."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Folder(WithJson):
+    """How training in a folder is kept and resumed."""
+
+    resume: bool = False
+    """Skip what is finished in the folder, and continue from the last checkpoint.
+    The results have the same bytes as those of a run that was never stopped."""
+    save_every: float = 60.0
+    """Seconds between two checkpoints."""
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """How the stage is kept whose model is written to the path."""
+        return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +71,7 @@ class ModelSizes:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was said, by the names of `GPTConfig`."""
+        """The sizes that were given, by the names of `GPTConfig`."""
         sizes = {"layers": self.layers, "heads": self.heads, "width": self.width, "block": self.block_size}
         return given(sizes)
 
@@ -58,13 +93,12 @@ class RecipeChanges:
     micro_batches: MicroBatches | None = None
     """How a batch is cut into micro-batches.
     sorted: documents of similar length together, one in each row.
-    packed: several documents in each row, which is faster where most documents are short.
-    The gradient is the same. Only dropout draws other numbers."""
+    packed: several documents in each row, which is faster where most documents are short."""
     seed: int = 0
     """First weights, random corruption of the text and dropout follow from the seed."""
 
     def of(self, recipe: Recipe) -> Recipe:
-        """The recipe with what was given."""
+        """The recipe with the options that were given."""
         changed = {"epochs": self.epochs, "batch": self.batch_size, "rate": self.lr, "rows": self.rows}
         changed["micro_batches"] = self.micro_batches
         same = {"seed": self.seed, "precision": self.precision}
@@ -72,8 +106,8 @@ class RecipeChanges:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WholeRun:
-    """What every lab asks before it trains all its models for several seeds."""
+class WholeRun(Folder):
+    """The options of a run that trains all models of a lab for several seeds."""
 
     seeds: int = 1
     """How many seeds to run. Data that is generated, first weights and dropout follow from the seed."""
@@ -81,13 +115,6 @@ class WholeRun:
     """The first seed. The others follow it."""
     out: Path
     """Folder for models, JSON and figures. It is made if it does not exist."""
-    resume: bool = False
-    """Skip what is finished in the folder, and continue from the last checkpoint.
-    The results have the same bytes as those of a run that was never stopped."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     def every_seed(self) -> tuple[int, ...]:
         """All seeds, in order.
@@ -100,10 +127,6 @@ class WholeRun:
         if not 0 <= self.seed < 2**63 - self.seeds:
             raise ValueError(f"--seed is the first seed, from 0 to 2**63 - 1 less --seeds, not {self.seed}")
         return tuple(range(self.seed, self.seed + self.seeds))
-
-    def checkpoints(self, path: Path) -> Checkpoints:
-        """How the stage is kept whose model is written to the path."""
-        return Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How well a model knows sentences: the loss of each, and two perplexities that are not the same."""
+"""How well a model predicts sentences: the loss of each, and two different perplexities."""
 
 import dataclasses
 import math
@@ -9,21 +9,22 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from attnlab_theory.labs.estimates import Estimates, mean
 from attnlab_theory.labs.sentences import Encoded
 from attnlab_theory.language.corpora.batches import Batch, Numbers, by_length
 from attnlab_theory.language.corpora.grammar import Grammar
 from attnlab_theory.stats import student
 
 FLOOR_ERROR_RATE = 1e-6
-"""How often the lab may call a model a leak that is none."""
+"""The probability with which a lab may call a model leaky that is not."""
 
 MARGIN = 0.02
-"""Losses that differ by less, in nats per token, are the same: 2 % of a perplexity. Stated before any run."""
+"""Losses that differ by less count as equal. In nats per token: 2 % of a perplexity. Stated before any run."""
 
 OVER_SENTENCES = student("sentences are independent, and their losses have light tails")
 
 ROWS = 64
-"""Sentences that are computed at once."""
+"""How many sentences are computed at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Losses:
 
     total: Float[np.ndarray, " sentences"]
     targets: Int[np.ndarray, " sentences"]
-    """Tokens of each sentence, EOS among them."""
+    """The number of tokens of each sentence, EOS included."""
 
     @property
     def per_sentence(self) -> float:
-        """The mean over sentences of each one's mean over tokens, as in the homework."""
+        """The mean over sentences of the mean loss of their tokens, as in the homework."""
         return float(np.mean(self.total / self.targets))
 
     @property
@@ -46,12 +47,12 @@ class Losses:
 
     @property
     def perplexity_of_sentences(self) -> float:
-        """exp of the mean of sentence means, as in the homework. Short sentences weigh as much as long ones."""
+        """exp of `per_sentence`, as in the homework. Short sentences weigh as much as long ones."""
         return math.exp(self.per_sentence)
 
     @property
     def perplexity_of_tokens(self) -> float:
-        """exp of the mean over tokens: everybody else's perplexity."""
+        """exp of the mean over all tokens: the usual perplexity."""
         return math.exp(self.per_token)
 
 
@@ -59,11 +60,11 @@ def losses(model: Any, sentences: Encoded) -> Losses:
     """The loss of every sentence, without dropout.
 
     Args:
-        model: with a method `token_losses(batch)`, as `GPT` has it.
-        sentences: what is asked.
+        model: with a method `token_losses(batch)`, such as a `GPT`.
+        sentences: whose losses are measured.
 
     Raises:
-        ValueError: as the model.
+        ValueError: if the model cannot take the sentences.
     """
     order = np.argsort(-sentences.lengths, kind="stable")
     sorted_rows = sentences.rows.take(order)
@@ -79,18 +80,31 @@ def losses(model: Any, sentences: Encoded) -> Losses:
 
 @eqx.filter_jit
 def token_losses(model: Any, x: Numbers, y: Numbers) -> Float[Array, "b t"]:
-    """Minus the log-probability of every token of y after those of x up to its place, in nats, without dropout."""
+    """Minus the log-probability of every token of y, given x up to its place. In nats, without dropout."""
     return model.token_losses(Batch(x, y))
+
+
+def floor(
+    found: Losses, sentences: Sequence[str], language: Grammar | None, block: int, **setting: Any
+) -> Estimates:
+    """`loss above the grammar`: the mean over sentences that were not cut; nothing where no grammar is known.
+
+    Args: as `above_the_grammar`, and the setting of the estimate.
+    """
+    if language is None:
+        return Estimates()
+    above = above_the_grammar(found, sentences, language, block)
+    return Estimates([mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **setting)])
 
 
 def above_the_grammar(
     found: Losses, sentences: Sequence[str], language: Grammar, block: int
 ) -> Float[np.ndarray, " whole"]:
-    """For every sentence that was not cut: its loss less that under the grammar, in nats per token.
+    """The loss minus the grammar's loss of every sentence that was not cut, in nats per token.
 
     Args:
         found: the losses of a model.
-        sentences: their words.
+        sentences: the sentences.
         language: the grammar.
         block: places of a row.
     """

@@ -1,6 +1,7 @@
-"""Estimates in a picture. Imports matplotlib: import this module where something is drawn."""
+"""Plots of estimates. Imports matplotlib: import this module where something is drawn."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +12,18 @@ from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.report import style
 
 LONGEST_LABEL = 24
-"""Characters of a name below a point."""
+"""The most characters of a name below a point."""
+
+
+def look(series: int, **others: Any) -> dict[str, Any]:
+    """Colour, dash and marker of a series, which no other of the first seven has; and what else is said."""
+    own = {"color": style.COLOURS[series % 7], "linestyle": style.DASHES[series % 7]}
+    return {**own, "marker": style.MARKERS[series % 7], "markerfacecolor": "white", **others}
+
+
+def note(figure: Figure, words: str, *, fontsize: int = 8) -> None:
+    """A line at the lower edge that says what is seen."""
+    figure.supxlabel(words, x=0.01, ha="left", fontsize=fontsize, color=style.INK)
 
 
 def bars(
@@ -23,43 +35,46 @@ def bars(
     label: str | None = None,
     line: bool = False,
 ) -> None:
-    """Estimates with their intervals, which need not be centred on them.
+    """Draw estimates with their intervals. An interval need not be centred on its estimate.
 
     Args:
         ax: where to draw.
-        found: what was measured.
-        xs: where each of them stands.
+        found: the estimates.
+        xs: the place of each on the x axis.
         series: chooses marker and colour.
         label: for a legend.
         line: whether a line joins the estimates.
     """
     values = np.array([e.value for e in found])
     ends = np.array([(e.value - e.interval.low, e.interval.high - e.value) for e in found]).T
-    ax.errorbar(
-        xs,
-        values,
-        yerr=np.maximum(ends, 0),
-        label=label,
-        fmt=style.MARKERS[series % 7],
-        color=style.COLOURS[series % 7],
-        markerfacecolor="white",
-        linestyle=style.DASHES[series % 7] if line else "",
-        linewidth=1.2,
-    )
+    joined = {} if line else {"linestyle": ""}
+    ax.errorbar(xs, values, yerr=np.maximum(ends, 0), label=label, **look(series, linewidth=1.2, **joined))
+
+
+def named(ax: Axes, labels: Sequence[str], **look: Any) -> None:
+    """Names below places 0, 1 and so on, without lines that would go up from them."""
+    ax.set_xticks(range(len(labels)), labels, **look)
+    ax.grid(visible=False, axis="x")
+
+
+def below(figure: Figure, *, ncols: int = 1, title: str | None = None) -> None:
+    """A legend below all panels, of all that has a label."""
+    size = {} if title is None else {"title": title, "title_fontsize": 8}
+    figure.legend(loc="outside lower left", ncols=ncols, fontsize=8, **size)
 
 
 def interval(estimate: Estimate, kind: str = "") -> str:
-    """What a legend says of the intervals: the same words in all figures, their level, their kind."""
+    """The words of a legend about intervals, the same in all figures: their level and their kind."""
     return f"interval: measured ({', '.join(filter(None, (level(estimate), kind)))})"
 
 
 def level(estimate: Estimate) -> str:
-    """How often such intervals cover."""
+    """The coverage of such intervals, in percent."""
     return f"{100 * (1 - estimate.error_rate):.10g}%"
 
 
 def as_written(label: str) -> str:
-    """A label without the meaning that matplotlib gives to dollars, and cut where it would cover its neighbours."""
+    """A label in which dollars mean nothing to matplotlib, cut if it would cover its neighbours."""
     short = label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
     return short.replace("$", r"\$")
 

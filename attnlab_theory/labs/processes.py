@@ -1,7 +1,7 @@
-"""Small trainings in processes of their own, one core each.
+"""Training of small models in processes of one core each.
 
-A program of a small model is many operations on few numbers. Several cores do them no faster than one, and threads
-of one Python wait for each other: two trainings at once need two processes.
+The program of a small model is many operations on few numbers. Several cores are no faster than one, and threads
+of one Python wait for each other. So two trainings at the same time need two processes.
 """
 
 import contextlib
@@ -21,23 +21,23 @@ from attnlab_theory.cores import cores
 from attnlab_theory.interrupts import Interrupts, patient
 
 LOOKING = 0.1
-"""Seconds after which a process looks how the others are."""
+"""Seconds between two checks of the other processes."""
 
 MOST = 8
-"""Processes, if nobody says how many: each takes half a gigabyte."""
+"""The most processes by default. Each takes half a gigabyte."""
 
 ONE_CORE = "--xla_cpu_multi_thread_eigen=false"
 
 _interrupts: Interrupts = []
-"""Why this process should stop, if it is one of `Workers`."""
+"""The signals to stop, if this process is one of `Workers`."""
 
 
 class Workers:
-    """Processes that wait for trainings; a context, at whose end they are gone.
+    """Processes that wait for tasks. Use it in a `with` block, at whose end they are gone.
 
     Args:
-        count: how many; each keeps to one core.
-        tell: is told when Ctrl-C was pressed.
+        count: how many. Each keeps to one core.
+        tell: called with a line when Ctrl-C is pressed.
     """
 
     def __init__(self, count: int, tell: Callable[[str], None]) -> None:
@@ -58,15 +58,15 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
     def finished(self, task: Callable[..., bool], arguments: Sequence[tuple[Any, ...]]) -> bool:
-        """Whether every task came to its end; False after Ctrl-C.
+        """Do all tasks. Returns whether all came to their ends; False after Ctrl-C.
 
         Args:
-            task: a function of a module. It gets its arguments and reasons to stop, and looks at these now and
-                then. It returns whether it came to its end.
-            arguments: of each task; pickled, as the task is.
+            task: a function at the top of a module. It gets its arguments and the list of signals to stop, which it
+                checks now and then. It returns whether it came to its end.
+            arguments: of each task. They are pickled, and so is the task.
 
         Raises:
-            Exception: the first that a task raised, once the others have stopped.
+            Exception: the first that a task raised, after the others have stopped.
             ValueError: if a process was killed.
         """
 
@@ -83,23 +83,23 @@ class Workers:
             return all([future.result() for future in futures])
         except BrokenProcessPool:
             raise ValueError(
-                "a training process was killed, perhaps for want of memory: --resume goes on, with --processes 1 "
-                "in a single process"
+                "a training process was killed, perhaps because memory ran out: --resume goes on, with "
+                "--processes 1 in a single process"
             ) from None
 
 
 def workers(
     asked: int | None, *, small: bool, tell: Callable[[str], None]
 ) -> "AbstractContextManager[Workers | None]":
-    """Processes, if several are asked for, or small models have a processor of several cores to themselves.
+    """Processes for training, if more than one is useful.
 
     Args:
-        asked: how many; None: as many as there are cores, if the models are small.
+        asked: how many. None: as many as there are cores, if the models are small and train on a processor.
         small: whether one core trains a model as fast as several.
-        tell: is told when Ctrl-C was pressed.
+        tell: called with a line when Ctrl-C is pressed.
 
     Returns:
-        A context that gives the processes, or None: train in this one.
+        A context that gives the processes. None to train in this process.
 
     Raises:
         ValueError: if there cannot be so many.
@@ -116,12 +116,12 @@ def workers(
 
 
 def unit_trained(command: Any, unit: Any, interrupts: Interrupts) -> bool:
-    """Train the stages of a unit in a process of its own; False if that was stopped.
+    """Train the stages of a unit in this process, one of `Workers`. Returns False if that was stopped.
 
     Args:
-        command: an `engine.run.RunLab`. It is pickled, and compared by its values: its lab is made once.
+        command: an `engine.run.RunLab`, unpickled. Its lab is made once for equal commands.
         unit: an arm and a seed of its lab.
-        interrupts: as of `Workers.finished`.
+        interrupts: the signals to stop so far.
     """
     return all(command.train(stage, interrupts) for stage in _lab_of(command).stages(*unit))
 
@@ -132,13 +132,13 @@ def _lab_of(command: Any) -> Any:
 
 
 def _cores(count: int) -> list[int | None]:
-    """A core for each process, in turn if there are more of them: XLA cuts its sums by the cores that it sees."""
+    """A core for each process, or the same for several. XLA cuts sums by the number of cores that it sees."""
     found = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
     return [found[number % len(found)] for number in range(count)]
 
 
 def _settle(parent: int, stopped: Any, places: Any) -> None:
-    """What a process does first: keep to its core, and watch its parent, whom alone Ctrl-C concerns."""
+    """What a process does first: it keeps to its core, ignores Ctrl-C, and ends when its parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     core = places.get()
     if core is not None:

@@ -1,4 +1,4 @@
-"""How far a run of training has come, on standard error: a bar on a terminal, else a line every ten seconds."""
+"""The progress of training, on standard error: a bar on a terminal, else a line every ten seconds."""
 
 import contextlib
 import time
@@ -15,13 +15,13 @@ EVERY = 10.0
 """Seconds between two lines."""
 
 RECENT = 0.9
-"""Weight of the past in the shown loss and speeds: they are means over about ten steps."""
+"""The weight of the past in the loss and speeds that are shown: means over about ten steps."""
 
 
 class Progress(contextlib.AbstractContextManager["Progress"]):
-    """A run of so many steps, of which some were done in an earlier process.
+    """The progress of one run. Some steps may have been done in an earlier process.
 
-    Without a bar there are lines on a terminal, too: several runs at once.
+    Without `bar` there are lines on a terminal too, for several runs at once.
     """
 
     def __init__(self, name: str, steps: int, *, begun: int = 0, bar: bool = True) -> None:
@@ -36,6 +36,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
             MofNCompleteColumn(),
             TextColumn("{task.fields[speeds]}"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=self._console,
             transient=True,
         )
@@ -51,7 +52,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
             self._bar.stop()
 
     def say(self, text: str) -> None:
-        """A line of its own, above the bar."""
+        """Print a line above the bar."""
         self._console.print(text, markup=False)
 
     def advance(self, metrics: "Metrics") -> None:
@@ -69,7 +70,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
 
 
 class _Speeds:
-    """Running means of what steps did, of time without the first: that one's is compilation."""
+    """Running means over steps. The time of the first step is left out, because it is mostly compilation."""
 
     def __init__(self) -> None:
         self._loss = self._targets = self._documents = self.seconds = 0.0

@@ -1,4 +1,4 @@
-"""The sentences that labs train on, from the embedded grammar or from files, and how a model reads them."""
+"""The sentences on which labs train, from the embedded grammar or from files, and how a model reads them."""
 
 import dataclasses
 import random
@@ -21,16 +21,16 @@ from attnlab_theory.language.text.words import Words
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Material:
-    """What is learned, what stops the training, and what is asked at the end."""
+    """Sentences for training, for validation, which stops training, and for the test."""
 
     train: tuple[str, ...]
     validation: tuple[str, ...]
     test: tuple[str, ...]
     text: OfSentences
     grammar: Grammar | None = None
-    """The language that the sentences were drawn from, if it is known."""
+    """The language from which the sentences were drawn, if it is known."""
     source: str = "the embedded grammar"
-    """What a complaint calls it."""
+    """Its name in error messages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,16 +46,16 @@ class Sizes:
 
 
 EVENED = 0.5
-"""The power of the probabilities of the language of pretraining: the same sentences, other frequencies."""
+"""The language of pretraining raises probabilities to this power: the same sentences, other frequencies."""
 
 
 def generated(seed: int, sizes: Sizes, *, evened: bool = False) -> Material:
     """Sentences of the embedded grammar.
 
     Args:
-        seed: all sentences follow from it.
+        seed: of all sentences.
         sizes: how many there are.
-        evened: draw from the language of pretraining instead: its probabilities are closer together.
+        evened: whether to draw from the language of pretraining, whose probabilities are closer together.
     """
     language = grammar.embedded()
     language = language.evened(EVENED) if evened else language
@@ -77,13 +77,13 @@ def generated(seed: int, sizes: Sizes, *, evened: bool = False) -> Material:
 def read(
     train: Path, validation: Path, test: Path, unit: Unit, *, least: int = 3, words: Path | None = None
 ) -> Material:
-    """Sentences of three files, one a line.
+    """Sentences of three files, with one on each line.
 
     Args:
         train, validation, test: the files. Spaces around a line are dropped, and so are empty lines.
         unit: what a token is.
         least: words that TRAIN holds less often are read as <UNK>.
-        words: a file of the vocabulary instead, one word a line.
+        words: a file with the vocabulary instead, one word on each line.
 
     Raises:
         ValueError: if a file is missing, empty or not UTF-8, the unit is unknown, or `words` holds no vocabulary.
@@ -110,14 +110,14 @@ def _listed(words: Path, unit: Unit) -> Words:
 
 
 def read_other(path: Path, text: OfSentences) -> Material:
-    """The sentences of a text to learn first; the last tenth of them is for validation.
+    """The sentences of a text for pretraining. The last tenth of them is for validation.
 
     Args:
         path: the file.
         text: the vocabulary of the sentences that are learned afterwards.
 
     Raises:
-        ValueError: as `read_sentences`, or if there are fewer than ten sentences.
+        ValueError: if the file is missing, empty or not UTF-8, or has fewer than ten sentences.
     """
     sentences = read_sentences(path)
     kept = len(sentences) // 10
@@ -128,7 +128,7 @@ def read_other(path: Path, text: OfSentences) -> Material:
 
 
 def read_sentences(path: Path) -> tuple[str, ...]:
-    """The lines of a file that are not empty, without spaces at their ends, and accents written in one way.
+    """The lines of a file that are not empty, without spaces at their ends, and in Unicode's composed form.
 
     Raises:
         ValueError: if the file is missing, empty or not UTF-8.
@@ -137,7 +137,7 @@ def read_sentences(path: Path) -> tuple[str, ...]:
 
 
 def read_lines(path: Path) -> tuple[str, ...]:
-    """The lines of a file, empty ones too; else as `read_sentences`.
+    """The lines of a file, empty ones too, without spaces at their ends, and in Unicode's composed form.
 
     Raises:
         ValueError: if the file is missing, holds nothing but empty lines, or is not UTF-8.
@@ -147,7 +147,16 @@ def read_lines(path: Path) -> tuple[str, ...]:
 
 
 def vocabulary(sentences: Sequence[str], unit: Unit, *, least: int = 3) -> OfSentences:
-    """The tokens that sentences are made of; args, raises as `read`."""
+    """The vocabulary of sentences.
+
+    Args:
+        sentences: with spaces between words.
+        unit: what a token is.
+        least: words that occur less often are read as <UNK>.
+
+    Raises:
+        ValueError: if the unit is unknown, or there are no words.
+    """
     if unit not in get_args(Unit):
         raise ValueError(f"a unit is one of {', '.join(get_args(Unit))}, not {unit!r}")
     return BPE() if unit == "bpe" else Words.of(map(str.split, sentences), least=least)
@@ -158,11 +167,11 @@ class Encoded:
     """Sentences as rows of tokens: x begins with BOS, y ends with EOS."""
 
     rows: Batch
-    """One sentence per row, with weights."""
+    """One sentence in each row, with weights."""
     lengths: np.ndarray
-    """Targets of each sentence: its tokens and its EOS."""
+    """The number of targets of each sentence: its tokens and its EOS."""
     cut: int
-    """Sentences that did not fit and lost their end, EOS too."""
+    """How many sentences did not fit, and lost their end and EOS."""
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -186,13 +195,13 @@ def encoded(
     Args:
         sentences: at least one.
         text: their vocabulary.
-        block: places in a row. A sentence takes one more than it has tokens.
+        block: places in a row. A sentence takes one more place than it has tokens.
         longer: what happens to a sentence that does not fit.
-        mean: what weighs the same in the loss.
-        source: what a complaint calls them.
+        mean: whether sentences or tokens have equal weights in the loss.
+        source: the name of the sentences in error messages.
 
     Raises:
-        ValueError: if there is no sentence, one has no token, or one does not fit and is to be refused.
+        ValueError: if there is no sentence, one has no token, or one does not fit and `longer` is "refuse".
     """
     if not sentences:
         raise ValueError(f"{source} has no sentence; it needs at least one")

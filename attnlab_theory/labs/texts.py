@@ -1,4 +1,4 @@
-"""Options that say which sentences are read."""
+"""Options for the sentences that are read."""
 
 import dataclasses
 from pathlib import Path
@@ -19,7 +19,7 @@ class Texts:
     validation: Path | None = None
     """Sentences that say when to stop."""
     test: Path | None = None
-    """Sentences to ask at the end."""
+    """Sentences to test with at the end."""
     unit: Unit = "words"
     """What a token of the files is. words: what stands between spaces. bpe: GPT-2's byte pairs."""
     least: int = 3
@@ -35,8 +35,8 @@ class Texts:
         """The sentences: of the files, or drawn from the grammar by the seed.
 
         Raises:
-            ValueError: if some of the files are missing, most lines have no spaces between words where words are
-                the unit, or as `sentences.read`.
+            ValueError: if some of the files are missing, empty or not UTF-8, or, with words as the unit, most lines
+                have no spaces between words.
         """
         from attnlab_theory.labs.sentences import Sizes, generated, read
         from attnlab_theory.language.corpora import spaces

@@ -1,15 +1,14 @@
-"""Training that can be stopped: its options, its progress on standard error, --resume, Ctrl-C, what it reports."""
+"""Training that can be stopped: its options, its progress on standard error, --resume, Ctrl-C, and its report."""
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts, patient
+from attnlab_theory.labs.options import Checkpoints
 
 if TYPE_CHECKING:
     from attnlab_theory.language.checkpoint import Saved
@@ -17,32 +16,17 @@ if TYPE_CHECKING:
     from attnlab_theory.language.train import Metrics
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Checkpoints:
-    """Where the model is saved while it is trained and afterwards."""
-
-    writing_params_path: Path
-    """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
-    resume: bool = False
-    """Continue from PATH.partial. The result has the same bytes as that of a run that was never stopped.
-    Without such a file, training starts from the beginning."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
-
-
 class Told(NamedTuple):
-    """What a lab adds to the report of a finished run."""
+    """The part of a lab in the report of a finished run."""
 
     words: str
     """A line of text."""
     fields: dict[str, Any]
-    """For the JSON value."""
+    """Further fields of the JSON value."""
 
 
 def refuse_no_time(save_every: float) -> None:
-    """Refuse what is no number of seconds between two checkpoints.
+    """Refuse a number of seconds between two checkpoints that is none.
 
     Raises:
         ValueError: naming the option.
@@ -54,18 +38,18 @@ def refuse_no_time(save_every: float) -> None:
 def train_and_report(
     run: "Run", checkpoints: Checkpoints, *, adding: "Callable[[Saved], Told] | None" = None
 ) -> int:
-    """Train to the end, and print what came out.
+    """Train to the end, and print a report.
 
     Args:
         run: what is trained.
         checkpoints: where the model goes, and how often it is saved.
-        adding: what else there is to say of the finished model.
+        adding: gives the lab's part of the report, from the finished model.
 
     Returns:
         The exit code: 0 done, 130 stopped by Ctrl-C.
 
     Raises:
-        ValueError: as `train`.
+        ValueError: if the run cannot begin or go on, or another process is writing the file.
     """
     seconds = train(run, checkpoints)
     if seconds is None:
@@ -82,21 +66,21 @@ def train(
     told: str = "",
     interrupts: Interrupts | None = None,
 ) -> float | None:
-    """Train to the end, showing on standard error how far it has come.
+    """Train to the end, and show the progress on standard error.
 
     Args:
-        run: what is trained; its origin names a stage and a variant.
+        run: what is trained. Its origin names a stage and a variant.
         checkpoints: the file for the model, and when a checkpoint is written.
-        told: what the progress line adds to stage and variant.
-        interrupts: of a caller who watches Ctrl-C for several trainings at once (`interrupts.patient`). None:
-            this training watches itself, in the main thread.
+        told: words that the progress line adds to stage and variant.
+        interrupts: the list of signals of a caller that watches Ctrl-C for several trainings at once
+            (`interrupts.patient`). None: this training watches Ctrl-C itself, in the main thread.
 
     Returns:
-        Seconds that it took, 0 if it was finished before; None if Ctrl-C has stopped it.
+        The seconds that it took; 0 if it was finished before. None if Ctrl-C has stopped it.
 
     Raises:
-        ValueError: as `language.runs.standing` and `language.runs.complete`, if `save_every` is no time, or if
-            another process is writing the file.
+        ValueError: if the file cannot be written, or is of another run. Also if training diverges, `save_every` is
+            no time, or another process is writing the file.
     """
     from attnlab_theory.labs.progress import Progress
     from attnlab_theory.language.runs import complete, partial_path, standing
@@ -177,11 +161,11 @@ def _report(
 
 
 def by_epoch(losses: Sequence[float], epochs: int) -> tuple[float, ...]:
-    """The mean loss of the steps of each epoch, all of which have equally many."""
+    """The mean loss of the steps of each epoch. All epochs have equally many steps."""
     size = len(losses) // epochs
     return tuple(sum(losses[i : i + size]) / size for i in range(0, size * epochs, size))
 
 
 def best_epoch(validated: Sequence[float]) -> int:
-    """The number, from 1, of the epoch with the lowest validation loss; of several, the first."""
+    """The number, from 1, of the epoch with the lowest validation loss. Of several, the first."""
     return min(range(len(validated)), key=validated.__getitem__) + 1

@@ -1,13 +1,14 @@
-"""Verdicts of a lab: its statements about training, judged over training runs, all at one error rate together.
+"""Verdicts of a lab on its statements about training, at one error rate for all of them together.
 
-A statement about training is one about runs that nobody has made yet. So it is judged by an interval over runs, and
-never by the answers of one model, however many these are. A statement about every model, or about no training at
-all, needs one model only; it brings the error rate of its own interval.
+A statement about training is about runs that nobody has made yet. So an interval over runs judges it, and never the
+answers of one model, however many they are. A statement about every model, or about no training, needs one model
+only. It has the error rate of its own interval.
 
-All statements about training that a lab judges are one family. Its error rate is shared out equally (Bonferroni):
-all verdicts of the family together err with probability at most that rate, if runs are close to normal.
+All statements about training that a lab judges are one family. The family's error rate is shared out equally
+(Bonferroni). If runs are close to normal, all verdicts of the family together err with probability at most that
+rate.
 
-Too few runs decide nothing. Then there is no verdict, and what is missing is said.
+Too few runs decide nothing. Then there is no verdict, and a line says how many runs are missing.
 """
 
 import collections
@@ -23,29 +24,26 @@ from attnlab_theory.claims import Finding, Findings, Verdict
 from attnlab_theory.claims.judging import judge
 from attnlab_theory.claims.statement import LEAST, Statement
 from attnlab_theory.labs import estimates
-from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.labs.estimates import ERROR_RATE, Estimate
 from attnlab_theory.stats import Interval
 from attnlab_theory.stats.bounds import refuse_error_rate
 
-ERROR_RATE = 0.05
-"""The probability that any verdict of a family errs. Every single interval that is shown has it, too."""
-
 REACH = 10.0
-"""Standard deviations of a run: an interval that reaches further to either side is no judge. A convention, and a
-mild one. Nobody plans for a difference of ten standard deviations, but where one is found, its verdict stands."""
+"""An interval that reaches further to either side, in standard deviations of a run, gives no verdict. It is a mild
+convention: nobody plans for a difference of ten standard deviations. But if one is found, its verdict stands."""
 
 
 MANY = 100
-"""Nobody trains more runs to decide one statement."""
+"""The most runs that are planned to decide one statement."""
 
 
 class Case(NamedTuple):
-    """A statement, and a number that it is about."""
+    """A statement, and one measured number that it is about."""
 
     stated: Statement
     estimate: Estimate
     predicted: Interval
-    """What it predicts of this number."""
+    """Where the statement says that the number lies."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,9 +54,9 @@ class Unjudged:
     statement: str
     setting: dict[str, Any]
     runs: int
-    """How many there are."""
+    """How many runs there are."""
     needs: int
-    """How many it takes."""
+    """How many runs a verdict needs."""
 
 
 class Undecided(NamedTuple):
@@ -67,26 +65,26 @@ class Undecided(NamedTuple):
     claim: str
     setting: dict[str, Any]
     runs: int
-    """How many there are."""
+    """How many runs there are."""
     decide: int | None
-    """How many would decide, if the next are like these; None beyond `MANY`."""
+    """How many runs would decide it, if the next are like these. None if more than `MANY`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """What a lab found, and what it could not judge."""
+    """The findings of a lab, and what it could not judge."""
 
     findings: Findings
     unjudged: tuple[Unjudged, ...]
-    """These are no findings, and no exit code depends on them."""
+    """Statements with too few runs. They are no findings, and no exit code depends on them."""
     family: int
     """How many statements about training share the error rate."""
     error_rate: float
     """The probability that any verdict of the family errs."""
     apart: Mapping[float, int]
-    """How many findings are of no family, by their own error rate; 0 is that of numbers that are counted."""
+    """How many findings belong to no family, by their own error rate. Numbers that are counted have the rate 0."""
     undecided: tuple[Undecided, ...]
-    """Findings all the same, and as such not as expected unless they are conjectures."""
+    """Statements that are INCONCLUSIVE. They are findings, and not as expected unless they are conjectures."""
 
     @property
     def as_expected(self) -> bool:
@@ -99,7 +97,7 @@ class Verdicts:
         return self.error_rate / max(self.family, 1)
 
     def as_json(self) -> dict[str, Any]:
-        """What the record of a run says of its verdicts."""
+        """The verdicts' part of the record of a run."""
         return {
             "verdicts": {
                 "family": self.family,
@@ -111,7 +109,7 @@ class Verdicts:
         }
 
     def sentences(self) -> tuple[str, ...]:
-        """How many verdicts there are at which rate, and what is not judged."""
+        """Lines that say how many verdicts there are, at which error rate, and what is not judged."""
         lines = []
         if self.family:
             lines.append(
@@ -130,7 +128,7 @@ class Verdicts:
         return (*lines, *map(self._remedy, dict.fromkeys(each.claim for each in self.undecided)))
 
     def _remedy(self, claim: str) -> str:
-        """What would decide a claim where it is INCONCLUSIVE."""
+        """What would decide a claim that is INCONCLUSIVE."""
         decide = [each.decide for each in self.undecided if each.claim == claim]
         known = sorted(number for number in decide if number is not None)
         some = []
@@ -151,11 +149,11 @@ def verdicts_on(
     experiment: str,
     error_rate: float = ERROR_RATE,
 ) -> Verdicts:
-    """Every declared statement judged, at every number that it is about, if there are enough runs.
+    """Judge every declared statement at every number that it is about, if there are enough runs.
 
     Args:
         statements: of the lab.
-        measured: the lab's numbers; findings come in their order.
+        measured: the lab's numbers. Findings come in their order.
         experiment: the lab.
         error_rate: of all statements about training together.
     """
@@ -169,10 +167,10 @@ def verdicts_on(
 
 
 def judged(cases: Sequence[Case], *, experiment: str, error_rate: float = ERROR_RATE) -> Verdicts:
-    """Every case judged for which there are enough runs.
+    """Judge every case for which there are enough runs.
 
     Args:
-        cases: all of a lab.
+        cases: all cases of a lab.
         experiment: the lab.
         error_rate: of all statements about training together.
     """
@@ -220,9 +218,9 @@ def runs_needed(error_rate: float) -> int:
 
 
 def runs_that_decide(case: Case, error_rate: float) -> int | None:
-    """The least number of runs that decide a statement, if they have the mean and the spread of those there are.
+    """The least number of runs that would decide a statement, if the next have the same mean and spread.
 
-    A plan and no promise: mean and spread are as uncertain as the verdict. None beyond `MANY`.
+    This is a plan and no promise: mean and spread are as uncertain as the verdict. None if more than `MANY`.
 
     Args:
         case: of a statement about training.
@@ -242,7 +240,7 @@ def runs_that_decide(case: Case, error_rate: float) -> int | None:
 
 
 def _quantile(runs: int, error_rate: float) -> float:
-    """How many standard errors a t interval reaches to either side."""
+    """The half-width of a t interval, in standard errors."""
     return -float(scipy.special.stdtrit(runs - 1, error_rate / 2))
 
 

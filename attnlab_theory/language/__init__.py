@@ -1,1 +1,1 @@
-"""The other building: models of text, on the same foundation."""
+"""Models of text, their corpora, training and generation. They know no lab."""

@@ -1,7 +1,7 @@
-"""Checkpoints: one safetensors file with the arrays, and a JSON text in its header that says what they are.
+"""Checkpoints: one safetensors file with the arrays, and a JSON text in its header that describes them.
 
-One file, renamed into place when it is whole: whenever a run is killed, the last checkpoint can be read. Nothing
-in it is executed, and other frameworks can read the arrays.
+The file is renamed into place when it is whole. So the last checkpoint can be read, whenever a run is killed.
+Reading it executes no code, and other frameworks can read the arrays.
 """
 
 import dataclasses
@@ -27,22 +27,22 @@ from attnlab_theory.language.text.vocabulary import Vocabulary, vocabulary_from_
 from attnlab_theory.language.train import State, Training, started
 
 VERSION = 2
-"""Of the layout described here. Version 1 had GPTs only; a file of any other version is refused."""
+"""The version of the layout described here. Version 1 had GPTs only. A file of any other version is refused."""
 
 KEY = "attnlab"
-"""Of the JSON text among the file's metadata."""
+"""The key of the JSON text among the file's metadata."""
 
 FIELDS = {"kind": str, "model": str, "config": dict, "text": dict, "about": dict}
-"""Of that text, beside the version."""
+"""The fields of that text, besides the version."""
 
 KINDS_OF_FILES = ("model", "state")
 """What a file may hold: a model, or all that a run needs to go on."""
 
 ABOUT = {"origin": (dict, str), "losses": (list, float), "validated": (list, float), "watched": (list, dict)}
-"""Fields that the writer need not put down, what they are where it did, and what is in them."""
+"""Fields that may be missing, with their types, and what the lists among them hold."""
 
 PROGRESS = ("step", "epoch", "batch", "tokens")
-"""Of a run that can go on."""
+"""The further parts of a run that can go on."""
 
 
 _UNKNOWN = object()
@@ -58,7 +58,7 @@ class Saved:
     text: Any
     """The `Vocabulary` that it reads."""
     about: dict[str, Any]
-    """What the writer put down: the recipe, the history, …."""
+    """What the writer noted: the recipe, the history, …."""
 
 
 def save_model(
@@ -76,7 +76,12 @@ def save_model(
 def save_state(
     path: Path, state: State, text: Vocabulary, about: Mapping[str, Any], *, kinds: Mapping[str, Kind] = KINDS
 ) -> None:
-    """Write all that a run needs to go on; args, raises as `save_model`."""
+    """Write all that a run needs to go on, whole or not at all.
+
+    Raises:
+        OSError: if the folder is missing or cannot be written.
+        ValueError: if the model is of none of the `kinds`.
+    """
     progress = {name: getattr(state, name) for name in PROGRESS}
     parts = {"model": state.model, "moments": state.moments}
     name, model = kind_name(state.model, kinds), state.model
@@ -84,15 +89,15 @@ def save_state(
 
 
 def load_model(path: Path, *, kinds: Mapping[str, Kind] = KINDS) -> Saved:
-    """The model of a file that `save_model` wrote, or of one of `save_state`.
+    """The model of a file that `save_model` or `save_state` wrote.
 
     Args:
         path: of the file.
         kinds: the models that may be in it, by their names.
 
     Raises:
-        ValueError: in one line, if the file is missing, truncated, not one of ours or of another version, or if its
-            arrays are not those of the model that it describes.
+        ValueError: if the file is missing, truncated, no checkpoint of ours or of another version, or if its arrays
+            do not fit the model that it describes.
     """
     header, arrays = _read(path)
     model = _filled(path, "model", _empty(path, header, kinds, arrays), arrays)
@@ -100,7 +105,12 @@ def load_model(path: Path, *, kinds: Mapping[str, Kind] = KINDS) -> Saved:
 
 
 def load_state(path: Path, training: Training, *, kinds: Mapping[str, Kind] = KINDS) -> tuple[State, Saved]:
-    """The state of a file that `save_state` wrote; raises as `load_model`."""
+    """The state of a file that `save_state` wrote.
+
+    Raises:
+        ValueError: if the file is missing, truncated, holds no state or is of another version, or if its arrays do
+            not fit the model and the optimizer.
+    """
     header, arrays = _read(path)
     if header["kind"] != "state":
         raise ValueError(f"{path} holds a model, not a run that can go on; name the file of the stopped run")
@@ -147,7 +157,7 @@ def _named(part: str, tree: PyTree) -> list[tuple[str, Any]]:
 
 
 def _checksum(arrays: Mapping[str, np.ndarray]) -> int:
-    """The checksum of all arrays by their names: it shows what a disk or a copy has changed in them."""
+    """The checksum of all arrays by their names. It shows whether a disk or a copy has changed them."""
     total = 0
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -177,7 +187,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def _header(path: Path, text: str) -> dict[str, Any]:
-    """What a file says of itself, every field of the kind that it must be."""
+    """The header of a file, every field of the right type."""
     try:
         header = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:

@@ -1,8 +1,9 @@
-"""How the next token is chosen, as a value: the likeliest, or one drawn from a tempered and cut law.
+"""How the next token is chosen: the likeliest, or one drawn from a law with a temperature and cuts.
 
-The law is made in this order: logits over the temperature, then the k likeliest tokens, then the smallest set of
-likeliest tokens with mass p, then the tokens with at least a share of the likeliest one's probability. Each cut
-looks at what the one before it has left, renormalised. Of equally likely tokens the lowest number comes first.
+The law is made in four steps. Logits are divided by the temperature. The k likeliest tokens are kept (top-k), then
+the smallest set of likeliest tokens with mass p (top-p). Last, tokens are kept that have at least a share of the
+likeliest token's probability (min-p). Each cut works on what the one before left, renormalised. Of equally likely
+tokens the lowest number comes first.
 """
 
 import dataclasses
@@ -18,13 +19,13 @@ from jaxtyping import Array, Bool, Float, Int
 from attnlab_theory.language.models.layers import at_least_single
 
 PREFIX = 256
-"""Up to so many likeliest tokens are found by sorting; more, by their probabilities."""
+"""Up to so many likeliest tokens are found by sorting. More are found by their probabilities."""
 
 ROWS = 8
-"""Rows whose laws a processor cuts at once: those of more would fall out of the cache on the way."""
+"""How many rows a processor cuts at once. More would not fit into its cache."""
 
 BLOCK = 256
-"""Tokens whose probabilities are added up before one is looked for among them."""
+"""How many tokens' probabilities are added up before one of them is looked for."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,13 +37,13 @@ class Sampling:
     """
 
     temperature: float = 1.0
-    """What the logits are divided by, above 0: below 1 likely tokens become likelier."""
+    """The divisor of the logits, above 0. Below 1 likely tokens become likelier."""
     top_k: int | None = None
-    """So many tokens are left, at least 1; None: all."""
+    """How many of the likeliest tokens are kept, at least 1. None: all."""
     top_p: float | None = None
-    """A token is left if the mass of those before it is below this, above 0 and at most 1; None or 1: all."""
+    """A token is kept if the likelier ones have less mass than this, above 0 and at most 1. None or 1: all."""
     min_p: float | None = None
-    """A token is left if its probability is at least this share of the largest, from 0 to 1; None or 0: all."""
+    """A token is kept if its probability is at least this share of the largest, from 0 to 1. None or 0: all."""
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
@@ -58,7 +59,7 @@ class Sampling:
             raise ValueError(f"min-p must lie between 0 and 1, not {self.min_p}")
 
     def law(self) -> "Law":
-        """The numbers as arrays, so that other numbers need no other program."""
+        """The numbers as arrays, so that one program serves all numbers."""
         cuts = 1.0 if self.top_p is None else self.top_p
         return Law(
             temperature=jnp.asarray(self.temperature, float),
@@ -69,7 +70,7 @@ class Sampling:
 
 
 class Law(NamedTuple):
-    """What a law is made of, inside a program; None where nothing is cut."""
+    """The numbers of a law, inside a program. None where nothing is cut."""
 
     temperature: Float[Array, ""]
     top_k: Int[Array, ""] | None
@@ -81,11 +82,11 @@ class Law(NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Greedy:
-    """The likeliest token; of equally likely ones that of the lowest number."""
+    """The likeliest token. Of equally likely ones the lowest number."""
 
 
 Choosing = Sampling | Greedy
-"""What a caller says."""
+"""How the caller wants tokens to be chosen."""
 
 
 def log_law(logits: Float[Array, "*rows c"], sampling: Sampling | Law) -> Float[Array, "*rows c"]:
@@ -118,7 +119,7 @@ def drawn(chances: Float[Array, " n"], logits: Float[Array, "n c"], sampling: Sa
         sampling: temperature and cuts.
 
     Returns:
-        Tokens, never one that is cut. NaN in a row draws a token that is none: their number.
+        Tokens, never one that is cut. If a row has a NaN, its token is c, which is no token.
     """
     told = sampling.law() if isinstance(sampling, Sampling) else sampling
     if told.top_k is None and told.top_p is None:
@@ -144,7 +145,7 @@ def drawn(chances: Float[Array, " n"], logits: Float[Array, "n c"], sampling: Sa
 
 
 def _among_the_likeliest(chances: Float[Array, " n"], logits: Float[Array, "n c"], told: Law) -> Int[Array, " n"]:
-    """As `drawn`, where no cut leaves more than the `PREFIX` likeliest tokens."""
+    """The tokens of `drawn`, if no cut keeps more than the `PREFIX` likeliest."""
     law = _tempered(logits, told)
     few, tokens = lax.top_k(law, min(PREFIX, law.shape[1]))
     count = few.shape[1]
@@ -176,17 +177,17 @@ def _cut_by_share(law: Float[Array, "*rows c"], told: Law) -> Float[Array, "*row
 
 
 def _cut(law: Float[Array, "*rows c"], kept: Bool[Array, "*some c"]) -> Float[Array, "*rows c"]:
-    """The law given that the token is one of those kept; a row of NaN stays one."""
+    """The law, given that the token is one of those kept. A row of NaN stays NaN."""
     return jax.nn.log_softmax(jnp.where(kept | jnp.isnan(law), law, -jnp.inf), axis=-1)
 
 
 def _likeliest(
     law: Float[Array, "*rows c"], weights: Float[Array, "*rows c"], limit: Float[Array, ""]
 ) -> Bool[Array, "*rows c"]:
-    """Which tokens have less than the limit before them: the weights of all that come first, summed.
+    """Which tokens are kept: those before which the weights add up to less than the limit.
 
-    Tokens come in falling order, equal ones in the order of their numbers. Nothing is sorted: the place where the
-    order is cut is found by halving the range of all floating numbers, one bit at a time.
+    Tokens come in falling order, equal ones in the order of their numbers. Nothing is sorted. The place of the cut
+    is found by halving the range of all floating numbers, one bit at a time.
     """
     whole = jnp.int64 if law.dtype.itemsize == 8 else jnp.int32
     # Costs are not negative, and the bits of such numbers are ordered as they are.
@@ -218,7 +219,7 @@ def _bits_of_infinity(dtype: np.dtype) -> int:
 
 
 def _by_chance(chances: Float[Array, " n"], law: Float[Array, "n c"]) -> Int[Array, " n"]:
-    """The first token at which the summed probabilities pass each chance; their number where there is NaN."""
+    """The first token at which the summed probabilities pass each chance. If there is a NaN, c: no token."""
     n, c = law.shape
     size = min(BLOCK, c)
     power = jnp.pad(jnp.exp(law), ((0, 0), (0, -c % size))).reshape(n, -1, size)
@@ -238,6 +239,6 @@ def _by_chance(chances: Float[Array, " n"], law: Float[Array, "n c"]) -> Int[Arr
 
 
 def _first(holds: Bool[Array, "n m"], otherwise: int | None = None) -> Int[Array, " n"]:
-    """The first place where something holds; the last place, or `otherwise`, where nothing does."""
+    """The first place where something holds. If nothing does, the last place, or `otherwise`."""
     missing = holds.shape[1] - 1 if otherwise is None else otherwise
     return jnp.where(jnp.any(holds, axis=1), jnp.argmax(holds, axis=1), missing).astype(jnp.int32)

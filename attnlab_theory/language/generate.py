@@ -1,8 +1,8 @@
-"""Generation: the next token, likeliest or drawn, again and again, for many prompts in one compiled program.
+"""Generation for many prompts in one compiled program. The next token is the likeliest one, or drawn.
 
-The context is what the homework's is, the last `block` tokens. As long as it is the whole row, keys and values are
-kept and each token costs one step over the cache; where it would slide, or the mixer keeps nothing, every token
-costs a whole pass. Both choose the same tokens, unless two candidates are as close as rounding. A drawn token
+The context is that of the homework, the last `block` tokens. As long as it is the whole row, keys and values are
+kept, and each token costs one step over the cache. Once it would slide, or if the mixer keeps nothing, every token
+costs a whole pass. Both choose the same tokens, unless rounding decides between two candidates. A drawn token
 depends on the key, the number of its row and its place, and on no other row.
 """
 
@@ -28,18 +28,19 @@ MODELS_OWN = Sampling()
 """Temperature 1, nothing cut."""
 
 Choose = Callable[[Array, Array], tuple[Array, Array]]
-"""From the number of a column and its logits to tokens and their log-probabilities."""
+"""A function of the number of a column and its logits, to tokens and their log-probabilities."""
 
 
 class Continuation(NamedTuple):
-    """What was generated behind every prompt.
+    """What was generated after every prompt.
 
-    Behind a row's end there is only the stop token, with log-probability 0: a sum over a row is that of the row.
+    After the end of a row there are only stop tokens, with log-probability 0. So a sum over the columns is that of
+    the row.
     """
 
     tokens: Int[np.ndarray, "n steps"]
     log_probability: Float[np.ndarray, "n steps"]
-    """Of each token, given all before it."""
+    """The log-probability of each token, given all before it."""
 
 
 def greedy(
@@ -51,23 +52,23 @@ def greedy(
     stop: Stop | None = None,
     mesh: Mesh | None = None,
 ) -> Continuation:
-    """The likeliest token after each prompt, `steps` times; of equally likely ones that of the lowest number.
+    """The likeliest token after each prompt, `steps` times. Of equally likely ones the lowest number.
 
     Args:
         model: with any mixer and any positions.
-        prompts: tokens, filled up to equal lengths at the right end, with anything.
+        prompts: tokens. Rows are filled up to equal lengths at the right end, with anything.
         lengths: of the prompts, each at least 1.
         steps: tokens to generate.
-        stop: what ends a row; generation itself ends with the last row. None: all steps are taken.
-        mesh: of this process's devices with one axis named "data", over which the rows are shared out. Each reads
-            all weights, and ends with its last row.
+        stop: what ends a row. Generation ends with the last row. None: all steps are taken.
+        mesh: devices of this process with one axis named "data", over which the rows are shared out. Each device
+            reads all weights, and ends with its last row.
 
     Returns:
-        Tokens and their log-probabilities; a row's do not depend on the other rows.
+        Tokens and their log-probabilities. Those of a row do not depend on the other rows.
 
     Raises:
-        ValueError: if there is no prompt, a length is not one of 1 to t, a token is not in the vocabulary, steps
-            or stop are out of range, the mesh has other axes, or the model's logits are no numbers.
+        ValueError: if there is no prompt, a length is not one of 1 to t, or a token is not in the vocabulary. Also
+            if steps or stop are out of range, the mesh has other axes, or the model's logits are no numbers.
     """
     return _generated(model, prompts, lengths, key_for(0), Greedy(), steps=steps, stop=stop, mesh=mesh)
 
@@ -86,13 +87,21 @@ def sample(
     """Tokens drawn after each prompt, `steps` times.
 
     Args:
-        key: row i sees the same random numbers whatever the other rows are.
-        sampling: the law that tokens are drawn from; by default the model's own.
+        key: a PRNG key. Row i gets the same random numbers whatever the other rows are.
+        model: with any mixer and any positions.
+        prompts: tokens. Rows are filled up to equal lengths at the right end, with anything.
+        lengths: of the prompts, each at least 1.
+        sampling: the law from which tokens are drawn; by default the model's own.
+        steps: tokens to generate.
+        stop: what ends a row. None: all steps are taken.
+        mesh: devices of this process with one axis named "data", over which the rows are shared out.
 
     Returns:
         Tokens and their log-probabilities under the model itself, before temperature and cuts.
 
-    Args, raises: otherwise as `greedy`.
+    Raises:
+        ValueError: if there is no prompt, a length is not one of 1 to t, or a token is not in the vocabulary. Also
+            if steps or stop are out of range, the mesh has other axes, or the model's logits are no numbers.
     """
     return _generated(model, prompts, lengths, key, sampling, steps=steps, stop=stop, mesh=mesh)
 
@@ -105,7 +114,7 @@ def greedy_uncached(
     steps: int,
     stop: Stop | None = None,
 ) -> Continuation:
-    """As `greedy`, with a pass over the last `block` tokens for every new one, as in the homework.
+    """The tokens of `greedy`, by a pass over the last `block` tokens for every new one, as in the homework.
 
     Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `utils.sample`.
     """
@@ -122,7 +131,7 @@ def sample_uncached(
     steps: int,
     stop: Stop | None = None,
 ) -> Continuation:
-    """As `sample`, with a pass over the last `block` tokens for every new one."""
+    """The tokens of `sample`, by a pass over the last `block` tokens for every new one."""
     return _generated(model, prompts, lengths, key, sampling, steps=steps, stop=stop, cached=False)
 
 
@@ -171,7 +180,7 @@ def _over_cache(
     steps: int,
     stop: Stop | None,
 ) -> _Run:
-    """Slots hold the t tokens of the filled-up prompts, then what is generated: the same slots in all rows."""
+    """Generate over a cache. Its slots hold the t tokens of the filled-up prompts, then the new ones."""
     t = prompts.shape[1]
     logits, cache = model.prefill_rows(prompts, lengths)
     choose = functools.partial(_next_token, told, key, rows)
@@ -280,7 +289,7 @@ def _next_token(
 
 
 def _chosen(run: _Run, number: Array, logits: Float[Array, "n c"], stop: Stop | None, choose: Choose) -> _Run:
-    """The run with the next tokens in column `number`; NaN chooses what is no token, or has its probability."""
+    """The run with the next tokens in column `number`. A NaN gives what is no token, or a NaN as probability."""
     token, log_probability = choose(number, at_least_single(logits))
     log_probability = log_probability.astype(run.log_probability.dtype)
     missing = run.missing
@@ -296,7 +305,7 @@ def _chosen(run: _Run, number: Array, logits: Float[Array, "n c"], stop: Stop | 
 
 
 def _host(run: _Run) -> Continuation:
-    """The run as numpy arrays, if it has numbers."""
+    """The run as numpy arrays. Refused if its logits are no numbers."""
     found = Continuation(np.asarray(run.tokens), np.asarray(run.log_probability))
     wrong = np.argwhere(np.isnan(found.log_probability))
     if wrong.size:

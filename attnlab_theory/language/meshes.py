@@ -14,11 +14,11 @@ def of_this_process() -> Mesh | None:
 
 
 def of_rows(mesh: Mesh, *, at_most: int | None = None) -> Mesh:
-    """The mesh with an automatic axis, whatever the caller's is: the compiler lays out what is between.
+    """The mesh with an automatic axis, whatever the caller's is: the compiler places what is in between.
 
     Args:
         mesh: with one axis, named "data".
-        at_most: devices; those beyond are left out.
+        at_most: the most devices; further ones are left out.
 
     Raises:
         ValueError: if the mesh has other axes.

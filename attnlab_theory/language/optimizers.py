@@ -1,6 +1,6 @@
-"""From gradients to steps: AdamW, stochastic gradient descent, RMSprop, each with clipped gradients.
+"""Optimizers: AdamW, stochastic gradient descent and RMSprop, each with clipped gradients.
 
-A step is that of unit learning rate, uphill. What an optimizer remembers is a pytree, which a checkpoint keeps.
+A step has learning rate one and goes uphill. The memory of an optimizer is a pytree, which a checkpoint keeps.
 """
 
 import dataclasses
@@ -26,9 +26,9 @@ class AdamW:
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: float = 1e-8
     decay: float = 0.1
-    """Of all parameters but biases (`Model.decayed`), times the learning rate."""
+    """The weight decay of all parameters but biases (`Model.decayed`), times the learning rate."""
     clip: float = 1.0
-    """Longest gradient, over all parameters; infinite: any length."""
+    """The longest gradient, over all parameters. A longer one is scaled down. Infinite for no limit."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
@@ -36,7 +36,7 @@ class AdamW:
         refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         return _chained([optax.scale_by_adam(*self.betas, eps=self.epsilon)], model, self.clip, self.decay)
 
 
@@ -51,11 +51,11 @@ class SGD:
     """
 
     momentum: float = 0.0
-    """How much of the last step is in the next."""
+    """The share of the last step in the next."""
     decay: float = 0.0
-    """As `AdamW.decay`."""
+    """The weight decay of all parameters but biases, times the learning rate."""
     clip: float = math.inf
-    """As `AdamW.clip`."""
+    """The longest gradient, over all parameters. A longer one is scaled down. Infinite for no limit."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(clip=self.clip)
@@ -63,7 +63,7 @@ class SGD:
         refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         step = optax.trace(self.momentum) if self.momentum else optax.identity()
         return _chained([step], model, self.clip, self.decay)
 
@@ -79,12 +79,12 @@ class RMSprop:
     """
 
     smoothing: float = 0.99
-    """How slowly the mean of the squares forgets."""
+    """The weight of the past in the running mean of squares."""
     epsilon: float = 1e-8
     decay: float = 0.0
-    """As `AdamW.decay`."""
+    """The weight decay of all parameters but biases, times the learning rate."""
     clip: float = math.inf
-    """As `AdamW.clip`."""
+    """The longest gradient, over all parameters. A longer one is scaled down. Infinite for no limit."""
 
     def __post_init__(self) -> None:
         refuse.not_positive(epsilon=self.epsilon, clip=self.clip)
@@ -92,24 +92,24 @@ class RMSprop:
         refuse.negative(decay=self.decay)
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         steps = [optax.scale_by_rms(self.smoothing, eps=self.epsilon, eps_in_sqrt=False)]
         return _chained(steps, model, self.clip, self.decay)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NeverZeroed:
-    """What a loop does in which nobody zeroes gradients: every step has the sum of all gradients so far."""
+    """A mistake: nobody zeroes the gradients, so every step uses the sum of all gradients so far."""
 
     of: AdamW | SGD | RMSprop
 
     def transformation(self, model: Model) -> optax.GradientTransformation:
-        """From gradients to steps."""
+        """The optimizer, which makes steps of gradients."""
         return optax.chain(optax.trace(1.0), self.of.transformation(model))
 
 
 Optimizer = AdamW | SGD | RMSprop | NeverZeroed
-"""Any of them; a value that can be compared and hashed, for a compiled step belongs to one."""
+"""Any optimizer: a value that can be compared and hashed, because each has its own compiled step."""
 
 
 def _chained(

@@ -1,6 +1,6 @@
-"""In what numbers a model computes; nothing here imports jax, for the command line reads it first."""
+"""The precision in which a model computes. Nothing here imports jax, because the command line reads it first."""
 
 from typing import Literal
 
 Precision = Literal["float32", "bfloat16"]
-"""Of activations and products; parameters, moments and the loss are always kept in float32."""
+"""The precision of activations and products. Parameters, moments and the loss always stay in float32."""

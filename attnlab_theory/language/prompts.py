@@ -1,4 +1,4 @@
-"""What all ways to continue prompts share: what ends a row, checked inputs, the slots of a cache that grows."""
+"""What all ways to continue prompts share: the end of a row, checked inputs, the slots of a growing cache."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from attnlab_theory.language.models.gpt import GPT
 from attnlab_theory.language.models.mixing import Slot
 
 SEGMENT = 32
-"""Tokens after which the cache grows: a step looks at all of its slots, so it should not have them too early."""
+"""The cache grows by so many tokens. A step reads all of its slots, so they should not come too early."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Stop:
-    """What ends a row: a token, once it has been generated so many times. The prompt's own do not count."""
+    """What ends a row: a token, once it has been generated so many times. Those in the prompt do not count."""
 
     token: int
     times: int = 1
@@ -26,7 +26,7 @@ class Stop:
 def checked(
     model: GPT, prompts: Array | np.ndarray, lengths: Array | np.ndarray, steps: int, stop: Stop | None
 ) -> tuple[Array, Array]:
-    """Prompts without superfluous columns and zeros behind their ends, and lengths."""
+    """Prompts without superfluous columns, with zeros after their ends, and their lengths."""
     refuse.wrong_rank(2, prompts=prompts)
     refuse.wrong_rank(1, lengths=lengths)
     refuse.different_axes("rows", prompts=len(prompts), lengths=len(lengths))
@@ -58,12 +58,12 @@ def checked(
 
 
 def segments(total: int) -> Sequence[int]:
-    """Where one loop ends and the next, over a longer cache, begins."""
+    """The numbers of tokens at which one loop ends, and the next one begins with a longer cache."""
     return [*range(SEGMENT, total, SEGMENT), total] if total else []
 
 
 def slot_of(lengths: Array, t: int, generated: Array, capacity: int) -> Slot:
-    """Of the token that was generated as number `generated`, from 0."""
+    """The slot of the token that was generated as number `generated`, from 0."""
     slots = jnp.arange(capacity, dtype=jnp.int32)[None]
     own = lengths[:, None]
     keys = jnp.where(slots < t, slots, own + slots - t)

@@ -1,10 +1,10 @@
-"""Runs that survive being stopped: a checkpoint beside the wanted file, from which the same bits come out.
+"""Runs that can be stopped and go on, with the same bits as a run that was never stopped.
 
-While NAME is being trained, NAME.partial holds all that the run needs to go on; when NAME is whole, it is gone.
+While NAME is being trained, NAME.partial holds all that the run needs to go on. It is removed when NAME is whole.
 A run with a validation loss keeps its best model in NAME.best, stops early, and ends with that model.
 
-Every batch takes one road. `train` makes a step of it. `complete` notes the step's loss, measures after an epoch,
-keeps checkpoints, and tells whoever looks on.
+`train` makes a step from every batch. `complete` notes the loss of the step, measures after an epoch, and keeps
+checkpoints.
 """
 
 import dataclasses
@@ -32,17 +32,17 @@ class Run:
     first: Callable[[], Model]
     """The model before the first step."""
     config: Config
-    """Of that model."""
+    """The configuration of that model."""
     text: Vocabulary
-    """What it reads."""
+    """The vocabulary that it reads."""
     epochs: Epochs
     training: Training
     steps: int
-    """Of the whole run."""
+    """The number of steps of the whole run."""
     origin: Mapping[str, Any]
-    """All that the parameters follow from, as JSON: recipe, seeds, fingerprints of the data.
+    """Everything that determines the parameters, as JSON: recipe, seeds, fingerprints of the data.
 
-    Its files also name the number of devices that share the rows, if there are several.
+    The files of the run also hold the number of devices that share the rows, if there are several.
     """
     kinds: Mapping[str, Kind] = dataclasses.field(default_factory=lambda: KINDS)
     """The models that its files may hold, this one among them."""
@@ -53,9 +53,9 @@ class Run:
     every epoch is trained, and the model is the last.
     """
     notes: tuple[str, ...] = ()
-    """What whoever trains should know of the data. Nothing follows from them."""
+    """Lines about the data, for whoever trains. They change nothing."""
     watched: Callable[[Any], Mapping[str, float]] | None = None
-    """Numbers of a model that are measured after every epoch and kept; nothing follows from them."""
+    """Numbers of a model that are measured and kept after every epoch. They change nothing."""
 
     def __post_init__(self) -> None:
         if self.measured and self.steps % self.training.epochs:
@@ -71,7 +71,7 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What two runs must agree on to come to the same parameters."""
+        """What must be equal in two runs with the same parameters."""
         return {**self._made_by(), "config": self.config.as_json(), "text": self.text.as_json()}
 
     def about(
@@ -80,17 +80,17 @@ class Run:
         validated: Sequence[float] = (),
         watched: Sequence[Mapping[str, float]] = (),
     ) -> dict[str, Any]:
-        """What its files say of it."""
+        """What the files of the run say about it."""
         measured: dict[str, Any] = {} if self.validation is None else {"validated": list(validated)}
         measured |= {} if self.watched is None else {"watched": list(watched)}
         return {"origin": self._made_by(), "losses": list(losses), **measured}
 
     def ends_epoch(self, step: int) -> bool:
-        """Whether an epoch ends with this step, of those that are counted from 1."""
+        """Whether an epoch ends with this step. Steps are counted from 1."""
         return step % (self.steps // self.training.epochs) == 0
 
     def _made_by(self) -> Mapping[str, Any]:
-        """Its origin, and the devices: several add gradients up in another order than one does."""
+        """The origin, and the number of devices: several add up gradients in another order than one."""
         mesh = meshes.of_this_process()
         return self.origin if mesh is None else {**self.origin, "devices": mesh.size}
 
@@ -100,7 +100,7 @@ class Standing(NamedTuple):
 
     state: State
     losses: tuple[float, ...] = ()
-    """Of every step so far."""
+    """The loss of every step so far."""
     validated: tuple[float, ...] = ()
     """The validation loss after every epoch so far, if it is measured."""
     watched: tuple[Mapping[str, float], ...] = ()
@@ -129,19 +129,19 @@ def refuse_left_over(path: Path) -> None:
 
 
 def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
-    """Where to go on: from the first step, or with `resume` from the checkpoint, if there is one.
+    """Where to go on: at the first step, or with `resume` at the checkpoint, if there is one.
 
     Args:
-        run: what is wanted.
-        path: the file that it ends in.
-        resume: go on from a checkpoint, whatever else a killed process left, and do nothing if the file is whole.
+        run: the run.
+        path: the file for the trained model.
+        resume: go on from a checkpoint if there is one, and do nothing if the file is whole.
 
     Returns:
-        How far the run has come; None if it is finished.
+        How far the run has come. None if it is finished.
 
     Raises:
-        ValueError: if `path` cannot be written; with `resume`, if what lies there is of another run, naming what
-            differs; without it, if there is a checkpoint, which starting anew would destroy.
+        ValueError: if `path` cannot be written. With `resume`, also if the files are of another run; the message
+            says what differs. Without it, also if there is a checkpoint, which a new run would destroy.
     """
     files.refuse_unwritable(path)
     if files.is_stream(path):
@@ -181,23 +181,23 @@ def complete(
     after: Callable[[Metrics], object] = lambda _: False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> int | None:
-    """Train to the end and write the model, on `meshes.of_this_process`; on the way keep a checkpoint.
+    """Train to the end and write the model, on `meshes.of_this_process`. Checkpoints are kept on the way.
 
     Args:
-        run: what is wanted.
+        run: the run.
         path: the file for the model, with the run's origin and the loss of every step in it.
         begin: from `standing`.
-        save_every: seconds between checkpoints; 0 writes one after every step. A checkpoint is written after the
-            next step, whose loss shows that its parameters are good.
-        after: is given what each step did. What is true stops the run, unless it is at its end: a further step,
-            which is thrown away, shows that the parameters are good, and a checkpoint keeps them.
-        tell: is given a line about what is measured after an epoch.
+        save_every: seconds between checkpoints; 0 writes one after every step. A checkpoint is written one step
+            later, because the loss of that step shows that its parameters are good.
+        after: called with the metrics of each step. If it returns true before the end, the run stops: one more step
+            checks the parameters and is thrown away, and a checkpoint keeps them.
+        tell: called with a line about what is measured after an epoch.
 
     Returns:
-        The number of the step after which the run was stopped; None where the model is written.
+        The number of the step after which the run was stopped. None if the model is written.
 
     Raises:
-        Diverged: as `train`; the last checkpoint whose parameters gave a loss is kept, and named.
+        Diverged: if training diverges. The last good checkpoint is kept, and the message names it.
         OSError: if a file cannot be written.
     """
     partial, losses = partial_path(path), list(begin.losses)
@@ -257,7 +257,7 @@ def _validated(validation: Callable[[Any], float], model: Model, metrics: Metric
 
 
 def _copied(state: State) -> State:
-    """For a checkpoint: whether its parameters give a loss, the next step knows, which takes their memory."""
+    """A copy for a checkpoint. The next step shows whether the parameters are good, and reuses their memory."""
     model, moments = jax.tree.map(jnp.copy, (state.model, state.moments))
     return state._replace(model=model, moments=moments)
 
@@ -272,7 +272,7 @@ def _refuse_other_run(path: Path, run: Run, config: Config, text: Vocabulary, ab
 
 
 def _differences(name: str, theirs: Any, ours: Any, of: str = "") -> Iterator[str]:
-    """What differs between two JSON values, with both numbers where they are short."""
+    """The differences between two JSON values, with both numbers if they are short."""
     if isinstance(theirs, Mapping) and isinstance(ours, Mapping):
         # A model that is read has a recipe of its own.
         of = " of the model to go on from" if name == "start" else of

@@ -1,7 +1,7 @@
-"""Learning rates as functions of how far training has come; plain numbers, on the host.
+"""Learning rates as functions of the progress of training: plain numbers, on the host.
 
-optax has schedules too. They count steps alone, where the homework's counts places read. Its cosine bends towards
-its floor. The cosine here is cut off at it, as in the committed runs.
+optax has schedules too, but they count steps alone, and the homework's counts places. optax's cosine bends towards
+its floor. The cosine here is cut off at the floor, as in the committed runs.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ class Schedule(Protocol):
     """A learning rate for every step."""
 
     def rate(self, step: int, tokens: int) -> float:
-        """The rate of a step, counted from 0, before which `tokens` places had been read (PAD among them)."""
+        """The rate of a step, counted from 0. Before it, `tokens` places had been read, PAD included."""
         ...
 
 
@@ -49,7 +49,7 @@ class Cosine:
     peak: float
     """The highest rate."""
     steps: int
-    """Of the whole run."""
+    """The number of steps of the whole run."""
     warmup: int = 0
     """Steps before the peak."""
     floor: float = 0.1
@@ -74,10 +74,10 @@ class Cosine:
 class HomeworkCosine:
     """The homework's cosine over tokens, which rises again when it is over.
 
-    The trainer of minGPT, as the homework gives it out, does not stop the cosine at its end: its first step has the
-    peak rate, the warm-up is over after one batch, and past `final_tokens` the rate climbs back. With
-    `final_tokens` for 200 epochs and training for 650, as in 2021 to 2023, the accident has three legs: down until
-    epoch 200, up again until 403, down until 605.
+    The homework gives out minGPT's trainer, which does not stop the cosine at its end. Its first step has the peak
+    rate, and the warm-up is over after one batch. Past `final_tokens` the rate rises again. In 2021 to 2023
+    `final_tokens` was 200 epochs, and training took 650. So the rate falls until epoch 200, rises until 403, and
+    falls until 605.
 
     Raises:
         ValueError: naming a number that makes no schedule.
@@ -87,7 +87,7 @@ class HomeworkCosine:
 
     peak: float
     final_tokens: int
-    """Places, PAD among them, at which the cosine is at its lowest for the first time."""
+    """The number of places, PAD included, after which the cosine is at its lowest for the first time."""
     warmup_tokens: int = 512 * 20
     floor: float = 0.1
 
@@ -101,7 +101,7 @@ class HomeworkCosine:
             )
 
     def rate(self, step: int, tokens: int) -> float:
-        """The rate of a step: it is set behind each step for the next, so that the first one has the peak."""
+        """The rate of a step. It is set after each step for the next one, so the first step has the peak rate."""
         if step == 0:
             return self.peak
         if tokens < self.warmup_tokens:

@@ -1,9 +1,9 @@
 """Training any model that knows its loss: a generator of states and metrics.
 
-A step is one update from one batch, however many micro-batches the batch is cut into: their summed losses are
-divided by the weight of the whole batch, so that length-sorted, packed and plain batches have one gradient. All
-that is random follows from the seed and the step, all data from the seed and the epoch: a run that goes on from a
-saved state computes the same bits as one that was never stopped.
+A step is one update from one batch. The batch may be cut into micro-batches. Their summed losses are divided by the
+weight of the whole batch, so length-sorted, packed and plain batches have the same gradient. Random numbers depend
+on the seed and the step alone, and data on the seed and the epoch alone. So a run that goes on from a saved state
+computes the same bits as one that was never stopped.
 """
 
 import dataclasses
@@ -32,13 +32,13 @@ from attnlab_theory.language.schedules import Schedule
 from attnlab_theory.seeds import key_for
 
 Epochs = Callable[[int], Iterable[Examples]]
-"""From the number of an epoch to its batches; the same number always gives the same batches."""
+"""A function of the number of an epoch to its batches. The same number always gives the same batches."""
 
 LONGEST = 1e9
-"""Parameters of such a Euclidean length are no model: where two layers follow one another, float32 overflows."""
+"""The largest Euclidean length of parameters. Longer ones are no model: float32 overflows after two layers."""
 
 Split = Callable[[Any], Sequence[Any]]
-"""A batch as micro-batches that hold the same documents."""
+"""A function of a batch to micro-batches with the same documents."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class Training:
     epochs: int
     optimizer: Optimizer = dataclasses.field(default_factory=AdamW)
     split: Split = lambda batch: (batch,)
-    """Into micro-batches; `functools.partial(by_length, rows=8)` reads little PAD."""
+    """Cuts a batch into micro-batches. `functools.partial(by_length, rows=8)` reads little PAD."""
     seed: int = 0
-    """Of dropout."""
+    """The seed of dropout."""
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
@@ -61,41 +61,41 @@ class Training:
 
 
 class State(NamedTuple):
-    """All that a run needs to go on; its arrays are given up to the next step."""
+    """All that a run needs to go on. The next step reuses the memory of its arrays."""
 
     model: Any
     """A `Model`."""
     moments: PyTree
-    """The optimizer's."""
+    """The memory of the optimizer."""
     step: int = 0
-    """Updates so far."""
+    """How many updates there have been."""
     epoch: int = 0
     batch: int = 0
-    """Batches of this epoch that have been read."""
+    """How many batches of this epoch have been read."""
     tokens: int = 0
-    """Places read, PAD among them: the homework's schedules count these."""
+    """How many places have been read, PAD included. The homework's schedules count these."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Metrics:
-    """What one step did."""
+    """The numbers of one step."""
 
     step: int
-    """Counted from 1."""
+    """The number of the step, from 1."""
     epoch: int
     loss: float
-    """Mean over the batch's targets, in nats, before the update and with dropout."""
+    """The mean loss over the batch's targets, in nats, before the update and with dropout."""
     rate: float
     gradient: float
-    """Euclidean length of the gradient before clipping."""
+    """The Euclidean length of the gradient before clipping."""
     targets: int
     documents: int
     seconds: float
-    """From the end of the step before; the first one's is mostly compilation."""
+    """Seconds since the end of the step before. Those of the first step are mostly compilation."""
 
 
 class Diverged(ValueError):
-    """The loss or its gradient is no longer a number, or the parameters are beyond all numbers that are of use."""
+    """The loss or its gradient is no longer a number, or the parameters are too large to be of use."""
 
 
 def started(model: Model, training: Training) -> State:
@@ -113,16 +113,16 @@ def train(
         state: from `started`, or a saved one.
         epochs: the data.
         training: the recipe.
-        mesh: of devices with one axis named "data", over which the rows of every micro-batch are shared out. A
-            mesh over several hosts needs `jax.distributed.initialize` on each of them before anything else of jax,
-            and the same data; between processors also
+        mesh: devices with one axis named "data", over which the rows of every micro-batch are shared out. For a
+            mesh over several hosts, each host calls `jax.distributed.initialize` before anything else of jax, and
+            gets the same data. Between processors also call
             `jax.config.update("jax_cpu_collectives_implementation", "gloo")`.
 
     Yields:
-        The state after each step, and what the step did. The next step reuses the memory of a yielded state.
+        The state after each step, and the numbers of the step. The next step reuses the memory of a yielded state.
 
     Raises:
-        Diverged: naming step and learning rate, instead of yielding a state that holds no numbers.
+        Diverged: if a state holds no numbers. The message has the step and the learning rate.
     """
     everywhere, by_rows = _placements(mesh)
     model, moments = everywhere((state.model, state.moments))
@@ -161,7 +161,7 @@ Total = tuple[PyTree, Array]
 
 
 class Stack(NamedTuple):
-    """Micro-batches of one shape, one upon the other; those from `filled` on are nothing but PAD."""
+    """Micro-batches of one shape, stacked. Those from `filled` on are PAD alone."""
 
     micros: Examples
     first: int | Int[Array, ""]
@@ -170,7 +170,7 @@ class Stack(NamedTuple):
 
 
 def _stacks(parts: Sequence[Any], laid: Callable[[Any], Any]) -> Iterator[Stack]:
-    """Neighbours of one shape together; all stacks are equally high, so that few shapes are compiled."""
+    """Neighbouring micro-batches of one shape, stacked. All stacks are equally high, so few shapes are compiled."""
     height = 1 << (len(parts) - 1).bit_length()
     first = 0
     for _, alike in itertools.groupby(parts, lambda part: jax.tree.map(np.shape, part)):
@@ -191,10 +191,10 @@ def _accumulate(
     *,
     precision: Precision,
 ) -> Total:
-    """Add the micro-batches' parts of the batch's mean loss, and their gradients, to what there is so far.
+    """Add the micro-batches' parts of the batch's mean loss, and their gradients, to the sums so far.
 
-    A loop within one program: what it needs for a while it takes from the system once, where a program for each
-    micro-batch would get fresh pages each time, which cost a quarter of the step.
+    It is a loop inside one program, which takes its memory from the system once. A program for each micro-batch
+    would get fresh pages each time, which cost a quarter of the step.
     """
     of_step = jax.random.fold_in(key, step)
 
@@ -229,12 +229,12 @@ def _update(
 
 @jax.jit
 def _length(tree: PyTree) -> Array:
-    """Its Euclidean length. Of a gradient, a program of its own: beside Adam, its squares would be written down."""
+    """The Euclidean length of a tree. For a gradient it is a program of its own, or its squares would be stored."""
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in jax.tree.leaves(tree)))
 
 
 def _placements(mesh: Mesh | None) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """How trees come to lie on all devices, copied, and how rows of stacks are shared out among them."""
+    """Two functions: one copies a tree to all devices, the other shares the rows of stacks out among them."""
     if mesh is None:
         return jax.jit(functools.partial(jax.tree.map, jnp.copy)), lambda batch: batch
     mesh = meshes.of_rows(mesh)

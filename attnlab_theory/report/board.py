@@ -28,6 +28,10 @@ class Board:
         with self._progress:
             yield self
 
+    def cleared(self) -> contextlib.AbstractContextManager[None]:
+        """Take the board away while the block prints."""
+        return self._progress.cleared()
+
     def begin(self, experiment: str, claim: str) -> None:
         """Say what is being judged now."""
         self._progress.begin(f"{experiment}: {claim}")
@@ -37,7 +41,7 @@ class Board:
         self._progress.advance()
         if not self._prints:
             return
-        with self._progress.cleared():
+        with self.cleared():
             if self._title:
                 show(f"{self._title}\n")
                 self._title = ""

@@ -1,16 +1,21 @@
 """How far a command has come, on standard error: a bar with the time left, or lines where there is no terminal."""
 
 import contextlib
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 EVERY = 10.0
 """Seconds between two lines."""
+
+COUNT = re.compile(r"\b([0-9]+) of ([0-9]+)\b")
+"""In a message: how far the work has come."""
 
 
 class Progress:
@@ -29,9 +34,7 @@ class Progress:
         self._doing, self._total, self._parts, self._every = doing, total, parts, every
         self._done, self._begun, self._lock = 0, time.monotonic(), threading.Lock()
         self._said = self._begun
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-        left = (TimeRemainingColumn(), TextColumn("left"))
-        self._bar = Bar(*columns, *left, console=self.console, transient=True, redirect_stdout=False)
+        self._bar = _bar(self.console)
         self._task = self._bar.add_task(doing, total=total)
 
     def __enter__(self) -> "Progress":
@@ -48,7 +51,7 @@ class Progress:
 
     def begin(self, part: str) -> None:
         """Name the part that is being done, beside the bar."""
-        self._bar.update(self._task, description=f"{self._doing} {part}")
+        self._bar.update(self._task, description=escape(f"{self._doing} {part}"))
 
     def advance(self) -> None:
         """One more part is done."""
@@ -77,6 +80,70 @@ class Progress:
 
     def _say(self, text: str) -> None:
         self.console.print(text, markup=False)
+
+
+class Messages:
+    """What some work tells of itself, such as "3 of 20 sentences": a terminal shows the latest alone, as a bar.
+
+    Elsewhere a message with a count is a line at most every ten seconds, and any other message is a line.
+
+    Args:
+        quiet: say nothing.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+        self._bar, self._task, self._kind, self._said = _bar(self._console), None, "", -EVERY
+
+    def __enter__(self) -> "Messages":
+        if self._console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *leaving: object) -> None:
+        if self._console.is_terminal:
+            self._bar.stop()
+
+    def tell(self, text: str) -> None:
+        """Show a message in the place of the one before it."""
+        count = COUNT.search(text)
+        done, total = (int(count[1]), int(count[2])) if count else (0, None)
+        if not self._console.is_terminal:
+            now = time.monotonic()
+            if count and now - self._said < EVERY:
+                return
+            self._said = now if count else self._said
+            self._console.print(text, markup=False)
+            return
+        kind = re.sub("[0-9]+", "", text)
+        if self._task is not None and kind == self._kind:
+            self._bar.update(self._task, description=escape(text), completed=done, total=total)
+            return
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        self._kind, self._task = kind, self._bar.add_task(escape(text), completed=done, total=total)
+
+
+@contextlib.contextmanager
+def counted(doing: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar for work whose length is known only while it is done; without a terminal nothing is said.
+
+    What is given takes the number of steps done and planned.
+
+    Args:
+        doing: what is done, such as "asking mine.py::f".
+        quiet: say nothing.
+    """
+    console = Console(stderr=True, quiet=quiet)
+    with _bar(console) if console.is_terminal else contextlib.nullcontext(_bar(console)) as bar:
+        task = bar.add_task(escape(doing), total=None)
+        yield lambda done, planned: bar.update(task, completed=done, total=planned)
+
+
+def _bar(console: Console) -> Bar:
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+    left = (TimeRemainingColumn(), TextColumn("left"))
+    return Bar(*columns, *left, console=console, transient=True, redirect_stdout=False)
 
 
 @contextlib.contextmanager

@@ -101,7 +101,7 @@ def from_ends(pair: list[float | None]) -> Interval:
     low, high = pair
     for end in pair:
         if not isinstance(end, int | float | None) or isinstance(end, bool):
-            raise ValueError(f"an end of an interval cannot be {end!r:.40}")
+            raise ValueError(f"an end of an interval is a number or null, not {end!r:.40}")
     return Interval(-math.inf if low is None else low, math.inf if high is None else high)
 
 

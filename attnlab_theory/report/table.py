@@ -191,6 +191,10 @@ def show(renderable: RenderableType) -> None:
 
     Control characters are written out, in strings and in the cells of tables.
     """
+    if isinstance(renderable, Group):
+        for part in renderable.renderables:
+            show(part)
+        return
     console = Console(highlight=False)
     if isinstance(renderable, str):
         renderable = Text(visible(renderable))
@@ -201,7 +205,8 @@ def show(renderable: RenderableType) -> None:
     if console.is_terminal:
         console.print(renderable)
         return
-    if isinstance(renderable, Table):
+    inner = renderable.renderable if isinstance(renderable, Padding) else renderable
+    if isinstance(inner, Table):
         # A file has no edge at which a column had to be cut.
         console.width = max(console.width, Console(width=sys.maxsize).measure(renderable).maximum)
     with console.capture() as captured:

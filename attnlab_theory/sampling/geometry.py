@@ -16,6 +16,16 @@ def orthonormal(key: PRNGKeyArray, n: int, d: int) -> Float[Array, "n d"]:
     Raises:
         ValueError: if n > d: that many orthonormal vectors do not fit; or if n or d is not a positive whole number.
 
+    Example:
+        Two rows in three dimensions: their products with themselves are 1, with each other 0.
+
+        >>> rows = orthonormal(jax.random.key(0), 2, 3)
+        >>> rows.shape
+        (2, 3)
+        >>> print(np.abs(np.asarray(rows @ rows.T)).round(3))
+        [[1. 0.]
+         [0. 1.]]
+
     Source: Mezzadri 2007, "How to generate random matrices from the classical compact groups".
     """
     refuse.not_whole(n=n, d=d)

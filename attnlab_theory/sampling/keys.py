@@ -34,7 +34,7 @@ def noisy_keys(
     Args:
         key: consumed whole.
         means: the keys' means, one row each.
-        variance: of the isotropic part, in squared units of the keys; one for all, or one per key.
+        variance: the isotropic part, in squared units of the keys; one for all, or one per key.
         stretch: variance along each key's own mean, per squared length of it.
         normal: where the standard normals come from.
 
@@ -42,8 +42,24 @@ def noisy_keys(
         One row per key. Under `jit`, where values cannot be read, a negative or infinite variance gives NaN.
 
     Raises:
-        ValueError: if a variance is negative, a number is not finite or not real, the means are not of a floating
-            type, shapes disagree, or the type of the means does not hold a deviation or the keys.
+        ValueError: if a variance is negative, or a number is not finite or not real; if the means are not of a
+            floating type, or shapes disagree; if the type of the means does not hold a deviation or the keys.
+
+    Example:
+        Without variance a key is its mean. With it, a key lies around its mean.
+
+        >>> means = jnp.eye(3, 2)
+        >>> print(noisy_keys(jax.random.key(0), means, variance=0.0, stretch=jnp.zeros(3)))
+        [[1. 0.]
+         [0. 1.]
+         [0. 0.]]
+
+        A stretch moves a key along its own mean: the first keeps its second coordinate 0, and the mean 0 does not
+        move.
+
+        >>> k = noisy_keys(jax.random.key(0), means, variance=0.0, stretch=jnp.ones(3))
+        >>> float(k[0, 1]), k[2].tolist(), bool(k[0, 0] != 1)
+        (0.0, [0.0, 0.0], True)
 
     Source: Stanford CS224n assignment 5, question 1(c).
     """
@@ -63,7 +79,26 @@ def many_noisy_keys(
 
     Many draws from one PRNG key cost less than one draw from each of many. One draw is what `noisy_keys` returns.
 
-    Args, raises: as `noisy_keys`; also ValueError if `n` is not a positive whole number.
+    Args:
+        key: consumed whole.
+        means: the keys' means, one row each.
+        n: how many draws.
+        variance: the isotropic part, in squared units of the keys; one for all, or one per key.
+        stretch: variance along each key's own mean, per squared length of it.
+        normal: where the standard normals come from.
+
+    Raises:
+        ValueError: if `noisy_keys` refuses the arguments, or `n` is not a positive whole number.
+
+    Example:
+        Four draws of three keys of width 2. A single draw is that of `noisy_keys`.
+
+        >>> means = jnp.eye(3, 2)
+        >>> many_noisy_keys(jax.random.key(0), means, 4, variance=0.01, stretch=jnp.zeros(3)).shape
+        (4, 3, 2)
+        >>> one = many_noisy_keys(jax.random.key(0), means, 1, variance=0.01, stretch=jnp.zeros(3))
+        >>> bool(jnp.all(one[0] == noisy_keys(jax.random.key(0), means, variance=0.01, stretch=jnp.zeros(3))))
+        True
     """
     _check(means, variance, stretch)
     refuse.not_a_size(replicates=n)
@@ -89,12 +124,20 @@ def gaussian_keys(
     Args:
         key: consumed whole.
         means: the keys' means, one row each.
-        factors: one factor F_i per key, as `noise_factors` or any Cholesky factor; m normals are spent per key.
+        factors: one factor F_i per key, from `noise_factors` or any Cholesky factor; m normals are spent per key.
         normal: where the standard normals come from.
 
     Raises:
         ValueError: if the shapes disagree, the means are not of a floating type or the factors not real, or a
             number is not finite.
+
+    Example:
+        Each key has one factor, e1: it varies along the first coordinate only.
+
+        >>> means = jnp.eye(3, 2)
+        >>> factors = jnp.tile(jnp.array([[1.0], [0.0]]), (3, 1, 1))
+        >>> print(gaussian_keys(jax.random.key(0), means, factors)[:, 1])
+        [0. 1. 0.]
     """
     check_factors(means, factors)
     means = jnp.asarray(means)
@@ -107,7 +150,28 @@ def noise_factors(
 ) -> Float[Array, "s d m"]:
     """The factors [sqrt(variance) I, sqrt(stretch) mu_i] of the covariances of `noisy_keys`; m = d + 1.
 
-    Args, raises: as `noisy_keys`.
+    Args:
+        means: the keys' means, one row each.
+        variance: the isotropic part, in squared units of the keys; one for all, or one per key.
+        stretch: variance along each key's own mean, per squared length of it.
+
+    Raises:
+        ValueError: if `noisy_keys` refuses the arguments.
+
+    Example:
+        The first two columns are the square root of the variance times I, the last is the mean times the square
+        root of the stretch.
+
+        >>> factors = noise_factors(jnp.eye(3, 2), variance=4.0, stretch=jnp.full(3, 9.0))
+        >>> print(factors[0])
+        [[2. 0. 3.]
+         [0. 2. 0.]]
+
+        The covariance of the first key is 4 I + 9 e1 e1^T.
+
+        >>> print(factors[0] @ factors[0].T)
+        [[13.  0.]
+         [ 0.  4.]]
     """
     _check(means, variance, stretch)
     means = jnp.asarray(means)
@@ -138,8 +202,24 @@ def _check(means: Array, variance: Scalar | Array, stretch: Array) -> None:
 def deviation_of(variance: Scalar | Array, dtype: np.dtype, name: str) -> Array:
     """The square root in this type, also of a variance that the type itself does not hold; traced, NaN if infinite.
 
+    Args:
+        variance: one, or one per key; not negative.
+        dtype: the type of the result.
+        name: what a refusal calls the variance.
+
     Raises:
         ValueError: if the type does not hold the root either.
+
+    Example:
+        The square root of a variance of 9.
+
+        >>> float(deviation_of(9.0, jnp.dtype("float32"), "variance"))
+        3.0
+
+        A variance of 1e-42 is too small for float32. Its square root is not.
+
+        >>> f"{float(deviation_of(1e-42, jnp.dtype('float32'), 'variance')):.1e}"
+        '1.0e-21'
     """
     info = jnp.finfo(dtype)
     if not refuse.is_concrete(variance):
@@ -179,10 +259,23 @@ def _refuse_overflow(means: Array, variance: Scalar | Array, stretch: Array) -> 
 
 
 def check_factors(means: Array, factors: Array) -> None:
-    """Refuse means and factors that do not belong together, not finite, or of a wrong type.
+    """Refuse means and factors that do not belong together, are not finite, or are of a wrong type.
+
+    Args:
+        means: the keys' means, one row each.
+        factors: one factor per key.
 
     Raises:
         ValueError: naming the axis on which they disagree, the type or the number.
+
+    Example:
+        Three means of width 2 and three factors of height 2 belong together.
+
+        >>> check_factors(jnp.eye(3, 2), jnp.zeros((3, 2, 1)))
+        >>> check_factors(jnp.eye(3, 2), jnp.zeros((2, 2, 1)))
+        Traceback (most recent call last):
+            ...
+        ValueError: keys must agree: means has 3, factors has 2
     """
     refuse.wrong_rank(2, means=means)
     refuse.not_floating(means=means)

@@ -15,7 +15,15 @@ from attnlab_theory.sampling.keys import Normal, check_factors
 
 
 class ScoreLaw(NamedTuple):
-    """The law of the scores z_i = Q k_i of independent normal keys k_i: z_i ~ N(mean[:, i], A_i A_i^T)."""
+    """The law of the scores z_i = Q k_i of independent normal keys k_i: z_i ~ N(mean[:, i], A_i A_i^T).
+
+    Example:
+        One query and three keys: means of the scores, and one factor for each key.
+
+        >>> law = ScoreLaw(mean=jnp.array([[1.0, 0.0, 0.0]]), factor=jnp.zeros((3, 1, 1)))
+        >>> print(noisy_scores(jax.random.key(0), law, 1)[:, :, 0])
+        [[1. 0. 0.]]
+    """
 
     mean: Float[Array, "t s"]
     factor: Float[Array, "s t m"]
@@ -35,6 +43,15 @@ def score_law(q: Float[Array, "t d"], means: Float[Array, "s d"], factors: Float
 
     Raises:
         ValueError: if the shapes disagree, q or the means are not of a floating type, or the factors not real.
+
+    Example:
+        The query (2, 0) scores the key e1 with mean 2. Keys vary by I in both directions, so every score has the
+        deviation 2.
+
+        >>> means = jnp.eye(3, 2)
+        >>> law = score_law(jnp.array([[2.0, 0.0]]), means, jnp.tile(jnp.eye(2), (3, 1, 1)))
+        >>> print(law.mean, np.abs(np.asarray(law.factor)).ravel().round(2))
+        [[2. 0. 0.]] [2. 2. 2.]
 
     Source: docs/mathematics/noisy_keys.md.
     """
@@ -63,6 +80,17 @@ def noisy_scores(
 
     Raises:
         ValueError: if `n` is not a positive whole number, or the law's two arrays are of different numbers of keys.
+
+    Example:
+        Two queries, three keys and four draws. Without noise a score is its mean.
+
+        >>> law = ScoreLaw(mean=jnp.array([[1.0, 2, 3], [4, 5, 6]]), factor=jnp.zeros((3, 2, 2)))
+        >>> scores = noisy_scores(jax.random.key(0), law, 4)
+        >>> scores.shape
+        (2, 3, 4)
+        >>> print(scores[:, :, 0])
+        [[1. 2. 3.]
+         [4. 5. 6.]]
     """
     refuse.not_a_size(replicates=n)
     refuse.different_axes("keys", factor=law.factor.shape[0], mean=law.mean.shape[1])

@@ -9,7 +9,7 @@ from attnlab_theory import refuse
 from attnlab_theory.sampling.geometry import orthonormal
 
 RIGHT_ANGLE = float(np.float32(np.pi / 2))
-"""As the floating type that rounds it up the most has it."""
+"""pi/2 in the floating type that rounds it up the most."""
 
 
 def principal_frames(
@@ -29,6 +29,13 @@ def principal_frames(
     Raises:
         ValueError: if m + n > d (generic angles do not fit), there are not min(m, n) angles, or one of them
             is not between 0 and pi/2.
+
+    Example:
+        Two lines in three dimensions at an angle of 60 degrees: the product of their unit vectors is 1/2.
+
+        >>> a, b = principal_frames(jax.random.key(0), 3, 1, 1, angles=jnp.array([np.pi / 3]))
+        >>> print(np.asarray(a @ b.T).round(3))
+        [[0.5]]
 
     Source: Björck and Golub 1973, "Numerical methods for computing angles between linear subspaces".
     """
@@ -55,8 +62,25 @@ def subspace_pair(
 ) -> tuple[Float[Array, "m d"], Float[Array, "n d"]]:
     """Random orthonormal bases of two random subspaces with the given principal angles.
 
-    As `principal_frames`, which says what the arguments are and what is refused, but each basis is
-    turned within its own subspace, so that no row is a principal vector.
+    The bases of `principal_frames`, each turned within its own subspace, so that no row is a principal vector.
+
+    Args:
+        key: consumed whole.
+        d: width of the space.
+        m: dimension of the first subspace, A.
+        n: dimension of the second, B.
+        angles: the min(m, n) principal angles in radians, each between 0 (a common direction) and pi/2.
+
+    Raises:
+        ValueError: if `principal_frames` refuses the arguments.
+
+    Example:
+        A plane and a line in three dimensions. The cosine of their angle is the length of the line's shadow on the
+        plane.
+
+        >>> a, b = subspace_pair(jax.random.key(0), 3, 2, 1, angles=jnp.array([np.pi / 3]))
+        >>> print(np.linalg.norm(np.asarray(a @ b.T)).round(3))
+        0.5
     """
     frames, turn_a, turn_b = jax.random.split(key, 3)
     a, b = principal_frames(frames, d, m, n, angles=angles)
@@ -64,5 +88,14 @@ def subspace_pair(
 
 
 def turned(key: PRNGKeyArray, frame: Float[Array, "m d"]) -> Float[Array, "m d"]:
-    """Another orthonormal basis of the same subspace, Haar distributed."""
+    """Another orthonormal basis of the same subspace, Haar distributed.
+
+    Example:
+        Another basis of the plane of e1 and e2: the third coordinates stay 0, the products of the rows are those of
+        a basis.
+
+        >>> basis = turned(jax.random.key(0), jnp.eye(2, 3))
+        >>> print(basis[:, 2], np.abs(np.asarray(basis @ basis.T)).round(3).ravel())
+        [0. 0.] [1. 0. 0. 1.]
+    """
     return orthonormal(key, frame.shape[0], frame.shape[0]).astype(frame.dtype) @ frame

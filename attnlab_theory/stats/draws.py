@@ -69,6 +69,26 @@ class Blocks:
     Args:
         draw: one draw at one point; jax-traceable.
         chunk: draws per device step, which bounds the memory.
+
+    Example:
+        Two draws in each of 8 chunks make a block of 16 rows, at two points. Both points see the same random keys,
+        so the draws of the second are ten times those of the first.
+
+        >>> blocks = Blocks(lambda key, point: point * jax.random.uniform(key), chunk=2)
+        >>> values = blocks(jax.random.key(0), 0, jnp.array([1.0, 10.0]))
+        >>> values.shape, bool(np.allclose(values[:, 1], 10 * values[:, 0]))
+        ((16, 2), True)
+
+        The next block is other numbers, and a draw without a key is refused.
+
+        >>> bool(np.any(blocks(jax.random.key(0), 1, jnp.array([1.0, 10.0])) == values))
+        False
+        >>> frozen = Blocks(lambda key, point: point, chunk=2)
+        >>> values = frozen(jax.random.key(0), 0, jnp.array([1.0, 10.0]))
+        >>> frozen.refuse_frozen()
+        Traceback (most recent call last):
+            ...
+        attnlab_theory.stats.draws.FrozenDraw: the draw gives the same number for every key; ...
     """
 
     def __init__(self, draw: Callable[[PRNGKeyArray, Any], float | Float[Array, ""]], chunk: int) -> None:

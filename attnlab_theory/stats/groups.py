@@ -18,7 +18,15 @@ LEAST = 10
 
 
 class Bands(NamedTuple):
-    """A family of numbers, each with an interval; all of them hold together but for the error rate."""
+    """A family of numbers, each with an interval; all of them hold together but for the error rate.
+
+    Example:
+        Two numbers and their intervals.
+
+        >>> family = Bands(values=np.array([1.0, 2.0]), low=np.array([0.5, 1.5]), high=np.array([1.5, 2.5]))
+        >>> family.at(1)
+        (2.0, Interval(low=1.5, high=2.5))
+    """
 
     values: Float[np.ndarray, "*m"]
     low: Float[np.ndarray, "*m"]
@@ -33,7 +41,16 @@ def refuse_too_few(groups: int) -> None:
     """Refuse fewer groups than an interval needs; called before the work whose result would be refused.
 
     Raises:
-        ValueError: naming how many there are and how many it takes.
+        ValueError: if there are fewer than `LEAST`; it says how many there are and how many it takes.
+
+    Example:
+        Ten are enough.
+
+        >>> refuse_too_few(10)
+        >>> refuse_too_few(3)
+        Traceback (most recent call last):
+            ...
+        ValueError: intervals need at least 10 sentences, or groups of them, not 3: take more
     """
     if groups < LEAST:
         raise ValueError(f"intervals need at least {LEAST} sentences, or groups of them, not {groups}: take more")
@@ -42,8 +59,17 @@ def refuse_too_few(groups: int) -> None:
 def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarray, "r *m"]:
     """The sum over all groups first, then the sums without group 0, 1, 2, …
 
+    Args:
+        sums: one row for each group.
+
     Raises:
         ValueError: if there are fewer than `LEAST` groups.
+
+    Example:
+        Ten groups with the sums 1 to 10. Together they have 55; without the first 54, without the last 45.
+
+        >>> with_each_left_out(np.arange(1, 11))
+        array([55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45])
     """
     refuse_too_few(len(sums))
     total = np.sum(sums, axis=0)
@@ -53,7 +79,22 @@ def with_each_left_out(sums: Shaped[np.ndarray, "groups *m"]) -> Shaped[np.ndarr
 def sums_without_each(
     values: Shaped[np.ndarray, "n *m"], group: Int[np.ndarray, " n"], groups: int
 ) -> Shaped[np.ndarray, "r *m"]:
-    """The sum of all rows, then the sums without those of group 0, 1, 2, …; raises as `with_each_left_out`."""
+    """The sum of all rows, then the sums without the rows of group 0, 1, 2, …
+
+    Args:
+        values: one row for each member of a group.
+        group: the number of the group that each row belongs to.
+        groups: how many groups there are.
+
+    Raises:
+        ValueError: if there are fewer than `LEAST` groups.
+
+    Example:
+        Twenty sentences in ten groups, each sentence with the value 1: 20 in all, and 18 without any one group.
+
+        >>> sums_without_each(np.ones(20), np.repeat(np.arange(10), 2), 10)
+        array([20., 18., 18., 18., 18., 18., 18., 18., 18., 18., 18.])
+    """
     return with_each_left_out(np.stack([np.sum(values[group == number], axis=0) for number in range(groups)]))
 
 
@@ -76,11 +117,20 @@ def bands(
         replicates: the numbers from all groups, then without each group, as `with_each_left_out` orders them.
         error_rate: with which any interval of the family misses.
         within: where the numbers can lie; intervals are cut to it.
-        draws: of groups.
-        seed: of the draws.
+        draws: how often the groups are drawn anew.
+        seed: another seed draws otherwise.
 
     Raises:
         ValueError: if there are too few groups, or the error rate does not lie between 0 and 1.
+
+    Example:
+        The mean of ten groups' values 1 to 10 is 5.5. Its standard error is 0.96. The interval is wider than 1.96
+        of them to either side, for ten groups say little of their spread.
+
+        >>> replicates = with_each_left_out(np.arange(1.0, 11.0)) / np.array([10] + 10 * [9])
+        >>> value, interval = bands(replicates, 0.05).at()
+        >>> value, round(interval.low, 1), round(interval.high, 1)
+        (5.5, 3.4, 7.6)
 
     Source: Efron and Stein 1981; Romano and Wolf 2005.
     """
@@ -112,10 +162,22 @@ def ratio_bands(
     A ratio of two sums of squares is skewed: if it comes out small, so does its spread. Its logarithm is less so.
 
     Args:
-        replicates, error_rate, draws, seed: as of `bands`.
+        replicates: the numbers from all groups, then without each group, as `with_each_left_out` orders them.
+        error_rate: with which any interval of the family misses.
+        draws: how often the groups are drawn anew.
+        seed: another seed draws otherwise.
 
     Raises:
-        ValueError: as `bands`.
+        ValueError: if there are too few groups, or the error rate does not lie between 0 and 1.
+
+    Example:
+        A ratio of sums: what ten groups gave against what they took, which is twice as much within a few percent.
+
+        >>> gave = with_each_left_out(np.arange(21.0, 31.0))
+        >>> took = with_each_left_out(np.full(10, 12.75))
+        >>> value, interval = ratio_bands(gave / took, 0.05).at()
+        >>> round(value, 2), interval.low > 1.7, interval.high < 2.3
+        (2.0, True, True)
     """
     positive = np.isfinite(replicates) & (replicates > 0)
     logarithms = np.log(replicates, where=positive, out=np.full(replicates.shape, np.nan))

@@ -12,6 +12,19 @@ class Interval:
 
     Raises:
         ValueError: if an end is NaN, the ends are the wrong way round, or no real number lies between them.
+
+    Example:
+        An equality, a bound, and a measurement that agrees with both.
+
+        >>> Interval.point(0.25)
+        Interval(low=0.25, high=0.25)
+        >>> Interval.at_most(0.3)
+        Interval(low=-inf, high=0.3)
+        >>> measured = Interval.around(0.25, 0.125)
+        >>> measured.low, measured.high, measured.width, measured.centre
+        (0.125, 0.375, 0.25, 0.25)
+        >>> measured.contains(Interval.point(0.25)), measured.overlaps(Interval.at_most(0.3))
+        (True, True)
     """
 
     low: float

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """One look at all draws so far."""
+    """One look at all draws so far.
+
+    Example:
+        The first of two looks at blocks of 8 draws. It may spend half of the error rate, the second a sixth.
+
+        >>> first, second = rounds(8, 16)
+        >>> first
+        Round(number=1, blocks=range(0, 1), draws=8, is_last=False)
+        >>> first.spends(0.12), round(second.spends(0.12), 12)
+        (0.06, 0.02)
+    """
 
     number: int
     """From 1 on."""
@@ -32,6 +42,14 @@ def rounds(block: int, max_draws: int) -> Iterator[Round]:
 
     Raises:
         ValueError: if the cap does not hold one block.
+
+    Example:
+        Blocks of 8 draws, and at most 40 in all: 8, then 16, then 32. The next round would need 64.
+
+        >>> [each.draws for each in rounds(8, 40)]
+        [8, 16, 32]
+        >>> [list(each.blocks) for each in rounds(8, 40)]
+        [[0], [1], [2, 3]]
     """
     if max_draws < block:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""Numbers to numbers in float64. Imports nothing of ours, so that it shares no bug with what it judges."""
+"""Predictions from algebra, in float64. They import no other room, so they share no bug with what they judge."""

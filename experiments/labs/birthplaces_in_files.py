@@ -78,12 +78,12 @@ class Draw:
 def accuracy_of_files(estimates: Estimates, published: str | None = None) -> "Figure":
     """The accuracy of each file of predictions with its interval, in their order.
 
-    Where every label has the form "PANEL: NAME", there is one panel for each PANEL: what was trained in different
-    ways stands side by side, not in one row.
+    If every label has the form "PANEL: NAME", there is one panel for each PANEL. So models that were trained in
+    different ways stand side by side, not in one row.
 
     Args:
-        estimates: as `labs.knowledge.scores.scored` gives.
-        published: the variant whose published range on the same questions is drawn behind.
+        estimates: of `labs.knowledge.scores.scored`.
+        published: the variant whose published range on the same questions is drawn in the background.
     """
     from matplotlib.ticker import PercentFormatter
 

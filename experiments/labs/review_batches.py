@@ -114,7 +114,7 @@ class ShowBatch:
     """Places in the longest row, both marks among them. Longer reviews are cut, and counted. By default as many as
     the model has."""
     seed: int = 0
-    """Of reviews that are drawn."""
+    """Seed of the reviews that are drawn."""
 
     def run(self) -> int:
         """Make the batches and print.

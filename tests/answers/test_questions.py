@@ -44,9 +44,12 @@ def test_a_setting_that_a_statement_is_about_may_be_quoted():
     ("change", "said"),
     [
         ({"lab": "toy"}, "uw/1 rests on a run of 'toy', and no lab is called that"),
-        ({"findings": ("it-help",)}, "uw/1 rests on 'it-help', which attnlab toys run does not state"),
-        ({"answer": "By {it-helps arm=old}."}, "uw/1 quotes 'it-helps' at 'arm=old', where nobody states it"),
-        ({"answer": "{it-helps arm=new seeds=4}"}, "at 'arm=new seeds=4', where nobody states it"),
+        ({"findings": ("it-help",)}, "uw/1 rests on 'it-help', but attnlab toys run has no such claim"),
+        (
+            {"answer": "By {it-helps arm=old}."},
+            "uw/1 quotes 'it-helps' at 'arm=old', but the claim is about other settings",
+        ),
+        ({"answer": "{it-helps arm=new seeds=4}"}, "at 'arm=new seeds=4', but the claim is about other settings"),
     ],
 )
 def test_what_no_lab_states_is_refused(change, said):

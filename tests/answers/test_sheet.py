@@ -188,11 +188,12 @@ def test_findings_of_a_training_run_carry_an_answer_and_fill_in_its_numbers():
 
 
 def test_answers_stop_behind_a_claim_in_which_ctrl_c_was_lost(monkeypatch, capsys):
+    monkeypatch.setattr(interrupts, "received", [])
     monkeypatch.setattr(interrupts, "remembered", lambda: contextlib.nullcontext([signal.SIGINT]))
     assert main(["answers", "cs224n/1a.ii"]) == 130
     said = capsys.readouterr()
     assert said.out == ""
-    assert [line.split()[-1] for line in said.err.splitlines()] == ["claims", "interrupted"]
+    assert said.err.endswith("attnlab: interrupted; 0 of 1 questions answered\n")
 
 
 def test_without_a_training_run_its_answers_are_open_and_say_what_to_do():
@@ -311,8 +312,31 @@ def test_claims_are_judged_once_for_the_whole_sheet():
         asked.append(name)
         return pretended(name)
 
-    sheet.answered(questions.chosen("blog/two") + questions.chosen("cs224n/1b.ii"), judge)
+    list(sheet.answered(questions.chosen("blog/two") + questions.chosen("cs224n/1b.ii"), judge))
     assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_ctrl_c_keeps_the_questions_that_are_answered(options, monkeypatch, capsys):
+    judged = []
+
+    def judge(experiment, claim, **how):
+        judged.append(claim.name)
+        if claim.name == "average-error":
+            signal.raise_signal(signal.SIGINT)
+        return pretended(claim.name)
+
+    monkeypatch.setattr("attnlab_theory.experiment.judge_claim", judge)
+    assert main(["answers", "blog", *options]) == 130
+    out, err = capsys.readouterr()
+    asked = len(questions.chosen("blog"))
+    assert err.endswith(f"attnlab: interrupted; 1 of {asked} questions answered\n")
+    assert judged[-1] == "average-error"
+    if options:
+        assert [answer["id"] for answer in json.loads(out)] == ["blog/single"]
+    else:
+        assert out.startswith("blog/single  supported")
+        assert "blog/two" not in out
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES.values() if e.submitted], ids=lambda e: e.id)
@@ -331,7 +355,7 @@ def test_a_submitted_answer_that_falls_is_shown_with_what_is_right(entry):
 
 
 def test_json_has_the_contracts_fields():
-    answers = sheet.answered(questions.chosen("blog/learned"), pretended)
+    answers = list(sheet.answered(questions.chosen("blog/learned"), pretended))
     (value,) = json.loads(json.dumps([answer.as_json() for answer in answers]))
     assert list(value) == ["id", "question", "answer", "evidence", "status"]
     assert value["evidence"][0] == {

@@ -60,5 +60,15 @@ def _parts(hint: Any, name: str = "") -> Iterator[tuple[Any, str]]:
         yield (str if origin is typing.Literal else hint), name
 
 
+def classes(command: str) -> Iterator[type]:
+    """The classes of options of one command, those of its tasks and of what they are made of included."""
+    found = [COMMANDS[command].options()]
+    for cls in found:
+        hints = typing.get_type_hints(cls, include_extras=True)
+        parts = (kind for field in dataclasses.fields(cls) for kind, _ in _parts(hints[field.name]))
+        found += [kind for kind in parts if dataclasses.is_dataclass(kind) and kind not in found]
+    return iter(found)
+
+
 EVERY = tuple(option for name, entry in COMMANDS.items() for option in _options(entry.options(), (name,)))
 """All of them, in the order of the table of commands."""

@@ -57,13 +57,14 @@ def test_list_names_every_claim_of_every_experiment_and_of_every_lab(capsys):
     assert named == {claim.name for claim in CLAIMS} | stated
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What the command prints where standard output is a terminal."""
+def on_a_terminal(*arguments: str, errors: bool = False, **environment: str) -> str:
+    """What the command prints where standard output, or standard error, is a terminal."""
     ours, theirs = pty.openpty()
     program = "import sys; from attnlab_theory.cli import main; main(sys.argv[1:])"
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
-        stdout=theirs,
+        stdout=subprocess.DEVNULL if errors else theirs,
+        stderr=theirs if errors else None,
         env={**os.environ, "TERM": "xterm-256color", **environment},
     ) as process:
         os.close(theirs)
@@ -85,6 +86,12 @@ def test_help_has_colour_on_a_terminal_and_none_under_no_color(arguments, said):
     assert "\x1b[" in coloured
     assert "\x1b[" not in plain
     assert said in plain
+
+
+def test_a_terminal_is_told_at_once_that_a_command_starts_until_it_says_more():
+    shown = on_a_terminal("--version", errors=True)
+    assert shown == "starting …\r\x1b[K"
+    assert on_a_terminal("--version", errors=True, TERM="dumb") == ""
 
 
 @pytest.mark.parametrize(

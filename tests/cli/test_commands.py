@@ -62,6 +62,17 @@ def test_a_line_of_help_is_the_first_of_the_docstring(name):
     assert callable(options.run)
 
 
+WITHOUT_JSON: dict[tuple[str, ...], str] = {}
+"""Commands that print nothing which a program could read, each with the reason."""
+
+
+def test_every_command_prints_json_where_it_is_asked_to():
+    every = {option.words for option in EVERY}
+    assert len(every) > 40
+    with_json = {option.words for option in EVERY if option.name == "json"}
+    assert every - with_json == WITHOUT_JSON.keys()
+
+
 @pytest.mark.parametrize("words", GONE)
 def test_what_is_gone_is_named_with_what_took_its_place(capsys, words):
     assert main([*words.split(), "3"]) == 2

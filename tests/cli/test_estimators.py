@@ -89,13 +89,13 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, files, arguments, said):
 
 def test_a_figure_is_written_whole_in_either_format_and_in_no_other(capsys, files):
     for name in ("map.svg", "map.png"):
-        code, out, _ = run(capsys, files, "--features", "16", "--figure", str(files / name))
+        code, out, _ = run(capsys, files, "--features", "16", "--out", str(files / name))
         assert code == 0
         assert "Choose " in out
         assert (files / name).stat().st_size > 10_000
     before = sorted(path.name for path in files.iterdir())
     for wrong, said in (("map.pdf", "'map.pdf'"), ("nowhere/map.svg", "nowhere")):
-        code, _, err = run(capsys, files, "--features", "16", "--figure", str(files / wrong))
+        code, _, err = run(capsys, files, "--features", "16", "--out", str(files / wrong))
         assert code == 2
         assert said in err
         assert err.count("\n") == 1
@@ -104,6 +104,6 @@ def test_a_figure_is_written_whole_in_either_format_and_in_no_other(capsys, file
 
 def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_measured(capsys, files, monkeypatch):
     monkeypatch.setattr("attnlab_theory.estimators.advise", lambda *problem, **how: pytest.fail("measures"))
-    code, out, err = run(capsys, files, "--figure", str(files / "map.pdf"))
+    code, out, err = run(capsys, files, "--out", str(files / "map.pdf"))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "not as 'map.pdf'" in err

@@ -137,7 +137,7 @@ def test_a_folder_that_is_a_file_is_refused_before_anybody_is_asked(capsys, fold
 
 
 def with_(arguments, flag, value):
-    """The arguments with another value behind a flag, or instead of a word."""
+    """The arguments with another value after a flag, or instead of a word."""
     place = arguments.index(flag) + flag.startswith("--")
     return [*arguments[:place], value, *arguments[place + 1 :]]
 

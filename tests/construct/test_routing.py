@@ -136,7 +136,7 @@ ENTRIES_OF_ROUNDING = {
 @pytest.mark.parametrize(("x", "routes"), ENTRIES_OF_ROUNDING.values(), ids=ENTRIES_OF_ROUNDING)
 @pytest.mark.parametrize("power", [-1000, 1000, 1010])
 def test_entries_of_rounding_may_be_lost_where_inputs_are_long(x, routes, power):
-    """Of matrices as small as that, what is 1e-17 of the largest entry is no normal number any more."""
+    """In matrices as small as these, 1e-17 of the largest entry is no normal number any more."""
     here, there = (route(2.0**p * np.array(x), routes, np.eye(3)[routes], tolerance=1e-6) for p in (0, power))
     assert there.certified <= 1e-6
     assert there.margin == pytest.approx(here.margin, rel=routing_rtol(TRIANGLE_CONDITION))
@@ -227,6 +227,16 @@ def test_inputs_on_a_line_but_for_rounding_are_dependent(dtype):
     x = jnp.asarray([[1.0, 0.1], [0.3, 0.03]], dtype)
     with pytest.raises(ValueError, match="rank 1"):
         route(x, [0, None], np.ones((2, 1)), tolerance=0.1)
+
+
+@pytest.mark.parametrize("n", [10, 30])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mixture_of_many_inputs_is_dependent_on_them(n, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2 * n))
+    x[-1] = rng.normal(size=n - 1) @ x[:-1]
+    with pytest.raises(ValueError, match="linearly independent"):
+        route(x, [None] * (n - 1) + [0], np.ones((n, 1)), tolerance=0.1)
 
 
 def test_precision_outside_is_left_alone():

@@ -28,8 +28,8 @@ directions = hnp.arrays(np.int64, (4,), elements=integers)
 def faces_in_the_plane(keys) -> set[tuple[int, ...]]:
     """Every set of maximisers, in exact integers.
 
-    The maximisers only change at directions orthogonal to a difference of keys: it is enough to try those,
-    and one direction between any two neighbours (their sum, as no two neighbours are opposite).
+    The maximisers only change at directions orthogonal to a difference of keys. So it is enough to try those, and
+    one direction between any two neighbours: their sum, since no two neighbours are opposite.
     """
     differences = {tuple(a - b) for a, b in itertools.permutations(keys, 2)} - {(0, 0)}
     turns = {(1, 0), (-1, 0), (0, 1), (0, -1)} | {(-y, x) for x, y in differences} | differences
@@ -180,6 +180,11 @@ def test_keys_that_only_rounding_makes_alike_are_not_called_copies():
         query_for_subset(keys, [1])
 
 
+def test_keys_just_below_half_of_the_largest_number_have_scores():
+    largest = 0.499 * np.finfo(float).max
+    assert query_for_subset(np.array([[largest, 0], [0, 0]]), [0]).margin == pytest.approx(largest)
+
+
 @pytest.mark.parametrize("largest", [1e308, 1.7e308])
 def test_keys_too_large_for_their_scores_are_refused(largest):
     with pytest.raises(ValueError, match=r"keys as large as 1.*e\+308 have scores beyond double precision; scale"):
@@ -297,3 +302,10 @@ def test_a_strength_that_is_none_is_refused(strength):
     for asked in (found.error_bound, found.measured_error):
         with pytest.raises(ValueError, match="strength"):
             asked(strength)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("gap", [2e-15, 4e-15, 1e-14])
+def test_keys_a_little_more_than_their_rounding_apart_are_told_apart(n, gap):
+    keys = np.stack([np.ones(n), gap * np.arange(n)], axis=1)
+    assert query_for_subset(keys, [0]).margin == pytest.approx(gap)

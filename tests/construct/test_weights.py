@@ -203,3 +203,13 @@ def test_ordinary_weights_take_few_steps(monkeypatch):
         asked.clear()
         query_for_weights(rng.normal(size=(4, 2)), scipy.special.softmax(2 * rng.normal(size=4)))
         assert len(asked) < 40
+
+
+def test_the_query_of_many_keys_in_ten_dimensions_stays_in_these():
+    """Other directions have a length of rounding alone: a query along them would be as long as that is short."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        spanned = rng.normal(size=(10, 50))
+        query = query_for_weights(rng.normal(size=(60, 10)) @ spanned, rng.dirichlet(np.ones(60))).query
+        basis = np.linalg.qr(spanned.T)[0]
+        assert np.linalg.norm(query - basis @ (basis.T @ query)) <= 1e-12 * np.linalg.norm(query)

@@ -1,4 +1,4 @@
-"""Submissions that take all there is, end badly, or leave something behind: as `hostile` says."""
+"""Submissions that take all resources, end badly, or leave something running. `hostile` explains the form."""
 
 GREEDY: dict[str, tuple[str, str]] = {
     "leaves sleepers in sessions of their own": (

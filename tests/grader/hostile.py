@@ -1,9 +1,9 @@
-"""Submissions that attack: what each does, and the honest word for it.
+"""Submissions that attack: what each does, and the right reason for it.
 
-Each attack is the body of an answer to uw/1.2.1. What fails in silence ends in a wrong answer, so that the word is
-`wrong`; what succeeds says so by `won`, and the word is `raised`. {judge} is the process that judges, {marker} a
-secret file, by whose name everything that is left behind is found. An attack on every process in sight is made
-where few are: should a fence fall, nobody's machine falls with it.
+Each attack is the body of an answer to uw/1.2.1. One that fails in silence ends in a wrong answer, so the reason is
+`wrong`. One that succeeds says so by `won`, and the reason is `raised`. {judge} is the process that judges.
+{marker} is a secret file: all that an attack leaves running or written is found by its name. An attack on every
+process in sight is made where there are few, so that no machine falls if a fence does.
 """
 
 from tests.grader.deceitful import DECEITFUL

@@ -119,7 +119,7 @@ def pair(question: str, n: int, d: int, a: int, b: int, noise: int | None):
 
 
 LARGEST = 2**32 - 1
-"""Of a seed of 32 bits."""
+"""The largest seed of 32 bits."""
 AT_THE_EDGE = {
     "few keys": lambda: pair("practical4/2b", 2, 2, 0, 1, None),
     "many keys": lambda: pair("practical4/2b", 64, 72, 63, 0, None),
@@ -132,6 +132,7 @@ AT_THE_EDGE = {
     "small subspaces": lambda: TwoSubspaces(Frame(2, 2), 1),
     "large subspaces": lambda: TwoSubspaces(Frame(12, 16), 6),
     "the widest frame": lambda: Frame(WIDEST, WIDEST, ((1000, -1000),)),
+    "the longest reflection": lambda: Frame(2, 2, ((1,) * WIDEST,)),
 }
 BEYOND = {
     "one key": (lambda: pair("practical4/2b", 1, 2, 0, 1, None), "2 <= n"),
@@ -139,6 +140,7 @@ BEYOND = {
     "nine more": (lambda: pair("practical4/2b", 2, 11, 0, 1, None), r"d <= n \+ 8"),
     "twice the same": (lambda: pair("practical4/2b", 2, 2, 1, 1, None), "two of the keys"),
     "none of the keys": (lambda: pair("practical4/2b", 2, 2, 0, 2, None), "two of the keys"),
+    "none of the keys first": (lambda: pair("practical4/2b", 2, 2, 2, 1, None), "two of the keys"),
     "before the first": (lambda: pair("practical4/2b", 2, 2, -1, 1, None), "two of the keys"),
     "a seed of 33 bits": (lambda: pair("practical4/2c.1", 2, 2, 0, 1, LARGEST + 1), "seed of 32 bits"),
     "a seed below 0": (lambda: pair("practical4/2c.1", 2, 2, 0, 1, -1), "seed of 32 bits"),
@@ -147,6 +149,7 @@ BEYOND = {
     "17 stretched keys": (lambda: pair("practical4/2d.2", 17, 17, 0, 1, 0), "n <= 16"),
     "five more": (lambda: pair("practical4/2d.2", 8, 13, 0, 1, 0), r"d <= n \+ 4"),
     "no stretched key": (lambda: pair("practical4/2d.2", 8, 8, 8, 1, 0), "two of the keys"),
+    "no other key": (lambda: pair("practical4/2d.2", 8, 8, 1, 8, 0), "two of the keys"),
     "a stretched key twice": (lambda: pair("practical4/2d.2", 8, 8, 1, 1, 0), "two of the keys"),
     "its seed of 33 bits": (lambda: pair("practical4/2d.2", 8, 8, 0, 1, LARGEST + 1), "seed of 32 bits"),
     "beta of 9": (lambda: ThreeTokens(Frame(4, 4), 9), "10 <= beta <= 100"),
@@ -193,6 +196,30 @@ def test_a_right_routing_is_shown_beside_what_was_wanted():
     assert (next(iter(seen)), seen["wanted"]) == ("weights of c_1", "(0, 1, -1, 0)")
     # That token attends to itself, and is u_d + u_b.
     assert np.allclose([float(x) for x in seen["c_1 / beta"].strip("()").split(", ")], [0, 1, 0, 1])
+
+
+def test_the_homeworks_tokens_are_routed_by_matrices_that_name_two_vectors_each():
+    for d in (4, 8):
+        ua, ub, uc, ud = np.eye(4, d)
+        q = 10 * (np.outer(uc, ud) + np.outer(ud, ua))
+        with jax.enable_x64(True):
+            error = ThreeTokens(Frame(4, d), 10).measure((np.eye(d), q, np.outer(ub, ub) - np.outer(uc, uc))).error
+        assert error < 1e-6
+
+
+def test_nothing_extracted_errs_by_the_whole_vector():
+    assert TwoSubspaces(Frame(2, 2), 1).measure((np.zeros((2, 2)),)).error == 1
+
+
+def test_two_heads_are_judged_by_the_end_of_the_interval_that_is_worse_for_the_verdict():
+    case = pair("practical4/2d.2", 8, 8, 0, 1, 0)
+    with jax.enable_x64(True):
+        right, wrong = (case.measure((30 * np.eye(8)[i], 30 * np.eye(8)[j])) for i, j in ((0, 1), (2, 3)))
+    for measured, end in ((right, 1), (wrong, 0)):
+        ends = [float(number) for number in measured.seen["expected squared error"].split(" to ")]
+        least = float(measured.seen["of the best single query"].partition(",")[0])
+        assert not measured.undecided
+        assert measured.error == pytest.approx(ends[end] / least, rel=2e-3)
 
 
 def test_a_query_has_a_number_where_there_are_several():

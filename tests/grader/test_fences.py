@@ -1,15 +1,19 @@
-"""What each fence needs, and what a submission finds behind them."""
+"""What each fence needs, and what a submission finds inside the fences."""
 
+import ctypes
+import errno
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from attnlab_theory.grader import fences, kernel
+from attnlab_theory.grader import control_group, fences, kernel
 from attnlab_theory.grader.submission import Submission
 from tests.grader.system import missing_fences
 
@@ -118,6 +122,93 @@ def test_a_submission_has_the_processor_time_and_the_files_that_it_may_have(tmp_
     with Submission(f"{path}::f", time_limit=6.5) as submission:
         # The first word of the kernel can be taken; the second, a second later, cannot.
         assert submission().tolist() == [[7, 8], [fences.FILE_SIZE] * 2, [0, 0]]
+
+
+@linux
+def test_links_below_the_root_are_links_in_the_view_too(tmp_path, monkeypatch):
+    places = [place for place in fences.SYSTEM if os.path.exists(place) and place.count("/") == 1]
+    bound = []
+    for name in ("_mount", "_set_attributes"):
+        monkeypatch.setattr(kernel, name, lambda *_, **__: None)
+    for name in ("chdir", "chroot"):
+        monkeypatch.setattr(os, name, lambda _: None)
+    monkeypatch.setattr(kernel, "_bind", lambda path, place: bound.append(path))
+    (tmp_path / "dev").mkdir()
+    kernel._build_view(str(tmp_path), places, [], 2**20)
+    links = {place: os.readlink(place) for place in places if os.path.islink(place)}
+    assert {place: os.readlink(f"{tmp_path}{place}") for place in links} == links
+    assert {path for path in bound if not path.startswith("/dev/")} == {*places} - {*links}
+
+
+@linux
+@pytest.mark.parametrize(("refused", "found"), [(0, ["mount", "pid"]), (-1, [])])
+def test_who_may_have_no_user_namespace_leaves_the_others_one_by_one(monkeypatch, refused, found):
+    asked = []
+    monkeypatch.setattr(kernel, "_unshared_user", lambda flags: False)
+    monkeypatch.setattr(kernel, "LIBC", SimpleNamespace(unshare=lambda flag: asked.append(flag) or refused))
+    assert kernel.unshared({"user", "mount", "pid"}) == found
+    spaces = kernel.NAMESPACES
+    assert asked == [spaces["mount"], spaces["pid"] | spaces["ipc"]]
+
+
+VERSION_1 = "4:memory:/above/own\n3:pids:/own\n2:cpu,cpuacct:/\n0::/\n"
+VERSION_2 = "0::/above/own\n"
+
+
+@linux
+@pytest.mark.parametrize(
+    ("listed", "folders"),
+    [(VERSION_1, {"memory/above/own", "pids/own"}), (VERSION_2, {"above"})],
+    ids=["version 1", "version 2"],
+)
+def test_a_control_group_lies_below_or_beside_that_of_the_judge(tmp_path, monkeypatch, listed, folders):
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "cgroup.subtree_control").write_text("cpu memory pids")
+    read = Path.read_text
+    monkeypatch.setattr(control_group, "ROOT", tmp_path)
+    monkeypatch.setattr(Path, "read_text", lambda self: listed if str(self) == "/proc/self/cgroup" else read(self))
+    entrances = [Path(place) for place in control_group.ControlGroup(2**20, 7).entrances]
+    assert {str(place.parents[1].relative_to(tmp_path)) for place in entrances} == folders
+    limits = {file.name: file.read_text() for place in entrances for file in place.parent.iterdir()}
+    assert limits["pids.max"] == "7"
+    assert {limits.get("memory.max"), limits.get("memory.limit_in_bytes")} == {None, str(2**20)}
+
+
+def answer_of(program, processor, number):
+    """What a filter of system calls says: Berkeley's packet filter, as far as ours goes."""
+    at, loaded = 0, 0
+    while True:
+        code, if_so, if_not, value = program[at]
+        if code == 0x06:
+            return value
+        if code == 0x20:
+            loaded, jump = {0: number, 4: processor}[value], 0
+        else:
+            holds = loaded == value if code == 0x15 else loaded >= value
+            jump = if_so if holds else if_not
+        at += 1 + jump
+
+
+@linux
+@pytest.mark.skipif(os.uname().machine not in kernel.PROCESSORS, reason="its numbers of calls are not known")
+def test_the_filter_lets_calls_of_this_processor_through_that_it_does_not_name_and_no_others(monkeypatch):
+    caught = []
+
+    def prctl(option, mode, filtering, *_):
+        length, address = struct.unpack("HxxxxxxP", filtering)
+        caught.extend(struct.iter_unpack("HBBI", ctypes.string_at(address, 8 * length)))
+        return 0
+
+    monkeypatch.setattr(kernel, "LIBC", SimpleNamespace(prctl=prctl))
+    assert kernel._forbid_calls()
+    here = kernel.PROCESSORS[os.uname().machine]
+    named = {call[list(kernel.PROCESSORS).index(os.uname().machine)] for call in kernel.CALLS.values()}
+    for number in {*range(600), 2**30 - 1, 2**30, 2**30 + 1, 2**32 - 1}:
+        is_let_through = number not in named and number < 2**30
+        assert answer_of(caught, here, number) == (0x7FFF0000 if is_let_through else 0x00050000 | errno.EPERM)
+        for processor in (here ^ 1, 20):
+            assert answer_of(caught, processor, number) == 0x00050000 | errno.EPERM
 
 
 LIMITED = """

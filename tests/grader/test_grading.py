@@ -218,7 +218,7 @@ def test_draws_that_decide_nothing_are_inconclusive(judged, monkeypatch):
     monkeypatch.setattr(hedging, "DRAWS", 64)
     judgement = judged("practical4/2d.2", "return 20 * means[a], 20 * means[b]")
     assert (judgement.reason, judgement.exit_code) == (Reason.INCONCLUSIVE, 3)
-    assert "draws decide neither for the answer nor against it" in " ".join(text_of(judgement).split())
+    assert "random draws do not decide whether the answer is right" in " ".join(text_of(judgement).split())
     assert judgement.as_json()["reason"] == "inconclusive"
     assert judgement.as_json()["right"] is False
 
@@ -294,7 +294,7 @@ def test_a_slow_answer_is_inconclusive(judged):
     judgement = judged("practical4/2b", body, time_limit=50.0, wall_limit=3.0)
     assert (judgement.reason, judgement.exit_code) == (Reason.INCONCLUSIVE, 3)
     assert 1 <= judgement.cases < CONTRACTS["practical4/2b"].examples
-    assert "Half of its time was over" in text_of(judgement)
+    assert "half of the time limit did not suffice" in text_of(judgement)
     assert "50 s of processor time, 3 s in all" in " ".join(text_of(judgement).split())
 
 
@@ -367,7 +367,9 @@ def test_an_unknown_question_gets_the_nearest_that_can_be_checked(wrong, near):
 
 @pytest.mark.parametrize("question", ["cs224n/1c.ii", "practical4/2e.1", "blog/multi"])
 def test_a_question_for_words_is_refused_as_one(question):
-    with pytest.raises(ValueError, match=f"{question} asks for words.*attnlab answers {question} shows"):
+    with pytest.raises(
+        ValueError, match=f"{question} asks for an answer in words.*attnlab answers {question} shows"
+    ):
         template_of(question)
 
 

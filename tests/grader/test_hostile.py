@@ -38,7 +38,7 @@ QUICKLY = {name: {"wall_limit": 1.0} for name in WAITING}
 
 @pytest.fixture
 def attack(tmp_path, monkeypatch):
-    """Write an attack, and see that it leaves nothing behind."""
+    """Write an attack, and check that it leaves no process and no file."""
     secret = tmp_path / "elsewhere" / "987654321.5"
     secret.parent.mkdir()
     secret.write_text("secret")

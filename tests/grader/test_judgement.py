@@ -134,7 +134,7 @@ def test_a_counterexample_is_replayed_alone(capsys, file, tmp_path):
     assert json.loads(check(capsys, where, "--question", "practical4/2b", *replayed)[1]) == found
     file("def f(keys, a, b): return 30 * (keys[a] + keys[b])")
     code, out, _ = check(capsys, where, "--question", "practical4/2b", "--replay", described)
-    assert (code, "Only this one case was asked." in out) == (0, True)
+    assert (code, "Only this one case was tried." in out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_other_spellings_and_other_years_lead_to_the_question(asked, meant):
         said = str(error)
     else:
         said = ""
-    assert not said or said.startswith(f"{meant} asks for words")
+    assert not said or said.startswith(f"{meant} asks for an answer in words")
 
 
 @pytest.mark.parametrize(

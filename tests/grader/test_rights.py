@@ -1,4 +1,4 @@
-"""Another user behind the fences: no right that root had, and nobody's fault where it cannot read enough."""
+"""Another user inside the fences has no right of root's. If it cannot read enough, no submission is blamed."""
 
 import os
 import subprocess

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from attnlab_theory.labs import page
 from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.report import record
 
@@ -27,7 +28,7 @@ def row(lab, folder):
     name = folder.relative_to(ROOT)
     apart = sum(each["verdicts"] for each in verdicts["apart"])
     each = f"{verdicts['error_rate_of_each']:.2g}" if verdicts["family"] else "–"
-    return f"| [{name}](../{name}) | {verdicts['family']} | {each} | {apart} | {len(told['not_judged'])} |"
+    return f"| [{name}](../../{name}) | {verdicts['family']} | {each} | {apart} | {len(told['not_judged'])} |"
 
 
 def test_every_run_is_found():
@@ -44,6 +45,8 @@ def test_the_findings_are_those_of_judging_again(lab, folder):
     for name, value in again.verdicts.as_json().items():
         assert told[name] == json.loads(record.to_text(value)), name
     assert told["verdicts"]["error_rate_of_the_family"] == ERROR_RATE
+    said = page.text(folder, again.verdicts.sentences(), again.further)
+    assert (folder / page.NAME).read_text("utf-8") == said
 
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
@@ -61,7 +64,7 @@ def test_the_record_names_the_commit_of_training_and_that_of_judging(lab, folder
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
 def test_the_page_says_how_many_verdicts_there_are_at_which_rate(lab, folder):
-    assert row(lab, folder) in (ROOT / "docs" / f"{lab}.md").read_text("utf-8")
+    assert row(lab, folder) in (ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("lab", "folder"), RUNS, ids=NAMES)
@@ -74,7 +77,7 @@ def test_no_verdict_on_training_is_from_fewer_than_three_runs(lab, folder):
 @pytest.mark.parametrize("lab", LABS)
 def test_pages_name_claims_that_exist(lab):
     """The name is one of the findings, or of what is not judged."""
-    page = (ROOT / "docs" / f"{lab}.md").read_text("utf-8")
+    page = (ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8")
     known = {"tuned-models-reach-87"}
     for name, folder in RUNS:
         if name == lab:

@@ -1,6 +1,7 @@
 """The engine of the labs, seen with a toy: it runs, resumes, is extended by seeds, stops, judges and reports."""
 
 import dataclasses
+import functools
 import json
 import shutil
 import signal
@@ -9,16 +10,15 @@ import pytest
 
 from attnlab_theory import exits
 from attnlab_theory.claims import Statement
+from attnlab_theory.labs.engine import record
 from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
-from attnlab_theory.labs.engine.record import Results, stored
 from attnlab_theory.labs.engine.run import JudgeLab, RunLab
-from attnlab_theory.labs.estimates import ANYTHING, Estimates, over_seeds
+from attnlab_theory.labs.estimates import Estimates, over_seeds
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.perplexity import losses
 from attnlab_theory.labs.progress import Progress
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 from attnlab_theory.labs.sentences import Material, encoded
-from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.models.gpt import GPT, GPTConfig
 from attnlab_theory.language.text.words import Words
 from attnlab_theory.report import provenance
@@ -38,48 +38,38 @@ LEARNS = Statement(
     quantity="loss",
     predicted=Interval.at_most(1.5),
 )
+judged = functools.partial(record.judged, "toy", [LEARNS])
 
 
 class Toys(Lab):
-    def arms_of(self, seed):
-        return ("narrow", "wide")
-
     def stages(self, arm, seed):
-        sizes = {"vocabulary": len(WORDS), "block": 4, "layers": 1, "heads": 1, "width": 2 * len(arm)}
-        config = GPTConfig(**sizes, embedding_dropout=0.0, residual_dropout=0.0, attention_dropout=0.0)
+        size = Size(layers=1, heads=1, width=2 * len(arm), block=4)
+        config = GPTConfig(vocabulary=len(WORDS), **size.model)
         recipe = Recipe(epochs=8, batch=2, rate=0.05, rows=2, seed=seed)
         told = {"block": 4, "origin": {"stage": "train", "variant": arm}, "stops_early": False}
-        first = lambda: GPT(config, key=key_for(seed))  # noqa: E731
-        yield Stage(next_token(TEXT, first, config, recipe, **told), self.path(arm, seed))
-
-
-def judged(estimates):
-    return Results(estimates=estimates, verdicts=verdicts_on([LEARNS], estimates, experiment="toy"))
+        run = next_token(TEXT, lambda: GPT(config, key=key_for(seed)), config, recipe, **told)
+        yield Stage(run, self.path(arm, seed))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run(RunLab):
     name, question = "toy", "Does a toy learn?"
+    arms: tuple[str, ...] = ("narrow", "wide")
 
     def lab(self):
-        return Toys(seeds=self.every_seed(), folder=self.out / "models")
-
-    def about(self, lab):
-        return {"arms": list(lab.arms_of(self.seed))}
+        return Toys(**self.every_lab())
 
     def results(self, lab):
-        test, found = encoded(SENTENCES, WORDS, 4), []
-        for arm in lab.arms_of(self.seed):
-            values = [losses(lab.saved(arm, seed).model, test).per_token for seed in lab.seeds]
-            found.append(over_seeds("loss", values, 0.05, within=ANYTHING, arm=arm))
-        return judged(Estimates(found))
+        test = encoded(SENTENCES, WORDS, 4)
+        lost = {a: [losses(lab.saved(a, seed).model, test).per_token for seed in lab.seeds] for a in lab.arms}
+        return judged(Estimates(over_seeds("loss", values, arm=arm) for arm, values in lost.items()))
 
 
 class Judge(JudgeLab):
     name = "toy"
 
     def again(self):
-        return judged(stored(self.folder))
+        return judged(record.stored(self.folder))
 
 
 # And here it ends.

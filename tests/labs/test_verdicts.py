@@ -92,7 +92,7 @@ def counted(value):
 
 
 def test_what_chance_gives_once_in_four_is_no_verdict():
-    """Of five runs, t = 2.87: p = .045, alone a verdict, as one of four none."""
+    """Five runs have t = 2.87, so p = .045: alone that is a verdict, as one of four it is none."""
     spread = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
     values = (2.87 * scipy.stats.sem(spread) + spread).tolist()
     alone, of_four = (found(*[stated(values, Interval.at_most(0.0))] * count) for count in (1, 4))

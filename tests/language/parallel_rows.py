@@ -16,7 +16,7 @@ ASKED = ((11, STEPS), (11, TOO_MANY), (2, STEPS))
 
 
 def generated(mesh: Mesh | None, rows: int, steps: int) -> dict:
-    """What stands behind rows of three kinds, which end at different steps."""
+    """The continuations of rows of three kinds, which end at different steps."""
     prompts, lengths = np.resize(PROMPTS, (rows, PROMPTS.shape[1])), np.resize(LENGTHS, rows)
     devices, shares, host, nothing = [], [], generate._host, generate._nothing
 

@@ -113,7 +113,7 @@ def test_dropout_of_the_head_is_a_function_of_its_key(pooling):
 
 
 def test_robertas_head_drops_before_its_dense_layer_too():
-    """With an identity behind it, what the output layer reads is tanh of doubled numbers and of zeros."""
+    """The dense layer is an identity, so the output layer reads tanh of doubled numbers and of zeros."""
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
     encoder = EncoderConfig(**(ENCODER.as_json() | rates | {"layout": ENCODER.layout}))
 

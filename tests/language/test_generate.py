@@ -179,7 +179,7 @@ WARM = Sampling(temperature=0.8, top_p=0.9)
 
 
 def drawn_atol() -> float:
-    """Of log-probabilities of one model by two programs."""
+    """Absolute error of the log-probabilities of one model by two programs."""
     each = log_probability_atol(VOCABULARY, rounding(lambda m: logits(m, jnp.arange(m.config.block) % 7), SOFTMAX))
     return 2 * each
 

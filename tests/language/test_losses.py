@@ -18,7 +18,7 @@ from tests.language.models import BLOCK, VOCABULARY, config, stirred
 WIDTH, CLASSES = 5, 23
 
 REORDERED = 1e-4
-"""Of sums of some hundred numbers around one in another order: 1,000 times float32's rounding."""
+"""The error of sums of some hundred numbers around one in another order: 1,000 times float32's rounding."""
 
 
 def problem(n):

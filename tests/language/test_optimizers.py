@@ -45,7 +45,7 @@ MODEL, GRADIENTS = drawn(0), [drawn(seed) for seed in (1, 2, 3)]
 
 
 def by_formula(optimizer, remember, step):
-    """The steps of a rule for one number, in float64, with clipping before it and decay behind."""
+    """The steps of a rule for one number, in float64, with clipping before it and decay after it."""
     memory = [0.0, 0.0]
     for gradient in GRADIENTS:
         g = [np.asarray(x, np.float64) for x in jax.tree.leaves(gradient)]

@@ -29,14 +29,14 @@ SCHEDULE = Cosine(peak=1e-2, steps=20)
 PLAIN = Training(schedule=SCHEDULE, epochs=2)
 
 ORDERS_OF_SUMMATION = 2e-5
-"""Of a loss, relative: some hundred roundings of 6e-8 in every number of a gradient, which four steps amplify."""
+"""Relative error of a loss: some hundred roundings of 6e-8 in each number of a gradient, over four steps."""
 
 EIGHT_BITS = 0.03
-"""Of a loss, relative: bfloat16 rounds by 2^-9, and a loss near 3 comes of a dozen roundings of logits near 4."""
+"""Relative error of a loss: bfloat16 rounds by 2^-9, and a loss near 3 has a dozen roundings of logits near 4."""
 
 
 def documents(count: int, seed: int = 0) -> Batch:
-    """Rows of random length with PAD behind them."""
+    """Rows of random length with PAD after them."""
     rng = np.random.default_rng(seed)
     x = rng.integers(1, VOCABULARY, (count, BLOCK + 1)).astype(np.int32)
     x[np.arange(BLOCK + 1) >= rng.integers(3, BLOCK + 2, count)[:, None]] = PAD_ID

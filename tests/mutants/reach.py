@@ -66,7 +66,7 @@ class Told:
 
 
 def processor_time() -> float:
-    """Of this process and of all that it has waited for, in seconds."""
+    """The processor time of this process and of all that it has waited for, in seconds."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 

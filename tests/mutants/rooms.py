@@ -171,8 +171,8 @@ class Room:
         return {**dataclasses.asdict(change), "state": "passed", "killer": "", **spent}
 
     def fate(self, tree: Tree, change: Change) -> dict[str, Any]:
-        """Who kills the change: tests of its own file, of its room where they import its module, of the rest of the
-        room, then those of other rooms that import it, of which some seconds are asked.
+        """Which tests kill a change. Tests of its own file are asked first, then those of its room that import its
+        module, then the rest of the room. At last, for some seconds, tests of other rooms that import it are asked.
         """
         line = self.unasked(change)
         room = tests_of(change.file.removeprefix("attnlab_theory/"), tree.folder)

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from attnlab_theory.report import progress
-from attnlab_theory.report.progress import Progress, duration, said
+from attnlab_theory.report.progress import Messages, Progress, counted, duration, said
 
 
 def test_without_a_terminal_a_line_comes_at_once_and_then_now_and_then(capsys, monkeypatch):
@@ -53,6 +53,41 @@ def test_what_goes_on_is_said_on_a_terminal_alone(capsys, monkeypatch, terminal)
     monkeypatch.undo()
     with said("loading"):
         pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_messages_follow_each_other_in_one_line_of_a_terminal_with_a_bar_where_they_count(terminal):
+    with Messages() as messages:
+        for done in range(50):
+            messages.tell(f"{done} of 50 [red] sentences")
+        messages._bar.refresh()
+        messages.tell("intervals")
+    shown = terminal.getvalue()
+    assert "49 of 50 [red] sentences" in shown
+    assert "49/50" in shown
+    assert "left" in shown
+    # Each picture of the bar is written over the one before it.
+    assert shown.count("\n") <= 2
+
+
+def test_without_a_terminal_messages_that_count_come_now_and_then(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with Messages() as messages:
+        for seconds, text in ((0, "1 of 4"), (9, "2 of 4"), (9, "means"), (10, "3 of 4"), (11, "4 of 4")):
+            now[0] = float(seconds)
+            messages.tell(text)
+    assert capsys.readouterr() == ("", "1 of 4\nmeans\n3 of 4\n")
+
+
+def test_work_that_counts_itself_has_a_bar_on_a_terminal_alone(capsys, monkeypatch, terminal):
+    with counted("asking [red]") as tell:
+        tell(3, 7)
+    for text in ("asking [red]", "3/7", "left"):
+        assert text in terminal.getvalue()
+    monkeypatch.undo()
+    with counted("asking") as tell:
+        tell(3, 7)
     assert capsys.readouterr() == ("", "")
 
 

@@ -5,7 +5,8 @@ import io
 import math
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 
 from attnlab_theory.claims import Finding, Findings, Verdict
@@ -131,13 +132,14 @@ def test_without_a_terminal_there_are_no_colours():
     assert "\x1b" in printed([finding()], force_terminal=True, color_system="standard")
 
 
+@pytest.mark.parametrize("around", [lambda table: table, Group, lambda table: Group("before", Padding(table, 1))])
 @pytest.mark.parametrize("no_wrap", [True, False])
-def test_a_file_gets_every_column_in_full(capsys, no_wrap):
+def test_a_file_gets_every_column_in_full(capsys, no_wrap, around):
     table = Table()
     for name in ("one", "two", "three"):
         table.add_column(name * 10, no_wrap=no_wrap)
     table.add_row("x" * 70, "y" * 70, "z" * 70)
-    show(table)
+    show(around(table))
     out = capsys.readouterr().out
     for word in ("x" * 70, "y" * 70, "z" * 70, "three" * 10):
         assert word in out

@@ -7,14 +7,14 @@ from attnlab_theory.stats import Interval
 
 
 def variance_interval(draws: np.ndarray, error_rate: float) -> Interval:
-    """Of a normal law with mean zero: the sum of squares over the variance is chi-square."""
+    """An interval for the variance of a normal law with mean zero. The sum of squares over it is chi-square."""
     n, total = draws.size, float(np.sum(np.square(draws, dtype=np.float64)))
     law = scipy.stats.chi2(n)
     return Interval(total / float(law.isf(error_rate / 2)), total / float(law.ppf(error_rate / 2)))
 
 
 def mean_interval(draws: np.ndarray, variance: float, error_rate: float) -> Interval:
-    """Of a normal law with known variance."""
+    """An interval for the mean of a normal law with known variance."""
     radius = float(scipy.stats.norm.isf(error_rate / 2)) * np.sqrt(variance / draws.size)
     return Interval.around(float(np.mean(draws, dtype=np.float64)), radius)
 

@@ -1,7 +1,7 @@
 """The hashed normals are normal, and independent across positions and across keys, as far as tests can see.
 
-Everything the fast Monte Carlo runs rely on: the law of one entry, entries of one call, the same entry of
-calls whose keys are related in the ways the lab relates them. Every test states an exact law.
+Fast Monte Carlo runs rely on three laws: of one entry, of the entries of one call, and of the same entry in calls
+with related keys. Every test states an exact law.
 """
 
 import jax

@@ -72,7 +72,7 @@ def test_few_rows_are_a_part_of_one_block():
 
 
 def test_quasi_random_rows_fill_the_space_evenly():
-    """Of 2^k rows, exactly half have a positive coordinate, a quarter lies beyond each quartile."""
+    """Exactly half of 2^k rows have a positive coordinate, and a quarter lies beyond each quartile."""
     w = np.asarray(quasi_monte_carlo_projection(key_for(0, "even"), 64, 3))
     quartile = float(scipy.special.ndtri(0.75))
     assert (w > 0).sum(axis=0).tolist() == [32] * 3

@@ -97,8 +97,8 @@ def _root_law(setting: HeavyMean) -> Interval:
 
 CHANCE = Claim(
     name="error-chance-without-variance",
-    statement=r"With $1/8 < A < 1/4$ the chance that $m$ projections are off by more than 10 % falls more slowly "
-    r"than an error in $m^{-1/2}$ makes it, and at $A = 0.24$ hardly at all.",
+    statement="With $1/8 < A < 1/4$ more projections help little. The chance of an error over 10 % falls more "
+    "slowly than for an error of order $m^{-1/2}$, and at $A = 0.24$ hardly at all.",
     source=f"{SOURCE}; Gil-Pelaez 1951",
     hypotheses=HYPOTHESES,
     predict=lambda s: Interval.around(_chance(s), theory.CHANCE_ERROR),

@@ -160,8 +160,8 @@ def _of_the_other(setting: OneProjection) -> float:
 
 BREAKS = Claim(
     name="relative-variance-as-the-kernel-vanishes",
-    statement=r"At fixed $L = \|x+y\|^2$, as $e^{x \cdot y} \to 0$ the relative variance of trigonometric features "
-    r"grows as $\cosh D - 1$, without end, and that of positive ones stays at $e^L - 1$.",
+    statement=r"At fixed $L = \|x+y\|^2$, as $e^{x \cdot y} \to 0$, the relative variance of trigonometric "
+    r"features grows without end, as $\cosh D - 1$; that of positive ones stays at $e^L - 1$.",
     source="mathematics/features.md#why-trigonometric-features-break; Choromanski et al. 2021, lemma 2; "
     "practical4/3h.2; practical4/3h.3",
     hypotheses=HYPOTHESES,

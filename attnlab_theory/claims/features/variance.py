@@ -192,8 +192,8 @@ def _fails(key: PRNGKeyArray, setting: NaiveTest) -> Float[Array, ""]:
 
 NAIVE = Claim(
     name="naive-test-fails-correct-code",
-    statement=r"A test that wants the error of positive features at $L = 2$ within 10 % of $e^L - 1$ from $10^5$ "
-    r"draws fails correct code in a third of its runs.",
+    statement="A test that asks for the error of positive features at $L = 2$ within 10 % of $e^L - 1$, from "
+    "$10^5$ draws, fails correct code in a third of its runs.",
     source="mathematics/features.md#measuring-errors-made-by-rare-projections; Gil-Pelaez 1951",
     hypotheses={"L > 0": lambda s: s.sum_square > 0},
     predict=lambda s: Interval.point(theory.naive_test_failure(s.sum_square, s.draws, s.tolerance)),

@@ -136,8 +136,8 @@ def _least_asked_for(setting: GrowingQuery) -> float:
 
 LOGARITHM = Claim(
     name="scores-that-grow-like-ln-n-stay-sharp",
-    statement=r"Asked with the strength $s\ln n$, one of $n$ random keys weighs at least "
-    r"$1/(1 + (n - 1)\mu_d(s\ln n))$ on average: three fifths at $s = 1.25$, $d = 32$ and any $n$ up to 1024.",
+    statement=r"A query of strength $s\ln n$ gives its one of $n$ random keys at least the weight $1/(1 + (n - "
+    r"1)\mu_d(s\ln n))$ on average: three fifths at $s = 1.25$, $d = 32$ and any $n$ up to 1024.",
     source="mathematics/limits.md#scores-that-grow-like-the-logarithm-of-the-length; Nakanishi 2025, scalable "
     "softmax",
     hypotheses={f"n >= {FEWEST}": lambda s: s.n >= FEWEST, "d > 1": lambda s: s.d > 1},

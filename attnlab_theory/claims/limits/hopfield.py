@@ -184,9 +184,9 @@ FULL = tuple(StoredPatterns(n=theory.capacity(d, PER_WIDTH * d), d=d, strength=P
 
 INTERFERENCE = Claim(
     name="interference-of-random-patterns",
-    statement=r"The other $n - 1$ of $n$ random patterns weigh $(n-1)e^{-\beta}\,{}_0F_1(;\frac{d}{2};"
-    r"\frac{\beta^2}{4})$ on average, in units of the one asked for: at most one up to a capacity that grows "
-    r"exponentially with $d$ at $\beta = d$.",
+    statement="Of $n$ random patterns the $n - 1$ others together weigh "
+    r"$(n-1)e^{-\beta}\,{}_0F_1(;\frac{d}{2};\frac{\beta^2}{4})$ times as much as the one that is "
+    r"asked for, on average. So the capacity grows exponentially with $d$ at $\beta = d$.",
     source="mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, theorem 3",
     hypotheses=DRAWN,
     predict=lambda s: Interval.point(theory.mean_interference(s.n, s.d, s.strength)),

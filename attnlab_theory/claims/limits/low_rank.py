@@ -174,8 +174,9 @@ ONE_LESS = foil(
 
 NARROW = exact_claim(
     name="no-narrow-head-comes-near",
-    statement=r"No head of width $n - 2$ that is searched for brings all weights nearer than the $e$ with "
-    r"$\sum_{ij}\ln^2(1 - e/P_{ij}) = \sigma^2$, the $(n - 1)$-th singular value of the row-centred $\log P$.",
+    statement="No head of width $n - 2$ that a search finds comes nearer to all weights than the $e$ with "
+    r"$\sum_{ij}\ln^2(1 - e/P_{ij}) = \sigma^2$, the $(n - 1)$-th singular value of the row-centred "
+    r"$\log P$.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
     hypotheses={"d = n - 2": lambda s: s.d == s.n - 2},
     predict=lambda s: Interval.at_least(theory.error_at_least(s.weights, s.d)),
@@ -191,8 +192,9 @@ NARROW = exact_claim(
 
 LEAST_ERROR = exact_claim(
     name="least-error-of-a-narrow-head",
-    statement=r"Least squares over queries and keys in turn, from random keys on, ends where a head of width $d$ "
-    r"misses the row-centred $\log P$ by the root of the sum of its squared singular values beyond the $d$-th.",
+    statement=r"The best head of width $d$ misses the row-centred $\log P$ by the root of the sum of its "
+    "squared singular values beyond the $d$-th. Alternating least squares from random keys finds "
+    "that head.",
     source="mathematics/limits.md#which-weights-a-narrow-head-can-have; Eckart and Young 1936",
     hypotheses={"d < n": lambda s: s.d < s.n},
     predict=lambda s: Interval.point(theory.least_error(s.weights, s.d)),

@@ -103,8 +103,8 @@ def _two_heads(variance: float) -> float:
 
 BEST_QUERY = Claim(
     name="best-query-error",
-    statement=r"The error of the best of all single queries goes to 0 as $a \to 0$: it asks for neither key and "
-    r"pushes the others away, $q \approx -B\sum_{i \neq a,b} \mu_i$.",
+    statement=r"The error of the best single query goes to 0 as $a \to 0$. This query asks for neither key and "
+    r"pushes the others away: $q \approx -B\sum_{i \neq a,b} \mu_i$.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     hypotheses={"n <= d": lambda s: s.n <= s.d, "a > 0": lambda s: s.variance > 0},
     predict=lambda s: Interval.point(_predicted(s)),
@@ -124,8 +124,8 @@ BEST_QUERY = Claim(
 BEST_FOR_THE_PAIR = dataclasses.replace(
     BEST_QUERY,
     name="best-query-for-the-pair-error",
-    statement=r"The best query among $x\mu_a + y\mu_b$ is weak, about $2\mu_a + 3\mu_b$ for $n = 16$: it trades "
-    "the gamble for weight on the other keys.",
+    statement=r"The best query among $x\mu_a + y\mu_b$ is weak, about $2\mu_a + 3\mu_b$ for $n = 16$: it leaves "
+    "weight on the other keys, so that neither of the two takes all.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     # Without noise it errs by a fifth less.
     resolution=lambda s: 0.8 * _tenth(s),
@@ -141,8 +141,8 @@ AS_GOOD = Rival[SingleQuery](
 PAIR_LOSES = dataclasses.replace(
     BEST_FOR_THE_PAIR,
     name="queries-for-the-pair-lose",
-    statement=r"A query that speaks of the two keys only, $x\mu_a + y\mu_b$, errs at least one and a half times "
-    r"as much as two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
+    statement=r"Every query $x\mu_a + y\mu_b$ errs at least one and a half times as much as two heads "
+    r"$\beta\mu_a$, $\beta\mu_b$ at their best $\beta$.",
     source="mathematics/noisy_keys.md#queries-for-the-pair-only; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(1.5 * _two_heads(s.variance)),
     resolution=lambda s: 0.2 * _two_heads(s.variance),
@@ -152,7 +152,7 @@ PAIR_LOSES = dataclasses.replace(
 EVERY_QUERY_LOSES = foil(
     BEST_QUERY,
     name="every-single-query-loses",
-    statement="Every single query errs more than two heads: one head is doomed.",
+    statement="Every single query errs more than two heads do.",
     source="mathematics/noisy_keys.md#the-best-single-query, as first expected; cs224n/1c.ii",
     predict=lambda s: Interval.at_least(_two_heads(s.variance)),
     # One query that errs less refutes it. As many settings as above: both claims then share one compiled draw.
@@ -216,8 +216,8 @@ SPACE = dataclasses.replace(
 
 TWO_HEADS = Claim(
     name="two-heads-at-their-best",
-    statement=r"Two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$ keep an error of 0.02 as $a \to 0$: "
-    "the lost key.",
+    statement=r"Two heads $\beta\mu_a$, $\beta\mu_b$ at their best $\beta$ keep an error of 0.02 as $a \to 0$, "
+    "because one of them sometimes loses its key.",
     source="mathematics/noisy_keys.md#the-best-single-query; cs224n/1c.ii",
     hypotheses=problem.HYPOTHESES,
     predict=lambda s: Interval.point(two_heads_error(s.n, s.beta, s.variance)),

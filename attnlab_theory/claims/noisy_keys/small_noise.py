@@ -70,7 +70,7 @@ ERROR = Claim(
 HARMLESS = dataclasses.replace(
     ERROR,
     name="small-noise-harmless-in-the-window",
-    statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm between the walls: from $\beta = 6$ to $50$ "
+    statement=r"Isotropic noise of variance $a = 10^{-6}$ does no harm to queries from $\beta = 6$ to $50$: "
     r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ is at most 0.01.",
     source="mathematics/noisy_keys.md#small-isotropic-noise; cs224n/1c.i; practical4/2c.1",
     hypotheses={
@@ -129,8 +129,8 @@ def _at_deviation(x: float, beta: float = 30.0) -> NoisyKeys:
 
 DELTA = Claim(
     name="delta-method",
-    statement=r"The delta method, $\mathrm{Cov}(c) \approx 2a\beta^2 \sum_i J_i J_i^\top$, is high by a relative "
-    r"$x^2$ at most, $x = \beta\sqrt{2a}$, and never low once $e^\beta \gg n$.",
+    statement=r"The delta method, $\mathrm{Cov}(c) \approx 2a\beta^2 \sum_i J_i J_i^\top$, is too large by a "
+    r"share of at most $x^2$, $x = \beta\sqrt{2a}$, and never too small once $e^\beta \gg n$.",
     source="mathematics/noisy_keys.md#the-delta-method; cs224n/1c.i",
     hypotheses={**problem.HYPOTHESES, "a > 0": lambda s: s.variance > 0},
     predict=lambda s: Interval(*theory.delta_method_band(s.n, s.beta, s.variance)),
@@ -150,7 +150,7 @@ DELTA = Claim(
 DELTA_TABLED = foil(
     DELTA,
     name="delta-method-as-first-tabled",
-    statement=r"At $\beta\sqrt{2a} = 0.05$ the delta method is high by 0.7 %.",
+    statement=r"At $\beta\sqrt{2a} = 0.05$ the delta method is too large by 0.7 %.",
     source="mathematics/noisy_keys.md#the-delta-method, as first tabled; cs224n/1c.i",
     predict=Interval.point(1 - 0.007),
     # As many settings as the claim above: both then share one compiled draw.

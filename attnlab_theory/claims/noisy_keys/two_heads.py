@@ -79,8 +79,8 @@ class LandingCell(Setting):
 ERROR = dataclasses.replace(
     one_head.ERROR,
     name="two-heads-error",
-    statement=r"Two heads asking $\beta\mu_a$ and $\beta\mu_b$ err by a nineteenth of one head's "
-    r"$\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ at $\beta = 30$, on the same keys.",
+    statement=r"At $\beta = 30$ the error $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ of two heads that ask "
+    r"$\beta\mu_a$ and $\beta\mu_b$ is a nineteenth of one head's, on the same keys.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
     resolution=0.006,
@@ -144,7 +144,7 @@ def _resolution_when_heard(setting: NoisyKeys) -> float:
 
 ERROR_WHEN_HEARD = Claim(
     name="two-heads-error-when-heard",
-    statement=r"Given $k_a \cdot q_1 \geq 0$ the two heads' error falls further: to 0.0041 at $\beta = 30$, a "
+    statement=r"Where $k_a \cdot q_1 \geq 0$ the two heads' error is smaller still: 0.0041 at $\beta = 30$, a "
     "hundredth of one head's.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     hypotheses=problem.HYPOTHESES,
@@ -195,7 +195,7 @@ LOST = Claim(
 NEVER_LOST = foil(
     LOST,
     name="strong-heads-never-lose-their-key",
-    statement=r"Some strength makes head 1 copy $v_a$ in all but 5 % of problems: this one does.",
+    statement="At this strength head 1 copies $v_a$ in all but 5 % of problems.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2, the reading that a large "
     "beta cures the noise; blog/multi",
     predict=Interval.at_most(0.05),
@@ -204,8 +204,8 @@ NEVER_LOST = foil(
 POINTS_AWAY = dataclasses.replace(
     LOST,
     name="stretched-key-points-away",
-    statement=r"$k_a \cdot q_1 < 0$, the event the homework sets aside, $v_a$ getting less than an even share, has "
-    r"probability $\Phi(-\sqrt{2})$ at every strength as $a \to 0$: the limit of losing the key.",
+    statement=r"At every strength $k_a \cdot q_1 < 0$ has probability $\Phi(-\sqrt{2})$ as $a \to 0$. The "
+    "homework sets this event aside: $v_a$ gets less than an even share.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=Interval.point(theory.ignored_key_probability(0.0)),
     settings=tuple(
@@ -278,8 +278,8 @@ HEAD_2 = Claim(
 IDENTICAL = dataclasses.replace(
     one_head.WEIGHT_VARIANCE,
     name="identical-heads-keep-the-variance",
-    statement=r"Two heads that both ask $\beta(\mu_a+\mu_b)$ have the variance of one: it is the queries, "
-    "not the count.",
+    statement=r"Two heads that both ask $\beta(\mu_a+\mu_b)$ have the variance of one head: only different "
+    "queries help.",
     source="mathematics/noisy_keys.md#it-is-the-queries-and-not-the-count; cs224n/1d.ii; practical4/2d.2",
     resolution=0.012,
     rival=Rival[OneOrTwoHeads](

@@ -127,7 +127,7 @@ ORDER_IS_LOST_ANYWAY = foil(
 ORDER_IS_LOST_UNDER_A_MASK = foil(
     ORDER_IS_LOST,
     name="order-is-lost-under-a-mask",
-    statement="Without positions a masked decoder loses the order as well: it must be told of it.",
+    statement="A masked decoder without positions loses the order of the words too.",
     source="mathematics/positions.md#word-order-is-lost-without-positions; Vaswani et al. 2017, section 3.5, said "
     "of a model whose decoder has a causal mask; blog/permutation",
     settings=tuple(PermutedWord(told=Told.CAUSAL, word=word) for word in range(6)),

@@ -194,8 +194,8 @@ QUERIES_ARE_NEEDED = foil(
 
 WEIGHTS = exact_claim(
     name="key-query-value-weights",
-    statement=r"$x_2$ reads itself with $Q=K=I$, and $x_1$ with the constructed $Q$: outputs move with values as "
-    r"the scores $0$, $\beta^2$ and $2\beta^2$ say.",
+    statement=r"Outputs move with values as the scores $0$, $\beta^2$ and $2\beta^2$ say: $x_2$ reads itself "
+    "with $Q=K=I$, and $x_1$ reads itself with the constructed $Q$.",
     source="mathematics/routing.md#matrices-that-solve-the-homework; practical4/2e.1; practical4/2e.2",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(theory.weights(s.head, s.beta)[s.row - 1, s.column - 1]),

@@ -187,8 +187,8 @@ def _a_tenth(setting: RandomRouting) -> Interval:
 
 CERTIFIED = Claim(
     name="route-certifies",
-    statement="`route` finds $K, Q, V$ whose weights, as attention computes them, certify the tolerance, no less: "
-    "if all others weighed as much as the second, this would leak from the farthest value.",
+    statement="`route` uses up its tolerance: if all other keys weighed as much as the second, the error would be "
+    "the leaked weight times the farthest value, and that is the tolerance.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; Lawson and Hanson 1974, chapter 23; "
     "practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
@@ -239,7 +239,8 @@ CERTIFICATE_HOLDS = dataclasses.replace(
 
 LEAST_NORM = exact_claim(
     name="route-least-norm",
-    statement=r"The $W = K^TQ$ of `route` is the shortest with its margin: as found by trying every active set.",
+    statement="The $W = K^TQ$ of `route` has the least norm of all with its margin, as trying every active set "
+    "shows.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; Lawson and Hanson 1974, chapter 23; Karush "
     "1939; Kuhn and Tucker 1951; practical4/2e.2",
     hypotheses={"inputs are independent": lambda s: 0 <= s.correlation < 1},
@@ -259,7 +260,7 @@ LEAST_NORM = exact_claim(
 
 TOKENS_LEAST_NORM = exact_claim(
     name="shortest-homework-solution",
-    statement=r"The homework's tokens are routed by $W$ of norm $\sqrt{0.9}$ at margin $\beta^2$, none shorter.",
+    statement=r"The least norm of a $W$ that routes the homework's tokens at margin $\beta^2$ is $\sqrt{0.9}$.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2",
     hypotheses={"beta > 0": lambda s: s.beta > 0},
     predict=lambda s: Interval.point(_least_for_tokens(s)),
@@ -272,14 +273,16 @@ TOKENS_LEAST_NORM = exact_claim(
 HOMEWORK_IS_LEAST = foil(
     TOKENS_LEAST_NORM,
     name="homework-solution-is-shortest",
-    statement=r"No $W$ shorter than the homework's $Q$, of norm $\sqrt2$ at margin $\beta^2$, routes its tokens.",
+    statement=r"No $W$ of smaller norm than the homework's $Q$, which has $\sqrt2$ at margin $\beta^2$, routes "
+    "its tokens.",
     source="mathematics/routing.md#the-shortest-matrix-for-a-routing; practical4/2e.2, there are many solutions",
     predict=lambda s: Interval.at_least(np.sqrt(2) / s.beta**2),
 )
 
 CELLS = exact_claim(
     name="routed-weights",
-    statement="Orthogonal inputs sent in a cycle: the least W ties every score but the wanted one.",
+    statement="Where orthogonal inputs are routed in a cycle, the $W$ of least norm gives all unwanted keys "
+    "the same score.",
     source="mathematics/routing.md#any-routing-by-linear-algebra; practical4/2e.2",
     hypotheses={"tolerance > 0": lambda s: s.tolerance > 0},
     # Orthonormal values lie sqrt(2) apart.

@@ -198,8 +198,8 @@ SUM_COPY = dataclasses.replace(
 
 NO_MIXTURE = exact_claim(
     name="no-mixture-is-near",
-    statement=r"Along one direction every token is $\beta\sqrt{0.4}$ behind $u_b$ or more, and $\beta/\sqrt2$ once "
-    r"$u_d$ or $u_c$ is added to $x_2$; so every mixture of them is, and $c_2$ too.",
+    statement=r"Along one direction every token stays at least $\beta\sqrt{0.4}$ below $u_b$, or $\beta/\sqrt2$ "
+    "once $u_d$ or $u_c$ is added to $x_2$. So does every mixture of tokens, and with it $c_2$.",
     source="mathematics/routing.md#no-mixture-comes-near; practical4/2e.1",
     hypotheses=POSITIVE,
     predict=lambda s: Interval.point(s.beta * theory.nearest_mixture(s.middle)[1]),

@@ -65,7 +65,7 @@ STRENGTHS = tuple(float(beta) for beta in range(1, 13))
 
 AVERAGE_SHARE = exact_claim(
     name="average-share",
-    statement=r"For orthonormal keys and $q = \beta \sum_S k_i$, even the least weight on $S$ is "
+    statement=r"For orthonormal keys and $q = \beta \sum_S k_i$, the smallest weight on a wanted key is "
     r"$e^\beta / (|S| e^\beta + n - |S|)$.",
     source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two",
     hypotheses=HYPOTHESES,
@@ -125,7 +125,7 @@ AVERAGE_ERROR = exact_claim(
 
 AVERAGE_DIRECTION = exact_claim(
     name="average-error-points-at-the-others",
-    statement=r"The error of an average points exactly at the mean of the other values: nothing of it is sideways.",
+    statement="The error of an average points exactly at the mean of the other values.",
     source="mathematics/selecting.md#averaging-a-set-of-values; practical4/2b; cs224n/1b.ii; blog/two",
     hypotheses=HYPOTHESES,
     predict=Interval.point(0.0),

@@ -141,7 +141,8 @@ def _missed_weight(key: PRNGKeyArray, setting: GivenWeights) -> Scalar:
 
 GIVEN_WEIGHTS = exact_claim(
     name="weights-in-the-range-of-the-keys-are-met",
-    statement=r"Weights $p$ with $\ln p$ in the range of $[K, 1]$ are met exactly, by more keys than $d + 1$ too.",
+    statement=r"Weights $p$ with $\ln p$ in the range of $[K, 1]$ are met exactly, even by more than $d + 1$ "
+    "keys.",
     source="mathematics/selecting.md#given-weights; Barndorff-Nielsen 1978, section 9.3; Bhojanapalli et al. "
     "2020, for the width that is needed",
     predict=Interval.point(0.0),

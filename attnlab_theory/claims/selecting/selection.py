@@ -160,7 +160,7 @@ def _answered(key: PRNGKeyArray, setting: SubsetSize) -> Scalar:
 
 FACES_ONLY = Claim(
     name="only-faces-get-a-query",
-    statement="Of all sets of so many of the eight keys as many get a query as are faces; the rest are refused.",
+    statement="Of eight keys exactly those sets get a query that are faces; all other sets are refused.",
     source="mathematics/selecting.md#which-sets-can-be-averaged; Rockafellar 1970, section 18; practical4/2b",
     predict=lambda s: Interval.point(float(sum(len(face) == s.size for face in FACES))),
     draw=_answered,

@@ -110,8 +110,9 @@ def _layers_counted(key: PRNGKeyArray, s: BlockGraph) -> Float[Array, ""]:
 
 RANDOM_LINKS = Claim(
     name="random-layers",
-    statement=r"With a window of 3 and $r$ random links a row, $n$ blocks take at least as many layers as the "
-    "branching law needs to reach $n$ of them; and two, the fewest, where two layers show nearly every pair.",
+    statement="With a window of 3 and $r$ random links a row, $n$ blocks take at least as many layers as the "
+    "branching law needs to reach $n$ of them. Where two layers show nearly every pair, they take "
+    "two.",
     source="mathematics/sparse.md#layers-until-all-blocks-are-connected; Zaheer et al. 2020, section 2; Bollobás "
     "and Chung 1988, for logarithmic diameters; practical4/3g.2",
     hypotheses=HYPOTHESES
@@ -226,8 +227,8 @@ LAYOUTS = tuple(
 
 FURTHEST = Claim(
     name="furthest-by-one-sparse-layer",
-    statement="One sparse layer names the furthest of unit vectors in as many rows as may look at it: the share of "
-    "pairs that the mask shows.",
+    statement="One sparse layer finds the furthest unit vector in those rows whose mask shows it: their share "
+    "is that of the pairs that the mask shows.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     hypotheses={f"0 <= random_blocks <= {MOST_LINKS}": lambda s: 0 <= s.random_blocks <= MOST_LINKS},
     predict=lambda s: Interval.point(_visible(s)),
@@ -245,7 +246,7 @@ FURTHEST = Claim(
 
 FURTHEST_DENSE = Claim(
     name="furthest-by-one-dense-layer",
-    statement="One dense layer names the furthest of unit vectors in every row.",
+    statement="One dense layer finds the furthest unit vector in every row.",
     source="mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     # Ties of float32 scores, some eps wide, are rarer than 1e-3 a row.
     predict=Interval(0.999, 1.0),
@@ -264,7 +265,7 @@ FURTHEST_DENSE = Claim(
 FURTHEST_FOIL = foil(
     FURTHEST,
     name="bigbird-is-dense-attention",
-    statement="BigBird does in one layer what dense attention does: it names the furthest vector in every row.",
+    statement="In one layer BigBird finds the furthest unit vector in every row, as dense attention does.",
     source='mathematics/sparse.md#the-furthest-vector; Zaheer et al. 2020, proposition 1; practical4/3g.3, "as '
     'powerful" read layer by layer',
     predict=Interval(0.999, 1.0),
@@ -317,8 +318,8 @@ def _passed_by(s: FurthestInDepth, steps: int) -> float:
 
 FURTHEST_IN_DEPTH = Claim(
     name="furthest-in-depth",
-    statement=r"After $l$ layers a window of 3 that hands the vectors on names the furthest in the rows that have "
-    r"it within $l$ places: in all of them after $n - 1$.",
+    statement="With a window of 3 that hands vectors on, $l$ layers find the furthest vector in the rows "
+    "within $l$ places of it: in all rows after $n - 1$ layers.",
     source="mathematics/sparse.md#the-furthest-vector-in-depth; Zaheer et al. 2020, proposition 1; practical4/3g.3",
     hypotheses={"1 <= layers < n": lambda s: 1 <= s.layers < s.n},
     predict=lambda s: Interval.point(_passed_by(s, int(s.layers))),
@@ -349,7 +350,7 @@ def _right_with_a_global_block(key: PRNGKeyArray, s: FurthestInDepth) -> Float[A
 REACH_IS_POWER = foil(
     FURTHEST_IN_DEPTH,
     name="whatever-is-heard-is-used",
-    statement="Two layers with a global block, which connect every pair, name the furthest vector in every row.",
+    statement="Two layers with a global block connect every pair, so they find the furthest vector in every row.",
     source="mathematics/sparse.md#the-furthest-vector-in-depth; Zaheer et al. 2020, read as if reach were power; "
     "practical4/3g.3",
     hypotheses={"two layers": lambda s: s.layers == 2},

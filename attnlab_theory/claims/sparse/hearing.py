@@ -127,9 +127,8 @@ def _share_in_a_tree(s: Depth) -> float:
 
 HEARD_BY_LINKS = Claim(
     name="random-heard",
-    statement=r"With a window of 3 and $r$ random links a row, a block has heard after $l$ layers of as many as "
-    "the branching law counts, less what meetings and the ends take off: at most all below first meetings, and "
-    "at least what the last layer's links have in common.",
+    statement="With a window of 3 and $r$ random links a row, the number of blocks that a block has heard of "
+    "after $l$ layers is what the branching law counts, minus what repeats or lies over an end.",
     source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020, section 2; "
     "practical4/3g.2",
     hypotheses=LINKED,
@@ -158,8 +157,8 @@ HEARD_BY_LINKS = Claim(
 MEETINGS_BY_CHANCE = foil(
     HEARD_BY_LINKS,
     name="blocks-below-two-that-met-meet-by-chance",
-    statement=r"Any two blocks of the branching law are one with probability $1/(n-3-r)$ at most, so meetings take "
-    r"off no more than $\frac{1}{2}N_l(N_l-1)/(n-3-r)$, and the ends no more than $l N_l/n$.",
+    statement="Two blocks of the branching law are the same with probability $1/(n-3-r)$ at most. So repeats "
+    r"take off at most $\frac{1}{2}N_l(N_l-1)/(n-3-r)$, and the ends at most $l N_l/n$.",
     source="mathematics/sparse.md#how-many-blocks-have-been-heard-of, as this page had it, with the certainty "
     "left out that blocks below two that met have met",
     predict=lambda s: Interval.at_least(
@@ -188,8 +187,8 @@ def _growth(key: PRNGKeyArray, s: Growth) -> Float[Array, ""]:
 
 GROWTH = Claim(
     name="random-heard-grows-by-the-branching-rate",
-    statement=r"While few are known, the number of blocks just heard of grows by $\lambda = "
-    r"\frac{1}{2}(1+r+\sqrt{(1-r)^2+8r})$ a layer, to within what meetings and the first layers can change.",
+    statement=r"While few blocks are known, the number of new ones grows by $\lambda = "
+    r"\frac{1}{2}(1+r+\sqrt{(1-r)^2+8r})$ a layer, up to what repeats and the first layers change.",
     source="mathematics/sparse.md#how-many-blocks-have-been-heard-of; Zaheer et al. 2020, section 2; "
     "practical4/3g.2",
     hypotheses={

@@ -1,1 +1,1 @@
-"""Grading a class: many submissions of one homework, each judged behind its own fences."""
+"""Grading a class: many submissions of one homework, each judged inside fences of its own."""

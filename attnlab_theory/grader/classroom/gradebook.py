@@ -13,13 +13,13 @@ from attnlab_theory.grader.classroom.marks import Row
 from attnlab_theory.grader.classroom.rubric import Rubric
 
 FORMULA = "=+-@\t\r＝＋－＠"
-"""What a spreadsheet takes for the beginning of a formula."""
+"""The characters that a spreadsheet takes for the beginning of a formula."""
 
 STYLES = {"right": "green", "by hand": "yellow"}
 
 
 def csv_text(rows: Sequence[Row], rubric: Rubric) -> str:
-    """A line for each submission, and a line of headings. A question that a person must decide has no points."""
+    """A line of headings, and a line for each submission. A question that a person must decide gets no points."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     each = [heading for part in rubric.points for heading in (f"{part} points", f"{part} reason")]
@@ -50,7 +50,7 @@ def word(row: Row, part: str) -> str:
 
 
 def as_json(rows: Sequence[Row], rubric: Rubric) -> dict[str, Any]:
-    """Plain values: the rubric, and every submission with its marks."""
+    """The grades as plain values: the rubric, and every submission with its marks."""
     return {
         "rubric": rubric.homework,
         "points": rubric.points,
@@ -74,7 +74,7 @@ def as_json(rows: Sequence[Row], rubric: Rubric) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row], rubric: Rubric) -> RenderableType:
-    """The grades for a terminal; what could not be enforced comes first."""
+    """The grades for a terminal. Fences that do not stand come first."""
     shown = Table(box=None, pad_edge=False)
     shown.add_column("submission", overflow="fold")
     shown.add_column("points", justify="right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""What a class has handed in: every entry of a folder, by its content. Names are data, and no link is followed."""
+"""What a class has handed in: every entry of a folder, by its content. No link is followed."""
 
 import dataclasses
 import hashlib
@@ -8,18 +8,18 @@ from pathlib import Path
 
 SUFFIXES = (".py", ".ipynb")
 PASSED_OVER = ("__pycache__", "__MACOSX")
-"""What programs leave in folders; besides, whatever begins with a dot."""
+"""Entries that programs leave in folders. They are passed over, and so is whatever begins with a dot."""
 
 MOST_BYTES = 64 * 2**20
-"""In all files of a submission."""
+"""The most bytes in all files of a submission."""
 
 MOST_FILES = 1000
 DEEPEST = 20
-"""Folders in each other."""
+"""The most folders inside each other."""
 
 
 class Unjudgeable(ValueError):
-    """What was handed in cannot be judged by code. One line."""
+    """Code cannot judge what was handed in. The message is one line."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,12 +34,12 @@ class HandIn:
 
     @property
     def name(self) -> str:
-        """Its name, with everything written out that a terminal would obey or cannot show."""
+        """Its name in printable characters: those that a terminal obeys or cannot show are written out."""
         return shown(self.path.name)
 
     @property
     def page(self) -> str:
-        """The name of its page: no name of a stranger becomes the name of a file."""
+        """The name of its page. It is made here: no stranger's name becomes the name of a file."""
         named = hashlib.sha256(os.fsencode(self.path.name)).hexdigest()
         return f"{hashlib.sha256(f'{named} {self.content}'.encode()).hexdigest()[:20]}.html"
 
@@ -56,7 +56,7 @@ def _written_out(c: str) -> str:
 
 
 def hand_ins(folder: Path) -> list[HandIn]:
-    """All that was handed in, in the order of names. A file is a submission, and so is a folder.
+    """All submissions in a folder, in the order of their names. A file is a submission, and so is a folder.
 
     Raises:
         ValueError: if there is no such folder, or nothing in it.
@@ -78,7 +78,7 @@ def hand_ins(folder: Path) -> list[HandIn]:
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    """The files of a submission: its name inside the submission -> what it holds.
+    """The files of a submission: the bytes of each by its name inside the submission.
 
     A single file is called `submission`, whatever it was called.
 
@@ -112,9 +112,9 @@ def content_of(files: dict[str, bytes]) -> str:
 
 
 def stage(files: dict[str, bytes], folder: Path) -> None:
-    """Write the files of a submission into an empty folder, which is all that its code sees of them.
+    """Write the files of a submission into an empty folder. Its code sees them only there.
 
-    Everybody may read them: its code runs as another user.
+    All users may read them, because the code runs as another user.
     """
     for name, content in files.items():
         place = folder / name
@@ -136,7 +136,7 @@ def _below(path: Path) -> dict[str, bytes]:
         place = Path(here).relative_to(path)
         folders[:] = sorted(name for name in folders if not _passed_over(name))
         if len(place.parts) > DEEPEST:
-            raise Unjudgeable(f"holds more than {DEEPEST} folders in each other")
+            raise Unjudgeable(f"holds more than {DEEPEST} folders inside each other")
         for name in sorted(names):
             # Links, pipes and devices are nobody's answer.
             if _passed_over(name) or not stat.S_ISREG((Path(here) / name).lstat().st_mode):

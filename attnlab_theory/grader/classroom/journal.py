@@ -1,4 +1,4 @@
-"""The journal of a class: one line for each content that is marked, so that a run that was stopped goes on."""
+"""The journal of a class: a line for each submission that is marked. So a run that was stopped can go on."""
 
 import contextlib
 import hashlib
@@ -14,7 +14,7 @@ from attnlab_theory.grader.classroom.rubric import RUBRICS
 GRADER = Path(__file__).parents[1]
 
 UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError, TypeError, LookupError, RecursionError)
-"""What reading a line raises that this module has not written."""
+"""The errors of reading a line that this module has not written."""
 
 
 class Journal:
@@ -22,7 +22,7 @@ class Journal:
 
     Args:
         path: of the file.
-        terms: of this run; a journal that was begun on other terms is refused.
+        terms: of this run. A journal that was begun on other terms is refused.
     """
 
     def __init__(self, path: Path, terms: Terms) -> None:
@@ -33,7 +33,7 @@ class Journal:
 
     @contextlib.contextmanager
     def open(self) -> Iterator["Journal"]:
-        """Read it, and keep it open for more; no other run may use it meanwhile.
+        """Read the journal, and keep it open for more lines. No other run may use it until the block ends.
 
         Raises:
             ValueError: if it is no journal, was begun on other terms, or another run holds it.
@@ -49,7 +49,7 @@ class Journal:
                 yield self
 
     def add(self, content: str, marks: dict[str, Mark]) -> None:
-        """Note the marks of a content."""
+        """Write down the marks of a submission, by the hash of its content."""
         self.marks[content] = marks
         self._write(_sealed({"content": content, "marks": marks}))
 
@@ -59,7 +59,7 @@ class Journal:
         self._file.flush()
 
     def _read(self) -> int:
-        """Read all whole lines; how many bytes they are."""
+        """Read all whole lines. Returns how many bytes they are."""
         written = inputs.content(self.path)
         whole = written.rfind(b"\n") + 1
         heading, *lines = written[:whole].splitlines() or [b""]
@@ -94,7 +94,7 @@ class Journal:
 
 
 def _sealed(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry with a hash of it: no mark is taken from a line that somebody or something has changed."""
+    """An entry with a hash of it. So a line that was changed afterwards gives no mark."""
     return {**entry, "hash": hashlib.sha256(json.dumps(entry).encode()).hexdigest()[:16]}
 
 

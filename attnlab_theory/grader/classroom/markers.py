@@ -1,4 +1,4 @@
-"""Processes that mark submissions, each for one start of the lab; what ends one of them spoils no mark."""
+"""Processes that mark submissions. If one is killed, no mark of another submission is lost."""
 
 import contextlib
 import multiprocessing
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from attnlab_theory.cluster.client import Cluster
 
 MOST = 10
-"""Processes at most: each takes 400 MB, and what is judged in it more."""
+"""The most processes. Each takes 400 MB, and the submission that it judges takes more."""
 
 MOST_THERE = 256
 """Submissions that wait for a worker of a cluster at the same time."""
 
 WAITING = 2
-"""More processes than cores: what sleeps until its time is over keeps no core busy."""
+"""How many more processes than cores. A submission that sleeps until its time is over keeps no core busy."""
 
 SCRATCH = "attnlab-class-"
-"""How the name of a run's own folder begins. A run that was killed leaves it to the next one to be removed."""
+"""The beginning of the name of a run's own folder. The next run removes the folder of a killed one."""
 
 AGAIN = 0.05
-"""Seconds after which a signal that was lost is sent once more."""
+"""After so many seconds a lost signal is sent once more."""
 
 ENDING = 5.0
-"""Seconds in which a process must end that has been told to."""
+"""Seconds that a process has to end after it is told to."""
 
 
 def most_at_once() -> int:
@@ -47,8 +47,8 @@ def most_at_once() -> int:
     return min(cores() + WAITING, MOST)
 
 
-ENDED_TWICE = "the process that judges it was ended twice, perhaps for want of memory"
-"""Why the lab has no marks."""
+ENDED_TWICE = "the process that judges it was killed twice, perhaps because memory ran out"
+"""The line of a submission that the grader could not mark."""
 
 
 class _Marker:
@@ -78,12 +78,12 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
     """Mark submissions, in the order in which they are done.
 
     Args:
-        work: what to mark.
-        count: of processes.
-        terms: what is asked.
+        work: the submissions.
+        count: the number of processes.
+        terms: the rubric and the limits.
 
     Yields:
-        A submission, and its marks as `marking.marks_of` gives them, or in a line why the lab has none.
+        A submission, and a mark for each part of the rubric, or a line that says why there are none.
     """
     left = deque((hand_in, 1) for hand_in in work)
     running: dict[Any, tuple[_Marker, HandIn, int]] = {}
@@ -130,7 +130,16 @@ def marked(work: Sequence[HandIn], count: int, terms: Terms) -> Iterator[tuple[H
 def marked_there(
     work: Sequence[HandIn], cluster: "Cluster", terms: Terms
 ) -> Iterator[tuple[HandIn, dict[str, Mark] | str]]:
-    """Mark submissions on the workers of a cluster, in the order in which they are done; as `marked`."""
+    """Mark submissions on the workers of a cluster, in the order in which they are done.
+
+    Args:
+        work: the submissions.
+        cluster: whose workers mark.
+        terms: the rubric and the limits.
+
+    Yields:
+        A submission, and a mark for each part of the rubric, or a line that says why there are none.
+    """
     from attnlab_theory.cluster.client import Lost
     from attnlab_theory.grader.classroom.marking import marks_of_files
 
@@ -154,10 +163,10 @@ def marked_there(
 
 
 def end_when_told() -> None:
-    """Let SIGTERM end this process, and with it what it waits for.
+    """Let SIGTERM end this process and the submission that it waits for.
 
-    Python prints and drops what is raised in a callback of the garbage collector, and jax has one. There the signal
-    is sent once more, a moment later.
+    Python drops what is raised in a callback of the garbage collector, and jax has one. So the signal is then sent
+    once more, a moment later.
     """
 
     def end(*_: object) -> NoReturn:
@@ -197,7 +206,7 @@ def _serve(connection: Connection, terms: Terms, scratch: Path) -> None:
 
 
 def _unchanged(path: Path, content: str) -> dict[str, bytes] | str:
-    """The files of a submission; or in a line why they cannot be judged."""
+    """The files of a submission, or a line that says why they cannot be judged."""
     try:
         handed_in = files_of(path)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The marks of one submission: each question of the rubric judged behind fences, and nothing taken in silence."""
+"""The marks of one submission. Each question of the rubric is judged inside fences, and doubts are written down."""
 
 import json
 import os
@@ -19,16 +19,16 @@ from attnlab_theory.grader.judgement import Judgement
 from attnlab_theory.grader.reasons import BrokenAnswer, Reason
 
 MEMORY = 2 * 2**30
-"""Bytes that the processes of a submission may hold together: several are judged at a time."""
+"""The bytes that the processes of a submission may hold together. Several submissions are judged at a time."""
 
 MOST_FILES = 8
-"""Files of a folder that are looked through for a function."""
+"""The most files of a folder in which a function is looked for."""
 
 MOST_LATE = 2
-"""Questions that may use up their time; those after them are left to a person."""
+"""How many questions may use up their time. Those after them are left to a person."""
 
 SHORTER = 4
-"""After a question has used up its time the next ones get so many times less."""
+"""After a question has used up its time, the next ones get their time divided by this."""
 
 
 def marks_of(folder: Path, names: Sequence[str], terms: Terms) -> dict[str, Mark]:
@@ -37,7 +37,7 @@ def marks_of(folder: Path, names: Sequence[str], terms: Terms) -> dict[str, Mark
     Args:
         folder: where its files lie, and nothing else.
         names: of its files, inside the folder.
-        terms: what is asked.
+        terms: the rubric and the limits.
 
     Returns:
         A mark for each question of the rubric, by its part.
@@ -47,9 +47,9 @@ def marks_of(folder: Path, names: Sequence[str], terms: Terms) -> dict[str, Mark
 
 
 def is_protected(missing: Sequence[fences.Fence]) -> bool:
-    """Whether no submission can have forged a verdict, its own or another's.
+    """Whether the fences kept every submission from forging a verdict, its own or another's.
 
-    What rewrites files of the user rewrites the journal, too; root judges under another user's name.
+    Code that can write the user's files could rewrite the journal too. Root judges under another user's name.
     """
     absent = {fence.name for fence in missing}
     own_files = "files" not in absent or (os.geteuid() == 0 and "processes" not in absent)
@@ -61,10 +61,10 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
 
     Args:
         handed_in: its files, as `hand_ins.files_of` gives them.
-        terms: what is asked.
+        terms: the rubric and the limits.
 
     Returns:
-        As `marks_of`; or in a line why the lab has no marks.
+        A mark for each question of the rubric, by its part; or a line that says why there are none.
     """
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="attnlab-")))
     # The submission may be another user.
@@ -81,7 +81,7 @@ def marks_of_files(handed_in: Mapping[str, bytes], terms: Terms) -> dict[str, Ma
 
 
 def unprotected() -> str:
-    """Why nobody could believe a verdict that is found here; empty if one can."""
+    """Why verdicts on this machine could be forged; empty if they cannot."""
     part = next(iter(CONTRACTS))
     with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
         path = Path(os.path.realpath(folder)) / "submission.py"
@@ -91,7 +91,7 @@ def unprotected() -> str:
 
 
 class _Marking:
-    """One submission: what is known of its files after each question."""
+    """The marking of one submission: what is known about its files after each question."""
 
     def __init__(self, folder: Path, names: Sequence[str], terms: Terms) -> None:
         self.folder, self.terms = folder, terms
@@ -127,7 +127,7 @@ class _Marking:
         }
 
     def files_for(self, part: str) -> tuple[list[str], bool]:
-        """Where to look for an answer, and whether these files answer this question alone."""
+        """The files that may hold an answer, and whether they answer this question alone."""
         homework = self.terms.rubric.homework
         stems = stems_of(part, homework)
         own = [name for name in self.names if Path(name).stem.lower() in stems]
@@ -168,7 +168,7 @@ class _Marking:
         return found
 
     def cleaned(self, mark: Mark, path: Path) -> Mark:
-        """The same mark without the folder in which the lab has put the file."""
+        """The same mark, without the name of the folder into which the grader has put the file."""
         text = json.dumps(mark)
         for place in (f"{path}::", f"{self.folder}/") if self.alone else (f"{self.folder}/",):
             text = text.replace(json.dumps(place)[1:-1], "")
@@ -180,7 +180,7 @@ def _mark(judged: Judgement, terms: Terms, *, shortened: bool) -> Mark:
     if judged.right and not (terms.unfenced or is_protected(judged.missing)):
         reason, left_open = str(Reason.INCONCLUSIVE), True
         said = (
-            "Every case was answered within the tolerance, but nothing here keeps a submission from rewriting "
+            "The answer is within the tolerance in every case, but nothing here keeps a submission from forging "
             "verdicts. Say --unfenced if you know who wrote them."
         )
     if shortened:

@@ -1,4 +1,4 @@
-"""What a mark is, and on what terms it is given. Nothing here imports jax."""
+"""Marks, and the terms on which they are given. Nothing here imports jax."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from attnlab_theory.grader.classroom.hand_ins import HandIn
 from attnlab_theory.grader.classroom.rubric import Rubric
 
 Mark = dict[str, Any]
-"""Plain values: `reason`, `said`, `by_hand`, `fences`, and `judgement` as `check --json` prints it, or None."""
+"""A mark as plain values: `reason`, `said`, `by_hand`, `fences`, `judgement` (of `check --json`, or None)."""
 
 MISSING = "missing"
 """The reason of a question for which there is no function."""
 
 NOT_JUDGED = "not judged"
-"""The reason of a question that was not asked."""
+"""The reason of a question that was not judged."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,9 @@ class Terms:
     time_limit: float
     """Seconds of processor time for each question."""
     unfenced: bool = False
-    """Whether to believe verdicts that nothing protects."""
+    """Whether to believe verdicts that no fence protects."""
     means: frozenset[str] = fences.MEANS
-    """What may be used for fences; fewer for a test."""
+    """The means that may be used for fences. A test uses fewer."""
 
 
 def by_hand(reason: str, message: str) -> Mark:
@@ -43,9 +43,9 @@ class Row:
     hand_in: HandIn
     rubric: Rubric
     marks: Mapping[str, Mark]
-    """By the part of the question."""
+    """The marks, by the part of the question."""
     copies: tuple[str, ...] = ()
-    """Names of the other submissions that hold exactly the same."""
+    """The names of other submissions with exactly the same files."""
 
     def points(self, part: str) -> float | None:
         """Points for a question; None where a person must decide."""

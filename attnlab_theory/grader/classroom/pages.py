@@ -1,4 +1,4 @@
-"""A page for each submission, with its counterexamples. Whatever a stranger wrote is text, and nothing runs."""
+"""A page for each submission, with its counterexamples. What a stranger wrote is shown as text; nothing runs."""
 
 import html
 import json
@@ -90,7 +90,7 @@ def _mark(row: Row, part: str, rubric: Rubric) -> list[str]:
 
 
 def _again(row: Row, part: str, rubric: Rubric) -> str:
-    """The command that asks about the case alone."""
+    """The command that tries the case alone."""
     judged = row.marks[part]["judgement"]
     file, _, function = judged["answer"].rpartition("::")
     path = row.hand_in.path / file if file else row.hand_in.path

@@ -1,4 +1,4 @@
-"""Which questions of a homework are graded, what they are worth, and by what names their answers are found."""
+"""Rubrics: which questions are graded, their points, and the names by which answers are found."""
 
 import dataclasses
 import importlib.resources
@@ -11,13 +11,13 @@ from pathlib import Path
 from attnlab_theory import inputs
 
 RUBRICS = ("practical4", "cs224n", "uw")
-"""Each has a TOML file of its name."""
+"""The homeworks with a rubric. Each has a TOML file of its name."""
 
 REFUSED = {
     "ann-hw3": "its questions ask for training runs and for words, which code cannot judge",
     "blog": "its questions ask for words, which code cannot judge",
 }
-"""Homeworks of the answer sheet that have no rubric, and why."""
+"""The homeworks of the answer sheet that have no rubric, and why."""
 
 MOST_POINTS = 10_000
 ROMAN = {"1": "i", "2": "ii", "3": "iii", "4": "iv"}
@@ -30,11 +30,11 @@ class Rubric:
 
     homework: str
     points: dict[str, float]
-    """The part of a question's id after its homework -> points."""
+    """The points, by the part of a question's id after its homework."""
 
     @property
     def total(self) -> float:
-        """Points of an answer that is right everywhere."""
+        """The points of a submission that is right everywhere."""
         return sum(self.points.values())
 
     def question(self, part: str) -> str:
@@ -49,7 +49,7 @@ def rubric_of(name: str) -> Rubric:
         name: one of `RUBRICS`, or the path of a file that ends in .toml.
 
     Raises:
-        ValueError: if there is none: with the reason if it is a homework of the answer sheet.
+        ValueError: if there is none. For a homework of the answer sheet the message says why.
     """
     if name in RUBRICS:
         place = importlib.resources.files("attnlab_theory.grader.classroom").joinpath(f"rubrics/{name}.toml")
@@ -80,7 +80,11 @@ def _read(table: dict[str, object], name: str) -> Rubric:
 
 
 def _checked(rubric: Rubric, name: str) -> Rubric:
-    """The same rubric, where code can answer all of its questions."""
+    """The same rubric, if code can answer all of its questions.
+
+    Raises:
+        ValueError: if one of its questions has no contract.
+    """
     if rubric.homework not in RUBRICS:
         raise ValueError(f"{name}: homework is one of {', '.join(RUBRICS)}, not {rubric.homework!r}")
     known = rubric_of(rubric.homework).points
@@ -91,10 +95,10 @@ def _checked(rubric: Rubric, name: str) -> Rubric:
 
 
 def names_of(part: str) -> tuple[str, ...]:
-    """The names by which the function that answers a question is found; the first is the one to recommend.
+    """The names of functions that may answer a question. The first is the one to recommend.
 
     Args:
-        part: of the question's id, after its homework: 2d.2 gives q2d_2, q2d2, q2d_ii and others.
+        part: the question's id after its homework. 2d.2 gives q2d_2, q2d2, q2d_ii and others.
     """
     words = re.findall(r"\d+|[a-z]+", part)
     roman = {word: number for number, word in ROMAN.items()}
@@ -113,7 +117,7 @@ def names_of(part: str) -> tuple[str, ...]:
 
 
 def stems_of(part: str, homework: str) -> frozenset[str]:
-    """The names, in small letters and without .py, of files that answer this question alone: 2d_2, q2d_2."""
+    """The names of files that answer this question alone, in small letters and without .py: 2d_2, q2d_2."""
     names = {name.removeprefix("q").lower() for name in names_of(part) if name.startswith("q")}
     every = names | {name.lower() for name in names_of(part)} | {part}
     return frozenset(every | {f"{homework}_{name}" for name in every})

@@ -20,10 +20,10 @@ from attnlab_theory.seeds import key_for
 MOST_KEYS = 64
 MOST_WIDTH = 72
 NOISE = 1e-3
-"""Standard deviation of every score's noise: the variance is (NOISE / |q|)^2, chosen after the query."""
+"""The standard deviation of a score's noise. The keys' variance, (NOISE / |q|)^2, is chosen after the query."""
 
 SHORTEST = 1e-150
-"""A query that is shorter still is lost anyhow, and keys with noise of NOISE / |q| would leave float64."""
+"""The least length of a query. A shorter one is wrong anyhow, and noise of NOISE / |q| would overflow float64."""
 
 UNIT = "times the largest norm of a value"
 
@@ -54,7 +54,7 @@ def _noisy(
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """Two of n orthonormal keys, and the seed of the keys' noise; None leaves the keys alone."""
+    """Two of n orthonormal keys, and the seed of the noise of the keys. Without a seed there is no noise."""
 
     frame: Frame
     a: int
@@ -115,7 +115,7 @@ class Pair:
 
 
 def _described(fields: dict[str, Any], heads: int, noisy: bool) -> Pair:
-    """A case by its fields. How many heads there are, and whether there is noise, is the question's."""
+    """A case by its fields. The question says how many heads there are, and whether there is noise."""
     pair = Pair(**fields)
     refuse_unpromised(
         {f"heads are {heads}": pair.heads == heads, "noise is asked for": noisy == (pair.noise is not None)}
@@ -132,7 +132,7 @@ def _pairs(draw: Draw, heads: int, noisy: bool) -> Pair:
 
 
 def _every_size(heads: int, noisy: bool) -> tuple[Pair, ...]:
-    """One case for each n and d, as promised: draws favour small numbers and leave out most of the sizes."""
+    """One case for each promised n and d. Draws favour small numbers and would leave out most sizes."""
     found = []
     for n in range(2, MOST_KEYS + 1):
         for d in range(n, n + MOST_WIDTH - MOST_KEYS + 1):

@@ -20,7 +20,7 @@ SCALE = "The query may be of any length: put the homework's large scalar S into 
 
 @dataclasses.dataclass(frozen=True)
 class FourKeys:
-    """The homework's keys, and the weights that each output asks for."""
+    """The homework's keys, and the weights that each output should have."""
 
     wanted: tuple[tuple[float, ...], ...]
 

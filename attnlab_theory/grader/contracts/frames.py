@@ -1,7 +1,7 @@
 """Orthonormal frames that Hypothesis can draw and shrink: reflections in small integer vectors.
 
-A Householder reflection I - 2 u u^T / |u|^2 is orthogonal for every u, so no random number is needed and
-the simplest frame, the coordinate axes, is what a counterexample shrinks to.
+A Householder reflection I - 2 u u^T / |u|^2 is orthogonal for every u. So no random number is needed, and a
+counterexample shrinks to the simplest frame, the coordinate axes.
 """
 
 import dataclasses
@@ -13,14 +13,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 Draw = Callable[..., Any]
-"""What Hypothesis hands to a composite strategy. (Its own name for it cannot be checked at run time.)"""
+"""The function that Hypothesis hands to a composite strategy. Its own type cannot be checked at run time."""
 
 REFLECTIONS = st.lists(st.lists(st.integers(-3, 3), max_size=5).map(tuple), max_size=2).map(tuple)
-"""Up to two reflections; each vector is repeated until it fills the space, and a zero vector does nothing."""
+"""Up to two reflections. Each vector is repeated until it fills the space; a zero vector reflects nothing."""
 
 
 def refuse_unpromised(promises: dict[str, bool]) -> None:
-    """Refuse givens of which the contract promises nothing.
+    """Refuse givens that the contract does not promise.
 
     Raises:
         ValueError: naming the first promise that is not kept.
@@ -80,7 +80,7 @@ class Frame:
 
 
 def numbers(array: np.ndarray, digits: int = 4) -> str:
-    """An array for people: a bracket per row, the middle left out where it is long."""
+    """An array as text: a bracket for each row. The middle of long rows is left out."""
     if array.ndim == 0:
         return f"{float(array):.{digits}g}"
     if array.ndim == 1:

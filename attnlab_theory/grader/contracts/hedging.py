@@ -24,16 +24,16 @@ from attnlab_theory.theory.noisy_keys.stretched_key import STRETCH
 FEWEST, MOST_KEYS, MOST_EXTRA = 8, 16, 4
 MOST_WIDTH = MOST_KEYS + MOST_EXTRA
 SHARE = 0.4
-"""Of the least error that one query beta (mu_a + mu_b) has, for any beta."""
+"""The error of a right answer is at most this share of the least that one query beta (mu_a + mu_b) has."""
 
 DRAWS = 2**13
 ERROR_RATE = 1e-8
-"""Of one case. Together the cases of a judgement err at most once in a million."""
+"""The error rate of one case. All cases of a judgement together err at most once in a million."""
 
 
 @functools.cache
 def best_single_query(n: int) -> tuple[float, float]:
-    """The beta at which one query beta (mu_a + mu_b) errs least, and its expected squared error."""
+    """The beta of the single query beta (mu_a + mu_b) with the least expected squared error, and that error."""
 
     def error(log_beta: float) -> float:
         beta = float(np.exp(log_beta))
@@ -112,7 +112,7 @@ class StretchedPair:
         }
 
     def measure(self, answer: tuple[np.ndarray, ...]) -> Measurement:
-        """The expected squared error over that of the best single query: an interval by draws of the keys."""
+        """The expected squared error divided by that of the best single query: an interval by draws."""
         n, d = self.frame.n, self.frame.d
         # Padding keeps one shape, so the program is compiled once; a mean of zeros is masked.
         queries, means = np.zeros((2, MOST_WIDTH)), np.zeros((MOST_KEYS, MOST_WIDTH))

@@ -45,8 +45,8 @@ class TwoSubspaces:
     def measure(self, answer: tuple[np.ndarray, ...]) -> Measurement:
         """The largest |M s - v_a| over v_a + v_b = s of norm at most 1.
 
-        M s - v_a is linear in s, so the largest is the largest singular value of [M A - A, M B], and its
-        right singular vector holds the coefficients of the worst s.
+        M s - v_a is linear in s. So its largest norm is the largest singular value of [M A - A, M B]. The right
+        singular vector holds the coefficients of the worst s.
         """
         columns = self.frame.rows.T
         kept = columns * (np.arange(self.frame.n) < self.m)
@@ -82,7 +82,7 @@ COORDINATES = (
 
 
 def _coordinates(case: Case, answer: Answer) -> tuple[Answer, str] | None:
-    """M of shape (m, d), with rows of zeros below: where v_a was wanted, its coordinates were given."""
+    """An M of shape (m, d), filled up with rows of zeros. It gives the coordinates of v_a instead of v_a."""
     assert isinstance(case, TwoSubspaces)
     if answer[0].shape != (case.m, case.frame.d) or not np.all(np.isfinite(answer[0])):
         return None

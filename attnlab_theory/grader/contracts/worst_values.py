@@ -21,7 +21,7 @@ def _off(
     *,
     average_heads: bool,
 ) -> tuple[Float[Array, "t s"], Float[Array, " t"]]:
-    """The weights, and how far each output is off at its worst values: two calls of the operator, one program."""
+    """The weights, and the error of each output at its worst values. Two calls of the operator, in one program."""
     weights = attention_weights(queries, keys, mask, scale=1.0)
     weights = jnp.mean(weights, axis=0, keepdims=True) if average_heads else weights
     values = jnp.where(weights >= wanted, 1.0, -1.0)
@@ -36,14 +36,14 @@ def worst_error(
 ) -> Measurement:
     """The largest distance from the wanted output over all values of norm at most 1, scale 1.
 
-    The output is off by sum_i (alpha_i - wanted_i) v_i, of norm at most sum_i |alpha_i - wanted_i|. The
-    values v_i = sign(alpha_i - wanted_i), in one dimension, attain it: so they are the worst, and the real
-    operator is asked with them.
+    The output is off by sum_i (alpha_i - wanted_i) v_i, of norm at most sum_i |alpha_i - wanted_i|. In one
+    dimension, the values v_i = sign(alpha_i - wanted_i) attain it. So they are the worst, and the real operator
+    gets them.
 
     Args:
-        queries: one row per output, or per head of a single output. Call it where jax computes in float64:
-            at |q| = 1e5 a float32 score is off by 1e-2.
-        keys: one row per source; rows from `present` on are padding.
+        queries: one row for each output, or for each head of a single output. Use float64: at |q| = 1e5 a score in
+            float32 is off by 1e-2.
+        keys: one row for each source; rows from `present` on are padding.
         wanted: the weights that would be right, one row per output.
         present: how many keys there are.
         average_heads: whether the queries are heads, whose outputs are averaged.

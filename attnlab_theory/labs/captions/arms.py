@@ -1,4 +1,4 @@
-"""What a run of the lab is made of, as data; nothing here imports jax, for the command line reads it first.
+"""The arms and presets of the lab, as data. Nothing here imports jax, because the command line reads it first.
 
 Source of the homework's numbers: Tsinghua University, Artificial Neural Networks, homework 3 (`main.py` and its
 configuration).
@@ -6,9 +6,9 @@ configuration).
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 
 ArmName = Literal["scratch", "shuffled", "pretrained", "heads-1", "heads-6", "heads-8", "permuted", "dropped-heads"]
 """The models that are compared."""
@@ -28,12 +28,12 @@ DecodingName = Literal[
     "top_k40",
     "min_p0.05",
 ]
-"""The ways to choose the next token that are compared; t is the temperature."""
+"""The ways to choose the next token that are compared. t is the temperature."""
 
 PresetName = Literal["tiny", "homework"]
 
 BASE: ArmName = "scratch"
-"""The arm that the others are compared with."""
+"""The arm with which the others are compared."""
 
 HOMEWORK: tuple[DecodingName, ...] = ("random", "random-t0.7", "top_p0.9", "top_p0.9-t0.7")
 """The homework's four: two temperatures, with and without a cut."""
@@ -53,12 +53,12 @@ DECODINGS: Mapping[DecodingName, Mapping[str, float | int]] = {
     "top_k40": {"top_k": 40},
     "min_p0.05": {"min_p": 0.05},
 }
-"""What each of them is, by the names of `decode.Sampling`."""
+"""The numbers of each way, by the names of `decode.Sampling`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Arm:
-    """What differs from the preset."""
+    """The difference of an arm from the preset."""
 
     heads: int | None = None
     shuffled: bool = False
@@ -81,26 +81,15 @@ ARMS: Mapping[str, Arm] = {
     "permuted": Arm(permuted=True),
     "dropped-heads": Arm(head_dropout=0.1),
 }
-"""All arms by name: each is the preset with one thing changed. Explicit: no discovery."""
+"""All arms by name. Each is the preset with one thing changed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """One model and one way to train it."""
 
-    layers: int
-    heads: int
-    width: int
-    block: int
-    dropout: float
     recipe: Recipe
     """`Recipe.epochs` is the highest number of epochs; training stops early."""
-
-    @property
-    def model(self) -> dict[str, Any]:
-        """The sizes and rates by the names of `GPTConfig`."""
-        rates = {f"{where}_dropout": self.dropout for where in ("embedding", "residual", "attention")}
-        return {name: getattr(self, name) for name in ("layers", "heads", "width", "block")} | rates
 
 
 PRESETS: dict[PresetName, Preset] = {
@@ -109,7 +98,6 @@ PRESETS: dict[PresetName, Preset] = {
         heads=12,
         width=48,
         block=64,
-        dropout=0.0,
         recipe=Recipe(epochs=20, batch=32, rate=3e-3, micro_batches="packed"),
     ),
     "homework": Preset(

@@ -10,6 +10,7 @@ from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.captions.arms import HOMEWORK, DecodingName
 from attnlab_theory.labs.engine.run import tell
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ ScoreUnit = Literal["words", "bpe", "characters"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Score:
+class Score(WithJson):
     """Compare generated sentences with real ones, both ways, or with each other.
 
     Forward BLEU is the mean over HYPOTHESES of each one's BLEU-4 against all REFERENCES. Backward BLEU is the mean
@@ -36,10 +37,10 @@ class Score:
     among_themselves: Annotated[bool, tyro.conf.arg(name="self")] = False
     """Compare each hypothesis with the others, in the place of REFERENCES. Copies of a sentence count."""
     unit: ScoreUnit = "words"
-    """What a token is. words: what stands between spaces. bpe: GPT-2's byte pairs. characters: every character but
-    spaces, for languages that put no spaces between words."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
+    """What a token is.
+    words: what stands between spaces.
+    bpe: GPT-2's byte pairs.
+    characters: every character but spaces, for languages that put no spaces between words."""
 
     def run(self) -> int:
         """Read, compare, print."""
@@ -141,7 +142,7 @@ def _empty(count: int) -> str:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sweep:
+class Sweep(WithJson):
     """Generate with every model in every way, and compare with real sentences.
 
     Intervals come from independent generations.
@@ -159,8 +160,6 @@ class Sweep:
     """Independent generations of each model and decoding."""
     out: Path = Path("lab/captions_sweep")
     """Folder for captions, JSON and figures. It is made if it does not exist."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Generate, compare, draw."""

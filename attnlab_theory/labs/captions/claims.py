@@ -1,4 +1,4 @@
-"""What is claimed of captions, by ann-hw3 and by this lab."""
+"""The claims about captions, of ann-hw3 and of this lab."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.stats import Interval
 
 ENTROPY_RESOLUTION = 0.5
-"""Nats of one caption: a language with one choice between two equal ones fewer differs by 0.69."""
+"""In nats for a caption. If a language lacked one choice between two equal ones, it would differ by 0.69."""
 
 DERIVED_ROUNDING = 1e-12
-"""Both are sums of the same logarithms in the same order."""
+"""How far the two log-probabilities may differ. Both are sums of the same logarithms in the same order."""
 
 SHARPER = {"against": "random", "decoding": HOMEWORK}
 """Comparisons of the homework's decodings with drawing at random."""
@@ -23,9 +23,9 @@ UP, DOWN, SAME = Interval.at_least(0.0), Interval.at_most(0.0), Interval(-MARGIN
 
 
 def _of_lower_perplexity(gained: Estimate, every: Sequence[Estimate]) -> Interval | None:
-    """Where an arm's BLEU lies beside that of `BASE`, if it is known which one has the lower perplexity.
+    """Where an arm's BLEU should lie relative to that of `BASE`, if it is known which one has the lower perplexity.
 
-    It is known at the error rate that a verdict of the lab has, or at a lower one: not all of these are judged.
+    It is known at the error rate of a verdict of the lab, or at a lower one.
     """
     quantities = {each.quantity for each in STATEMENTS}
     judged = sum(each.runs >= LEAST and each.quantity in quantities for each in every)
@@ -60,7 +60,7 @@ STATEMENTS = (
     ),
     Statement(
         name="nobody-beats-the-grammar",
-        statement="No model's loss is below that of the grammar itself: a model that passes it has looked ahead.",
+        statement="No model's loss is below that of the grammar itself: a model below it has looked ahead.",
         source="Gibbs's inequality",
         quantity="loss above the grammar",
         predicted=UP,
@@ -162,7 +162,7 @@ STATEMENTS = (
     ),
     Statement(
         name="pretraining-narrows-the-gap",
-        statement="A pretrained model's gap between validation and training loss is the smaller.",
+        statement="A pretrained model has a smaller gap between validation and training loss.",
         source="ann-hw3",
         quantity="gap gained",
         where={"arm": "pretrained"},

@@ -11,16 +11,16 @@ from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.captions.arms import DECODINGS
 from attnlab_theory.labs.estimates import Estimate, Estimates
-from attnlab_theory.labs.plots import bars, interval
+from attnlab_theory.labs.plots import bars, below, interval, look, named
 from attnlab_theory.report import style
 
 NUMBER_AT = ((-8, -9), (11, 9), (9, -9), (9, 9), (0, 22))
-"""Where the number of a point stands, by line: the lines lie close together. In points."""
+"""The offset of a point's number, by line, in points. The lines lie close together."""
 
 BEHIND_WORDS = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 MOST = 5
-"""Arms in one figure."""
+"""The most arms in one figure."""
 
 
 def perplexities(estimates: Estimates) -> Figure:
@@ -28,17 +28,16 @@ def perplexities(estimates: Estimates) -> Figure:
     by_sentence, by_token = (estimates.of(f"perplexity of {what}") for what in ("sentences", "tokens"))
     arms = [each.setting["arm"] for each in by_sentence]
     best = min(by_sentence, key=lambda e: e.value)
-    title = f"Lowest perplexity on test sentences: {best.setting['arm']}, {best.value:.3g}"
+    title = f"{best.setting['arm']} has the lowest perplexity on test sentences, {best.value:.3g}"
     figure, (ax,) = style.panels(title, size=(max(5.6, 1.1 * len(arms) + 1.5), 4.2))
     for series, (found, label) in enumerate(
         ((by_sentence, "mean of sentence means (homework)"), (by_token, "mean over tokens"))
     ):
         bars(ax, found, [x + 0.24 * series - 0.12 for x in range(len(arms))], series=series, label=label)
-    ax.set_xticks(range(len(arms)), arms, rotation=25 if len(arms) > 4 else 0)
-    ax.grid(visible=False, axis="x")
+    named(ax, arms, rotation=25 if len(arms) > 4 else 0)
     ax.set(ylabel="perplexity on test sentences", xlim=(-0.6, len(arms) - 0.4))
     _cut_off(ax, by_sentence + by_token)
-    figure.legend(loc="outside lower left", fontsize=8, ncols=2, title=_over(by_sentence), title_fontsize=8)
+    below(figure, ncols=2, title=_over(by_sentence))
     return figure
 
 
@@ -49,18 +48,15 @@ def validation(curves: Sequence[Mapping[str, Any]]) -> Figure:
     for arm in arms:
         by_seed = _by_seed(curves, arm).values()
         ends[arm] = np.mean([min(rows, key=lambda row: row["loss"])["epoch"] for rows in by_seed])
-    said = ", ".join(f"{arm} {epoch:.2g}" for arm, epoch in ends.items())
-    figure, (ax,) = style.panels(f"Epoch of the lowest validation loss: {said}", size=(6.8, 4.4))
+    said = ", ".join(f"{epoch:.2g} ({arm})" for arm, epoch in ends.items())
+    figure, (ax,) = style.panels(f"Validation loss is lowest after epoch {said}", size=(6.8, 4.4))
     for series, arm in enumerate(arms):
         for place, rows in enumerate(_by_seed(curves, arm).values()):
             ax.plot(
                 [row["epoch"] for row in rows],
                 [row["loss"] for row in rows],
-                color=style.COLOURS[series % 7],
-                linestyle=style.DASHES[series % 7],
-                marker=style.MARKERS[series % 7],
                 label=None if place else arm,
-                linewidth=1.2,
+                **look(series, linewidth=1.2, markerfacecolor=None),
             )
     ax.set(xlabel="epoch", ylabel="validation loss, nats per token")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -110,7 +106,7 @@ def _frontier(estimates: Estimates, arm: str) -> Figure:
     """The same for many decodings of one arm: a line for every way to cut, along its number."""
     forward = estimates.of("forward", arm=arm)
     best = max(estimates.of("harmonic", arm=arm), key=lambda e: e.value)
-    title = f"{arm}: highest harmonic BLEU with {_called(best.setting['decoding'])}, {best.value:.3f}"
+    title = f"{arm} has its highest harmonic BLEU, {best.value:.3f}, with {_called(best.setting['decoding'])}"
     figure, (ax,) = style.panels(title, size=(7.4, 5.0))
     kinds: dict[str, list[tuple[float, Estimate, Estimate]]] = {}
     for each in forward:
@@ -145,17 +141,13 @@ def _line(ax: Axes, points: Sequence[Sequence[Estimate]], *, series: int, label:
         [e.value for e in ys],
         xerr=_ends(xs),
         yerr=_ends(ys),
-        color=style.COLOURS[series % 7],
-        fmt=style.MARKERS[series % 7],
-        markerfacecolor="white",
-        linestyle=style.DASHES[series % 7],
-        linewidth=1.0,
         label=label,
+        **look(series, linewidth=1.0),
     )
 
 
 def _kind(decoding: str) -> tuple[str, float]:
-    """How a decoding cuts, and the number that says how much."""
+    """The way in which a decoding cuts, and its number."""
     kind, _, temperature = decoding.partition("-t")
     if kind == "random":
         return "temperature", float(temperature or 1)
@@ -165,7 +157,7 @@ def _kind(decoding: str) -> tuple[str, float]:
 
 
 def openings(estimates: Estimates) -> Figure:
-    """How many sentences begin in the commonest way, by decoding."""
+    """The share of sentences with the commonest opening, by decoding."""
     arms = _few(each.setting["arm"] for each in estimates.of("commonest_opening"))
     found = Estimates(each for each in estimates.of("commonest_opening") if each.setting["arm"] in arms)
     decodings = [name for name in DECODINGS if any(each.setting["decoding"] == name for each in found)]
@@ -183,15 +175,14 @@ def openings(estimates: Estimates) -> Figure:
         shift = 0.5 * (series - (len(arms) - 1) / 2) / max(len(arms), 2)
         bars(ax, each, [x + shift for x in range(len(each))], series=series, label=arm)
     ax.axhline(real.value, color=style.INK, linewidth=1, label="real sentences")
-    ax.set_xticks(range(len(decodings)), [_called(name) for name in decodings], rotation=35, ha="right")
-    ax.grid(visible=False, axis="x")
+    named(ax, [_called(name) for name in decodings], rotation=35, ha="right")
     ax.set(ylabel="sentences that begin with it", ylim=(0, None))
-    figure.legend(loc="outside lower left", ncols=4, fontsize=8, title=_over(found), title_fontsize=8)
+    below(figure, ncols=4, title=_over(found))
     return figure
 
 
 def heads(estimates: Estimates) -> Figure:
-    """What each head of each arm is worth, against how far it spreads its weight."""
+    """The worth of each head of each arm, against the entropy of its weights."""
     every = list(dict.fromkeys(each.setting["arm"] for each in estimates.of("worth of a head")))
     # Other orders of the sentences and other beginnings leave the number of heads alone.
     arms = (
@@ -200,7 +191,7 @@ def heads(estimates: Estimates) -> Figure:
     found = Estimates(each for each in estimates.of("worth of a head") if each.setting["arm"] in arms)
     most = max(found, key=lambda e: e.value)
     title = (
-        f"The head that is worth most: {most.setting['arm']}, layer {most.setting['layer']}, "
+        f"A head of {most.setting['arm']}, layer {most.setting['layer']}, is worth most: "
         f"{most.value:.2g} nats per token"
     )
     figure, axes = style.panels(title, 1, len(arms), size=(max(6.4, 1.2 + 2.2 * len(arms)), 4.6))
@@ -223,7 +214,7 @@ def heads(estimates: Estimates) -> Figure:
 
 
 def _few(arms: Iterable[str]) -> list[str]:
-    """The arms of a figure: all of them, or where these are too many, those that differ in what was learned."""
+    """The arms of a figure: all of them, or if there are too many, those that differ in what was learned."""
     every = list(dict.fromkeys(arms))
     return every if len(every) <= MOST else [arm for arm in every if arm in ("scratch", "shuffled", "pretrained")]
 
@@ -250,7 +241,7 @@ def _called(decoding: str) -> str:
 
 
 def _over(found: Estimates) -> str:
-    """What a legend says of intervals over seeds, of which not every arm has equally many."""
+    """The words of a legend about intervals over seeds. Arms may have different numbers of seeds."""
     least, most = min(e.draws for e in found), max(e.draws for e in found)
     return interval(found[0], f"t, n = {least}" if least == most else f"t, n = {least} to {most}")
 
@@ -260,7 +251,7 @@ def _ends(found: Sequence[Estimate]) -> np.ndarray:
 
 
 def _cut_off(ax: Any, found: Sequence[Estimate]) -> None:
-    """Limits by the estimates: two seeds have intervals that would hide everything else."""
+    """Set limits by the estimates. The intervals of two seeds would hide everything else."""
     low, high = min(e.value for e in found), max(e.value for e in found)
     room = max(high - low, 0.05 * high)
     ax.set_ylim(low - 0.8 * room, high + 0.8 * room)

@@ -15,7 +15,7 @@ from attnlab_theory.language.prompts import Stop
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 BATCH = 256
-"""Captions that are drawn at once."""
+"""How many captions are drawn at once."""
 
 Tokens = tuple[int, ...]
 """A sentence without marks."""
@@ -26,14 +26,14 @@ def captions(
 ) -> list[Tokens]:
     """Captions from BOS to EOS or to the end of the block.
 
-    Captions that are drawn are independent. Greedy decoding gives always the same one.
+    Captions that are drawn are independent. Greedy decoding always gives the same one.
 
     Args:
-        key: caption i sees the same random numbers however many there are.
-        model: what writes.
+        key: a PRNG key. Caption i gets the same random numbers however many there are.
+        model: the model that writes.
         text: its vocabulary.
         count: how many.
-        choosing: how the next token is chosen; by default it is drawn from the model's own law.
+        choosing: how the next token is chosen. By default it is drawn from the model's own law.
 
     Raises:
         ValueError: if count is no positive whole number.
@@ -60,12 +60,12 @@ def up_to_end(row: Sequence[int], eos: int) -> Tokens:
 
 
 def as_lines(captions: Iterable[Tokens], text: OfSentences) -> tuple[str, ...]:
-    """Captions as text, one a line."""
+    """Captions as texts."""
     return tuple(" ".join(text.decode_text(caption).split()) for caption in captions)
 
 
 def side(name: str, captions: Sequence[Tokens], text: OfSentences) -> str:
-    """Captions under a heading; tokens of n-grams that come twice stand in brackets."""
+    """Captions under a heading. Tokens of n-grams that come twice stand in brackets."""
     lines = [name]
     for caption in captions:
         twice = repeated(caption)

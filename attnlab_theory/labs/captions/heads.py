@@ -1,4 +1,4 @@
-"""What single heads do: how far they spread their weight, what they are worth, and that features have no order."""
+"""Single heads: the entropy of their weights, their worth, and a model whose features are permuted."""
 
 import equinox as eqx
 import jax
@@ -31,7 +31,7 @@ def without_head(model: GPT, layer: int, head: int) -> GPT:
 
 
 def worth(model: GPT, sentences: Encoded) -> Float[np.ndarray, "layers heads sentences"]:
-    """By how much the loss of each sentence grows without each head, in nats per token."""
+    """The worth of each head: the growth of each sentence's loss without it, in nats per token."""
     whole, config = losses(model, sentences), model.config
     found = np.zeros((config.layers, config.heads, len(sentences)))
     for layer in range(config.layers):
@@ -42,9 +42,9 @@ def worth(model: GPT, sentences: Encoded) -> Float[np.ndarray, "layers heads sen
 
 
 def entropies(model: GPT, sentences: Encoded) -> Float[np.ndarray, "layers heads"]:
-    """The mean entropy of each head's weights, as a share of that of equal weights.
+    """The mean entropy of each head's weights, divided by that of equal weights.
 
-    The first place of a sentence is left out: there is nothing to choose.
+    The first place of a sentence is left out, because it sees one token only.
     """
     weights = np.asarray(attention_maps(model, jnp.asarray(sentences.rows.x)), np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -56,11 +56,11 @@ def entropies(model: GPT, sentences: Encoded) -> Float[np.ndarray, "layers heads
 
 
 def permuted(model: GPT, key: PRNGKeyArray) -> GPT:
-    """The network whose features are permuted before they are cut into heads, written as an ordinary one.
+    """A network whose features are permuted before they are cut into heads, as an ordinary network.
 
-    A permutation behind a projection is a projection with permuted columns. The same holds in front of the last
-    projection, with its rows. So an ordinary network with permuted weights computes what the permuted one does, and
-    Adam, which treats every number by itself, trains both alike.
+    A permutation after a projection is a projection with permuted columns. The same holds before the last
+    projection, with its rows. So an ordinary network with permuted weights computes what the permuted one does.
+    Adam treats every number by itself, so it trains both alike.
 
     Args:
         model: with softmax attention.
@@ -82,7 +82,7 @@ def permuted(model: GPT, key: PRNGKeyArray) -> GPT:
 
 
 def worths(model: GPT, sentences: Encoded, *, arm: str, seed: int) -> Estimates:
-    """What each head of a model is worth, and how far it spreads its weight."""
+    """The worth of each head of a model, and the entropy of its weights."""
     worth_of, spread = worth(model, sentences), entropies(model, sentences)
     return Estimates(
         mean(

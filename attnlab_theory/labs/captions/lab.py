@@ -1,4 +1,4 @@
-"""What is trained in the caption lab, and on what: captions, from first weights or from a model of another text."""
+"""What the caption lab trains: models of captions, from first weights or from a model of another text."""
 
 import dataclasses
 import functools
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from attnlab_theory.labs.captions import heads
 from attnlab_theory.labs.captions.arms import ARMS, Preset
-from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage
 from attnlab_theory.labs.next_token import next_token
 from attnlab_theory.labs.options import Longer, Mean
 from attnlab_theory.labs.recipes import Recipe
@@ -20,7 +20,7 @@ from attnlab_theory.language.runs import Run
 from attnlab_theory.seeds import key_for
 
 Start = GPTConfig | Saved
-"""A configuration, for first weights from the recipe's seed, or a model to go on from."""
+"""Where training begins: a configuration, for first weights from the recipe's seed, or a trained model."""
 
 
 class Model(NamedTuple):
@@ -40,7 +40,6 @@ class Captions(Lab):
     """
 
     preset: Preset
-    arms: tuple[str, ...]
     material: Callable[[int], Material]
     """The captions of a seed."""
     other: Callable[[int], Material]
@@ -50,19 +49,14 @@ class Captions(Lab):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        each_once("arm", self.arms)
         for arm in self.arms:
             config(arm, self.preset, vocabulary=2)
-
-    def arms_of(self, seed: int) -> tuple[str, ...]:
-        """The arms that are trained for a seed."""
-        return self.arms
 
     def stages(self, arm: str, seed: int) -> Iterator[Stage]:
         """One stage, or for a pretrained arm two, of which the first reads the other text.
 
         Raises:
-            ValueError: as `training`.
+            ValueError: if a number of the preset is out of range, or a sentence does not fit.
         """
         material, chosen = self.material(seed), ARMS[arm]
         start: Start = config(arm, self.preset, vocabulary=len(material.text))
@@ -79,7 +73,7 @@ class Captions(Lab):
         """Sentences as the models of a seed read them.
 
         Raises:
-            ValueError: as `sentences.encoded`.
+            ValueError: if there is no sentence, one has no token, or one does not fit.
         """
         material = self.material(seed)
         return encoded(sentences, material.text, self.preset.block, longer=self.longer, source=material.source)
@@ -96,10 +90,10 @@ class Captions(Lab):
 
 
 def config(arm: str, preset: Preset, *, vocabulary: int) -> GPTConfig:
-    """The model of an arm.
+    """The configuration of an arm.
 
     Raises:
-        ValueError: if there is no such arm, or as `GPTConfig`.
+        ValueError: if there is no such arm, or it does not fit the preset.
     """
     if arm not in ARMS:
         raise ValueError(f"an arm is one of {', '.join(ARMS)}, not {arm!r}")
@@ -125,17 +119,18 @@ def training(
     """Next-token prediction on captions, until the validation loss no longer falls.
 
     Args:
-        material: what is read.
+        material: the captions.
         start: where training begins.
-        recipe: how long and how fast.
-        arm: what the model is called.
-        stage: what this training is called.
+        recipe: the most epochs, the learning rate, the batches.
+        arm: the name of the model.
+        stage: the name of this training.
         longer: what happens to a sentence that does not fit into the block.
-        mean: what weighs the same in the loss, in training and in validation.
+        mean: whether sentences or tokens have equal weights in the losses of training and of validation.
         permute: whether the features are permuted before they are cut into heads (`heads.permuted`).
 
     Raises:
-        ValueError: if the model reads another vocabulary, or as `next_token`.
+        ValueError: if the model reads another vocabulary, a number of the recipe is out of range, or a sentence has
+            no token or does not fit.
     """
     model = start.model.config if isinstance(start, Saved) else start
     if isinstance(start, Saved):
@@ -158,7 +153,7 @@ def training(
 
 
 def _refuse_other_text(saved: Saved, material: Material) -> None:
-    """Refuse a model that reads other tokens than the material is made of, naming one that only one of them has."""
+    """Refuse a model whose vocabulary is not that of the material. The message has a token that only one has."""
     theirs, ours = saved.text.as_json(), material.text.as_json()
     if theirs == ours:
         return

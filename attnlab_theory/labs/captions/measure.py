@@ -1,6 +1,7 @@
-"""What a run of the lab measures: how well its models know captions, what they write, and what single heads do."""
+"""The measurements of a run: how well models predict captions, what they write, and what single heads do."""
 
 import dataclasses
+import functools
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,20 +19,20 @@ from attnlab_theory.labs.captions.sweep import SHOWN, Row
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, read, renewed, stored
 from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean
 from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES
-from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.corpora.grammar import Grammar
 
 LOOKED_AT = 200
-"""Sentences on which single heads are looked at."""
+"""How many sentences are read to measure single heads."""
 
 DRAWN = 20_000
-"""Captions that are drawn to compare them with what the grammar states."""
+"""How many captions are drawn to test what the grammar states."""
 
 OF_REAL = ("commonest opening of real sentences", "openings of real sentences")
-"""Numbers of the test sentences: runs on one text have the same ones."""
+"""Quantities of the test sentences. Runs on one text have the same numbers."""
 
 OF_ONE_MODEL = ("worth of a head",)
-"""Numbers that no other model changes."""
+"""Quantities of one model, which no other model changes."""
 
 
 def results(
@@ -42,16 +43,17 @@ def results(
     generations: int,
     tell: Callable[[str], None],
 ) -> Results:
-    """Ask all models, generate with all, measure, judge.
+    """Measure all models, let all write captions, and judge the claims.
 
     Args:
         lab: whose models are trained.
         decodings: names of the ways to generate.
-        count, generations: as `sweep`.
-        tell: is told what is being done.
+        count: captions of one generation.
+        generations: independent generations of each model and decoding.
+        tell: called with a line about what is being done.
 
     Raises:
-        ValueError: if a model is missing, or as `sweep`.
+        ValueError: if a model is missing, a decoding is unknown, or a number is no positive whole number.
     """
     first = lab.material(lab.seeds[0])
     real = [tuple(first.text.encode_text(sentence).tolist()) for sentence in first.test]
@@ -75,16 +77,16 @@ def results(
                 texts[f"{each.name}.txt"] = each.lines
                 samples.append(each.sample)
     language = () if first.grammar is None else about_the_language(first.grammar, lab.seeds[0])
-    apart = (*models.above_the_floor(asked), *sweep.about_real(real), *worths, *language)
+    apart = (*(each for model in asked for each in model.above), *sweep.about_real(real), *worths, *language)
     curves = [point for model in asked for point in model.curve]
     found = _results([model.summary for model in asked], rows, curves, apart)
     return dataclasses.replace(found, texts={**texts, "samples.txt": "\n".join(samples)})
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again: comparisons are made anew, of the models and captions in its files.
+    """Judge a finished run again. Comparisons are computed again from the models and captions in its files.
 
-    A run of an older version has no `models.json`. Then its numbers over seeds are taken as they are.
+    A run of an older version has no `models.json`. Then its numbers over seeds are used as they are.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -96,11 +98,11 @@ def again(folder: Path) -> Results:
 
 
 def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
-    """Finished runs as if one had trained all models: comparisons are made anew, over all seeds.
+    """Join finished runs, as if one run had trained all models. Comparisons are computed again, over all seeds.
 
     Args:
         folders: of the runs.
-        tell: is told of each number that some models of an arm have and others lack, as those of an older run do.
+        tell: called with a line for each number that some models of an arm lack, as those of older runs do.
 
     Raises:
         ValueError: if a file is missing or damaged, tests differ, or two runs have a model of one arm and seed.
@@ -128,7 +130,7 @@ def joined(folders: Sequence[Path], tell: Callable[[str], None]) -> Results:
 
 
 class Part(NamedTuple):
-    """What one of several runs left in its folder."""
+    """The results in the folder of one of several runs."""
 
     folder: Path
     estimates: Estimates
@@ -140,13 +142,12 @@ class Part(NamedTuple):
         return [each for each in self.estimates if each.quantity in quantities]
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about captions, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="captions")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="captions")
+"""The claims about captions, judged on what was measured."""
 
 
 def about_the_language(language: Grammar, seed: int) -> Estimates:
-    """What is said of the grammar, on captions of their own: their log-probabilities, and their derivations.
+    """Numbers that test the grammar, on captions drawn for that: their log-probabilities and derivations.
 
     Args:
         language: a grammar.
@@ -186,13 +187,13 @@ def figures_in(folder: Path) -> dict[str, Draw]:
 def _results(
     trained: Sequence[Summary], rows: Sequence[Row], curves: list[dict[str, Any]], apart: Sequence[Estimate]
 ) -> Results:
-    """Models and captions compared and judged.
+    """Compare models and captions, and judge the claims.
 
     Args:
         trained: the models.
-        rows: the scores of what they wrote.
+        rows: the scores of their captions.
         curves: their losses by epoch.
-        apart: numbers that are no comparison over seeds.
+        apart: further numbers, which compare nothing over seeds.
     """
     measured = Estimates((*models.compare(trained), *sweep.compare(rows), *apart))
     return Results(

@@ -1,19 +1,16 @@
-"""How well trained models know captions, and how they differ over seeds."""
+"""How well trained models predict captions, and how arms differ over seeds."""
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from attnlab_theory.labs.captions.arms import BASE
 from attnlab_theory.labs.captions.lab import Captions, Model
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
+from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, over_seeds
 from attnlab_theory.labs.options import Mean
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses, above_the_grammar, losses
+from attnlab_theory.labs.perplexity import Losses, floor, losses
 from attnlab_theory.labs.training import best_epoch, by_epoch
-from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.stats import Interval
 
 GAINED = {
@@ -21,36 +18,36 @@ GAINED = {
     "epochs gained": "best epoch",
     "gap gained": "validation loss less training loss",
 }
-"""What is compared with `BASE`, and the number that it is a difference of."""
+"""The quantities that compare an arm with `BASE`, and the number whose difference each is."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What one trained model has lost, in training and on sentences that it was not trained on."""
+    """The losses of one trained model, in training and on sentences that it has not seen."""
 
     arm: str
     seed: int
     test: Losses
     learned: Losses
-    """On sentences that it was trained on."""
+    """The losses on training sentences."""
     validated: tuple[float, ...]
     """The validation loss after every epoch."""
     trained: tuple[float, ...]
     """The training loss of every epoch, while the model changes and with dropout."""
     mean: Mean
     """What weighs the same in both."""
-    above: np.ndarray | None
-    """For every test sentence that was not cut: its loss less that under the grammar, in nats per token."""
+    above: Estimates
+    """How far its test loss lies above the grammar's own, if a grammar is known."""
 
     @property
     def gap(self) -> float:
-        """The validation loss less the training loss, both of the finished model."""
+        """The validation loss minus the training loss, both of the finished model."""
         learned = self.learned.per_sentence if self.mean == "sentences" else self.learned.per_token
         return min(self.validated) - learned
 
     @property
     def trained_on(self) -> float:
-        """The training loss of the last epoch less that of the best one, after which the validation loss rises."""
+        """The training loss of the last epoch minus that of the best one, after which the validation loss rises."""
         return self.trained[-1] - self.trained[best_epoch(self.validated) - 1]
 
     @property
@@ -64,7 +61,7 @@ class Evaluation:
 
     @property
     def summary(self) -> "Summary":
-        """What comparisons over seeds are made of."""
+        """The numbers for comparisons over seeds."""
         numbers = {
             "perplexity of sentences": self.test.perplexity_of_sentences,
             "perplexity of tokens": self.test.perplexity_of_tokens,
@@ -96,7 +93,7 @@ class Summary:
 
 
 def ask(model: Model, lab: Captions) -> Evaluation:
-    """The losses of one model, on its test sentences and on as many of training."""
+    """The losses of one model on its test sentences, and on as many training sentences."""
     material, about = lab.material(model.seed), model.saved.about
     found = losses(model.saved.model, lab.encoded(material.test, model.seed))
     learned = lab.encoded(material.train[: len(material.test)], model.seed)
@@ -108,14 +105,12 @@ def ask(model: Model, lab: Captions) -> Evaluation:
         validated=tuple(about["validated"]),
         trained=by_epoch(about["losses"], len(about["validated"])),
         mean=lab.mean,
-        above=None
-        if material.grammar is None
-        else above_the_grammar(found, material.test, material.grammar, lab.preset.block),
+        above=floor(found, material.test, material.grammar, lab.preset.block, arm=model.arm, seed=model.seed),
     )
 
 
 def compare(models: Sequence[Summary]) -> Estimates:
-    """Perplexities, epochs and gaps by arm, and by how much they differ from those of `BASE`.
+    """Perplexities, epochs and gaps by arm, and their differences from those of `BASE`.
 
     A quantity that not all models of an arm have is left out.
     """
@@ -125,21 +120,12 @@ def compare(models: Sequence[Summary]) -> Estimates:
             values = [model.numbers[quantity] for model in of_arm if quantity in model.numbers]
             if len(values) == len(of_arm):
                 within = ANYTHING if "less" in quantity else Interval(0.0, math.inf)
-                found.append(over_seeds(quantity, values, ERROR_RATE, within=within, arm=arm))
+                found.append(over_seeds(quantity, values, within=within, arm=arm))
     return Estimates((*found, *_against_base(models)))
 
 
-def above_the_floor(models: Iterable[Evaluation]) -> Estimates:
-    """How far each model lies above the grammar's own loss, where a grammar is known."""
-    return Estimates(
-        mean("loss above the grammar", m.above, OVER_SENTENCES, FLOOR_ERROR_RATE, arm=m.arm, seed=m.seed)
-        for m in models
-        if m.above is not None
-    )
-
-
 def left_out(models: Sequence[Summary]) -> Iterator[str]:
-    """A line for each number that some models of an arm have and others lack."""
+    """A line for each number that some models of an arm lack."""
     for arm, of_arm in by_arm(models).items():
         for quantity in dict.fromkeys(name for model in of_arm for name in model.numbers):
             count = sum(quantity in model.numbers for model in of_arm)
@@ -153,7 +139,7 @@ def by_arm(models: Sequence[Summary]) -> dict[str, list[Summary]]:
 
 
 def _against_base(models: Sequence[Summary]) -> Iterator[Estimate]:
-    """Of each arm, by how much its numbers exceed those of `BASE`, over the seeds that both have."""
+    """The differences of each arm's numbers from those of `BASE`, over the seeds that both have."""
     base = {model.seed: model.numbers for model in models if model.arm == BASE}
     for arm, of_arm in by_arm(models).items():
         pairs = [(model.numbers, base[model.seed]) for model in of_arm if model.seed in base]
@@ -162,4 +148,4 @@ def _against_base(models: Sequence[Summary]) -> Iterator[Estimate]:
         for quantity, number in GAINED.items():
             if all(number in own and number in others for own, others in pairs):
                 values = [own[number] - others[number] for own, others in pairs]
-                yield over_seeds(quantity, values, ERROR_RATE, within=ANYTHING, arm=arm, against=BASE)
+                yield over_seeds(quantity, values, arm=arm, against=BASE)

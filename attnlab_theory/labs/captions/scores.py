@@ -1,4 +1,4 @@
-"""What captions are like beside real ones: BLEU both ways, how they begin, what they repeat."""
+"""Scores of captions against real ones: BLEU both ways, openings, repetitions."""
 
 import dataclasses
 from collections import Counter
@@ -9,21 +9,21 @@ import numpy as np
 from attnlab_theory.language.text.bleu import References, Sentence, sentence_bleu
 
 OPENING = 2
-"""Tokens at the beginning of a sentence that make its opening."""
+"""How many first tokens make the opening of a sentence."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Of one set of generated sentences."""
+    """The scores of one set of generated sentences."""
 
     forward: float
-    """Mean BLEU-4 of generated sentences against all real ones: are they well formed?"""
+    """The mean BLEU-4 of generated sentences against all real ones: are they well formed?"""
     backward: float
-    """Mean BLEU-4 of real sentences against all generated ones: is everything covered?"""
+    """The mean BLEU-4 of real sentences against all generated ones: are all real ones covered?"""
     commonest_opening: float
     """The share of sentences that begin with the commonest opening of two tokens."""
     openings: int
-    """Different openings."""
+    """The number of different openings."""
     distinct: float
     """The share of sentences that differ from all before them."""
     repeating: float
@@ -41,7 +41,7 @@ def scores(generated: Sequence[Sentence], real: Sequence[Sentence], references: 
 
     Args:
         generated, real: tokens.
-        references: made of `real`, once for many calls.
+        references: made from `real`, once for many calls.
 
     Raises:
         ValueError: if there is no sentence of one kind.
@@ -61,7 +61,7 @@ def scores(generated: Sequence[Sentence], real: Sequence[Sentence], references: 
 
 
 def openings(sentences: Sequence[Sentence]) -> Counter[tuple[Hashable, ...]]:
-    """How often sentences begin in each way."""
+    """The number of sentences with each opening."""
     return Counter(tuple(sentence[:OPENING]) for sentence in sentences)
 
 

@@ -1,6 +1,7 @@
 """attnlab captions train, evaluate and generate: one model."""
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +9,7 @@ import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.captions.arms import PRESETS, PresetName
-from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges
+from attnlab_theory.labs.options import Longer, ModelSizes, RecipeChanges, WithJson
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.labs.training import Checkpoints, train_and_report
 
@@ -87,7 +88,7 @@ class Train:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Measure the perplexity of a model on test sentences.
 
     Two perplexities are told. The homework's is exp of the mean over sentences of each sentence's mean loss. The
@@ -98,17 +99,14 @@ class Evaluate:
     test: Path | None = None
     """File of sentences, one a line. By default they are drawn from the embedded grammar of captions."""
     seed: int = 0
-    """Of the sentences that are drawn."""
+    """The seed of the sentences that are drawn."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block. Cut ones are counted."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Measure and print."""
         from attnlab_theory.labs.captions.starts import read_model, refuse_other_grammar
-        from attnlab_theory.labs.estimates import mean
-        from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+        from attnlab_theory.labs.perplexity import floor, losses
         from attnlab_theory.labs.sentences import Sizes, encoded, generated, read_sentences
         from attnlab_theory.report import record
 
@@ -129,11 +127,9 @@ class Evaluate:
             "perplexity_of_sentences": found.perplexity_of_sentences,
             "perplexity_of_tokens": found.perplexity_of_tokens,
         }
-        floor = None
-        if language is not None:
-            above = above_the_grammar(found, sentences, language, block)
-            floor = mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE)
-            told["above_the_grammar"] = floor.as_json()
+        above = floor(found, sentences, language, block)
+        if above:
+            told["above_the_grammar"] = above[0].as_json()
         if self.json:
             print(record.to_text(told), end="")
             return 0
@@ -142,10 +138,10 @@ class Evaluate:
             print(f"{read.cut} sentences are longer than the block of {block} and were cut")
         print(f"perplexity, mean of sentence means: {found.perplexity_of_sentences:.4f}")
         print(f"perplexity, mean over tokens:       {found.perplexity_of_tokens:.4f}")
-        if floor is not None:
-            low, high = floor.interval.low, floor.interval.high
-            print(f"loss above the grammar's own: {floor.value:.4f} nats per token")
-            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {floor.error_rate:g})")
+        for each in above:
+            low, high = each.interval.low, each.interval.high
+            print(f"loss above the grammar's own: {each.value:.4f} nats per token")
+            print(f"({low:.4f} to {high:.4f}; the interval errs with probability {each.error_rate:g})")
         return 0
 
 
@@ -168,8 +164,10 @@ class Generate:
     """Draw from tokens with at least this share of the likeliest one's probability."""
     seed: int = 0
     """All that is drawn follows from the seed."""
-    outputs_path: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the captions, one a line. By default they are printed."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Generate and write."""
@@ -178,17 +176,20 @@ class Generate:
         from attnlab_theory.seeds import key_for
 
         choosing = self._choosing()
-        if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, self.model)
+        if self.out is not None:
+            files.refuse_unwritable(self.out)
+            files.refuse_input(self.out, self.model)
         saved = read_model(self.model)
         drawn = captions(key_for(self.seed, "captions"), saved.model, saved.text, self.count, choosing=choosing)
         lines = as_lines(drawn, saved.text)
-        if self.outputs_path is None:
+        if self.out is not None:
+            files.write_text(self.out, "".join(f"{line}\n" for line in lines))
+        if self.json:
+            print(json.dumps({"captions": lines}, indent=1, ensure_ascii=False))
+        elif self.out is None:
             print("\n".join(lines))
         else:
-            files.write_text(self.outputs_path, "".join(f"{line}\n" for line in lines))
-            print(f"{len(lines)} captions are in {self.outputs_path}")
+            print(f"{len(lines)} captions are in {self.out}")
         return 0
 
     def _choosing(self) -> "Choosing":

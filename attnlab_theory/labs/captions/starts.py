@@ -1,4 +1,4 @@
-"""Models to go on from: one of this lab, or the first layers of GPT-2."""
+"""Models from which training can start: one of this lab, or the first layers of GPT-2."""
 
 import dataclasses
 from pathlib import Path
@@ -13,14 +13,14 @@ from attnlab_theory.language.text.bpe import BPE
 from attnlab_theory.language.text.own_tokens import OwnTokens
 
 HEADS = 12
-"""Of GPT-2 as it was first published, for a file without a `config.json`."""
+"""The number of heads of the first published GPT-2, for a file without a `config.json`."""
 
 
 def read_model(path: Path, **sizes: int) -> Saved:
-    """A model of this lab, of the sizes that are asked for.
+    """A model of this lab with the given sizes.
 
     Raises:
-        ValueError: if it has another size, reads no sentences, or as `load_model`.
+        ValueError: if the file cannot be read, or the model has another size or reads no sentences.
     """
     saved = load_model(path)
     if not isinstance(saved.model, GPT) or saved.text.as_json()["kind"] == "characters":
@@ -33,7 +33,7 @@ def read_model(path: Path, **sizes: int) -> Saved:
 
 
 def refuse_other_grammar(path: Path, saved: Saved, drawn: Material) -> None:
-    """Refuse to ask a model for sentences of the embedded grammar that has learned other words.
+    """Refuse to test a model on the embedded grammar if it has learned other words.
 
     Raises:
         ValueError: naming the file.
@@ -46,14 +46,14 @@ def cut_gpt2(path: Path, *, layers: int, block: int, dropout: float) -> Saved:
     """The first layers of GPT-2, with an output layer of its own that starts as the token embedding.
 
     Args:
-        path: as `load_gpt2`.
+        path: of GPT-2's file, or of a folder that holds `model.safetensors`.
         layers: how many of the layers are kept.
         block: how many of the positions are kept.
-        dropout: everywhere.
+        dropout: the rate of all dropouts.
 
     Raises:
-        ValueError: if the file has fewer layers or positions, another vocabulary, tokens of its own beside it, or
-            as `load_gpt2`.
+        ValueError: if the file is refused, has fewer layers or positions or another vocabulary, or other tokens lie
+            beside it.
 
     Source: Tsinghua University, Artificial Neural Networks, homework 3: three layers of twelve.
     """

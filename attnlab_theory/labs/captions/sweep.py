@@ -1,4 +1,4 @@
-"""Models times decodings: what is generated, and how it compares with real captions."""
+"""Captions by every model with every decoding, and their scores against real ones."""
 
 import dataclasses
 import math
@@ -9,6 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from attnlab_theory import refuse
+from attnlab_theory.labs import tables
 from attnlab_theory.labs.captions.arms import BASE, DECODINGS, DecodingName
 from attnlab_theory.labs.captions.generate import Tokens, as_lines, captions, side
 from attnlab_theory.labs.captions.lab import Model
@@ -25,7 +26,7 @@ SHARES = ("forward", "backward", "harmonic", "commonest_opening", "distinct", "r
 """Scores that lie between 0 and 1."""
 
 SHOWN = 8
-"""Captions of each kind that are laid side by side."""
+"""How many captions of each kind are shown side by side."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,10 +35,10 @@ class Row:
 
     arm: str
     seed: int
-    """Of the training."""
+    """The seed of the training."""
     decoding: str
     generation: int
-    """Its number: each generation of a model is independent of the others."""
+    """The number of the generation. Each generation of a model is independent of the others."""
     scores: Scores
 
     def as_json(self) -> dict[str, Any]:
@@ -59,7 +60,7 @@ class Generated:
     row: Row
     captions: Sequence[Tokens]
     text: OfSentences
-    """Of their tokens."""
+    """The vocabulary of their tokens."""
 
     @property
     def name(self) -> str:
@@ -68,17 +69,17 @@ class Generated:
 
     @property
     def lines(self) -> str:
-        """All of them, one a line."""
+        """All captions, one on each line."""
         return "".join(f"{line}\n" for line in as_lines(self.captions, self.text))
 
     @property
     def sample(self) -> str:
-        """Some of them, to be read beside others."""
+        """Some of the captions, to be read beside others."""
         return side(self.name, self.captions[:SHOWN], self.text)
 
 
 def sampling(name: str) -> Sampling:
-    """The law that the name of a decoding stands for.
+    """The law of a decoding, by its name.
 
     Raises:
         ValueError: if there is none.
@@ -91,11 +92,11 @@ def sampling(name: str) -> Sampling:
 def sweep(
     models: Sequence[Model], real: Sequence[str], names: Sequence[DecodingName], *, count: int, generations: int
 ) -> Iterator[Generated]:
-    """Generate with every model in every way, and score.
+    """Generate captions with every model and decoding, and score them.
 
     Args:
-        models: which are to generate.
-        real: sentences to compare with.
+        models: the models that write.
+        real: sentences for comparison.
         names: of decodings.
         count: captions of one set.
         generations: independent sets for each model and decoding.
@@ -123,7 +124,7 @@ def sweep(
 
 
 def compare(rows: Sequence[Row]) -> Estimates:
-    """The scores of every arm and decoding of a sweep, and what temperature and cut change."""
+    """The scores of every arm and decoding of a sweep, and the effects of temperature and cuts."""
     found: list[Estimate] = []
     for arm, decoding in dict.fromkeys((row.arm, row.decoding) for row in rows):
         chosen = [row for row in rows if (row.arm, row.decoding) == (arm, decoding)]
@@ -144,7 +145,7 @@ def compare(rows: Sequence[Row]) -> Estimates:
 
 
 def about_real(sentences: Sequence[Tokens]) -> Estimates:
-    """How real sentences begin."""
+    """The openings of real sentences."""
     begun, count = openings(sentences), len(sentences)
     numbers = {
         "commonest opening of real sentences": max(begun.values()) / count,
@@ -156,9 +157,7 @@ def about_real(sentences: Sequence[Tokens]) -> Estimates:
 
 def table(estimates: Estimates) -> Table:
     """BLEU by arm and decoding, and the shares of distinct captions and of the commonest opening."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("model", "decoding", "forward", "backward", "harmonic", "distinct", "opening"):
-        shown.add_column(column, justify="left" if column in ("model", "decoding") else "right", no_wrap=True)
+    shown = tables.table(["model", "decoding"], ["forward", "backward", "harmonic", "distinct", "opening"])
     for each in estimates.of("forward"):
         scored = ("forward", "backward", "harmonic", "distinct", "commonest_opening")
         numbers = (estimates.of(score, **each.setting)[0].value for score in scored)
@@ -180,10 +179,10 @@ def _gain(score: str, rows: Sequence[Row], others: Sequence[Row], **told: Any) -
 def _over(
     values: Mapping[tuple[int, int], float], quantity: str, within: Interval, told: Mapping[str, Any]
 ) -> Estimate:
-    """Over seeds of training, one number for each; with one seed over generations, which tell of no other."""
+    """An estimate over seeds of training. With one seed it is over generations, and says nothing of other seeds."""
     seeds = sorted({seed for seed, _ in values})
     by_seed = [[values[at] for at in sorted(values) if at[0] == seed] for seed in seeds]
     if len(seeds) == 1:
         return over_generations(quantity, by_seed[0], ERROR_RATE, within=within, **told)
     means = [float(np.mean(each)) for each in by_seed]
-    return over_seeds(quantity, means, ERROR_RATE, within=within, **told)
+    return over_seeds(quantity, means, within=within, **told)

@@ -5,14 +5,13 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
 from tyro.conf import subcommand
 
 from attnlab_theory.labs.captions.arms import HOMEWORK, PRESETS, ArmName, DecodingName, PresetName
 from attnlab_theory.labs.captions.bleu import Score, Sweep
 from attnlab_theory.labs.captions.single import Evaluate, Generate, Train
 from attnlab_theory.labs.engine.join import JoinLab
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.options import ModelSizes
 from attnlab_theory.labs.texts import Texts
 
@@ -41,18 +40,17 @@ class Run(RunLab):
     question = "How good and how varied are a small model's captions, and what decides it?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     pretrain_corpus: Path | None = None
-    """With files: text that the model pretrained learns first, one sentence a line.
-    Without files, that text is drawn from the same grammar with other probabilities."""
+    """Text that the model `pretrained` learns first, one sentence a line. Only together with --train."""
     preset: PresetName = "tiny"
     """Model size and recipe. tiny: trained in seconds. homework: the homework's 3 layers of width 768."""
     arms: tuple[ArmName, ...] = ("scratch", "pretrained")
     """The models. Each is the preset with one thing changed.
-    scratch: first weights, sentences in the order of the file.
+    scratch: sentences in the order of the file.
     shuffled: another order in every epoch.
     pretrained: trained on another text first.
     heads-1, heads-6, heads-8: so many heads.
-    permuted: features permuted before they are cut into heads.
-    dropped-heads: each head dropped in a tenth of the training steps."""
+    permuted: features permuted before the cut into heads.
+    dropped-heads: heads dropped at random in training."""
     decodings: tuple[DecodingName, ...] = HOMEWORK
     """Ways to choose the next token; t is the temperature."""
     count: int = 1000
@@ -60,8 +58,7 @@ class Run(RunLab):
     generations: int = 2
     """Independent generations of each model and decoding."""
     seeds: int = 5
-    """How many seeds to run. Sentences that are drawn, first weights and dropout follow from the seed.
-    Five seeds of eight models took 45 minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five took 45 minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/captions")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
@@ -70,7 +67,7 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.captions.arms import BASE
@@ -78,19 +75,17 @@ class Run(RunLab):
         from attnlab_theory.labs.captions.lab import config, training
 
         refuse.not_a_size(**{"--count": self.count, "--generations": self.generations})
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         drawn = self.texts.train is None
+        material = self.of_seeds(self.texts.material, drawn=drawn)
+        first = material(self.seed)
         other = functools.cache(functools.partial(self._other, first))
         preset, changes = PRESETS[self.preset], self.training
         recipe = dataclasses.replace(preset.recipe, epochs=changes.epochs or preset.recipe.epochs)
         lab = Lab(
+            **self.every_lab(),
             preset=dataclasses.replace(preset, **changes.given, recipe=recipe),
-            arms=self.arms,
-            seeds=seeds,
-            material=functools.cache(self.texts.material) if drawn else (lambda _: first),
+            material=material,
             other=other if drawn else (lambda _: other(self.seed)),
-            folder=self.out / "models",
             longer=self.texts.longer,
             mean=self.texts.mean,
         )
@@ -116,7 +111,7 @@ class Run(RunLab):
         return read_other(self.pretrain_corpus, first.text)
 
     def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, let it write captions, and judge it."""
+        """Measure the trained models, let them write captions, and judge the claims."""
         from attnlab_theory.labs.captions.measure import results
 
         return results(lab, self.decodings, count=self.count, generations=self.generations, tell=tell)
@@ -132,12 +127,6 @@ class Judge(JudgeLab):
 
     name = "captions"
 
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.captions.measure import again
-
-        return again(self.folder)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Join(JoinLab):
@@ -152,32 +141,18 @@ class Join(JoinLab):
     """Folder for JSON and figures. It is made if it does not exist."""
 
     def results(self) -> "Results":
-        """What the folders hold together, judged."""
+        """Judge the runs of all folders together."""
         from attnlab_theory.labs.captions.measure import joined
 
         return joined(self.folders, tell)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Draw:
-    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
-
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that `captions run` or `captions sweep` wrote."""
-
-    def run(self) -> int:
-        """Read and draw."""
-        from attnlab_theory.labs.captions.measure import figures_in
-        from attnlab_theory.labs.engine.record import draw, usable
-
-        with usable(self.folder, to="drawn"):
-            draw(figures_in(self.folder), self.folder)
-        print(f"figures are in {self.folder}/")
-        return 0
+class Draw(DrawLab):
+    """Draw the figures of `captions run` or `captions sweep` again."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Captions:
+class Captions(Tasks):
     """Train a small GPT on captions, let it write its own, and judge those."""
 
     task: (
@@ -189,9 +164,5 @@ class Captions:
         | Annotated[Run, subcommand("run")]
         | Annotated[Join, subcommand("join")]
         | Annotated[Judge, JUDGE]
-        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Draw, DRAW]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

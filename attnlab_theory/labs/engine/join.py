@@ -11,13 +11,14 @@ import tyro
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.engine.run import report
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JoinLab(abc.ABC):
+class JoinLab(WithJson, abc.ABC):
     """Join runs on the same files that trained other seeds or other arms. Nothing is trained.
 
     All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
@@ -26,17 +27,15 @@ class JoinLab(abc.ABC):
     name: ClassVar[str]
     """The lab's command, and the name of its findings."""
     shared: ClassVar[tuple[str, ...]]
-    """Of what the records of the runs must say the same."""
+    """The fields that the records of the runs must have in common."""
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER ...")]
     """Folders of finished runs, two or more."""
     out: Path
     """Folder for JSON and figures. It is made if it does not exist."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     @abc.abstractmethod
     def results(self) -> "Results":
-        """What the folders hold together, judged.
+        """Judge the numbers of all folders together.
 
         Raises:
             ValueError: if a file is missing or damaged, or the runs do not belong together.
@@ -48,6 +47,7 @@ class JoinLab(abc.ABC):
         Raises:
             ValueError: in one line, if the folders cannot be joined.
         """
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
 
@@ -66,6 +66,7 @@ class JoinLab(abc.ABC):
         with folders.begun(self.out, self.name), usable(*self.folders, to="joined"):
             found.write(self.name, self.out)
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
+            page.write(self.out, found.verdicts.sentences(), found.further)
         return report(found, about, self.out, json=self.json)
 
     def _refuse_others(self, runs: Sequence[Mapping[str, Any]]) -> None:

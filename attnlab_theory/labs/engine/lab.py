@@ -1,4 +1,4 @@
-"""What is trained in a lab: arms for seeds, each in one stage or several, and the files of the models."""
+"""What a lab trains: each arm for each seed, in one stage or several, and the files of the models."""
 
 import abc
 import dataclasses
@@ -13,10 +13,10 @@ from attnlab_theory.language.runs import Run, refuse_left_over
 
 
 class Unit(NamedTuple):
-    """An arm for a seed. Units of one wave need nothing of each other."""
+    """An arm and a seed. Units of one wave do not depend on each other."""
 
     arm: Any
-    """What is compared: a name, or a value whose `name` is one."""
+    """The arm: a name, or a value with a `name`."""
     seed: int
 
 
@@ -32,11 +32,13 @@ class Lab(abc.ABC):
     """Which arms are trained for which seeds, and where the models are kept.
 
     Raises:
-        ValueError: if there is no seed.
+        ValueError: if there is no seed or no arm, or an arm is named twice.
     """
 
     kinds: ClassVar[Mapping[str, Kind]] = KINDS
     """The models that its files may hold."""
+    arms: tuple[Any, ...]
+    """What is compared, by name."""
     seeds: tuple[int, ...]
     folder: Path
     """The folder for the models."""
@@ -44,21 +46,22 @@ class Lab(abc.ABC):
     def __post_init__(self) -> None:
         if not self.seeds:
             raise ValueError("a run needs at least one seed")
+        each_once("arm", self.arms)
 
-    @abc.abstractmethod
     def arms_of(self, seed: int) -> Sequence[Any]:
-        """The arms that are trained for a seed."""
+        """The arms that are trained for a seed: by default all of them."""
+        return self.arms
 
     @abc.abstractmethod
     def stages(self, arm: Any, seed: int) -> Iterator[Stage]:
-        """How an arm is trained for a seed. Each stage must be trained before the next is asked for.
+        """The stages of an arm for a seed. Each stage must be trained before the next one is taken.
 
         Raises:
-            ValueError: of bad input.
+            ValueError: if the input is bad.
         """
 
     def waves(self) -> Iterator[Sequence[Unit]]:
-        """All that is to be trained. Each wave must be trained before the next is asked for: by default one."""
+        """All units, in waves; by default one wave. Each wave must be trained before the next one is taken."""
         yield [Unit(arm, seed) for seed in self.seeds for arm in self.arms_of(seed)]
 
     def path(self, arm: Any, seed: int) -> Path:
@@ -76,15 +79,15 @@ class Lab(abc.ABC):
         return load_model(self.path(arm, seed), kinds=self.kinds)
 
     def refuse_unmeasurable(self) -> None:
-        """Refuse, before anything is trained, what could not be measured afterwards: by default nothing.
+        """Refuse, before anything is trained, what could not be measured afterwards. By default nothing is refused.
 
         Raises:
-            ValueError: naming it.
+            ValueError: naming what could not be measured.
         """
         return
 
     def refuse_left_over(self) -> None:
-        """Refuse to start anew where a stopped run has left a checkpoint.
+        """Refuse to start again if a stopped run has left a checkpoint.
 
         Raises:
             ValueError: naming the checkpoint.
@@ -98,7 +101,7 @@ def each_named(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> tup
 
     Args:
         names: of arms and groups.
-        groups: the names of the arms of each group; no arm is of two groups.
+        groups: the names of the arms of each group. No arm is in two groups.
 
     Raises:
         ValueError: if there is no name or an unknown one, or an arm is named twice.

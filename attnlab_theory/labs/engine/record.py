@@ -1,4 +1,4 @@
-"""What a run found, as files: numbers, findings, tables, texts and figures. And what such files hold."""
+"""The results of a run as files: numbers, findings, tables, texts and figures. And how they are read again."""
 
 import contextlib
 import dataclasses
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attnlab_theory import files, inputs
+from attnlab_theory.claims import Statement
 from attnlab_theory.labs.estimates import OVER_SEEDS, Estimate, Estimates
-from attnlab_theory.labs.verdicts import Verdicts
+from attnlab_theory.labs.verdicts import Verdicts, verdicts_on
 from attnlab_theory.report import record
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ Draw = Callable[[], "Figure"]
 """Draws a figure."""
 
 OLDER = "student: close to normal: accuracies of training runs that differ in the seed"
-"""What the interval over seeds was called, though not all numbers are accuracies."""
+"""The old name of the interval over seeds, though not all numbers are accuracies."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
-    """What a run found."""
+    """The results of a run."""
 
     estimates: Estimates
     verdicts: Verdicts
@@ -38,9 +39,9 @@ class Results:
     figures: Mapping[str, Draw | None] = dataclasses.field(default_factory=dict)
     """Figures by name, as functions that draw them. None: as of `tables`."""
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """What the record of the run says besides."""
+    """Further fields of the record of the run."""
     shown: "Sequence[RenderableType]" = ()
-    """What is printed before the verdicts."""
+    """The tables that are printed before the verdicts."""
     further: Mapping[str, Verdicts] = dataclasses.field(default_factory=dict)
     """Verdicts on other numbers, apart from these, by the names of their JSON files."""
 
@@ -50,7 +51,7 @@ class Results:
         return all(each.as_expected for each in (self.verdicts, *self.further.values()))
 
     def rows(self, name: str) -> dict[str, Any]:
-        """What JSON files hold, by their names.
+        """The values of the JSON files, by their names.
 
         Args:
             name: of the findings.
@@ -63,12 +64,12 @@ class Results:
         }
 
     def write(self, name: str, folder: Path, *, prefix: str = "") -> None:
-        """Write all of it, each file whole or not at all.
+        """Write all files, each whole or not at all.
 
         Args:
             name: of the findings.
-            folder: that exists.
-            prefix: what the names of JSON files begin with.
+            folder: an existing folder.
+            prefix: the beginning of the names of JSON files.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -82,6 +83,18 @@ class Results:
         for name, text in self.texts.items():
             files.write_text(folder / name, text)
         draw(self.figures, folder)
+
+
+def judged(lab: str, statements: Sequence[Statement], measured: Estimates, **told: Any) -> Results:
+    """Numbers, and the verdicts of a lab on them.
+
+    Args:
+        lab: that states something.
+        statements: what it states.
+        measured: all of its numbers.
+        told: further fields of `Results`.
+    """
+    return Results(estimates=measured, verdicts=verdicts_on(statements, measured, experiment=lab), **told)
 
 
 def draw(figures: Mapping[str, Draw | None], folder: Path) -> None:
@@ -124,7 +137,7 @@ def renewed(old: Estimates, new: Estimates) -> Estimates:
 
 
 def read(path: Path, made: Callable[[Any], T]) -> T:
-    """What a JSON file holds.
+    """The value of a JSON file.
 
     Raises:
         ValueError: if it is missing or damaged.
@@ -136,14 +149,14 @@ def read(path: Path, made: Callable[[Any], T]) -> T:
 
 @contextlib.contextmanager
 def usable(*folders: Path, to: str) -> Iterator[None]:
-    """Say in one line what is wrong with the numbers of folders.
+    """Turn errors about the numbers of folders, in the block, into one line.
 
     Args:
-        folders: whose numbers are used here.
-        to: what cannot be done with such numbers.
+        folders: whose numbers are used in the block.
+        to: what cannot be done with such numbers, for the message.
 
     Raises:
-        ValueError: naming the folders, where a number is missing or not of its form.
+        ValueError: naming the folders, if a number is missing or has another form.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Training on the workers of a cluster: an arm for a seed at a time, and its files come back."""
+"""Training on the workers of a cluster. A worker trains an arm for a seed, and its files come back."""
 
 import dataclasses
 import functools
@@ -14,10 +14,10 @@ from attnlab_theory.cluster.client import Cluster
 from attnlab_theory.labs.engine.lab import Lab, Unit
 
 MOST = 256
-"""Units that wait for a worker at the same time."""
+"""The most units that wait for a worker at the same time."""
 
 PASSING = (".lock",)
-"""How files end that are nobody else's affair."""
+"""The ends of names of files that stay on their machine."""
 
 
 def trained(command: Any, lab: Lab, cluster: Cluster, tell: Callable[[str], None]) -> None:
@@ -27,10 +27,10 @@ def trained(command: Any, lab: Lab, cluster: Cluster, tell: Callable[[str], None
         command: makes the same lab on every worker.
         lab: of the command.
         cluster: whose workers train.
-        tell: is told how far it has come.
+        tell: called with a line about the progress.
 
     Raises:
-        ValueError: as `Cluster.call`, or if a worker refuses the work.
+        ValueError: if all workers are gone, too many died, or a worker refuses the work.
     """
     carried = pickle.dumps(_carried(command))
 
@@ -60,7 +60,7 @@ def train_unit(carried: bytes, unit: Unit, left: Mapping[str, bytes]) -> dict[st
     """Train an arm for a seed, in a folder of its own.
 
     Args:
-        carried: as `_carried` makes it, pickled.
+        carried: the pickled result of `_carried`.
         unit: the arm and the seed.
         left: files of a stopped run.
 
@@ -80,7 +80,8 @@ def train_unit(carried: bytes, unit: Unit, left: Mapping[str, bytes]) -> dict[st
 def _left(lab: Lab, unit: Unit, paths: Set[Path]) -> dict[str, bytes]:
     """The files of a unit that lie in the folder of models.
 
-    A stage before the last has a file of its own, whose name begins alike: ARM.before, say. So has another arm.
+    A stage before the last has a file of its own whose name begins with that of the model, such as ARM.before. So
+    may another arm.
 
     Args:
         lab: whose folder it is.

@@ -1,18 +1,22 @@
-"""`attnlab LAB run` and `attnlab LAB judge`, of any lab. Nothing here imports jax: the command line reads it first.
+"""`attnlab LAB run` and `attnlab LAB judge` for any lab. Nothing here imports jax: the command line reads it first.
 
 A lab declares its options, what is trained and how it is measured. The rest is the same everywhere: one folder for
-one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code.
+one run, checkpoints, Ctrl-C, processes, the record of the run, verdicts, the exit code. What a command does not
+declare is done by `measure.py`, which lies beside it.
 """
 
 import abc
 import dataclasses
+import functools
+import importlib
 import inspect
+import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import tyro
 from tyro.conf import subcommand
@@ -20,7 +24,7 @@ from tyro.conf import subcommand
 from attnlab_theory import files
 from attnlab_theory.interrupts import Interrupts
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.options import WholeRun
+from attnlab_theory.labs.options import WholeRun, WithJson
 from attnlab_theory.labs.training import refuse_no_time, train
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from attnlab_theory.labs.engine.lab import Lab, Stage
     from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.processes import Workers
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,32 +46,53 @@ class RunLab(WholeRun, abc.ABC):
     """What the lab asks."""
     shares: ClassVar[tuple[str, ...]] = ()
     """Names of other runs that may lie in the same folder."""
+    arms: tuple[str, ...]
+    """What is compared."""
     processes: int | None = None
-    """How many models are trained at once, each by a process on one core. By default as many as there are cores, at
-    most 8, for small models on a processor, and 1 for every other.
-    Results have the same bytes for any number from 2 on. With 1, all cores train one model: last digits differ."""
+    """How many models are trained at once, each on one core. With 1, all cores train one model, and last digits
+    differ."""
     cluster: str | None = None
     """Train on a Dask cluster: the address of its scheduler, tcp://HOST:PORT (docs/cluster.md)."""
 
     @abc.abstractmethod
     def lab(self) -> "Lab":
-        """What is trained on what. It is the same whenever it is asked for, in every process.
+        """What is trained on what. Every call gives the same, in every process.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
 
-    @abc.abstractmethod
+    def every_lab(self) -> dict[str, Any]:
+        """What every lab is made of: arms, seeds, and the folder of the models."""
+        return {"arms": self.arms, "seeds": self.every_seed(), "folder": self.out / "models"}
+
+    def of_seeds(self, read: Callable[[int], T], *, drawn: bool) -> Callable[[int], T]:
+        """The material of each seed. That of the first is read at once, so that it complains of bad input.
+
+        Args:
+            read: the material of a seed.
+            drawn: whether it follows from the seed; else it lies in files, and is the same for all seeds.
+
+        Raises:
+            ValueError: as `read`.
+        """
+        first = read(self.every_seed()[0])
+        return functools.cache(read) if drawn else lambda _: first
+
     def results(self, lab: Any) -> "Results":
-        """Measure what is trained, and judge it.
+        """Measure what is trained, and judge it: by default by `measure.results`.
+
+        Args:
+            lab: whose models are trained. `measure.results` has a second one, which is told what is being done.
 
         Raises:
             ValueError: if a model is missing.
         """
+        return _measure(self).results(lab, tell)
 
-    @abc.abstractmethod
     def about(self, lab: Any) -> dict[str, Any]:
-        """What the record of the run says of its options, beside the seeds."""
+        """What the record of the run says of its options, beside the seeds: by default the arms."""
+        return {"arms": list(self.arms)}
 
     @property
     def small(self) -> bool:
@@ -73,17 +100,18 @@ class RunLab(WholeRun, abc.ABC):
         return False
 
     def train(self, stage: "Stage", interrupts: Interrupts | None = None) -> bool:
-        """Train a stage; False if Ctrl-C stopped that.
+        """Train a stage. Returns False if Ctrl-C stopped it.
 
         Raises:
-            ValueError: as `training.train`.
+            ValueError: if the stage cannot begin or go on, or diverges.
         """
         told = f", seed {stage.run.training.seed}"
         return train(stage.run, self.checkpoints(stage.path), told=told, interrupts=interrupts) is not None
 
     def run(self) -> int:
-        """Train, measure, write; 1 if a verdict is not the expected one, 130 after Ctrl-C."""
+        """Train, measure, write. Returns 1 if a verdict is not the expected one, 130 after Ctrl-C."""
         from attnlab_theory.cluster.client import Cluster
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.processes import ONE_CORE, workers
         from attnlab_theory.labs.verdicts import ERROR_RATE
         from attnlab_theory.report import provenance, record
@@ -111,17 +139,18 @@ class RunLab(WholeRun, abc.ABC):
             found.write(self.name, self.out)
             about |= {**found.about, "seconds": round(time.monotonic() - began, 2), **found.verdicts.as_json()}
             files.write_text(self.out / f"{self.name}{folders.RUN}", record.to_text(about))
+            page.write(self.out, found.verdicts.sentences(), found.further)
         return report(found, about, self.out, json=self.json)
 
     def trained(self, lab: "Lab", processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
-        """Train every arm for every seed; False if Ctrl-C stopped that.
+        """Train every arm for every seed. Returns False if Ctrl-C stopped it.
 
         Args:
             lab: of this command.
-            processes: those that train, or a cluster; None: this process does.
+            processes: the processes that train, or a cluster. None: this process trains.
 
         Raises:
-            ValueError: as `train`, `processes.Workers.finished` and `remote.trained`.
+            ValueError: if a stage cannot begin or go on, or diverges, or a process was killed.
         """
         from attnlab_theory.cluster.client import Cluster
         from attnlab_theory.labs.engine import remote
@@ -141,7 +170,7 @@ class RunLab(WholeRun, abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JudgeLab(abc.ABC):
+class JudgeLab(WithJson):
     """Judge a finished run again, from the numbers in its folder. Nothing is trained.
 
     Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
@@ -152,23 +181,24 @@ class JudgeLab(abc.ABC):
     """The lab's command, and the name of its findings."""
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
     """Folder of a finished run."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
-    @abc.abstractmethod
     def again(self) -> "Results":
-        """What the folder holds, judged again. Tables, texts and figures are those that tell of verdicts.
+        """What the folder holds, judged again: by default by `measure.again`.
+
+        Tables, texts and figures are those that tell of verdicts.
 
         Raises:
             ValueError: if a file is missing or damaged.
         """
+        return _measure(self).again(self.folder)
 
     def run(self) -> int:
-        """Read, judge, write, report; 1 if a verdict is not the expected one.
+        """Read, judge, write, report. Returns 1 if a verdict is not the expected one.
 
         Raises:
-            ValueError: in one line, if the folder lacks what it takes.
+            ValueError: if the folder lacks a file that is needed.
         """
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.engine.record import read, usable
         from attnlab_theory.report import provenance, record
 
@@ -187,20 +217,66 @@ class JudgeLab(abc.ABC):
         with files.held(self.folder):
             found.write(self.name, self.folder)
             files.write_text(about_path, record.to_text(about))
+            page.write(self.folder, found.verdicts.sentences(), found.further)
         return report(found, about, self.folder, json=self.json)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DrawLab(WithJson):
+    """Draw the figures of a run again, from the JSON files in its folder. Nothing is trained or measured."""
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
+    """Folder that the lab wrote."""
+
+    def run(self) -> int:
+        """Read and draw what there is to draw; nothing is removed.
+
+        Raises:
+            ValueError: in one line, if the folder lacks what it takes.
+        """
+        from attnlab_theory.labs.engine.record import draw, usable
+
+        if not (self.folder / "estimates.json").is_file():
+            raise ValueError(f"{self.folder} holds no estimates.json: name a folder that the lab wrote")
+        with usable(self.folder, to="drawn"):
+            figures = {name: each for name, each in _measure(self).figures_in(self.folder).items() if each}
+            draw(figures, self.folder)
+        if self.json:
+            print(json.dumps({"folder": str(self.folder), "figures": len(figures)}))
+        else:
+            print(f"{len(figures)} figures are drawn in {self.folder}")
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Tasks:
+    """The commands of a lab."""
+
+    task: Any  # The one that was called; subclasses name what there is.
+
+    def run(self) -> int:
+        """Do the task."""
+        return self.task.run()
+
+
+def _measure(command: object) -> Any:
+    """The module `measure` that lies beside the one of a command."""
+    folder, _, _ = type(command).__module__.rpartition(".")
+    return importlib.import_module(f"{folder}.measure")
+
+
+DRAW = subcommand("draw", description=inspect.getdoc(DrawLab))
 JUDGE = subcommand("judge", description=inspect.getdoc(JudgeLab))
-"""How the command of a subclass is called."""
+"""How the commands of subclasses are called."""
 
 
 def report(found: "Results", about: Mapping[str, Any], folder: Path, *, json: bool) -> int:
-    """Print numbers, verdicts, their error rates, and what is not judged; or all of it as one JSON value.
+    """Print numbers, verdicts, their error rates, and what is not judged. Or print everything as one JSON value.
 
     Args:
-        found: by a run.
+        found: the results of a run.
         about: the record of the run.
-        folder: where its files are.
+        folder: with the files of the run.
         json: whether to print JSON.
 
     Returns:

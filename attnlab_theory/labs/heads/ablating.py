@@ -1,7 +1,7 @@
-"""What a classifier gets right without each head, and without pairs of those that it seems to need least.
+"""The answers of a classifier without each head, and without pairs of the heads that it seems to need least.
 
-A head that is left out hands on what it hands on to an average token: the mean of its output over all tokens of the
-data. The layers before it are run once for all of them.
+The output of a head that is left out is replaced by its mean over all tokens of the data. The layers before it are
+run once for all heads.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ Head = tuple[int, int]
 """Layer and head, from 0."""
 
 REDUNDANT = 6
-"""Heads whose pairs are left out together."""
+"""How many heads are left out in pairs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,23 +35,23 @@ class Ablated:
 
     whole: Float[np.ndarray, " n"]
     single: Float[np.ndarray, "layers h n"]
-    """Without each head."""
+    """The log-odds without each head."""
     pairs: dict[tuple[Head, Head], Float[np.ndarray, " n"]]
-    """Without both."""
+    """The log-odds without both heads of a pair."""
     chosen_by: Bool[np.ndarray, " n"]
-    """The sentences that chose the pairs; the others judge them."""
+    """The sentences that chose the pairs. The others judge them."""
 
 
 def ablated(reading: EncoderReading, *, seed: int = 0, tell: Tell = lambda _: None) -> Ablated:
-    """Ask a classifier without each head, then without pairs of the heads that move its log-odds least.
+    """The answers of a classifier without each head, then without pairs of the heads that move its log-odds least.
 
     Args:
         reading: of a classifier.
-        seed: of which half of the sentences chooses the pairs.
-        tell: is told what is being done.
+        seed: of the half of the sentences that chooses the pairs.
+        tell: called with a line about what is being done.
 
     Raises:
-        ValueError: if there are too few sentences for an interval over those that judge.
+        ValueError: if too few sentences judge for an interval.
     """
     layers, h = reading.layers, reading.heads
     count = len(reading.tokens)
@@ -86,7 +86,7 @@ def least_moving(
 
 
 def mean_outputs(reading: EncoderReading) -> Float[np.ndarray, "layers h d"]:
-    """Of every head over all tokens, marks included; padding is left out."""
+    """The mean output of every head over all tokens, with marks and without padding."""
     total, count = 0.0, 0
     for rows in _rows(reading):
         # Rows that only fill up are no data.
@@ -121,7 +121,7 @@ def _without(
 
 @eqx.filter_jit
 def _states(model: Encoder, tokens: Array, mask: Array) -> list[Array]:
-    """What every layer reads."""
+    """The input of every layer."""
     return tape(model.walk(tokens, mask), keep=["layers.*.reads"]).layers("reads")
 
 
@@ -135,14 +135,14 @@ def _summed_outputs(model: Encoder, tokens: Array, mask: Array, counted: Array) 
 def _odds_from(
     model: Classifier, first: int, x: Float[Array, "b t c"], tokens: Array, mask: Array, kept: Array, instead: Array
 ) -> Float[Array, " b"]:
-    """From what layer `first` reads, with heads of this and later layers left out."""
+    """The log-odds from the input of layer `first`, with heads of this and later layers left out."""
     # The compiler drops the layers before: nothing reads what they give.
     replace = {f"layers.{first}.reads": lambda _: x, **without_heads(kept, instead)}
     return odds_of(model, tape(model.encoder.walk(tokens, mask), replace=replace).end, mask)
 
 
 def without_heads(kept: Bool[Array, "layers h"], instead: Float[Array, "layers h d"]) -> dict[str, Replacement]:
-    """For a tape: `instead` is handed on by the heads that are not kept."""
+    """Replacements for a tape: `instead` is the output of the heads that are not kept."""
 
     def without(layer: int, means: Float[Array, "b h t d"]) -> Float[Array, "b h t d"]:
         return jnp.where(

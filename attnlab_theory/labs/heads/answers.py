@@ -1,7 +1,7 @@
-"""What a classifier answers, with its heads as they are or with others in their place.
+"""The answers of a classifier, with its own heads or with replaced ones.
 
-`reviews/answers.py` asks for log-odds as well, but of any model that gives logits, with dropout if wanted. Here
-each batch may have a classifier of its own, and the ablations go on from states in the middle of the model.
+`reviews/answers.py` gives log-odds too, but of any model with logits, also with dropout. Here each batch may have a
+classifier of its own, and the ablations go on from states in the middle of the model.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     """Some sentences as an encoder reads them."""
 
     numbers: Int[np.ndarray, " n"]
-    """Which sentences; rows behind them only fill up."""
+    """The numbers of the sentences. Rows after them only fill up the batch."""
     tokens: Int[Array, "b t"]
     mask: Bool[Array, "b t"]
 
@@ -44,7 +44,7 @@ def log_odds(
 
     Args:
         reading: of a classifier of two labels.
-        changed: the classifier that answers, from the reading's own and the number of a batch.
+        changed: makes the classifier that answers, from the reading's own and the number of a batch.
     """
     assert reading.classifier is not None, "only classifiers are asked for labels"
     found = np.zeros(len(reading.tokens))
@@ -60,6 +60,6 @@ def _odds(model: Classifier, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"]
 
 
 def odds_of(model: Classifier, hidden: Float[Array, "b t c"], mask: Bool[Array, "b t"]) -> Float[Array, " b"]:
-    """From the encoder's last tokens."""
+    """The log-odds from the encoder's last tokens."""
     logits = model.of_hidden(hidden, mask)
     return logits[:, 1] - logits[:, 0]

@@ -1,4 +1,4 @@
-"""Which approximation would a model's own queries and keys survive? Errors by budget, of every head."""
+"""Which approximation keeps the error of a model's own heads small? Errors by budget, of every head."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -34,13 +34,13 @@ from attnlab_theory.seeds import key_for
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
 
 FITTED = 50
-"""Sentences that say how queries and keys are written, at most; others are judged."""
+"""The most sentences that fix how queries and keys are rescaled. Other sentences are measured."""
 
 PREDICTED = 4
-"""Rows of a sentence whose errors theory predicts, at most."""
+"""The most rows of a sentence whose errors theory predicts."""
 
 GROUPS = 50
-"""Into which judged sentences are dealt, at most."""
+"""The most groups into which measured sentences are dealt."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,9 +53,9 @@ class Measured:
     counts: Float[np.ndarray, " groups"]
     predicted: Float[np.ndarray, "n kinds layers h"]
     group: np.ndarray
-    """Of each prediction."""
+    """The group of each prediction."""
     ranks: Float[np.ndarray, "groups both lengths layers h"]
-    """The least rank and that of a drawn sketch."""
+    """The least rank, and the rank of a random sketch."""
     by_length: Float[np.ndarray, "groups lengths"]
     """How many sentences there are of each length."""
 
@@ -73,11 +73,11 @@ def measured(
 
     Args:
         reading: the model with its text.
-        sentences: that are judged, at most; no more than two thirds of the text.
-        tried: the approximations; None: all that the model can be kept from the future with.
-        most_features: then, as `losses.approximations`.
+        sentences: the most that are measured, up to two thirds of the text.
+        tried: the approximations. None: all, or for a causal model all that can be causal.
+        most_features: the largest number of random features if `tried` is None.
         seed: of the choice of sentences and rows, and of random projections.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if there are too few sentences of two tokens or more.
@@ -127,12 +127,12 @@ def measured(
 
 
 def estimated(found: Measured) -> Estimates:
-    """Errors by budget; features and ranks for an error of a tenth, as measured and as predicted."""
+    """Errors by budget, and the features and ranks for an error of a tenth, measured and predicted."""
     return Estimates([*_errors(found), *_features(found), *_ranks(found)])
 
 
 def setting_of(each: Approximation) -> dict[str, Any]:
-    """What tells an approximation from the others."""
+    """The fields of the setting of an approximation."""
     return {"approximation": each.name, "budget": each.budget}
 
 
@@ -153,7 +153,7 @@ def _errors(found: Measured) -> Iterator[Estimate]:
 
 
 def _features(found: Measured) -> Iterator[Estimate]:
-    """Logarithms of numbers of features have the intervals."""
+    """The features for an error of a tenth. Intervals are those of their logarithms."""
     squares, draws = _squares(found), int(np.sum(found.counts))
     groups = len(found.counts)
     parts = [found.predicted[found.group != without] for without in (-1, *range(groups))]

@@ -1,8 +1,8 @@
-"""Which assumption breaks where theory does not predict weights: queries that move, keys that move, rare types.
+"""Which assumption fails where theory does not predict weights?
 
-Theory takes the key of a frequent type for a draw from N(mu, Sigma), independent of the query and of other keys.
-So the deviation (q . k - q . mu) / sqrt(q . Sigma q) has mean 0 and variance 1, and two deviations of one sentence
-have no covariance.
+Theory takes the key of a frequent type as a draw from N(mu, Sigma), independent of the query and of other keys. So
+the deviation (q . k - q . mu) / sqrt(q . Sigma q) has mean 0 and variance 1, and two deviations of one sentence
+have no covariance. Queries may depend on keys, keys on each other, and rare types may differ.
 """
 
 from typing import NamedTuple
@@ -19,17 +19,17 @@ class AssumptionReplicates(NamedTuple):
     """Numbers of every head: from all groups, then without each."""
 
     shift: Float[np.ndarray, "r layers h"]
-    """The mean deviation: 0 where queries do not move with the keys of their sentence."""
+    """The mean deviation: 0 if queries do not depend on the keys of their sentence."""
     spread: Float[np.ndarray, "r layers h"]
-    """The variance of deviations: 1 where queries do not move with the keys, for either sign."""
+    """The variance of deviations: 1 if queries do not depend on the keys, in either direction."""
     together: Float[np.ndarray, "r layers h"]
-    """The covariance of two deviations of a sentence: 0 where its keys do not move together."""
+    """The covariance of two deviations of a sentence: 0 if its keys do not depend on each other."""
     for_common: Float[np.ndarray, "r layers h"]
-    """The explained share of weights of the commoner types, less that of the rarer ones."""
+    """The explained share of the weights of commoner types, minus that of rarer ones."""
 
 
 def of_heads(found: Predictions, groups: int) -> AssumptionReplicates:
-    """What the predictions assume, as it is."""
+    """The numbers that the predictions assume, as measured."""
     away = found.deviation
     # The rows of a sentence stand together: its pairs of keys are those of a sum, squared, less the squares.
     starts = np.flatnonzero(np.diff(found.sentence, prepend=-1))

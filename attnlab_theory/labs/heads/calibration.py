@@ -1,8 +1,8 @@
 """Does theory predict the weights? Mean and variance of the weights of frequent words, for real queries.
 
-The keys of frequent types are random, N(mu, Sigma) as the fitting half has them, independent of each other and of
-the query. All other keys, the query's own too, stand at their actual values: they are one key with a score that is
-not random. Theory gives E alpha and Var alpha; the weights of the judging half are held against them.
+The keys of frequent types are random, N(mu, Sigma) by the fitting half, independent of each other and of the query.
+All other keys, also the query's own, have their actual values: together they are one key whose score is not random.
+Theory gives E alpha and Var alpha, which are compared with the weights of the judging half.
 """
 
 from typing import NamedTuple
@@ -18,43 +18,43 @@ from attnlab_theory.stats.groups import sums_without_each
 from attnlab_theory.theory.noisy_keys.moments import weight_moments
 
 MOST = 6
-"""Frequent keys of a row that are random, at most; the others stand at their actual values."""
+"""The most frequent keys of a row that are random. The others have their actual values."""
 
 BINS = 10
 """Points of the calibration curve: tenths of the predictions, from small to large."""
 
 
 class Predictions(NamedTuple):
-    """One row for each frequent key that was predicted, sentence by sentence; columns are heads."""
+    """One row for each predicted key, sentence by sentence. Columns are heads."""
 
     group: Int[np.ndarray, " n"]
     sentence: Int[np.ndarray, " n"]
     """The number of the sentence among those that were predicted."""
     common: Bool[np.ndarray, " n"]
-    """Whether the key's type is of the commoner half."""
+    """Whether the key's type belongs to the commoner half."""
     mean: Float[np.ndarray, "n layers h"]
     variance: Float[np.ndarray, "n layers h"]
     weight: Float[np.ndarray, "n layers h"]
-    """What the key was given."""
+    """The actual weight of the key."""
     baseline: Float[np.ndarray, "n layers h"]
     """The mean weight of its type in the fitting half."""
     noiseless: Float[np.ndarray, "n layers h"]
-    """The softmax of the mean scores: what theory would predict without any noise."""
+    """The softmax of the mean scores: the prediction of theory without noise."""
     deviation: Float[np.ndarray, "n layers h"]
-    """How far its score is from what its type's mean key scores, in standard deviations; NaN if those are 0."""
+    """The deviation of its score from that of its type's mean key, in standard deviations. NaN if those are 0."""
 
 
 class CalibrationReplicates(NamedTuple):
     """Numbers of every head: from all groups, then without each."""
 
     explained: Float[np.ndarray, "r layers h"]
-    """1 less the squared error of E alpha over that of the overall mean."""
+    """1 minus the squared error of E alpha, divided by that of the overall mean."""
     by_baseline: Float[np.ndarray, "r layers h"]
-    """The same of the type's mean weight."""
+    """The same for the type's mean weight."""
     without_noise: Float[np.ndarray, "r layers h"]
-    """The same of the softmax of the mean scores."""
+    """The same for the softmax of the mean scores."""
     variance_ratio: Float[np.ndarray, "r layers h"]
-    """The mean of (alpha - E alpha)^2 over the mean of Var alpha: 1 where theory knows how sure it is."""
+    """The mean of (alpha - E alpha)^2, divided by the mean of Var alpha: 1 if theory has the right variance."""
 
 
 class Calibration:
@@ -112,11 +112,11 @@ class Calibration:
 
     @property
     def made(self) -> bool:
-        """Whether anything was predicted."""
+        """Whether there are predictions."""
         return bool(self._found)
 
     def predictions(self) -> Predictions:
-        """All that were made, at least one."""
+        """All predictions, at least one."""
         return Predictions(*(np.concatenate(parts) for parts in zip(*self._found, strict=True)))
 
 
@@ -140,16 +140,16 @@ def of_heads(found: Predictions, groups: int) -> CalibrationReplicates:
 
 
 class Curve(NamedTuple):
-    """Tenths of each layer's predictions, from small to large."""
+    """Means over tenths of each layer's predictions, from small to large."""
 
     predicted: Float[np.ndarray, "layers bins"]
-    """Their mean."""
+    """The mean prediction of each tenth."""
     weight: Float[np.ndarray, "r layers bins"]
     """The mean of the weights: from all groups, then without each."""
 
 
 def curve(found: Predictions, groups: int) -> Curve:
-    """Mean predictions and mean weights, tenth by tenth; fewer than ten where there are fewer predictions."""
+    """Mean predictions and mean weights, tenth by tenth. There are fewer tenths if there are fewer predictions."""
     h = found.mean.shape[2]
     group = np.repeat(found.group, h)
     predicted, weights = [], []

@@ -1,10 +1,10 @@
-"""What the homeworks take for granted of heads, and what theory says of them, held against those of a real model.
+"""What homeworks assume about heads, and what theory says about them, judged on the heads of a real model.
 
-Nobody knows what to expect of a trained model. Each statement is about this very model, and each family of numbers,
-one for every head or layer, brings its own error rate. All margins were stated before any run.
+Nobody knows what to expect from a trained model. Each statement is about this model alone. Each family of numbers,
+one for every head or layer, has its own error rate. All margins were stated before any run.
 
-The slope of the variance and the excess along own means get no verdict. What they would be held against is false of
-layer-normalised keys, whatever their lengths do (docs/mathematics/heads.md).
+The slope of the variance and the excess along own means get no verdict. Their null hypotheses are false for
+layer-normalised keys, whatever the lengths of keys do (docs/mathematics/heads.md).
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from attnlab_theory.labs.heads.traces import Kept
 from attnlab_theory.stats import Interval
 
 FINE = 1e-9
-"""The resolution of a statement that a number lies on one side: support must show it."""
+"""The resolution of a statement that a number lies on one side: only an interval on that side supports it."""
 
 EXPLAINED = 0.1
 """A stretch that explains less of the variance of scores does not matter."""
@@ -26,39 +26,39 @@ CONTEXT = 0.1
 """Neighbours that explain less of the variance of splits do not drive them."""
 
 SHIFTED = 0.25
-"""Standard deviations: scores that are nearer to their type's mean on average count as unmoved by their query."""
+"""In standard deviations: scores whose mean is nearer to that of their type count as independent of the query."""
 
 SPREAD = 0.25
-"""Of the fitted variance: scores whose variance is nearer to it count as unmoved by their query, too."""
+"""A share of the fitted variance: scores whose variance is nearer to it count as independent of the query, too."""
 
 TOGETHER = 0.1
-"""Of the variance of scores: if two keys of a sentence share less, they count as independent."""
+"""A share of the variance of scores: if two keys of a sentence have less in common, they count as independent."""
 
 RARER = 0.1
-"""Of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
+"""A share of the variance of weights: if less is lost, rarer types count as predicted as well as commoner ones."""
 
 COLLAPSED = 0.1
 """Tokens collapse if less than this share of their first distance is left after the last layer."""
 
 TOLERATED = 0.1
-"""The error that a head may have."""
+"""The largest error of a head that survives an approximation."""
 
 JUDGED_FEATURES, JUDGED_KEYS = 256, 9
 """The budgets at which a head survives or not. Exact attention to 30 keys costs less than 256 features do, and 9
 are a third of the keys. No budget of features is one of keys."""
 
 APART = 0.25
-"""A prediction within this share of the features measured is right."""
+"""A prediction is right if it differs by at most this share from the measured number of features."""
 
 LOST = 0.02
-"""The accuracy that a model may lose with all of its heads approximated."""
+"""The accuracy that a model may lose if all of its heads are approximated."""
 
 SPARED = 0.01
 """A head whose absence costs at most this accuracy can be spared."""
 
 
 def _at_home(section: str, **told: Any) -> Statement:
-    """A statement whose reasons stand in a section of docs/mathematics/heads.md."""
+    """A statement whose source is a section of docs/mathematics/heads.md."""
     source = f"mathematics/heads.md#{section}"
     return Statement(source=source, resolution=FINE, expect=None, of_training=False, **told)
 
@@ -67,28 +67,29 @@ STATEMENTS = (
     _at_home(
         "noisy-lengths",
         name="the-noisy-length-matters",
-        statement=f"The noisy length explains at least {EXPLAINED:g} of the variance within a type.",
+        statement=f"A noisy key length explains at least {EXPLAINED:g} of the variance of scores within a type.",
         quantity="variance explained by the stretch",
         predicted=Interval.at_least(EXPLAINED),
     ),
     _at_home(
         "normal-scores",
         name="scores-are-normal",
-        statement=f"Within a type a foreign query's scores are normal, to {NORMAL:g} in distribution.",
+        statement="Scores of a query with keys of one type are normal: the two distribution functions differ by "
+        f"at most {NORMAL:g}.",
         quantity="distance from normal",
         predicted=Interval.at_most(NORMAL),
     ),
     _at_home(
         "hedging",
         name="the-layer-hedges",
-        statement="The layer hedges: its mean gambles at most half as much as copies of one of its heads.",
+        statement="The layer hedges: the mean over its heads has at most half of one head's gamble index.",
         quantity="index of the mean less half of the copies'",
         predicted=Interval.at_most(0.0),
     ),
     _at_home(
         "hedging",
         name="neighbours-drive-the-choice",
-        statement=f"Neighbours make at least {CONTEXT:g} of the variance of a near-tied pair's split.",
+        statement=f"Neighbouring tokens explain at least {CONTEXT:g} of how two nearly equal keys share weight.",
         quantity="gamble explained by neighbours",
         predicted=Interval.at_least(CONTEXT),
     ),
@@ -102,43 +103,44 @@ STATEMENTS = (
     _at_home(
         "predicted-weights",
         name="noise-adds-to-the-prediction",
-        statement="Theory predicts the weights better than the softmax of the mean scores, without noise, does.",
+        statement="Theory with noise predicts the weights better than the softmax of the mean scores does.",
         quantity="explained by theory less without noise",
         predicted=Interval.at_least(0.0),
     ),
     _at_home(
         "predicted-weights",
         name="queries-leave-keys-alone",
-        statement=f"Queries do not move with the keys of their sentence: scores are off by {SHIFTED:g} standard "
-        "deviations on average, at most.",
+        statement="A query scores keys of its own sentence like those of others: on average they differ by at most "
+        f"{SHIFTED:g} standard deviations.",
         quantity="shift of scores",
         predicted=Interval(-SHIFTED, SHIFTED),
     ),
     _at_home(
         "predicted-weights",
         name="own-scores-vary-as-fitted",
-        statement=f"Asked by the sentence's own query, scores vary as the fitted law says, to {SPREAD:.0%}.",
+        statement=f"Scores with the sentence's own query have the variance of the fitted law, up to {SPREAD:.0%}.",
         quantity="variance of scores over the fitted",
         predicted=Interval(1 - SPREAD, 1 + SPREAD),
     ),
     _at_home(
         "predicted-weights",
         name="keys-move-alone",
-        statement=f"Keys of a sentence do not move together: of the variance they share {TOGETHER:g} at most.",
+        statement=f"Keys of one sentence vary independently: they share at most {TOGETHER:g} of their variance.",
         quantity="scores that move together",
         predicted=Interval(-TOGETHER, TOGETHER),
     ),
     _at_home(
         "predicted-weights",
         name="rarer-types-do-as-well",
-        statement=f"Theory explains the weights of rarer types as well, to {RARER:g} of their variance.",
+        statement=f"Theory explains the weights of rarer types as well as of commoner ones, up to {RARER:g}.",
         quantity="explained for commoner types less for rarer ones",
         predicted=Interval.at_most(RARER),
     ),
     _at_home(
         "collapse",
         name="the-collapse-accelerates",
-        statement="The last layer of attention alone takes more off the logarithm of the distance than others.",
+        statement="With attention alone, the last layer lowers the logarithm of the distance by more than "
+        "earlier layers do.",
         quantity="last step less the earlier ones",
         predicted=Interval.at_most(0.0),
     ),
@@ -181,7 +183,7 @@ STATEMENTS = (
     _at_home(
         "approximations",
         name="the-head-survives",
-        statement=f"The head's outputs err by at most {TOLERATED:g} of their size if it is so approximated.",
+        statement=f"With this approximation the head's outputs err by at most {TOLERATED:g} of their size.",
         quantity="relative error",
         where={"budget": (JUDGED_FEATURES, JUDGED_KEYS)},
         predicted=Interval.at_most(TOLERATED),
@@ -189,14 +191,14 @@ STATEMENTS = (
     _at_home(
         "approximations",
         name="theory-predicts-the-features",
-        statement=f"The features for an error of {TOLERATED:g} are those predicted, to {APART:.0%}.",
+        statement=f"An error of {TOLERATED:g} takes as many features as theory predicts, up to {APART:.0%}.",
         quantity="features measured over predicted",
         predicted=Interval(1 / (1 + APART), 1 + APART),
     ),
     _at_home(
         "approximations",
         name="the-model-survives",
-        statement=f"With all heads so approximated the model loses at most {LOST:g} of its accuracy.",
+        statement=f"With this approximation in all heads the model loses at most {LOST:g} of its accuracy.",
         quantity="accuracy gained",
         predicted=Interval.at_least(-LOST),
     ),
@@ -210,14 +212,15 @@ STATEMENTS = (
     _at_home(
         "ablations",
         name="the-model-does-without-the-head",
-        statement=f"Without the head the accuracy loses at most {SPARED:g}.",
+        statement=f"Without the head the accuracy falls by at most {SPARED:g}.",
         quantity="accuracy lost",
         predicted=Interval.at_most(SPARED),
     ),
     _at_home(
         "ablations",
         name="redundant-heads-stand-in-for-each-other",
-        statement="Both heads left out take more from the log-odds of the right label than they do one by one.",
+        statement="Without both heads the log-odds of the right label fall by more than without each of them, "
+        "added up.",
         quantity="log-odds lost beyond the sum",
         predicted=Interval.at_least(0.0),
     ),

@@ -8,7 +8,6 @@ Pure attention cubes small differences, so that it collapses faster with every l
 measured.
 """
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,12 +15,13 @@ import numpy as np
 from jaxtyping import Float
 from rich.table import Table
 
-from attnlab_theory.labs.engine.record import Results
+from attnlab_theory.labs.engine.record import Results, drawing
 from attnlab_theory.labs.estimates import Estimate, Estimates
 from attnlab_theory.labs.heads.claims import COLLAPSED
 from attnlab_theory.labs.heads.families import ERROR_RATE, OVER_GROUPS, estimates_of, verdicts
 from attnlab_theory.labs.heads.results import Tell, told
 from attnlab_theory.labs.heads.traces import Kept, Layered
+from attnlab_theory.labs.tables import table
 from attnlab_theory.stats.groups import Bands, bands, refuse_too_few, with_each_left_out
 
 FLOOR = 1e-14
@@ -127,7 +127,7 @@ def _exponential(found: Bands) -> Bands:
 
 def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Results:
     """Measure and judge; args, raises as `measured`."""
-    from attnlab_theory.labs.heads import collapse_figures
+    from attnlab_theory.labs.heads import figures
 
     estimates = estimated(measured(reading, sentences=sentences, tell=tell))
     judged = verdicts(estimates)
@@ -136,15 +136,13 @@ def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) ->
         verdicts=judged,
         about={"margins": {"collapsed": COLLAPSED}},
         shown=(_table(estimates), "", *told(judged.findings)),
-        figures={"collapse": functools.partial(collapse_figures.collapse, estimates)},
+        figures=drawing(figures, ("collapse",), estimates),
     )
 
 
 def _table(estimates: Estimates) -> Table:
     """A line for each depth, a column for what is kept."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("distance after layer", *Kept):
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = table([], ["distance after layer", *Kept])
     found = {(e.setting["kept"], e.setting["depth"]): e.value for e in estimates.of("distance to rank one")}
     for depth in sorted({depth for _, depth in found}):
         shown.add_row(str(depth), *(f"{found[kept, depth]:.3g}" for kept in Kept))

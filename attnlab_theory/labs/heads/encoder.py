@@ -1,4 +1,4 @@
-"""The heads of an encoder before a text."""
+"""The heads of an encoder that reads a text."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -19,28 +19,28 @@ from attnlab_theory.language.text.vocabulary import OfSentences
 
 @dataclasses.dataclass(frozen=True)
 class EncoderReading:
-    """A `Reading` of sentences by an encoder; each stands between the marks of beginning and end."""
+    """A `Reading` of sentences by an encoder. Each stands between the marks of beginning and end."""
 
     model: Encoder
     text: OfSentences | Subwords
     tokens: tuple[Tokens, ...]
     classifier: Classifier | None = None
-    """The classifier that the encoder is part of, if it is."""
+    """The classifier of the encoder, if there is one."""
     cut: int = 0
-    """Sentences that did not fit and lost their end."""
+    """How many sentences did not fit, and lost their end."""
 
     @property
     def layers(self) -> int:
-        """Layers of the model."""
+        """The number of layers."""
         return self.model.config.layers
 
     @property
     def heads(self) -> int:
-        """Heads of every layer."""
+        """The number of heads in every layer."""
         return self.model.config.heads
 
     def traces(self, numbers: Sequence[int]) -> Iterator[Trace]:
-        """Of these sentences, in this order; no token looks at what fills up a row."""
+        """The traces of these sentences, in this order. No token sees padding."""
 
         def parts_of(rows: Int[np.ndarray, "b t"], lengths: Int[np.ndarray, " b"]) -> Parts:
             mask = np.arange(rows.shape[1])[None, :] < lengths[:, None]
@@ -50,7 +50,7 @@ class EncoderReading:
         return traced(chosen, parts_of, longest=self.model.config.block, causal=False)
 
     def states(self, numbers: Sequence[int], kept: Kept) -> Iterator[Float[np.ndarray, "depths t c"]]:
-        """The tokens before the first layer and after each, in float64; every LayerNorm stays."""
+        """The tokens before the first layer and after each, in float64. Every LayerNorm stays."""
 
         with jax.enable_x64(True):
             model = in_double(self.model)
@@ -64,14 +64,14 @@ class EncoderReading:
         return followed(chosen, states_of, longest=self.model.config.block)
 
     def name_of(self, token: int) -> str:
-        """The token as the vocabulary writes it; `##` marks one that goes on with a word."""
+        """The text of the token in the vocabulary. `##` marks one inside a word."""
         if isinstance(self.text, Subwords):
             return self.text.pieces([token])[0]
         return self.text.decode_text([token]) or f"token {token}"
 
 
 def reading(model: Encoder | Classifier, text: OfSentences | Subwords, sentences: Sequence[str]) -> EncoderReading:
-    """An encoder with sentences before it; what does not fit into its block is cut off, not the mark of the end.
+    """An encoder that reads sentences. Those that do not fit into its block are cut, and keep the mark of the end.
 
     Raises:
         ValueError: naming a sentence that holds a mark.

@@ -1,4 +1,4 @@
-"""What the fitting half of the sentences says: mean and covariance of each type's keys, and queries to ask them."""
+"""The fit to the fitting half of the sentences: mean and covariance of each type's keys, and some queries."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from attnlab_theory.labs.heads.plan import TYPES, Plan
 from attnlab_theory.labs.heads.traces import Trace, softmax
 
 QUERIES = 128
-"""Queries that are kept, one of a sentence each. Keys of the judging half meet none of their own sentence."""
+"""How many queries are kept, each of another sentence. Keys of the judging half meet no query of their sentence."""
 
 
 ROUNDING = 1e-9
-"""A variance that is smaller than this share of the mean square is none: the keys of a type are all alike."""
+"""A variance below this share of the mean square counts as zero: the keys of a type are all equal."""
 
 
 class Moments:
-    """Sums over keys, by type: all that is kept of them."""
+    """Sums over keys, by type. The keys themselves are not kept."""
 
     def __init__(self, layers: int, h: int, types: int, d: int) -> None:
         self.counts: Float[np.ndarray, " types"] = np.zeros(types)
@@ -26,7 +26,7 @@ class Moments:
         self.squares: Float[np.ndarray, "layers h types d d"] = np.zeros((layers, h, types, d, d))
 
     def add(self, k: Float[np.ndarray, "layers h m d"], kinds: Int[np.ndarray, " m"]) -> None:
-        """Take in keys of these types."""
+        """Add keys of these types to the sums."""
         for kind in np.unique(kinds):
             own = k[:, :, kinds == kind]
             self.counts[kind] += own.shape[2]
@@ -39,32 +39,32 @@ class Fit:
     """The keys of each type, and foreign queries."""
 
     plan: Plan
-    """Without the types whose keys are all alike in every head, as those of a word that only begins sentences."""
+    """The plan without types whose keys are equal in every head, such as a word that only begins sentences."""
     means: Float[np.ndarray, "layers h types d"]
     covariances: Float[np.ndarray, "layers h types d d"]
     weights: Float[np.ndarray, "layers h types"]
-    """The mean weight that a type's token is given by queries that see it."""
+    """The mean weight of a type's token, over queries that see it."""
     queries: Float[np.ndarray, "layers h n d"]
-    """Scaled so that the variance of their scores within a type is one, on average over types of equal weight."""
+    """Queries, scaled so that the mean over types of the variance of their scores within a type is one."""
     varies: Bool[np.ndarray, "layers h"]
-    """Whether keys of a type differ at all; before any position or neighbour is mixed in they may not."""
+    """Whether keys of a type differ. In the first layer they may be equal, if positions are not added to tokens."""
 
     @property
     def away(self) -> Float[np.ndarray, "layers h types d"]:
-        """The means, seen from their mean over types."""
+        """The means of types, minus their mean over types."""
         return self.means - np.mean(self.means, axis=2, keepdims=True)
 
 
 def fitted(traces: Iterable[Trace], plan: Plan, *, seed: int = 0) -> Fit:
-    """Read the fitting half once; sums are all that is kept.
+    """Read the fitting half once. Only sums are kept.
 
     Args:
         traces: of the plan's `fitting` sentences.
-        plan: says which types count.
+        plan: with the types.
         seed: of the choice of queries.
 
     Raises:
-        ValueError: if there is no trace, or in every head the keys of some type are all alike.
+        ValueError: if there is no trace, or too few types have keys that differ.
     """
     rng = np.random.default_rng(seed)
     types = len(plan.types)
@@ -109,7 +109,7 @@ def fitted(traces: Iterable[Trace], plan: Plan, *, seed: int = 0) -> Fit:
 
 
 def one_hot(kinds: Int[np.ndarray, " n"], types: int) -> Float[np.ndarray, "n types"]:
-    """A row for each token, 1 at its type; sums by type are products with it."""
+    """A row for each token, with 1 at its type. Sums by type are products with this matrix."""
     return (kinds[:, None] == np.arange(types)).astype(np.float64)
 
 
@@ -121,5 +121,5 @@ def spread(
 
 
 def _is_due(number: int, asked: int, sentences: int) -> bool:
-    """Whether this sentence lends a query, so that those that do are spread over all."""
+    """Whether this sentence gives a query. Those that do are spread over all sentences."""
     return asked < QUERIES and number * min(QUERIES, sentences) >= asked * sentences

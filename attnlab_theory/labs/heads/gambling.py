@@ -1,7 +1,8 @@
-"""The gamble index of splits, of one head and of a layer's mean, with the numbers that leaving out groups gives.
+"""The gamble index of splits, for one head and for a layer's mean, from all groups and without each group.
 
-The index Var(m) / (E m (1 - E m)) is 1 for a coin and 0 for a steady average. Mean and variance are those within a
-pair of types. Products of two means come from pairs of different sentences: splits within a sentence go together.
+The index Var(m) / (E m (1 - E m)) is 1 for a coin and 0 for a steady average. Mean and variance are taken within a
+pair of types. Products of two means use pairs of different sentences, because splits within a sentence depend on
+each other.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from attnlab_theory.labs.heads.splits import NearTies
 from attnlab_theory.stats.groups import with_each_left_out
 
 STEADY = 1e-9
-"""A spread of E m (1 - E m) below which a head always chooses the same: its index is 0."""
+"""If E m (1 - E m) is smaller, a head always chooses the same key, and its index is 0."""
 
 
 class LayerReplicates(NamedTuple):
@@ -22,11 +23,11 @@ class LayerReplicates(NamedTuple):
     mean: Float[np.ndarray, " r"]
     """The index of the mean over the heads that take part."""
     alike: Float[np.ndarray, " r"]
-    """The index that the layer would have if all heads asked one head's query; averaged over whose query it is."""
+    """The index of the layer if all heads had one head's query, averaged over these heads."""
     correlation: Float[np.ndarray, " r"]
-    """Between the splits of two heads, on average over pairs of heads; NaN if no two take part together."""
+    """The mean correlation of the splits of two heads, over pairs of heads. NaN if no two take part together."""
     taking_part: float
-    """How many heads do, on average."""
+    """The mean number of heads that take part."""
     rows: int
 
 
@@ -37,7 +38,7 @@ def gamble(
     pair: Int[np.ndarray, " n"],
     groups: int,
 ) -> Float[np.ndarray, " r"]:
-    """The gamble index: from all groups, then without each; NaN where no pair of types lies in three groups.
+    """The gamble index: from all groups, then without each. NaN if no pair of types lies in three groups.
 
     Args:
         split: m of every row.
@@ -51,11 +52,11 @@ def gamble(
 
 
 class Spreads(NamedTuple):
-    """Sums over the rows of pairs that lie in three groups: from all groups, then without each; NaN if none do."""
+    """Sums over the rows of pairs that lie in three groups: from all groups, then without each. NaN if none do."""
 
     variance: Float[np.ndarray, " r"]
     largest: Float[np.ndarray, " r"]
-    """Of the variance, for splits with these means: E m (1 - E m)."""
+    """The largest variance of splits with these means: E m (1 - E m)."""
     counts: Float[np.ndarray, " r"]
 
 
@@ -89,25 +90,25 @@ def _spreads(
 
 
 def of_head(rows: NearTies, groups: int) -> Float[np.ndarray, " r"]:
-    """The index of a head's own near-tied pairs."""
+    """The index of one head, on its own near-tied pairs."""
     return gamble(rows.split[:, 0], rows.group, rows.sentence, rows.pair, groups)
 
 
 class Conditioned(NamedTuple):
-    """What the neighbours of a pair say of its split: from all groups first, then without each of them."""
+    """Splits given the neighbours of a pair: from all groups first, then without each of them."""
 
     given: Float[np.ndarray, " r"]
-    """The index within pairs of types with equal neighbours; NaN where none recur in three groups."""
+    """The index within pairs of types with equal neighbours. NaN if none recur in three groups."""
     explained: Float[np.ndarray, " r"]
-    """The share of the variance of the same splits that the neighbours make: choices, and no coins."""
+    """The share of the variance of these splits that the neighbours explain: choices, and no coins."""
     held: float
     """The share of the head's splits whose neighbours recur."""
 
 
 def given_neighbours(rows: NearTies, groups: int) -> Conditioned:
-    """The gamble of a head where the text shows the same pair between the same neighbours again.
+    """The gamble of a head on pairs that occur again between the same neighbours.
 
-    Neighbours are told apart as far as they are frequent types; all others are alike.
+    Neighbours of frequent types are compared by type. All others count as equal.
     """
     none = np.full(groups + 1, np.nan)
     if not len(rows.split):
@@ -128,7 +129,7 @@ def given_neighbours(rows: NearTies, groups: int) -> Conditioned:
 
 
 def of_layer(rows: NearTies, groups: int) -> LayerReplicates:
-    """What a layer's heads do together."""
+    """The numbers of a layer's heads together."""
     split, takes_part = np.nan_to_num(rows.split), np.isfinite(rows.split)
     taking = takes_part.sum(axis=1)
     none = np.full(groups + 1, np.nan)
@@ -172,7 +173,7 @@ def _correlation(
 
 
 def _cells(sentence: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of one sentence and one pair of types are a cell: that of each row; a row and the size of each."""
+    """Cells: the rows of one sentence and one pair of types. The cell of each row, and a row and size of each."""
     key = sentence.astype(np.int64) * (int(pair.max()) + 1) + pair
     _, first, cell, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
     return cell, first, counts.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The heads of a GPT before a text."""
+"""The heads of a GPT that reads a text."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -19,27 +19,27 @@ from attnlab_theory.language.text.characters import Characters
 
 @dataclasses.dataclass(frozen=True)
 class GPTReading:
-    """A `Reading` of sentences by a GPT; each begins with the mark that sentences begin with."""
+    """A `Reading` of sentences by a GPT. Each begins with the mark of a beginning."""
 
     model: GPT
     text: Any
     """The vocabulary: characters, or one with marks for the ends of a sentence."""
     tokens: tuple[Tokens, ...]
     cut: int = 0
-    """Sentences that did not fit and lost their end."""
+    """How many sentences did not fit, and lost their end."""
 
     @property
     def layers(self) -> int:
-        """Layers of the model."""
+        """The number of layers."""
         return self.model.config.layers
 
     @property
     def heads(self) -> int:
-        """Heads of every layer."""
+        """The number of heads in every layer."""
         return self.model.config.heads
 
     def traces(self, numbers: Sequence[int]) -> Iterator[Trace]:
-        """Of these sentences, in this order. Rows are filled up at the end, where a causal model does not look."""
+        """The traces of these sentences, in this order. A causal model does not see the padding at the end."""
         return traced(
             [self.tokens[number] for number in numbers],
             lambda rows, _: _parts(self.model, jnp.asarray(rows)),
@@ -48,7 +48,7 @@ class GPTReading:
         )
 
     def states(self, numbers: Sequence[int], kept: Kept) -> Iterator[Float[np.ndarray, "depths t c"]]:
-        """The tokens before the first layer and after each, in float64; attention and MLP read them normalised."""
+        """The tokens before the first layer and after each, in float64. Attention and MLP read them normalised."""
 
         with jax.enable_x64(True):
             model = in_double(self.model)
@@ -61,17 +61,17 @@ class GPTReading:
         return followed(chosen, states_of, longest=self.model.config.longest)
 
     def name_of(self, token: int) -> str:
-        """The token as it is written."""
+        """The text of the token."""
         if isinstance(self.text, Characters):
             return repr(self.text.decode([token]))
         return self.text.decode_text([token]).strip() or f"token {token}"
 
 
 def reading(model: GPT, text: Any, sentences: Sequence[str]) -> GPTReading:
-    """A GPT with sentences before it; what does not fit into its block is cut off.
+    """A GPT that reads sentences. Those that do not fit into its block are cut.
 
     Raises:
-        ValueError: if its scores are no inner products of queries and keys, or it does not know a character.
+        ValueError: if its scores are no inner products of queries and keys, or a character is unknown.
     """
     mixer, positions = model.config.mixer, model.config.positions
     if not isinstance(mixer, Softmax) or positions.biases:

@@ -1,12 +1,16 @@
 """A number of every head as a grid, layer by head. Imports matplotlib: import this module where one is drawn."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from attnlab_theory.claims import Findings, Verdict
 from attnlab_theory.labs.estimates import Estimates
+from attnlab_theory.labs.plots import note
+from attnlab_theory.report import style
 
 MARKS = {Verdict.SUPPORTED: "+", Verdict.REFUTED: "−", Verdict.INCONCLUSIVE: "?"}
 CELLS = "a number: beyond the scale; grey: not known"
@@ -18,6 +22,18 @@ LONE = 2.0
 
 Shape = tuple[int, int]
 """Layers, and heads of each."""
+
+
+class Panel(NamedTuple):
+    """A grid of a figure."""
+
+    title: str
+    found: Estimates
+    """One number for each head, or fewer."""
+    verdicts: Findings = Findings()
+    """What is written into the cells."""
+    top: float | None = None
+    """As of `grid`."""
 
 
 def grid(
@@ -57,6 +73,27 @@ def grid(
     ax.set(xlabel="head", ylabel="layer")
     ax.grid(visible=False)
     ax.figure.colorbar(image, ax=ax, shrink=0.9)
+
+
+def panels(title: str, columns: int, shape: Shape, shown: Sequence[Panel], told: str = LEGEND) -> Figure:
+    """A figure of several grids, row by row.
+
+    Args:
+        title: of the figure.
+        columns: how many stand in a row.
+        shape: of each grid.
+        shown: what stands in them.
+        told: what the cells are.
+    """
+    rows = -(-len(shown) // columns)
+    figure, axes = style.panels(title, rows, columns, size=size_of(shape, rows, columns))
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    for ax, panel in zip(axes, shown, strict=False):
+        grid(ax, panel.found, shape, verdicts_of(panel.verdicts), top=panel.top)
+        ax.set_title(panel.title)
+    note(figure, told, fontsize=9)
+    return figure
 
 
 def _end(cells: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""What heads do: how many keys share the weight, which keys get it, and how blunt rows are at their length."""
+"""Habits of heads: how many keys share the weight, which keys get it, and the largest weight at each length."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,14 +16,14 @@ QUANTITIES = (
     "weight on next",
     "weight on same word",
 )
-"""What is averaged over rows. A weight is averaged over the rows in which there is such a key.
+"""The quantities that are averaged over rows. A weight is averaged over the rows that have such a key.
 
 effective keys: the exponential of the entropy of a row. share of keys: the same over the number of keys it sees.
 separators: special tokens but the first. same word: the same token at another place.
 """
 
 LENGTHS = (2, 4, 8, 16, 32, 64, 128)
-"""Where the ranges of numbers of keys begin; each ends before the next, the last never."""
+"""The beginnings of the ranges of numbers of keys. Each ends before the next; the last has no end."""
 
 
 class Habits:
@@ -43,7 +43,7 @@ class Habits:
         weights: Float[np.ndarray, "layers h t t"],
         group: int,
     ) -> None:
-        """Take in one sentence."""
+        """Add one sentence to the sums."""
         visible = trace.visible
         number = visible.sum(axis=1)
         asks = ~trace.tokens.special & (number >= 2)
@@ -69,13 +69,13 @@ class Habits:
             self.rows[group, at] += np.sum(chosen)
 
     def replicates(self) -> Float[np.ndarray, "r quantities layers h"]:
-        """The means over rows: from all groups, then without each; NaN where there is no such key."""
+        """The means over rows: from all groups, then without each. NaN if there is no such key."""
         return _ratio(self.sums, self.counts[..., None, None])
 
     def bluntness(self) -> tuple[Float[np.ndarray, "r lengths layers h"], Float[np.ndarray, "r lengths layers h"]]:
-        """The mean largest weight by number of keys, and the mean of the bound that the spread of scores gives.
+        """The mean largest weight by number of keys, and the mean of its bound by the spread of scores.
 
-        NaN for lengths that fewer than `LEAST` groups have: without one of these nothing may be known of them.
+        NaN for lengths that fewer than `LEAST` groups have, because without one group there may be no such row.
         """
         held = np.sum(self.rows > 0, axis=0) >= LEAST
         rows = np.where(held, self.rows, np.nan)[..., None, None]
@@ -83,7 +83,7 @@ class Habits:
 
 
 def _wanted(trace: Trace) -> list[Bool[np.ndarray, "t t"]]:
-    """For each quantity that is a weight, the keys (columns) that a query (row) would give it to."""
+    """The keys (columns) of a query (row) whose weights count, for each quantity that is a weight."""
     ids, special = trace.tokens.ids, trace.tokens.special
     t = len(ids)
     place = np.arange(t)

@@ -1,8 +1,8 @@
-"""What a head's output loses to an approximation: relative errors, row by row, and the features or rows it takes.
+"""The relative errors of a head's output under approximations, and the features or rows for a given error.
 
-The error of a row is |o' - o| / |o|, at most 1: what errs by more is lost as well. The error of a head is the root
-of the mean of squares over rows. Queries and keys are first written as suits them: keys less their mean over other
-sentences, and both of one length on average, which changes no exact weight.
+The error of a row is |o' - o| / |o|, cut at 1, where all is lost. The error of a head is the root of the mean
+square over rows. Queries and keys are first rescaled, which changes no exact weight: the mean of keys over other
+sentences is subtracted, and queries and keys get equal mean lengths.
 """
 
 import dataclasses
@@ -33,30 +33,30 @@ from attnlab_theory.theory.features.estimator import Estimator
 from attnlab_theory.theory.sparse import linformer
 
 FEATURES = (16, 64, 256, 1024)
-"""Budgets of random features, where no more are asked for."""
+"""The budgets of random features by default."""
 
 KEYS = (5, 9, 17)
-"""Budgets of masks and sketches: keys that a query sees, or their mixtures."""
+"""The budgets of masks and sketches: how many keys, or mixtures of keys, a query sees."""
 
 COUPLINGS = (Coupling.INDEPENDENT, Coupling.ORTHOGONAL)
 
 TOGETHER = 1 << 17
-"""Features of either side that are held at once, over all heads; with more of them heads take turns."""
+"""The most features of queries, or of keys, in memory at once over all heads. With more, heads take turns."""
 
 PLACES = 32
-"""Sentences are filled up to a multiple of it, so that few shapes are compiled."""
+"""Sentences are filled up to a multiple of this, so that few shapes are compiled."""
 
 LENGTHS = (2, 16, 32, 64)
-"""Where the ranges of tokens of a sentence begin; each ends before the next, the last never."""
+"""The beginnings of the ranges of lengths of sentences. Each ends before the next; the last has no end."""
 
 
 def approximations(*, causal: bool, most_features: int = FEATURES[-1]) -> tuple[Approximation, ...]:
-    """All that are tried, at all budgets.
+    """All approximations that are tried, at all budgets.
 
     Args:
-        causal: whether what sees the future is left out.
-        most_features: budgets beyond `FEATURES` grow by a factor of four up to it, with independent projections:
-            theory knows how many of these are needed.
+        causal: whether to leave out those that see the future.
+        most_features: the largest budget of features. Budgets beyond `FEATURES` grow by a factor of four, with
+            independent projections, for which theory predicts the number that is needed.
 
     Raises:
         ValueError: if it is less than the largest of `FEATURES`.
@@ -89,7 +89,7 @@ def gauge_of(traces: Sequence[Trace]) -> Gauge:
 
 
 def _typical_square(trace: Trace, gauge: Gauge) -> Float[np.ndarray, "layers h"]:
-    """|q + k|^2 of the pairs that matter: the mean over rows and, by squared weights, over keys."""
+    """|q + k|^2 of the pairs with large weights: the mean over rows and, by squared weights, over keys."""
     q, k = gauge.of(trace.q, trace.k)
     shares = softmax(trace.scores()) ** 2
     shares = shares / np.sum(shares, axis=3, keepdims=True)
@@ -101,7 +101,7 @@ def _typical_square(trace: Trace, gauge: Gauge) -> Float[np.ndarray, "layers h"]
 def squared_errors(
     trace: Trace, tried: Sequence[Approximation], gauge: Gauge, key: PRNGKeyArray
 ) -> Float[np.ndarray, "tried layers h"]:
-    """The mean over rows of squared relative errors, each at most 1; heads share what is random."""
+    """The mean over rows of squared relative errors, each at most 1. Heads share random projections."""
     t = len(trace.tokens.ids)
     filled = -(-t // PLACES) * PLACES - t
     q, k, v, own_q, own_k = (
@@ -148,7 +148,7 @@ def _lost(
 
 
 def predicted(trace: Trace, row: int, gauge: Gauge) -> Float[np.ndarray, "kinds layers h"]:
-    """The squared relative error of one row times the number of features, by theory of independent projections."""
+    """The squared relative error of one row times the number of features, by theory for independent projections."""
     q, k = gauge.of(trace.q, trace.k)
     seen = trace.visible[row]
     weights = softmax(trace.scores()[:, :, row])[..., seen]
@@ -165,16 +165,16 @@ def predicted(trace: Trace, row: int, gauge: Gauge) -> Float[np.ndarray, "kinds 
 
 @dataclasses.dataclass(frozen=True)
 class Ranks:
-    """Rows of a sketch that outputs within `TOLERATED` take in one sentence."""
+    """The rows of a sketch that keep the error of one sentence within `TOLERATED`."""
 
     least: Float[np.ndarray, "layers h"]
-    """No sketch with fewer rows is so near, learned or drawn: outputs of r mixtures have rank r."""
+    """The fewest rows of any sketch, learned or random: the outputs of r mixtures have rank r."""
     drawn: Float[np.ndarray, "layers h"]
-    """A Gaussian sketch of the weights and values, by theory: what Linformer's theorem is about."""
+    """The rows of a Gaussian sketch of the weights and values, by theory, as in Linformer's theorem."""
 
 
 def ranks(trace: Trace) -> Ranks:
-    """Of one sentence."""
+    """The ranks of one sentence."""
     weights, v = softmax(trace.scores()), trace.v.astype(np.float64)
     outputs = np.matmul(weights, v)
     energies = np.linalg.svd(outputs, compute_uv=False) ** 2
@@ -187,9 +187,9 @@ def ranks(trace: Trace) -> Ranks:
 
 
 def features_needed(squares: Float[np.ndarray, "n *heads"]) -> Float[np.ndarray, "*heads"]:
-    """The logarithm (base 10) of the features at which the error is `TOLERATED`, from `predicted` of n rows.
+    """The logarithm (base 10) of the number of features with the error `TOLERATED`, from `predicted` of n rows.
 
-    A row that takes F features for an error of 1 errs by F / features, squared, and at most by 1.
+    If a row needs F features for an error of 1, its squared error is F / features, and at most 1.
     """
     low, high = np.zeros(squares.shape[1:]), np.full(squares.shape[1:], 300.0)
     for _ in range(50):
@@ -203,7 +203,7 @@ def features_needed(squares: Float[np.ndarray, "n *heads"]) -> Float[np.ndarray,
 def features_reached(
     errors: Float[np.ndarray, "*r budgets layers h"], budgets: Sequence[int] = FEATURES
 ) -> Float[np.ndarray, "*r layers h"]:
-    """The same from mean squared errors at rising budgets: interpolated, NaN where the error never comes down."""
+    """The same from mean squared errors at rising budgets, interpolated. NaN if the error stays too large."""
     logs = np.log(np.maximum(errors, 1e-300))
     sought, at = 2 * np.log(TOLERATED), np.log10(budgets)
     found = np.full(np.delete(np.array(errors.shape), -3), np.nan)

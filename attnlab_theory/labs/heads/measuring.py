@@ -18,7 +18,7 @@ from attnlab_theory.labs.heads.traces import Reading, softmax
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Sums by group of sentences, and rows of the few things that are kept."""
+    """Sums by group of sentences, and the few rows that are kept."""
 
     plan: Plan
     fit: Fit
@@ -43,12 +43,12 @@ def measured(
     Args:
         reading: the model with its text.
         plan: which sentences fit and which judge.
-        calibrated: sentences of the judging half whose weights theory predicts; 0 leaves that out.
+        calibrated: how many sentences of the judging half have their weights predicted by theory; 0 for none.
         seed: of the queries that are chosen.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
-        ValueError: as `fitted`, or if a trace is broken.
+        ValueError: if a trace is broken, or too few types have keys that differ.
     """
     tell(f"keys of {len(plan.fitting)} sentences")
     fit = fitted(reading.traces(plan.fitting), plan, seed=seed)
@@ -67,7 +67,7 @@ def measured(
     dealt = [plan.judging[group :: plan.groups] for group in range(plan.groups)]
     traces = reading.traces([number for numbers in dealt for number in numbers])
     for group, numbers in enumerate(dealt):
-        tell(f"group {group + 1} of {plan.groups} of {len(plan.judging)} other sentences")
+        tell(f"measuring {len(plan.judging)} other sentences: group {group + 1} of {plan.groups}")
         moments = Moments(*fit.means.shape)
         for number, trace in zip(numbers, traces, strict=False):
             scores = trace.scores()

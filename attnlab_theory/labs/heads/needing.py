@@ -26,6 +26,7 @@ from attnlab_theory.labs.heads.families import (
     verdicts,
 )
 from attnlab_theory.labs.heads.results import Tell, counted
+from attnlab_theory.labs.tables import table
 from attnlab_theory.stats import paired
 from attnlab_theory.stats.groups import Bands, bands, with_each_left_out
 
@@ -59,7 +60,7 @@ def results(
     Raises:
         ValueError: if there are too few sentences for an interval.
     """
-    from attnlab_theory.labs.heads import needing_figures as figures
+    from attnlab_theory.labs.heads import figures
 
     found = ablated(reading, seed=seed, tell=tell)
     tell("intervals")
@@ -149,9 +150,7 @@ def _by_group(values: Float[np.ndarray, "*m n"], seed: int) -> Float[np.ndarray,
 
 def _table(estimates: Estimates) -> Table:
     """The heads whose absence costs most, and those that cost least."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("head", "accuracy lost", "from", "to", "McNemar p", "log-odds moved"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = table([], ["head", "accuracy lost", "from", "to", "McNemar p", "log-odds moved"])
     lost = sorted(estimates.of("accuracy lost"), key=lambda e: -e.value)
     chosen = lost if len(lost) <= 12 else [*lost[:6], *lost[-6:]]
     for e in chosen:

@@ -1,13 +1,13 @@
-r"""How far the scores of one fixed foreign query are from normal, within a type.
+r"""How far the scores of one fixed query of another sentence are from normal, within a type.
 
-A test of normality rejects everything at these sizes, so the distance is what is told: the largest difference
-between the distribution function of the scores and that of the normal law that the fitting half gives them. For
-each type there is one query. Of each sentence the first occurrence counts: a type's numbers are independent.
+A test of normality rejects everything at these sizes, so the distance is measured. It is the largest difference of
+two distribution functions: that of the scores, and that of the normal law from the fitting half. Each type has one
+query. Only the first occurrence in each sentence counts, so the numbers of a type are independent.
 
-The mean over types of the measured distances moves by at most c_s if sentence s is replaced: c_s is the mean over
-types of 1 / n_w if the sentence holds the type, n_w the sentences that do. So it lies within
-sqrt(sum c_s^2 ln(2 / error) / 2) of its expectation (McDiarmid). That is at least the true mean distance, because a
-supremum is convex, and exceeds it by at most the mean of E sup |F_n - F| <= 0.889 / sqrt(n_w)
+If sentence s is replaced, the mean over types of the measured distances moves by at most c_s. Here n_w sentences
+hold type w, and c_s is the mean over types of 1 / n_w if the sentence holds the type, else 0. So the mean lies
+within sqrt(sum c_s^2 ln(2 / error) / 2) of its expectation (McDiarmid). The expectation is at least the true mean
+distance, because a supremum is convex. It exceeds that by at most the mean of E sup |F_n - F| <= 0.889 / sqrt(n_w)
 (Dvoretzky-Kiefer-Wolfowitz).
 
 Sources: McDiarmid 1989; Massart 1990.
@@ -28,7 +28,7 @@ EXCESS = 0.889
 
 
 class _Law(NamedTuple):
-    """Of the scores of each type's query, as the fitting half has them."""
+    """The normal law of the scores of each type's query, from the fitting half."""
 
     query: Float[np.ndarray, "layers h types d"]
     mean: Float[np.ndarray, "layers h types"]
@@ -50,7 +50,7 @@ class Normality:
         self._held: list[np.ndarray] = []
 
     def add(self, k: Float[np.ndarray, "layers h m d"], kinds: Int[np.ndarray, " m"]) -> None:
-        """Take in the frequent keys of one sentence."""
+        """Add the frequent keys of one sentence."""
         held, first = np.unique(kinds, return_index=True)
         scores = np.sum(k[:, :, first] * self.law.query[:, :, held], axis=3)
         scores = (scores - self.law.mean[:, :, held]) / self.law.deviation[:, :, held]
@@ -59,7 +59,7 @@ class Normality:
         self._held.append(held)
 
     def distances(self) -> Float[np.ndarray, "types layers h"]:
-        """The measured sup-distances."""
+        """The measured distances."""
         return np.stack([_distance(np.stack(scores)) for scores in self._scores])
 
     def bands(self, error_rate: float) -> Bands:

@@ -1,4 +1,4 @@
-"""From the name of a model to its heads before a text: the one place that knows which kinds of models there are."""
+"""From the name of a model to a reading of a text by its heads. Only this file knows the kinds of models."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,17 +26,17 @@ MINILM = "minilm"
 
 
 def opened(model: Path, sentences: Sequence[str], *, tell: Tell = untold) -> AnyReading:
-    """A model with sentences before it.
+    """A model that reads sentences.
 
     Args:
-        model: `minilm` for the encoder that a package carries; a checkpoint of a GPT or of a classifier that a lab
-            wrote; or a folder with the files of GPT-2, BERT, RoBERTa or DistilBERT as transformers writes them.
+        model: `minilm`, the encoder of a package. Or a checkpoint of a GPT or of a classifier, by a lab. Or a
+            folder with files of GPT-2, BERT, RoBERTa or DistilBERT, by transformers.
         sentences: what it reads.
-        tell: is told, in one line each, what was read otherwise than somebody may think: a head that is set
-            aside, a table that a folder lacks, sentences that are cut.
+        tell: called with a line if something was read in a way that a user may not expect. Such are a head that is
+            left out, a table that a folder lacks, and sentences that are cut.
 
     Raises:
-        ValueError: if there is no such model, it is of a kind whose heads nobody can read yet, or as its loader.
+        ValueError: if there is no such model, its files are damaged, or heads of its kind cannot be read yet.
     """
     reading = _read(model, sentences, tell)
     if reading.cut:
@@ -65,13 +65,13 @@ def _read(model: Path, sentences: Sequence[str], tell: Tell) -> AnyReading:
 
 
 def _is_file_of_folder(model: Path) -> bool:
-    """Whether this is a file of a model's folder, which was named in the folder's place."""
+    """Whether this is a file in a model's folder, named instead of the folder."""
     names = (huggingface.WEIGHTS, huggingface.WEIGHTS + huggingface.INDEX, *huggingface.OTHERS)
     return model.name in names and (model.parent / "config.json").is_file()
 
 
 def _gpt2(folder: Path, sentences: Sequence[str], tell: Tell) -> GPTReading:
-    """A folder of GPT-2's files, with the tokens that lie in it; GPT-2's own where none do, and it has as many."""
+    """A folder of GPT-2's files, with its own tokens. Without any, GPT-2's tokens if their number fits."""
     found = load_gpt2(folder, tell=tell)
     text = OwnTokens.of_folder(folder)
     known = found.config.vocabulary
@@ -94,7 +94,7 @@ def _gpt2(folder: Path, sentences: Sequence[str], tell: Tell) -> GPTReading:
 
 
 def refuse_without_labels(parts: Sequence[PartName], model: Path, reading: AnyReading, text: Text) -> None:
-    """Refuse parts that ask how often labels are right, where the text has none or the model gives none.
+    """Refuse parts that measure accuracy, if the text or the model has no labels.
 
     Raises:
         ValueError: naming the part and the remedy.

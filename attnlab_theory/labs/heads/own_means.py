@@ -1,18 +1,20 @@
-r"""Do keys vary more along the mean of their own type than along the means of others? In any gauge, under no law.
+r"""Do keys vary more along the mean of their own type than along the means of others?
 
-Let m_w be the mean of type w less the mean over all types. S_w is the mean covariance of the other types, each
-divided by the variance of its scores. With z_u = S_w^-1 m_u, the variance of w's keys along the mean of u is
+The answer depends on no rescaling of queries and keys (a gauge), and assumes no law. Let m_w be the mean of type w
+minus the mean over all types. S_w is the mean covariance of the other types, each divided by the variance of its
+scores. With z_u = S_w^-1 m_u, the variance of w's keys along the mean of u is
 
     r_w(u) = z_u^T Sigma_w z_u / z_u^T S_w z_u,
 
-which depends on no gauge. The excess of a head is the mean over w of r_w(w) less the mean of r_w(u) over other
-types u of similar count, in units of the mean of r_w over all types. Means and S_w come from the fitting half,
-Sigma_w from the judging half. If chance has dealt the means to the types, the excess is one of those
-with means dealt anew. A layer norm breaks that, and so do related types (docs/mathematics/heads.md). So nothing is
-judged by it.
+which depends on no gauge. Each type w has a difference: r_w(w) minus the mean of r_w(u) over other types u of
+similar count, in units of the mean of r_w over all types. The excess of a head is its mean over w. Means and S_w
+come from the fitting half, Sigma_w from the judging half.
 
-The plain number is the share of the variance of a foreign query's scores that the key's component along m_w
-explains, by the regression of the fitting half. It includes what all types have in common.
+If chance dealt the means to the types, the excess would be like those with means dealt again. A layer norm breaks
+that, and so do related types (docs/mathematics/heads.md). So no verdict rests on it.
+
+The plain number is the share of the variance of scores that the key's component along m_w explains. The query is of
+another sentence, and the regression that of the fitting half. The number includes what all types have in common.
 """
 
 from typing import NamedTuple
@@ -24,17 +26,17 @@ from attnlab_theory.labs.heads.fitting import ROUNDING, Fit, Moments, spread
 from attnlab_theory.stats.groups import with_each_left_out
 
 ALIKE = 5
-"""Types of neighbouring rank by count that are held against each other, at least."""
+"""The fewest types of neighbouring rank by count that are compared with each other."""
 
 DEALT = 999
-"""How often means are dealt anew."""
+"""How often means are dealt again."""
 
 
 class OwnMeanReplicates(NamedTuple):
     """Numbers of every head: from all groups first, then without each of them."""
 
     excess: Float[np.ndarray, "r layers h"]
-    """The variance along a type's own mean beyond that along the means of others, in units of their mean."""
+    """The variance along a type's own mean minus that along the means of others, in units of their mean."""
     plain: Float[np.ndarray, "r layers h"]
     """The share of the variance of scores that the key's component along its own mean explains."""
 
@@ -63,7 +65,7 @@ class OwnMeans:
         largest = np.sum(fit.away**2, axis=3) * np.trace(fit.covariances, axis1=3, axis2=4)
         there = varies[..., 0] & (along > ROUNDING * largest[..., None])
         self.slopes: Float[np.ndarray, "layers h types d"] = np.where(there, own / np.where(there, along, 1.0), 0.0)
-        """A query times this is the slope of its scores on the component along m_w; 0 where nothing varies."""
+        """A query times this is the slope of its scores on the component along m_w. 0 if nothing varies."""
         self.counts = np.zeros((groups, types))
         self.sums = np.zeros((groups, layers, h, types, d))
         self.directed = np.zeros((groups, layers, h, types, types))
@@ -71,14 +73,14 @@ class OwnMeans:
         self.turned = np.zeros((groups, layers, h, types, d))
 
     def add(self, group: int, keys: Moments) -> None:
-        """Take in the keys of one group of sentences, as they lie away from the fitted means of their types."""
+        """Add the keys of one group of sentences, minus the fitted means of their types."""
         self.counts[group], self.sums[group] = keys.counts, keys.sums
         self.directed[group] = np.sum(np.matmul(keys.squares, self.directions) * self.directions, axis=3)
         self.formed[group] = np.sum(keys.squares * self.mean_form[:, :, None], axis=(3, 4))
         self.turned[group] = np.matmul(keys.squares, self.fit.away[..., None])[..., 0]
 
     def replicates(self) -> OwnMeanReplicates:
-        """The numbers of every head; NaN if its keys do not vary."""
+        """The numbers of every head. NaN if its keys do not vary."""
         counts, sums = self.counts[:, None, None], self.sums
         centre = np.sum(sums, axis=0) / np.sum(counts, axis=0)[..., None]
         # Squares around the mean over all groups, also where one is left out: to first order it is the same.
@@ -96,7 +98,7 @@ class OwnMeans:
         return OwnMeanReplicates(*(np.where(self.fit.varies, each, np.nan) for each in (excess, plain)))
 
     def relative(self) -> Float[np.ndarray, "layers h types types"]:
-        """r_w(u) from all groups; columns are u."""
+        """r_w(u) from all groups. Columns are u."""
         return self._relative(np.sum(self.sums, axis=0) / np.sum(self.counts, axis=0)[:, None])[0]
 
     def _relative(
@@ -110,7 +112,7 @@ class OwnMeans:
 
 
 def deviations(relative: Float[np.ndarray, "*r types types"]) -> Float[np.ndarray, "*r types types"]:
-    """r_w(u) less the mean over other types of u's similar counts, over the mean of row w; else 0."""
+    """r_w(u) minus the mean over other types with counts like u's, divided by the mean of row w. Else 0."""
     types = relative.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = relative / np.mean(relative, axis=-1, keepdims=True)
@@ -124,10 +126,10 @@ def deviations(relative: Float[np.ndarray, "*r types types"]) -> Float[np.ndarra
 
 
 def chances(relative: Float[np.ndarray, "*heads types types"], *, seed: int = 0) -> Float[np.ndarray, "*heads"]:
-    """How often means that are dealt anew among types of similar count have so large an excess in any of the heads.
+    """The probability that means dealt again among types of similar count have so large an excess in any head.
 
-    Of either sign, each in standard deviations of what is dealt. If chance has dealt the means, any of the heads is
-    below 0.05 with probability 0.05. NaN for a head whose keys do not vary.
+    The excess counts with either sign, in standard deviations of the dealt ones. If chance dealt the means, any of
+    the heads is below 0.05 with probability 0.05. NaN for a head whose keys do not vary.
 
     Source: Romano and Wolf 2005.
     """
@@ -145,7 +147,7 @@ def chances(relative: Float[np.ndarray, "*heads types types"], *, seed: int = 0)
 
 
 def _strata(types: int) -> list[np.ndarray]:
-    """Types, which stand in the order of their counts, in blocks of similar ones."""
+    """Blocks of types with similar counts. Types stand in the order of their counts."""
     return np.array_split(np.arange(types), max(1, types // ALIKE))
 
 
@@ -156,6 +158,6 @@ def _applied(forms: Float[np.ndarray, "layers h 1 d d"], x: Float[np.ndarray, "l
 def _means(
     sums: Float[np.ndarray, "groups layers h types *m"], counts: Float[np.ndarray, "groups types"]
 ) -> np.ndarray:
-    """Over the keys of a type: of all groups, then without each."""
+    """Means over the keys of a type: from all groups, then without each."""
     wide = sums.ndim - 4
     return with_each_left_out(sums) / with_each_left_out(counts).reshape(-1, 1, 1, counts.shape[1], *(1,) * wide)

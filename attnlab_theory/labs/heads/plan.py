@@ -1,4 +1,4 @@
-"""Which words are frequent enough, which sentences fit their keys, and which sentences judge the fit."""
+"""Which words are frequent enough, which sentences fit the laws of their keys, and which judge these laws."""
 
 import dataclasses
 from collections import Counter
@@ -11,29 +11,29 @@ from attnlab_theory import refuse
 from attnlab_theory.labs.heads.traces import Tokens
 
 TYPES = 3
-"""Types below which own directions cannot be told from those of others."""
+"""The fewest types. With fewer, own directions cannot be told from those of others."""
 
 SENTENCES = 20
-"""Sentences of either half that must hold a type: what a sentence does to its own keys is no law of the type."""
+"""The fewest sentences of each half that hold a type. One sentence's effect on its keys is no law of the type."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Who fits and who judges; half of the sentences each, dealt at random, so that the halves are independent."""
+    """The halves of the sentences that fit and that judge. They are dealt at random, so they are independent."""
 
     types: Int[np.ndarray, " types"]
     """The frequent tokens, most frequent first."""
     counts: Int[np.ndarray, " types"]
     """How often each occurs."""
     fitting: tuple[int, ...]
-    """Sentences that say what keys are like."""
+    """The sentences to which the laws of keys are fitted."""
     judging: tuple[int, ...]
-    """Sentences on which that is judged."""
+    """The sentences on which the laws are judged."""
     groups: int
-    """Into how many groups of whole sentences either half is dealt, for intervals."""
+    """The number of groups of whole sentences in each half, for intervals."""
 
     def kinds(self, tokens: Tokens) -> Int[np.ndarray, " t"]:
-        """The number of each token's type; -1 where it is not frequent, or special."""
+        """The number of each token's type. -1 if it is special or not frequent."""
         order = np.argsort(self.types)
         at = np.minimum(np.searchsorted(self.types[order], tokens.ids), len(order) - 1)
         found = order[at]
@@ -54,13 +54,13 @@ def planned(
     Args:
         tokens: of every sentence.
         occurrences: how many a type must have to be frequent.
-        groups: for intervals; fewer where a half has fewer sentences.
-        most: types that are looked at, at most.
+        groups: for intervals. There are fewer if a half has fewer sentences.
+        most: the most types that are measured.
         seed: of the dealing.
-        source: what a complaint calls the text.
+        source: the name of the text in error messages.
 
     Raises:
-        ValueError: if fewer than `TYPES` types are frequent; it says how many occurrences there are.
+        ValueError: if fewer than `TYPES` types are frequent. The message says how many occurrences there are.
     """
     refuse.not_a_size(occurrences=occurrences, groups=groups, most=most)
     order = np.random.default_rng(seed).permutation(len(tokens))
@@ -88,7 +88,7 @@ def planned(
 def _too_rare(
     ranked: Sequence[int], counted: Counter, found: int, occurrences: int, sentences: int, source: str
 ) -> str:
-    """What is missing, in one line."""
+    """The message about too few frequent types."""
     if len(ranked) < TYPES:
         return (
             f"{source} has {len(ranked)} different tokens, and {TYPES} frequent ones are needed: take another text"

@@ -15,6 +15,7 @@ from attnlab_theory.labs.heads.measuring import measured
 from attnlab_theory.labs.heads.plan import planned
 from attnlab_theory.labs.heads.results import Tell, counted, counts, judged_of
 from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.labs.tables import table
 
 TOLD = (
     (
@@ -22,7 +23,7 @@ TOLD = (
         f"heads: the noisy length explains at least {EXPLAINED:.0%} of the variance",
     ),
     ("scores-are-normal", "heads: scores of one query are normal within a type"),
-    ("the-layer-hedges", "layers: the mean of the heads gambles at most half as much as copies of one"),
+    ("the-layer-hedges", "layers: the mean of the heads has at most half of one head's gamble index"),
     ("theory-beats-the-mean-weight", "heads: theory predicts weights better than a type's mean weight does"),
     ("noise-adds-to-the-prediction", "heads: theory predicts weights better than mean scores without noise do"),
 )
@@ -132,16 +133,8 @@ def reasons(judged: Findings, heads: int) -> Table:
 
 def _table(estimates: Estimates, judged: Findings) -> Table:
     """One line for each layer: means over heads, and whether it hedges."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in (
-        "layer",
-        "share of keys used",
-        "stretch explains",
-        "own mean explains",
-        "gamble index",
-        "layer hedges",
-    ):
-        shown.add_column(column, justify="right", no_wrap=True)
+    columns = ("layer", "share of keys used", "stretch explains", "own mean explains", "gamble index")
+    shown = table([], [*columns, "layer hedges"])
     for layer in sorted({e.setting["layer"] for e in estimates.of("share of keys")}):
         told = [
             _mean(estimates, quantity, layer)

@@ -1,4 +1,4 @@
-"""All that the lab measures of every head and layer."""
+"""All numbers of every head and layer that the lab measures."""
 
 import math
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ OVER_LOGARITHMS = f"{OVER_GROUPS}; made for logarithms"
 
 
 def measure(found: Measured) -> Estimates:
-    """Every number with its interval. A number that the text says nothing about is left out."""
+    """Every number with its interval. A number that the text does not determine is left out."""
     estimates: list[Estimate] = []
     for part in (_habits, _keys, _splits, _predictions):
         estimates.extend(part(found))
@@ -95,7 +95,7 @@ def _splits(found: Measured) -> Iterator[Estimate]:
 
 
 def _given_neighbours(found: Measured) -> Iterator[Estimate]:
-    """The gamble of heads whose near-tied pairs come between the same neighbours again."""
+    """The gamble of heads whose near-tied pairs occur again between the same neighbours."""
     layers, h = found.splits.shape
     rows = [[found.splits.of_head(at, head) for head in range(h)] for at in range(layers)]
     each = [[gambling.given_neighbours(one, found.plan.groups) for one in line] for line in rows]

@@ -1,4 +1,4 @@
-"""Sentences through a model, some at a time, and the traces of each."""
+"""Runs of sentences through a model, some at a time, and the trace of each sentence."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -14,10 +14,10 @@ from attnlab_theory.language.models.tape import Walk, tape
 Model = TypeVar("Model")
 
 ROWS = 64
-"""Sentences that go through the model at once."""
+"""How many sentences go through the model at once."""
 
 PLACES = 16
-"""Rows are as long as a multiple of it, so that few shapes are compiled."""
+"""The lengths of rows are multiples of this, so that few shapes are compiled."""
 
 Parts = tuple[
     Float[Array, "layers b h t d"],
@@ -30,12 +30,12 @@ Parts = tuple[
 def batches(
     sentences: Sequence[Tokens], *, longest: int | None, rows: int = ROWS
 ) -> Iterator[tuple[Sequence[Tokens], Int[np.ndarray, "b t"], Int[np.ndarray, " b"]]]:
-    """Sentences, some at a time: those, their rows of tokens, filled up at the end, and their lengths.
+    """Sentences, some at a time, with their rows of tokens, filled up at the end, and their lengths.
 
     Args:
         sentences: at least one token each.
-        longest: the longest row that the model takes, if there is one.
-        rows: how many go through at once; missing ones are filled up with rows of one token.
+        longest: the longest row that the model takes, if there is a limit.
+        rows: how many go through at once. Missing ones are filled up with rows of one token.
     """
     for start in range(0, len(sentences), rows):
         chosen = sentences[start : start + rows]
@@ -58,8 +58,10 @@ def traced(
     """The traces of sentences, in this order.
 
     Args:
-        sentences, longest: as `batches`.
-        parts_of: what the model makes of rows and of the lengths of their sentences. A score is q . k / sqrt(d).
+        sentences: at least one token each.
+        longest: the longest row that the model takes, if there is a limit.
+        parts_of: gives queries, keys and values of rows and the lengths of their sentences. A score is q . k /
+            sqrt(d).
         causal: whether a token sees itself and earlier ones only.
     """
     for chosen, rows, lengths in batches(sentences, longest=longest):
@@ -75,7 +77,13 @@ def followed(
     *,
     longest: int | None,
 ) -> Iterator[Float[np.ndarray, "depths t c"]]:
-    """The tokens of sentences by depth; args as `traced`."""
+    """The tokens of sentences by depth.
+
+    Args:
+        sentences: at least one token each.
+        states_of: gives the tokens at every depth of rows and the lengths of their sentences.
+        longest: the longest row that the model takes, if there is a limit.
+    """
     for chosen, rows, lengths in batches(sentences, longest=longest):
         states = np.asarray(states_of(rows, lengths))
         for at, each in enumerate(chosen):
@@ -98,5 +106,5 @@ def states_by_depth(walk: Walk[Any], kept: Kept) -> Float[Array, "depths b t c"]
 
 
 def in_double(model: Model) -> Model:
-    """A model in float64, for differences that float32 does not hold; call it where 64 bits are enabled."""
+    """A model in float64, for differences that float32 does not hold. Call it where 64 bits are enabled."""
     return jax.tree.map(lambda x: x.astype(jnp.float64), model)

@@ -1,15 +1,15 @@
 r"""Do heads gamble between two keys, and does a layer hedge? The split of near-tied pairs.
 
-A pair is the two tokens at the top of a row by their mean scores: those that their types' mean keys would have. It
-is near-tied if the two mean scores differ by at most one standard deviation of the difference. So chance, which
-moves the scores that are then measured, has no say in the choice of pairs.
+The mean score of a token is the score of its type's mean key. A pair is the two tokens of a row with the largest
+mean scores. It is near-tied if the two mean scores differ by at most one standard deviation of the difference. So
+chance, which moves the measured scores, does not affect the choice of pairs.
 
-A head takes part if it is expected to give the pair at least half of its weight: with mean scores for the pair, and
-actual scores for all else. The split is m = alpha_a / (alpha_a + alpha_b) = sigma(z_a - z_b), a being the type of
-smaller number.
+A head takes part if its expected weight on the pair is at least a half, with mean scores for the pair and actual
+scores for all others. The split is m = alpha_a / (alpha_a + alpha_b) = sigma(z_a - z_b), where a is the type with
+the smaller number.
 
-For one head the mean scores are its own. For a layer they are averaged over its heads, which keeps the pairs that
-heads share out among themselves; then the heads' splits are averaged too.
+For one head the mean scores are its own. For a layer they are averaged over its heads. That keeps the pairs that
+heads share out among themselves. Then the splits of the heads are averaged too.
 """
 
 from typing import NamedTuple
@@ -31,9 +31,9 @@ class NearTies(NamedTuple):
     pair: Int[np.ndarray, " n"]
     """The number of the pair of types."""
     neighbours: Int[np.ndarray, " n"]
-    """The number of what stands before and behind both tokens, as far as those are frequent types themselves."""
+    """The number of the neighbours: the tokens before and after both tokens, as far as their types are frequent."""
     split: Float[np.ndarray, "n heads"]
-    """m; NaN for a head that does not take part."""
+    """The split m. NaN for a head that does not take part."""
 
 
 class _Sentence(NamedTuple):
@@ -44,10 +44,10 @@ class _Sentence(NamedTuple):
     actual: Float[np.ndarray, "layers h r t"]
     """The scores of all keys."""
     means: Float[np.ndarray, "layers h r m"]
-    """The mean scores of frequent keys; -inf where the query does not see one."""
+    """The mean scores of frequent keys; -inf if the query does not see one."""
     variances: Float[np.ndarray, "layers h r m"]
     known: Int[np.ndarray, " m"]
-    """Where the frequent keys stand."""
+    """The places of the frequent keys."""
     kinds: Int[np.ndarray, " t"]
 
 
@@ -62,7 +62,7 @@ class Splits:
         self._layers: list[tuple[np.ndarray, ...]] = []
 
     def add(self, trace: Trace, scores: Float[np.ndarray, "layers h t t"], sentence: int, group: int) -> None:
-        """Take in the pairs of one sentence."""
+        """Add the pairs of one sentence."""
         kinds = self.plan.kinds(trace.tokens)
         known = np.flatnonzero(kinds >= 0)
         if len(known) < 2:
@@ -81,7 +81,7 @@ class Splits:
         self._layers.append(self._of_layers(found))
 
     def of_head(self, layer: int, head: int) -> NearTies:
-        """The pairs of one head's own."""
+        """The pairs of one head, by its own mean scores."""
         at, group, sentence, pair, neighbours, split = _joined(self._heads)
         own = at == layer * self.shape[1] + head
         return NearTies(
@@ -89,7 +89,7 @@ class Splits:
         )
 
     def of_layer(self, layer: int) -> NearTies:
-        """The pairs of a layer, with all heads that take part."""
+        """The pairs of a layer, by mean scores averaged over its heads, with all heads that take part."""
         at, group, sentence, pair, neighbours, split = _joined(self._layers)
         own = at == layer
         split = split.reshape(-1, self.shape[1])
@@ -98,7 +98,7 @@ class Splits:
     def _variances(
         self, q: Float[np.ndarray, "layers h r d"], kinds: Int[np.ndarray, " m"]
     ) -> Float[np.ndarray, "layers h r m"]:
-        """Of each query's scores, by key: q^T Sigma q of the key's type."""
+        """The variance of each query's scores, by key: q^T Sigma q of the key's type."""
         found = np.zeros((*q.shape[:3], len(kinds)))
         for kind in np.unique(kinds):
             variance = np.sum(np.matmul(q, self.fit.covariances[:, :, kind]) * q, axis=3)
@@ -135,7 +135,7 @@ class Splits:
 
 
 def _joined(parts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """The columns of all sentences; they stay joined, so that they are joined once."""
+    """The columns of all sentences, joined. They stay joined, so this is done once."""
     if len(parts) > 1:
         parts[:] = [tuple(np.concatenate(each) for each in zip(*parts, strict=True))]
     return parts[0] if parts else (*(np.zeros(0, np.int64) for _ in range(5)), np.zeros(0, np.float32))

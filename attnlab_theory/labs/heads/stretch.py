@@ -1,19 +1,20 @@
-r"""Do keys have a noisy length? Whether the variance of scores rises with what the mean key scores.
+r"""Do keys have noisy lengths? Then the variance of scores rises with the score of the mean key.
 
 The homework's law is Sigma_w = a_w I + s m_w m_w^T for the keys of type w, with m_w = mu_w - mean of mu. A query q
 of another sentence then sees the variance
 
     y_w(q) = q^T Sigma_w q = a_w |q|^2 + s x_w(q),       x_w(q) = (q . m_w)^2.
 
-Two things hide a slope or feign one. All variances rise with the length of a query, in any gauge. And the mean and
-the noise of keys may lie in the same few directions. So the types are each other's control
-(docs/mathematics/heads.md): with v_w the mean of y_w over queries, and weights c_w(q) from the fitting half,
+Two things can hide a slope or imitate one. All variances rise with the length of a query, under any rescaling of
+queries and keys (a gauge). And the mean and the noise of keys may lie in the same few directions. So the other
+types serve as controls (docs/mathematics/heads.md). With v_w the mean of y_w over queries, and weights c_w(q) from
+the fitting half,
 
     F(y) = sum_w v_w sum_q c_w(q) [y_w(q) / v_w - mean over the other types u of y_u(q) / v_u],
 
-is zero where all covariances are multiples of one matrix, whatever matrix and means. Under the law the slope is
-s = F(y) / F(x). The c_w(q) are those of a regression, so that F(y) varies little. What y, v and x are is measured
-on the judging half.
+is zero if all covariances are multiples of one matrix, for any matrix and any means. Under the law the slope is
+s = F(y) / F(x). The c_w(q) are those of a regression, so that F(y) varies little. y, v and x are measured on the
+judging half.
 """
 
 from typing import NamedTuple
@@ -31,9 +32,9 @@ class Replicates(NamedTuple):
     """Numbers of every head: from all groups first, then without each of them."""
 
     slope: Float[np.ndarray, "r layers h"]
-    """s, pooled over types. In the homework it is a half."""
+    """The slope s, pooled over types. In the homework it is 0.5."""
     share: Float[np.ndarray, "r layers h"]
-    """The part of the variance of scores within a type that s x_w(q) makes up."""
+    """The share of s x_w(q) in the variance of scores within a type."""
     distance: Float[np.ndarray, "r layers h"]
     """The mean over types of |m_w|^2, from pairs of keys in different groups of sentences. Depends on the gauge."""
     trace: Float[np.ndarray, "r layers h"]
@@ -58,7 +59,7 @@ class Stretch:
         self.traces = np.zeros((groups, layers, h, types))
 
     def add(self, group: int, keys: Moments) -> None:
-        """Take in the keys of one group of sentences, as they lie away from the fitted means of their types."""
+        """Add the keys of one group of sentences, minus the fitted means of their types."""
         self.counts[group] = keys.counts
         self.sums[group] = keys.sums
         self.traces[group] = np.trace(keys.squares, axis1=3, axis2=4)
@@ -67,7 +68,7 @@ class Stretch:
         self.formed[group] = np.matmul(self.forms.reshape(layers, h, types + 1, d * d), np.swapaxes(flat, 2, 3))
 
     def replicates(self) -> Replicates:
-        """The numbers of every head; NaN if its keys do not vary, or without a group no two others hold a type."""
+        """The numbers of every head. NaN if its keys do not vary, or if only two groups hold a type."""
         centre = np.sum(self.sums, axis=0) / np.sum(self.counts, axis=0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             y = self._means(self.formed, _quadratic(self.forms, centre), _products(self.forms, centre))
@@ -83,12 +84,12 @@ class Stretch:
     def _means(self, squares: np.ndarray, of_centre: np.ndarray, products: np.ndarray) -> np.ndarray:
         """Quadratic forms of keys around their own mean, by type, averaged over keys.
 
-        That mean is of all groups, also where one is left out: to first order it makes no difference.
+        The mean is that of all groups, also where one is left out. To first order that makes no difference.
 
         Args:
             squares: sums of the forms of keys, by group.
-            of_centre: the forms of the keys' mean.
-            products: what a key is multiplied with for the bilinear form of it and the mean; width last.
+            of_centre: the forms of the mean of the keys.
+            products: the vector whose product with a key is the bilinear form of key and mean; width last.
         """
         wide = products.ndim - 3
         sums = self.sums.reshape(*self.sums.shape[:3], *(1,) * (wide - 1), *self.sums.shape[3:])
@@ -100,8 +101,8 @@ class Stretch:
     def _by_pairs(self) -> Float[np.ndarray, "r layers h forms types"]:
         """x_w under every form, and last |m_w|^2: forms of (k, k') over keys of different groups.
 
-        A plug-in would add what the mean's own noise contributes, and nobody knows how much that is: keys of one
-        sentence depend on each other. The origin is that of the fitting half.
+        A plug-in of the mean would add the noise of the mean. Its size is unknown, because keys of one sentence
+        depend on each other. The origin is that of the fitting half.
         """
         identity = np.broadcast_to(np.eye(self.forms.shape[-1]), self.forms[:, :, :1].shape)
         forms = np.concatenate([self.forms, identity], axis=2)
@@ -113,7 +114,7 @@ class Stretch:
 
 
 def contrasts(fit: Fit) -> Float[np.ndarray, "layers h types n"]:
-    """The weights c_w(q): the residual of x_w(q) after regression on what the other types do; F(x) = 1 or so."""
+    """The weights c_w(q): the residual of x_w(q) after regression on the other types. F(x) is about 1."""
     y = spread(fit.queries, fit.covariances)
     mean = np.mean(y, axis=3, keepdims=True)
     x = np.matmul(fit.away, np.swapaxes(fit.queries, 2, 3)) ** 2
@@ -127,7 +128,7 @@ def contrasts(fit: Fit) -> Float[np.ndarray, "layers h types n"]:
 
 
 def _of_others(values: Float[np.ndarray, "layers h types n"]) -> Float[np.ndarray, "layers h types n"]:
-    """For each type the mean over the others."""
+    """The mean over the other types, for each type."""
     return (np.sum(values, axis=2, keepdims=True) - values) / (values.shape[2] - 1)
 
 
@@ -147,7 +148,7 @@ def _quadratic(
 def _own_less_others(
     y: Float[np.ndarray, "r layers h w types"], v: Float[np.ndarray, "r layers h types"]
 ) -> Float[np.ndarray, "r layers h"]:
-    """F: each type's own contrast, less that of the other types' keys under the same weights."""
+    """F: each type's own contrast, minus that of the other types' keys under the same weights."""
     types = v.shape[-1]
     relative = y[..., :types, :] / v[..., None, :]
     own = np.diagonal(relative, axis1=-2, axis2=-1)

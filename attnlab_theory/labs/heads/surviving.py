@@ -23,6 +23,7 @@ from attnlab_theory.labs.heads.losses import FEATURES
 from attnlab_theory.labs.heads.results import Tell, counted, judged_of
 from attnlab_theory.labs.heads.rows import ROWS
 from attnlab_theory.labs.heads.traces import Reading
+from attnlab_theory.labs.tables import table
 from attnlab_theory.language.models.approximations import Approximation, Gauge, RandomFeatures, approximated
 from attnlab_theory.language.models.classifier import Classifier
 from attnlab_theory.seeds import key_for
@@ -57,7 +58,7 @@ def results(
     Raises:
         ValueError: as `approximating.measured`.
     """
-    from attnlab_theory.labs.heads import surviving_figures as figures
+    from attnlab_theory.labs.heads import figures
 
     found = approximating.measured(reading, sentences=sentences, most_features=most_features, seed=seed, tell=tell)
     tell("intervals")
@@ -123,10 +124,7 @@ def _is_judged(each: Approximation) -> bool:
 
 def _table(estimates: Estimates, findings: Findings) -> Table:
     """One line for each approximation at the budget at which it is judged."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    shown.add_column("approximation")
-    for column in ("budget", "mean error", "heads survive", "accuracy", "gained"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    shown = table(["approximation"], ["budget", "mean error", "heads survive", "accuracy", "gained"])
     for name, budget in dict.fromkeys(_judged_settings(findings)):
         own = {"approximation": name, "budget": budget}
         survive = [f.verdict for f in findings.of("the-head-survives", **own)]

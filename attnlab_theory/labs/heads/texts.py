@@ -1,4 +1,4 @@
-"""The text that heads are asked on, with its labels if it has any."""
+"""The text that the heads read, with its labels if it has any."""
 
 import dataclasses
 from pathlib import Path
@@ -13,26 +13,26 @@ from attnlab_theory.language.corpora.reviews import Sizes, drawn, read_reviews, 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Text:
-    """Sentences, and the label of each where they have one."""
+    """Sentences, and their labels if they have any."""
 
     sentences: tuple[str, ...]
     labels: Int[np.ndarray, " sentences"] | None = None
     source: str
-    """What a complaint calls it."""
+    """Its name in error messages."""
 
 
 def text_of(path: Path | None, *, labelled: bool, sentences: int, seed: int, tell: Tell = lambda _: None) -> Text:
-    """The first sentences of a file; without one, those that the review lab tests with.
+    """The first sentences of a file. Without a file, the test sentences of the review lab.
 
     Args:
-        path: of a file with one sentence a line.
-        labelled: whether each line has a label, 0 or 1, as `read_reviews` finds it.
-        sentences: how many, at most.
+        path: of a file with one sentence on each line.
+        labelled: whether each line has a label, 0 or 1, in one of the forms of `read_reviews`.
+        sentences: the most that are read.
         seed: of reviews from the grammar.
-        tell: is told which column of a table is read, or that labels are left out.
+        tell: called with a line if a table is read, or if labels are left out.
 
     Raises:
-        ValueError: if the file is missing, empty or not UTF-8, or a line has no label and should.
+        ValueError: if the file is missing, empty or not UTF-8, or a line lacks its label.
     """
     if path is None:
         reviews = drawn(seed, dataclasses.replace(Sizes(), test=sentences))[2]

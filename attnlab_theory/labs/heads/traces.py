@@ -1,4 +1,4 @@
-"""What the lab sees of a model: queries, keys and values of all heads, one sentence after the other."""
+"""Traces of a model: queries, keys and values of all heads, one sentence after the other."""
 
 import dataclasses
 import enum
@@ -27,10 +27,10 @@ class Tokens:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What the heads of all layers make of one sentence.
+    """Queries, keys and values of one sentence, in the heads of all layers.
 
-    The score of query i for key j is q_i . k_j: any scale is in the queries. Scores of that form are all that the
-    lab understands; a bias by distance is none.
+    The score of query i for key j is q_i . k_j: the scale is in the queries. The lab needs scores of that form, so
+    biases by distance are not possible.
 
     Raises:
         ValueError: if shapes disagree, or a number is not finite.
@@ -60,16 +60,17 @@ class Trace:
         return np.tril(np.ones((t, t), bool)) if self.causal else np.ones((t, t), bool)
 
     def scores(self) -> Float[np.ndarray, "layers h t t"]:
-        """Of every query for every key, in float64; -inf where it does not see it."""
+        """The score of every query for every key, in float64; -inf where it does not see it."""
         z = np.matmul(self.q.astype(np.float64), np.swapaxes(self.k, 2, 3).astype(np.float64))
         return np.where(self.visible, z, -np.inf)
 
 
 @runtime_checkable
 class Reading(Protocol):
-    """A model with a text before it: the seam between the lab and whatever has heads.
+    """A model that reads a text: the interface between the lab and any model with heads.
 
-    Tokens are known without running the model. Traces are made one after the other, so that nobody keeps them all.
+    Tokens are known without running the model. Traces are made one after the other, so they are never all in
+    memory.
     """
 
     @property
@@ -84,15 +85,15 @@ class Reading(Protocol):
 
     @property
     def tokens(self) -> Sequence[Tokens]:
-        """Of every sentence."""
+        """The tokens of every sentence."""
         ...
 
     def traces(self, numbers: Sequence[int]) -> Iterator[Trace]:
-        """Those of the sentences with these numbers, in this order."""
+        """The traces of the sentences with these numbers, in this order."""
         ...
 
     def name_of(self, token: int) -> str:
-        """How people write a token."""
+        """The text of a token."""
         ...
 
 
@@ -101,10 +102,10 @@ def encoded(sentences: Sequence[str], encode: Callable[[str], Any]) -> list[Int[
 
     Args:
         sentences: any.
-        encode: from a sentence to its numbers.
+        encode: a function of a sentence to its numbers.
 
     Raises:
-        ValueError: as `encode`, with the number of the sentence before it.
+        ValueError: if `encode` refuses a sentence. The message has the number of the sentence.
     """
     found = []
     for number, sentence in enumerate(sentences, 1):
@@ -116,33 +117,33 @@ def encoded(sentences: Sequence[str], encode: Callable[[str], Any]) -> list[Int[
 
 
 class Kept(enum.StrEnum):
-    """What is left of a model's layers when states are followed through them."""
+    """The parts of a model's layers that are kept when states are followed through them."""
 
     ALL = "all"
     NO_MLPS = "no MLPs"
-    """Each token is handed on as attention left it."""
+    """Attention and skip connections, without MLPs."""
     NO_SKIPS = "no skip connections"
-    """What attention and MLP make of a token takes its place."""
+    """Attention and MLPs, without skip connections."""
     ATTENTION = "attention alone"
 
     @property
     def skips(self) -> bool:
-        """Whether what a half of a layer makes is added to what it reads."""
+        """Whether skip connections are kept: a half of a layer adds its output to its input."""
         return self in (Kept.ALL, Kept.NO_MLPS)
 
     @property
     def mlps(self) -> bool:
-        """Whether tokens are transformed one by one."""
+        """Whether MLPs are kept."""
         return self in (Kept.ALL, Kept.NO_SKIPS)
 
 
 @runtime_checkable
 class Layered(Protocol):
-    """A model with a text before it whose layers can be taken apart."""
+    """A model that reads a text, and whose layers can be taken apart."""
 
     @property
     def tokens(self) -> Sequence[Tokens]:
-        """Of every sentence."""
+        """The tokens of every sentence."""
         ...
 
     def states(self, numbers: Sequence[int], kept: Kept) -> Iterator[Float[np.ndarray, "depths t c"]]:

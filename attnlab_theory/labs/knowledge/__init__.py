@@ -1,1 +1,1 @@
-"""What a model of birthplaces knows and what it guesses: trained, and led from answers to numbers and figures."""
+"""The knowledge lab: what a small GPT knows about birthplaces, and what it guesses."""

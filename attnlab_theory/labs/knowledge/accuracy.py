@@ -1,4 +1,4 @@
-"""How often the answers are right: by arm, over seeds and pooled; and what wrong ones look like."""
+"""The accuracy of answers by arm, over seeds and pooled, and what wrong answers look like."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ OF_ONE = "draws are answers of one model"
 
 
 def by_seed(answers: Answers, error_rate: float) -> Estimates:
-    """`accuracy` of each arm, group and seed: where it would lie on more such questions."""
+    """`accuracy` of each arm, group and seed. The interval is for more such questions."""
     return Estimates(
         share("accuracy", chosen.right, error_rate, of=OF_ONE, variant=arm, group=group, seed=seed)
         for arm, group, seed, chosen in _runs(answers)
@@ -23,9 +23,9 @@ def by_seed(answers: Answers, error_rate: float) -> Estimates:
 
 
 def over_seeds(answers: Answers, error_rate: float) -> Estimates:
-    """`mean accuracy` of each arm and group: where it would lie over more seeds, by a t interval.
+    """`mean accuracy` of each arm and group, with a t interval for more seeds.
 
-    One seed, or seeds of equal accuracy, say nothing of the others; their interval is all of [0, 1].
+    One seed, or seeds of equal accuracy, say nothing about other seeds. Their interval is all of [0, 1].
     """
     accuracies: dict[tuple[str, str], list[float]] = {}
     for arm, group, _, chosen in _runs(answers):
@@ -38,9 +38,9 @@ def over_seeds(answers: Answers, error_rate: float) -> Estimates:
 
 
 def pooled(answers: Answers, error_rate: float) -> Estimates:
-    """`pooled accuracy` of each arm and group: all these answers together, for these very models.
+    """`pooled accuracy` of each arm and group: all answers together, for these models alone.
 
-    It says nothing of models with other seeds, and no verdict rests on it.
+    It says nothing about models with other seeds, and no verdict rests on it.
     """
     groups = dict.fromkeys((arm, group) for arm, group, _, _ in _runs(answers))
     found = []
@@ -52,14 +52,14 @@ def pooled(answers: Answers, error_rate: float) -> Estimates:
 
 
 def of_models(count: int) -> str:
-    """What draws are that are answers of several models."""
+    """The words for draws that are answers of several models."""
     return OF_ONE if count == 1 else f"draws are answers of {count} models, which alone are meant"
 
 
 def commonest(answers: Answers) -> Estimates:
-    """`share of the commonest place` of each arm and group: what one answer to all questions would reach.
+    """`share of the commonest place` of each arm and group: the accuracy of one answer to all questions.
 
-    Of several seeds the mean, each with its own commonest place.
+    Over several seeds it is the mean, each with its own commonest place.
     """
     shares: dict[tuple[str, str], list[float]] = {}
     for arm, group, _, chosen in _runs(answers):
@@ -73,15 +73,15 @@ def commonest(answers: Answers) -> Estimates:
 
 
 def compared(answers: Answers, first: str, second: str, group: str, error_rate: float) -> Estimates:
-    """Two arms on the same questions, and what the second gained over the first.
+    """Compare two arms on the same questions.
 
-    `accuracy gained` is for these models and more questions, `mean accuracy gained` for more seeds (a t interval);
-    all but the latter are of `independent` answers, and no verdict rests on them.
-    `mcnemar p` is that both are right equally often; `discordant odds`, how many questions only the second gets
-    right for each that only the first does, is missing where there is no such question.
+    `mean accuracy gained` has a t interval for more seeds. The other numbers use `independent` answers, and no
+    verdict rests on them. `accuracy gained` is for these models and more questions. `mcnemar p` tests whether both
+    are right equally often. `discordant odds` is the number of questions that only the second gets right, divided
+    by that of questions that only the first gets right. It is missing if there is no such question.
 
     Raises:
-        ValueError: as `in_pairs`.
+        ValueError: if one has no answers, or they answered different questions.
     """
     pair = in_pairs(answers, first, second, group)
     one, other = (independent(chosen).right for chosen in pair)
@@ -93,13 +93,13 @@ def compared(answers: Answers, first: str, second: str, group: str, error_rate: 
 
 
 def wrong_but_places(answers: Answers, places: Collection[str], error_rate: float) -> Estimates:
-    """`wrong answers that are places` of each arm and group: well-formed, known, and not this person's.
+    """`wrong answers that are places` of each arm and group: the share of wrong answers that are another place.
 
-    A group that has no wrong answer has no such share.
+    A group without a wrong answer has no such share.
 
     Args:
         answers: of any models.
-        places: those that exist.
+        places: all places that exist.
         error_rate: of each interval.
     """
     known = frozenset(places)

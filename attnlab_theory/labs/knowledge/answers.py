@@ -1,4 +1,4 @@
-"""What a model answered when it was asked where somebody was born."""
+"""A model's answers to the question where somebody was born."""
 
 import dataclasses
 import math
@@ -13,24 +13,24 @@ from attnlab_theory.labs.knowledge.corpora.biographies import Group
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answered:
-    """One question and what one model said.
+    """One question, and the answer of one model.
 
     Raises:
-        ValueError: if there is no name, no such group, or the probability is none.
+        ValueError: if there is no name, no such group, or the probability is no probability.
     """
 
     name: str
-    """The name of the person asked about."""
+    """The name of the person."""
     gold: str
     """The birthplace."""
     predicted: str
     """The answer."""
     log_probability: float
-    """The natural logarithm of the probability of the whole answer, its closing mark included."""
+    """The natural logarithm of the probability of the whole answer, with its closing mark."""
     group: Group
-    """What the model has seen of this person."""
+    """What the model has seen about this person."""
     variant: str
-    """The arm, by the name that files have for it: "none", or how a pretrained model is called."""
+    """The arm, by its name in files: "none", or the name of a pretrained model."""
     seed: int
     """The seed of the training run."""
 
@@ -56,10 +56,10 @@ class Answered:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Answered":
-        """What `as_json` wrote.
+        """The answer that `as_json` wrote.
 
         Raises:
-            ValueError: if a field is missing, unknown or not as described.
+            ValueError: if a field is missing, unknown or out of range.
         """
         try:
             return cls(**value)
@@ -71,7 +71,7 @@ class Answers(tuple[Answered, ...]):
     """Answers of one or several models, in the order in which they were given."""
 
     def of(self, *groups: str, **fields: Any) -> "Answers":
-        """The answers about persons of these groups (all if none is named), with these values in their fields.
+        """The answers about persons of these groups, by default of all, whose fields have these values.
 
         Raises:
             ValueError: if there is none.
@@ -106,7 +106,7 @@ class Answers(tuple[Answered, ...]):
 
     @property
     def log_probabilities(self) -> Float64[np.ndarray, "questions"]:
-        """How sure the model is of each answer."""
+        """The log-probability of each answer."""
         return np.array([answer.log_probability for answer in self], np.float64)
 
     @property
@@ -116,9 +116,10 @@ class Answers(tuple[Answered, ...]):
 
 
 def independent(answers: Answers) -> Answers:
-    """The answers of seeds with different questions. Of seeds with the same questions only the first counts.
+    """The answers of seeds with different questions. Of seeds with the same questions, only the first counts.
 
-    Models of one recipe answer a question much alike. Counted once for each seed, it would narrow every interval.
+    Models of one recipe answer a question in much the same way. If it counted once for each seed, every interval
+    would be too narrow.
     """
     first: dict[tuple[tuple[str, str, str], ...], int] = {}
     for seed in answers.seeds:
@@ -128,10 +129,10 @@ def independent(answers: Answers) -> Answers:
 
 
 def in_pairs(answers: Answers, first: str, second: str, *groups: str) -> tuple[Answers, Answers]:
-    """What two arms answered to the same questions, seed by seed.
+    """The answers of two arms to the same questions, seed by seed.
 
     Raises:
-        ValueError: if one has no answers, or they were not asked the same questions in the same order.
+        ValueError: if one has no answers, or they did not answer the same questions in the same order.
     """
     pair = answers.of(*groups, variant=first), answers.of(*groups, variant=second)
     asked = [[(a.seed, a.group, a.name, a.gold) for a in one] for one in pair]

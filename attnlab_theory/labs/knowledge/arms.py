@@ -1,4 +1,4 @@
-"""Arms, sizes and recipes, as data. Nothing here imports jax, for the command line reads it first.
+"""Arms, sizes and recipes, as data. Nothing here imports jax, because the command line reads it first.
 
 Source: Stanford CS224n, assignment 5 of 2021 to 2023 and assignment 4 from 2024, `run.py` and `trainer.py`.
 """
@@ -6,20 +6,20 @@ Source: Stanford CS224n, assignment 5 of 2021 to 2023 and assignment 4 from 2024
 import dataclasses
 from typing import Literal
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 from attnlab_theory.language.corpora.corruption import Corruption
 
 UNTRAINED = "none"
-"""The arm without pretraining. Its model is vanilla's."""
+"""The arm without pretraining. Its model is that of the arm vanilla."""
 
 PRETRAINED: tuple[str, ...] = (
     *("vanilla", "rope", "sinusoidal", "nope", "alibi", "synthesizer", "random-synthesizer", "additive", "shared"),
     "features",
 )
-"""The arms that are pretrained, each called as its model is: `variants.VARIANTS` has them."""
+"""The arms that are pretrained, with the names of their models in `variants.VARIANTS`."""
 
 RuleName = Literal["capitalised", "known"]
-"""How the place is read off a line of the corpus: by its capital letters, or by the training file's places."""
+"""How the place is found in a line of the corpus: by its capital letters, or by the training file's places."""
 
 PRETRAINING = {
     2021: Recipe(epochs=650, batch=128, rate=6e-3, fall=200),
@@ -43,14 +43,9 @@ PresetName = Literal["tiny", "homework"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """One way to run the lab."""
 
-    layers: int
-    heads: int
-    width: int
-    block: int
-    dropout: float
     corruption: Corruption
     pretraining: Recipe
     finetuning: Recipe

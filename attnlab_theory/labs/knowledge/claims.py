@@ -1,4 +1,4 @@
-"""What is claimed of models that read and are asked: practical4/4a-4c, and more."""
+"""The claims about models that read and answer: practical4/4a-4c, and more."""
 
 from collections.abc import Sequence
 
@@ -8,23 +8,23 @@ from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.stats import Interval
 
 MARK = 0.10
-"""The homework's mark: practical4/4a asks why the pretrained model answers more than this share right, and the
-other does not. Five seeds can tell: whoever guesses among 40 places is right about 2.5 %, and if models differ as
-shares of 60 persons do, the interval reaches 5 points further."""
+"""The homework's mark. practical4/4a asks why the pretrained model answers a larger share right, and the other not.
+Five seeds can tell: a guess among 40 places is right in about 2.5 %. If models differ as shares of 60
+persons do, the interval reaches 5 points further."""
 
 CONJECTURED = 0.80
-"""Once expected of pretrained models. But these differ by more than their 60 questions make them differ."""
+"""A share that was once expected of pretrained models. But they differ by more than 60 questions explain."""
 
 COMMONEST = "share of the commonest place"
 
 
 def _percent(share: float) -> str:
-    """Statements are typeset, and there a bare percent sign begins a comment."""
-    return f"{share:.0%}".replace("%", r"\%")
+    """A share, in percent."""
+    return f"{100 * share:.0f} %"
 
 
 def _at_most_a_guess(estimate: Estimate, every: Sequence[Estimate]) -> Interval:
-    """The mark, or what one answer to all questions reaches."""
+    """At most the mark, or the accuracy of one answer to all questions."""
     (commonest,) = Estimates(every).of(COMMONEST, **estimate.setting)
     return Interval.at_most(max(MARK, commonest.value))
 
@@ -57,8 +57,8 @@ STATEMENTS = (
     ),
     Statement(
         name="nobody-knows-the-never-seen",
-        statement=f"Of persons never seen at most {_percent(MARK)} are answered right, "
-        "or as many as their commonest place has.",
+        statement=f"Of never-seen persons at most {_percent(MARK)} are answered right, "
+        "or the share of their commonest place if that is larger.",
         source="practical4/4c",
         quantity="mean accuracy",
         where={"group": "never-seen"},
@@ -82,7 +82,7 @@ STATEMENTS = (
     ),
     Statement(
         name="more-wordings-are-recalled-better",
-        statement="Persons of whom a corpus speaks in more ways, not more often, are recalled more often.",
+        statement="Persons described in more wordings, with equally many sentences, are recalled more often.",
         source="Allen-Zhu and Li 2023",
         quantity="accuracy gained by wordings",
         predicted=Interval.at_least(0.0),

@@ -1,7 +1,7 @@
-"""Does the model know when it knows? Its confidence in right answers and in wrong ones.
+"""Is a model more confident in its right answers than in its wrong ones?
 
-The confidence is the probability of the whole answer. The questions are taken as independent draws, and the models
-as they are: the intervals are for more questions, not for more seeds. Only `mean auroc` is for more seeds.
+The confidence is the probability of the whole answer. Questions are independent draws, and the models are fixed.
+So the intervals are for more questions, not for more seeds. Only `mean auroc` is for more seeds.
 """
 
 import numpy as np
@@ -13,9 +13,9 @@ from attnlab_theory.stats.comparisons import AUROC_BOUND, auroc, auroc_interval
 
 
 def discrimination(answers: Answers, error_rate: float) -> Estimates:
-    """`auroc` of each arm: the chance that a right answer is given with more confidence than a wrong one.
+    """`auroc` of each arm: the probability that a right answer has more confidence than a wrong one.
 
-    An arm whose answers are all right or all wrong has none.
+    An arm whose answers are all right, or all wrong, has none.
     """
     found = []
     for arm in answers.arms:
@@ -38,9 +38,9 @@ def discrimination(answers: Answers, error_rate: float) -> Estimates:
 
 
 def discrimination_over_seeds(answers: Answers, error_rate: float) -> Estimates:
-    """`mean auroc` of each arm: where the mean of `auroc` over more seeds would lie, by a t interval.
+    """`mean auroc` of each arm, with a t interval for more seeds.
 
-    A seed whose answers are all right or all wrong has none.
+    A seed whose answers are all right, or all wrong, has no `auroc`.
     """
     found = []
     for arm in answers.arms:
@@ -57,13 +57,13 @@ def discrimination_over_seeds(answers: Answers, error_rate: float) -> Estimates:
 
 
 def reliability(answers: Answers, error_rate: float, *, bins: int = 8) -> Estimates:
-    """`accuracy at confidence` of each arm: of the least sure answers, of the next, and so on.
+    """`accuracy at confidence` of each arm, in bins of rising confidence.
 
-    Bins hold equally many answers, give or take one: confidences crowd at the ends, where equal widths say little.
-    A calibrated model is right as often as `confidence`, the mean over the bin, says.
+    Bins hold equally many answers, up to one. Confidences crowd at the ends, where bins of equal width would say
+    little. In a calibrated model, the accuracy of a bin is its mean `confidence`.
 
     Raises:
-        ValueError: if there is not one bin, or an arm has fewer answers than bins.
+        ValueError: if there is no bin, or an arm has fewer answers than bins.
     """
     found = []
     for arm in answers.arms:
@@ -80,13 +80,13 @@ def reliability(answers: Answers, error_rate: float, *, bins: int = 8) -> Estima
 
 
 def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Estimates:
-    """`accuracy of the surest` of each arm, where the model answers only above a confidence.
+    """`accuracy of the surest` of each arm, if the model answers only above a confidence.
 
-    `coverage` is the share of questions that it then answers, in steps of 1 / levels; answers of one confidence go
-    together, so that a level may cover more.
+    `coverage` is the share of questions that it then answers, in steps of 1 / levels. Answers of equal confidence
+    go together, so a level may cover more.
 
     Raises:
-        ValueError: if there is not one level.
+        ValueError: if there is no level.
     """
     if levels < 1:
         raise ValueError(f"levels must be at least 1, not {levels}")
@@ -111,7 +111,7 @@ def abstention(answers: Answers, error_rate: float, *, levels: int = 20) -> Esti
 
 
 def histogram(answers: Answers, error_rate: float, *, bins: int = 10) -> Estimates:
-    """`share at confidence` of each arm, of right and of wrong answers: equal bins from `low` to `high`."""
+    """`share at confidence` of each arm, for right and for wrong answers, in equal bins from `low` to `high`."""
     edges = np.linspace(0.0, 1.0, bins + 1)
     found = []
     for arm in answers.arms:
@@ -127,7 +127,7 @@ def histogram(answers: Answers, error_rate: float, *, bins: int = 10) -> Estimat
 
 
 def sure_of_right(answers: Answers) -> float:
-    """The median log-probability of right answers: above it, an answer counts as confident.
+    """The median log-probability of right answers. An answer above it counts as confident.
 
     Raises:
         ValueError: if no answer is right.
@@ -138,6 +138,6 @@ def sure_of_right(answers: Answers) -> float:
 
 
 def _asked(answers: Answers) -> dict[str, str]:
-    """The setting of estimates: the arm that answered, and the groups of persons it was asked about."""
+    """The setting of estimates: the arm, and the groups of persons in the questions."""
     groups = dict.fromkeys(answer.group for answer in answers)
     return {"variant": answers[0].variant, "groups": " and ".join(groups)}

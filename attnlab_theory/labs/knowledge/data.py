@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from attnlab_theory.labs.options import WithJson
 from attnlab_theory.language.corpora.corruption import Corruption
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Data:
+class Data(WithJson):
     """Print what a model reads (x) and what it must predict (y), as the homework's dataset.py does."""
 
     kind: Annotated[Literal["namedata", "charcorruption"], tyro.conf.Positional]
@@ -34,8 +35,6 @@ class Data:
     """For charcorruption: the number of the epoch. Every epoch cuts other pieces out."""
     seed: int = 0
     """The seed of all random numbers."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, and print the first examples."""

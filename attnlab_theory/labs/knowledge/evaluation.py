@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from attnlab_theory.labs.knowledge.training import PretrainCorpus, VariantName
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Ask a model where persons were born. Write its answers and count how many are right."""
 
     variant: VariantName
@@ -31,12 +32,9 @@ class Evaluate:
     outputs_path: Path | None = None
     """File for the answers, one per line."""
     out: Path | None = None
-    """Folder for a closer look at the answers, as JSON and figures.
-    It shows what wrong answers look like, and how sure the model is of right and of wrong ones."""
+    """Folder for JSON and figures: what wrong answers look like, and how sure the model is of its answers."""
     finetune_corpus_path: Path | None = None
     """For --out: the questions of finetuning. Their places, too, count as places that exist."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask, write, count."""
@@ -112,15 +110,13 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Baseline:
+class Baseline(WithJson):
     """Give the same place as the answer to every question. Count how many answers are right."""
 
     eval_corpus: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="EVAL_CORPUS")]
     """File of questions: lines of question, tab and place."""
     place: str = "London"
     """The place."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Count the questions that the place answers."""
@@ -139,7 +135,7 @@ class Baseline:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Score:
+class Score(WithJson):
     """Count the right answers in files of predictions. Test whether the others beat the first.
 
     An answer is right letter for letter, as in the homework. Answers that miss by spaces alone are told, and so are
@@ -152,8 +148,6 @@ class Score:
     """Files with one answer per line, as evaluate or the homework's own program wrote them."""
     labels: tuple[str, ...] = ()
     """Names of the files, in their order. By default the names of the files on disk."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, count, compare."""
@@ -204,23 +198,21 @@ class Score:
 
 def _table(found: "Estimates", labels: tuple[str, ...]) -> "Table":
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("file", overflow="fold")
+    from attnlab_theory.labs.tables import table
+
     columns = ["right", "accuracy", f"{100 * (1 - found[0].error_rate):g} % interval"]
     if len(labels) > 1:
         columns += ["gained", "interval", "McNemar p"]
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+    shown = table(["file"], columns)
     for number, label in enumerate(labels):
         (each,) = found.of("accuracy", label=label)
         row = [str(round(each.value * each.draws)), f"{100 * each.value:.1f} %", _ends(each)]
         if number > 0:
             (gain,), (p,) = (found.of(quantity, label=label) for quantity in ("accuracy gained", "mcnemar p"))
             row += [f"{100 * gain.value:+.1f}", _ends(gain, "+"), f"{p.value:.2g}"]
-        table.add_row(escape(label), *row)
-    return table
+        shown.add_row(escape(label), *row)
+    return shown
 
 
 def _ends(estimate: "Estimate", sign: str = "") -> str:

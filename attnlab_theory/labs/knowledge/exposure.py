@@ -1,4 +1,4 @@
-"""What must pretraining contain for a fact to be recalled? Persons grouped by what the corpus says of them."""
+"""What must pretraining contain so that a fact is recalled? Persons are grouped by the sentences about them."""
 
 from collections.abc import Mapping
 
@@ -12,13 +12,14 @@ from attnlab_theory.labs.knowledge.corpora.biographies import Person
 from attnlab_theory.stats import Interval
 
 Truth = Mapping[tuple[int, str], Person]
-"""Generated persons by seed and name."""
+"""Generated persons, by seed and name."""
 
 
 def by_exposure(answers: Answers, truth: Truth, error_rate: float) -> Estimates:
-    """Held-out persons of each pretrained arm, by how many wordings the corpus has for them, in how many
-    statements: `accuracy by exposure`, of all these models together, and `accuracy gained by wordings`, over seeds,
-    of the most wordings over the fewest where statements are as many. Nothing where everybody has the same.
+    """The accuracy on held-out persons of each pretrained arm, by their numbers of wordings and of sentences.
+
+    `accuracy by exposure` is that of all these models together. `accuracy gained by wordings` compares the most
+    wordings with the fewest at equal numbers of sentences, over seeds. There is nothing if everybody has the same.
     """
     groups: dict[tuple[str, int, int], dict[int, list[bool]]] = {}
     for answer in answers:

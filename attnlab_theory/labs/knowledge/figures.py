@@ -13,17 +13,17 @@ from matplotlib.ticker import PercentFormatter
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge.arms import PRETRAINED, UNTRAINED
 from attnlab_theory.labs.knowledge.lookup import Map
-from attnlab_theory.labs.plots import as_written, bars, in_percent, interval
+from attnlab_theory.labs.plots import as_written, bars, below, in_percent, interval, named
 from attnlab_theory.language.text.characters import MASK
 from attnlab_theory.report import style
 
 
 def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
-    """A point per seed, and the mean over seeds with its interval."""
+    """Accuracy by arm: a point for each seed, and the mean over seeds with its interval."""
     means = estimates.of("mean accuracy", group=group)
     seeds = max(e.draws for e in means)
-    said = ", ".join(f"{_called(e.setting['variant'])} {e.value:.0%}" for e in means)
-    figure, (ax,) = style.panels(f"{group.capitalize()} persons answered right: {said}", size=(6.8, 4.4))
+    said = ", ".join(f"{e.value:.0%} ({_called(e.setting['variant'])})" for e in means)
+    figure, (ax,) = style.panels(f"Models are right about {said} of {group} persons", size=(6.8, 4.4))
     for x, each in enumerate(means):
         points = estimates.of("accuracy", group=group, variant=each.setting["variant"])
         if seeds > 1:
@@ -31,15 +31,14 @@ def accuracy_by_arm(estimates: Estimates, group: str = "held-out") -> Figure:
                 np.full(len(points), x - 0.12), [p.value for p in points], "o", color=style.COLOURS[0], mfc="none"
             )
         bars(ax, Estimates([each if seeds > 1 else points[0]]), [x + 0.12 if seeds > 1 else float(x)], series=1)
-    ax.set_xticks(range(len(means)), [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
-    ax.grid(visible=False, axis="x")
+    named(ax, [f"{_called(e.setting['variant'])}\n{e.value:.1%}" for e in means])
     ax.set(xlabel="model, and its accuracy", ylabel=f"right answers, {group} persons", ylim=(-0.02, 1.02))
     ax.set_xlim(-0.5, len(means) - 0.5)
     kind = f"mean of {seeds} seeds, t" if seeds > 1 else "Clopper-Pearson"
     if seeds > 1:
         ax.plot([], [], "o", color=style.COLOURS[0], mfc="none", label="one seed")
     ax.plot([], [], style.MARKERS[1], color=style.COLOURS[1], mfc="white", label=interval(means[0], kind))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    below(figure, ncols=2)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     return figure
 
@@ -64,7 +63,7 @@ def reliability(estimates: Estimates) -> Figure:
 
 
 def abstention(estimates: Estimates) -> Figure:
-    """Accuracy against coverage, where the model keeps silent below a confidence."""
+    """Accuracy against coverage, if the model answers only above a confidence."""
     arms = _arms(estimates.of("accuracy of the surest"))
     curve = estimates.of("accuracy of the surest", variant=arms[-1])
     half = min(curve, key=lambda e: abs(e.setting["coverage"] - 0.5))
@@ -87,11 +86,11 @@ def abstention(estimates: Estimates) -> Figure:
 
 
 def confidences(estimates: Estimates) -> Figure:
-    """How confident right and wrong answers are, in one panel for each arm."""
+    """The confidence of right and of wrong answers, in one panel for each arm."""
     arms = _arms(estimates.of("share at confidence"))
     areas = {e.setting["variant"]: e for e in estimates if e.quantity == "auroc"}
-    known = [f"{_called(v)} {areas[v].value:.2f}" for v in arms if v in areas]
-    title = "Chance that a right answer is surer than a wrong one: " + ", ".join(known) if known else "Confidences"
+    known = [f"{areas[v].value:.2f} ({_called(v)})" for v in arms if v in areas]
+    title = "A right answer is surer than a wrong one with chance " + ", ".join(known) if known else "Confidences"
     figure, axes = style.panels(title, 1, len(arms), size=(3.4 * len(arms) + 0.6, 3.6))
     for ax, arm in zip(axes, arms, strict=True):
         for right, series, hatch in ((False, 1, "////"), (True, 0, "")):
@@ -111,9 +110,9 @@ def confidences(estimates: Estimates) -> Figure:
 
 
 def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Loss and held-out accuracy against the step, a line per arm and seed.
+    """Loss and held-out accuracy against the step, with a line for each arm and seed.
 
-    Accuracies that are known at one step only, the last, are told in the title and have no panel.
+    If accuracies are known at the last step only, they stand in the title and have no panel.
 
     Args:
         rows: each with `variant`, `seed`, `step`, and `loss` (nats) or `accuracy` (of held-out persons) or both.
@@ -129,7 +128,7 @@ def learning_curves(rows: Sequence[Mapping[str, Any]]) -> Figure:
     ends = {arm: (_end(losses, arm, ".2f"), _end(accuracies, arm, ".0%")) for arm in arms}
     said = "; ".join(f"{arm} {', '.join(filter(None, each))}" for arm, each in ends.items())
     curves = [losses, accuracies] if max(map(len, accuracies.values())) > 1 else [losses]
-    title = f"Loss at the end, and held-out persons answered right: {said}"
+    title = f"Loss and right answers about held-out persons end at {said}"
     figure, axes = style.panels(title, 1, len(curves))
     for ax, models in zip(axes, curves, strict=True):
         labelled: set[str] = set()
@@ -153,13 +152,13 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     """The weights of a head over a question and its answer, and how much of them lies on the name.
 
     Args:
-        weights: each row, what its character looks at.
-        characters: one for each row, the question, its mark and the answer.
-        name: of the person asked for, as it stands in `characters`.
-        head: which head this is.
+        weights: in each row, the weights that its character gives.
+        characters: one for each row: the question, its mark and the answer.
+        name: of the person, as it stands in `characters`.
+        head: the name of the head.
 
     Raises:
-        ValueError: if the characters are not as many as the rows, or do not hold the name and a mark behind it.
+        ValueError: if the characters are not as many as the rows, or do not hold the name and a mark after it.
     """
     weights = np.asarray(weights)
     if weights.shape != (len(characters), len(characters)):
@@ -202,11 +201,11 @@ FIGURES: dict[str, Callable[[Estimates], Figure]] = {
 def of_run(
     estimates: Estimates, curves: Sequence[Mapping[str, Any]], maps: Sequence[Map]
 ) -> dict[str, Callable[[], Figure] | None]:
-    """Every figure that a run may have, by name; None where there is nothing to draw.
+    """Every figure that a run may have, by name. None if there is nothing to draw.
 
     Args:
         estimates: what was measured.
-        curves: rows for `learning_curves`; none where nothing was trained.
+        curves: rows for `learning_curves`; none if nothing was trained.
         maps: of attention heads.
     """
     drawn: dict[str, Callable[[], Figure] | None] = {"learning_curves": None}
@@ -231,7 +230,7 @@ def _groups(estimates: Estimates) -> str:
 
 
 def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, int], list[tuple[float, float]]]:
-    """What is known of the field, with its step, for every arm and seed."""
+    """The values of a field with their steps, for every arm and seed."""
     found: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for row in rows:
         if row.get(field) is not None:
@@ -240,7 +239,7 @@ def _by_model(rows: Sequence[Mapping[str, Any]], field: str) -> dict[tuple[str, 
 
 
 def _end(curves: Mapping[tuple[str, int], Sequence[tuple[float, float]]], arm: str, form: str) -> str:
-    """Where an arm's curves end, on average over its seeds; nothing if it has none."""
+    """The mean end of an arm's curves over its seeds. Empty if it has none."""
     ends = [points[-1][1] for (of, _), points in curves.items() if of == arm]
     return format(float(np.mean(ends)), form) if ends else ""
 

@@ -1,11 +1,11 @@
-"""What is trained in the knowledge lab, in two stages: pretraining on a text, and finetuning on questions."""
+"""What the knowledge lab trains, in two stages: pretraining on a text, and finetuning on questions."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage, Unit
 from attnlab_theory.labs.engine.run import tell
 from attnlab_theory.labs.knowledge.answers import Answers
 from attnlab_theory.labs.knowledge.arms import UNTRAINED, Preset
@@ -20,21 +20,20 @@ from attnlab_theory.language.models.config import GPTConfig
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Knowledge(Lab):
-    """Models that read about the same persons, and one that does not.
+    """Models that read about the same persons, and one that reads nothing.
+
+    Arms are names of `variants.VARIANTS`, and "none", which is vanilla without pretraining.
 
     Raises:
-        ValueError: if there is no arm, or one is unknown, named twice or not for the preset's rows.
+        ValueError: if there is no arm, or one is unknown, named twice or does not fit the preset's rows.
     """
 
     preset: Preset
-    arms: tuple[str, ...]
-    """Names of `variants.VARIANTS`, and "none", which is vanilla without pretraining."""
     material: Callable[[int], Material]
     """The corpus and the questions of a seed."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        each_once("arm", self.arms)
         for arm in self.arms:
             scored = self.config(arm, vocabulary=2).mixer.scored
             if arm != UNTRAINED and self.preset.pretraining.packed and not scored:
@@ -44,24 +43,20 @@ class Knowledge(Lab):
                 )
 
     def config(self, arm: str, vocabulary: int) -> GPTConfig:
-        """The model of an arm.
+        """The configuration of an arm.
 
         Raises:
-            ValueError: if there is no such arm, or as `GPTConfig`.
+            ValueError: if there is no such arm, or it does not fit the preset.
         """
         names = ("layers", "heads", "width", "block", "dropout")
         sizes: dict[str, Any] = {name: getattr(self.preset, name) for name in names}
         return configured("vanilla" if arm == UNTRAINED else arm, vocabulary=vocabulary, **sizes)
 
-    def arms_of(self, seed: int) -> tuple[str, ...]:
-        """All arms."""
-        return self.arms
-
     def waves(self) -> Iterator[Sequence[Unit]]:
-        """The one wave, as soon as the questions of every seed are good: training takes hours.
+        """The one wave. First the questions of every seed are checked, because training takes hours.
 
         Raises:
-            ValueError: as `predictions.prompts` and `NameDataset`.
+            ValueError: if there are no questions, one is too long for the block, or a character is unknown.
         """
         for material in map(self.material, self.seeds):
             for questions in material.by_group.values():
@@ -75,14 +70,14 @@ class Knowledge(Lab):
         return self.path(f"{arm}.pretrained", seed)
 
     def finetuned(self, arm: str, seed: int) -> Path:
-        """The file of the model that is asked."""
+        """The file of the finetuned model, which answers the questions."""
         return self.path(f"{arm}.finetuned", seed)
 
     def stages(self, arm: str, seed: int) -> Iterator[Stage]:
-        """Pretraining, which the arm "none" has not, and finetuning.
+        """Pretraining, which the arm "none" does not have, and finetuning.
 
         Raises:
-            ValueError: as `pretraining` and `finetuning`.
+            ValueError: if a number of the preset is out of range, or a text or a question does not fit the block.
         """
         material, preset = self.material(seed), self.preset
         corpus = material.corpus
@@ -95,10 +90,10 @@ class Knowledge(Lab):
         yield Stage(finetuning(corpus, material.finetuning, start, recipe), self.finetuned(arm, seed))
 
     def answers(self) -> Answers:
-        """What every model says of everybody.
+        """The answers of every model about every person.
 
         Raises:
-            ValueError: if a model is missing, or as `predictions`.
+            ValueError: if a model is missing, or cannot take the questions.
         """
         every = ((arm, seed, self.material(seed)) for seed in self.seeds for arm in self.arms)
         return Answers(
@@ -111,7 +106,7 @@ class Knowledge(Lab):
 
 
 def _say_what_is_asked_twice(material: Material) -> None:
-    """Persons of the evaluation who are asked for in finetuning too are not held out."""
+    """Say how many persons of the evaluation are in the finetuning questions too: they are not held out."""
     held_out, learned = material.by_group["held-out"].texts, set(material.finetuning.texts)
     twice = [question for question in held_out if question in learned]
     if twice:

@@ -1,4 +1,4 @@
-"""The head that looks the name up: where the first letter of an answer comes from."""
+"""The head that looks up the name: it gives most weight to the name when the answer begins."""
 
 import dataclasses
 from typing import Any
@@ -16,12 +16,12 @@ from attnlab_theory.language.text.characters import MASK, Characters
 from attnlab_theory.stats import bounded
 
 PERSONS = 100
-"""At most so many are asked for: their weights in all heads lie in memory at once."""
+"""The most persons. Their weights in all heads lie in memory at once."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Map:
-    """What one head looks at while it answers one question."""
+    """The weights of one head while the model answers one question."""
 
     variant: str
     seed: int
@@ -29,7 +29,7 @@ class Map:
     head: int
     name: str
     characters: str
-    """The question, its mark and the answer, as far as the model's block reaches."""
+    """The question, its mark and the answer, cut at the model's block."""
     weights: Float[np.ndarray, "t t"]
 
     def as_json(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Map:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Map":
-        """What `as_json` wrote.
+        """The map that `as_json` wrote.
 
         Raises:
             TypeError: if a field is missing or unknown.
@@ -48,13 +48,15 @@ class Map:
 
 
 def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate: float) -> Estimates:
-    """`weight on the name` of every head, counted from 1: what the mark behind the question, whose row decides the
-    first letter of the answer, takes from the characters of the name; a mean over persons.
+    """`weight on the name` of every head, averaged over persons. Heads are counted from 1.
+
+    It is the weight that the mark after the question gives to the characters of the name. The first letter of the
+    answer is predicted at that mark.
 
     Args:
         model: one that answered.
         characters: its vocabulary.
-        answers: about the persons to average over; the first hundred are taken.
+        answers: about the persons to average over. Only the first hundred count.
         error_rate: of each interval.
 
     Raises:
@@ -76,11 +78,13 @@ def on_the_name(model: GPT, characters: Characters, answers: Answers, error_rate
 
 
 def lookup(model: GPT, characters: Characters, answers: Answers, heads: Estimates) -> Map:
-    """The head with the most weight on the name, at the first person who is answered right (else the first).
+    """The head with the most weight on the name, for the first person with a right answer, or else the first.
 
     Args:
-        model, characters, answers: as `on_the_name`.
-        heads: what that found.
+        model: one that answered.
+        characters: its vocabulary.
+        answers: about the persons.
+        heads: the estimates of `on_the_name`.
     """
     best: Estimate = max(heads, key=lambda estimate: estimate.value)
     person = next((answer for answer in answers if answer.is_right), answers[0])
@@ -95,7 +99,7 @@ def _head(answers: Answers, layer: int, head: int) -> dict[str, Any]:
 
 
 def _weights(model: GPT, characters: Characters, texts: list[str]) -> Float[np.ndarray, "n layers h t t"]:
-    """The weights of all heads for all texts. Short texts are filled up at the end, where no character looks."""
+    """The weights of all heads for all texts. Short texts are filled up at the end, which no character sees."""
     tokens = np.zeros((len(texts), max(map(len, texts))), np.int32)
     for row, encoded in enumerate(characters.encode_lines(texts)):
         tokens[row, : len(encoded)] = encoded

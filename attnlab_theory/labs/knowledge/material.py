@@ -1,4 +1,4 @@
-"""What models read, learn to answer and are asked: generated persons, or the homework's files."""
+"""The corpus and the questions of a run: about generated persons, or from the homework's files."""
 
 import dataclasses
 import functools
@@ -49,7 +49,7 @@ def generated(plan: Plan) -> Material:
     """The persons of a plan, and the text about them.
 
     Raises:
-        ValueError: if the plan has nobody to finetune on or nobody held out, or as `biographies`.
+        ValueError: if the plan is impossible, or has nobody for finetuning or nobody held out.
     """
     for name in ("finetuned", "held_out"):
         if getattr(plan, name) == 0:
@@ -60,11 +60,11 @@ def generated(plan: Plan) -> Material:
 
 
 def read(pretrain: Path, finetune: Path, evaluate: Path) -> Material:
-    """The homework's files; nobody in them is known to be unknown.
+    """The homework's files. They have no group of persons who are not in the corpus.
 
     Raises:
-        ValueError: if a file is missing or not as `Corpus.read` and `read_questions` want it, has no places, or
-            asks something else than where somebody was born.
+        ValueError: if a file is missing or broken, has no places, or asks another question than where somebody was
+            born.
     """
     by_group: dict[Group, Questions] = {"finetuned": read_questions(finetune), "held-out": read_questions(evaluate)}
     for questions in by_group.values():

@@ -1,7 +1,8 @@
-"""What a run of the lab measures of its models' answers, and how it is judged, also later from its files."""
+"""The measurements of a run on its models' answers, and its verdicts, also later from its files."""
 
+import functools
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from attnlab_theory import files, inputs
-from attnlab_theory.labs.engine.record import Results, draw, read, renewed, stored
+from attnlab_theory.labs.engine.record import Draw, Results, draw, read, renewed, stored
 from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.knowledge import accuracy, confidence, lookup, names
 from attnlab_theory.labs.knowledge.answers import Answered, Answers, independent
@@ -19,7 +20,8 @@ from attnlab_theory.labs.knowledge.corpora.biographies import Group
 from attnlab_theory.labs.knowledge.exposure import by_exposure
 from attnlab_theory.labs.knowledge.lab import Knowledge
 from attnlab_theory.labs.knowledge.predictions import Predictions
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.tables import table
+from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.checkpoint import load_model
 from attnlab_theory.report import record
 
@@ -27,17 +29,19 @@ POINTS = 100
 """How many points a loss curve has. Each is a mean over equally many steps."""
 
 
-def results(lab: Knowledge) -> Results:
+def results(lab: Knowledge, tell: Callable[[str], None]) -> Results:
     """Ask all models, measure, judge.
 
     Args:
         lab: whose models are trained.
+        tell: is told what is being done.
 
     Raises:
-        ValueError: if a model is missing, or as `measure`.
+        ValueError: if a model is missing, or there are no answers.
     """
     from attnlab_theory.labs.knowledge import figures
 
+    tell("answers of all models")
     answers = lab.answers()
     worlds = {seed: lab.material(seed) for seed in lab.seeds}
     truth = {(seed, person.name): person for seed, world in worlds.items() for person in world.persons}
@@ -59,7 +63,7 @@ def results(lab: Knowledge) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again on its answers.
+    """Judge a finished run again on its answers.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -69,25 +73,20 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
-def redraw(folder: Path) -> int:
-    """Draw the figures of a folder again, from the JSON files in it. Nothing is trained or measured.
-
-    Returns:
-        How many figures there are.
+def figures_in(folder: Path) -> dict[str, Draw | None]:
+    """The figures of a folder, from the JSON files in it; None where there is nothing to draw.
 
     Raises:
-        ValueError: if the folder holds no estimates, or a file is damaged.
-        OSError: if the folder cannot be written.
+        ValueError: if it holds no estimates, or a file is damaged.
     """
-    if not (folder / "estimates.json").is_file():
-        raise ValueError(f"{folder} holds no estimates.json: name a folder that `run` or `evaluate --out` wrote")
+    from attnlab_theory.labs.knowledge import figures
 
     def rows(name: str) -> list[Any]:
         return inputs.json_of(folder / name) if (folder / name).exists() else []
 
     try:
         maps = [lookup.Map.from_json(row) for row in rows("attention.json")]
-        return _draw(stored(folder), rows("curves.json"), maps, folder)
+        return figures.of_run(stored(folder), rows("curves.json"), maps)
     except inputs.DAMAGED as error:
         raise ValueError(
             f"a JSON file in {folder} is damaged: {inputs.reason_in(error)}; run the lab again"
@@ -95,52 +94,42 @@ def redraw(folder: Path) -> int:
 
 
 def write_one(predictions: Predictions, places: Collection[str], folder: Path, *, arm: str) -> None:
-    """Write what the answers of one model say of it. Nothing is judged, for nobody has said what to expect.
+    """Measure the answers of one model, and write files and figures. No claim is about one model.
 
     Args:
-        predictions: in reply to questions about held-out persons, with their places.
-        places: that exist.
-        folder: that exists. What else is in it stays.
-        arm: what the model is called.
+        predictions: for questions about held-out persons, with their places.
+        places: all places that exist.
+        folder: an existing folder. Other files in it stay.
+        arm: the name of the model.
 
     Raises:
-        ValueError: as `Predictions.of`.
+        ValueError: if the questions have no places, or one is no "Where was X born?".
         OSError: if the folder cannot be written.
     """
+    from attnlab_theory.labs.knowledge import figures
+
     groups: list[Group] = ["held-out"] * len(predictions.questions)
     answers = predictions.of(groups, arm=arm, seed=0)
     measured = measure(answers, places)
     for name, rows in (("answers", answers), ("estimates", measured)):
         files.write_text(folder / f"{name}.json", record.to_text([each.as_json() for each in rows]))
-    _draw(measured, (), (), folder)
+    draw({name: each for name, each in figures.of_run(measured, (), ()).items() if each}, folder)
 
 
-def _draw(
-    measured: Estimates, curves: Sequence[Mapping[str, Any]], maps: Sequence[lookup.Map], folder: Path
-) -> int:
-    """Draw what there is to draw, and remove nothing; returns how many figures that is."""
-    from attnlab_theory.labs.knowledge import figures
-
-    drawn = {name: each for name, each in figures.of_run(measured, curves, maps).items() if each is not None}
-    draw(drawn, folder)
-    return len(drawn)
-
-
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about what models know, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="knowledge")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="knowledge")
+"""The claims about what models know, judged on what was measured."""
 
 
 def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999) -> Estimates:
-    """Every number about what models know, as far as their answers have it.
+    """Every number about what models know that their answers give.
 
     Args:
         answers: of one or several arms and seeds.
-        places: those that exist.
+        places: all places that exist.
         shuffles: of each permutation test.
 
     Raises:
-        ValueError: if there are no answers, or arms were not asked the same questions.
+        ValueError: if there are no answers, or arms answered different questions.
     """
     if not answers:
         raise ValueError("there are no answers to look at; evaluate a model first")
@@ -163,9 +152,9 @@ def measure(answers: Answers, places: Collection[str], *, shuffles: int = 9_999)
 
 
 def by_training(answers: Answers) -> Estimates:
-    """What `measure` says of how often answers are right and of how sure they are, over seeds or pooled.
+    """The numbers of `measure` about accuracy and confidence, over seeds or pooled.
 
-    These numbers need the answers alone: a finished run is judged again on them.
+    They need the answers alone, so a finished run can be judged again.
     """
     found = [
         *accuracy.by_seed(answers, ERROR_RATE),
@@ -181,12 +170,12 @@ def by_training(answers: Answers) -> Estimates:
 
 
 def _tested(answers: Answers) -> Answers:
-    """Whoever was finetuned on a question answers it by rote: that is no test of knowing what one knows."""
+    """The answers without those to finetuning questions, which a model knows by rote."""
     return Answers(a for a in answers if a.group != "finetuned") or answers
 
 
 def _looked_up(lab: Knowledge, answers: Answers) -> tuple[Estimates, Sequence[lookup.Map]]:
-    """Which head looks names up, in the first seed's pretrained models that have attention weights."""
+    """The heads that look up names, in the first seed's pretrained models that have attention weights."""
     looked, maps, seed = [], [], lab.seeds[0]
     for arm in lab.arms:
         if arm == UNTRAINED:
@@ -201,7 +190,7 @@ def _looked_up(lab: Knowledge, answers: Answers) -> tuple[Estimates, Sequence[lo
 
 
 def _curves(lab: Knowledge, answers: Answers) -> list[Mapping[str, Any]]:
-    """The loss of pretraining, in nats, and after it the accuracy on held-out persons."""
+    """The loss of pretraining, in nats, and the accuracy on held-out persons at its end."""
     rows: list[Mapping[str, Any]] = []
     pretrained = ((arm, seed) for seed in lab.seeds for arm in lab.arms if arm != UNTRAINED)
     for arm, seed in pretrained:
@@ -216,14 +205,11 @@ def _curves(lab: Knowledge, answers: Answers) -> list[Mapping[str, Any]]:
 
 
 def _table(answers: Answers, measured: Estimates) -> Table:
-    """Right answers by arm and group, the mean over all seeds."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    """The mean accuracy over all seeds, by arm and group."""
     groups = list(dict.fromkeys(answer.group for answer in answers))
-    table.add_column("right answers")
-    for group in groups:
-        table.add_column(group, justify="right", no_wrap=True)
+    shown = table(["right answers"], groups)
     for arm in answers.arms:
         each = [measured.of("mean accuracy", variant=arm, group=group)[0] for group in groups]
         counts = [len(answers.of(group, variant=arm)) for group in groups]
-        table.add_row(arm, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
-    return table
+        shown.add_row(arm, *(f"{e.value:.1%} of {n}" for e, n in zip(each, counts, strict=True)))
+    return shown

@@ -1,6 +1,6 @@
-"""Names nobody ever saw: is the model sure of what it cannot know, and what in the name decides its answer?
+"""Names that a model has never seen: is it confident about them, and what in the name decides its answer?
 
-Of a model that was not asked for such names there is nothing to say.
+There is nothing to measure if a model has no questions about such names.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -19,14 +19,15 @@ from attnlab_theory.stats.comparisons import permutation_test
 Part = Literal["first", "last"]
 
 SYLLABLE = 2
-"""Letters of a syllable of a generated name, a consonant and a vowel."""
+"""The letters of a syllable of a generated name: a consonant and a vowel."""
 
 
 def confident_places(answers: Answers, places: Collection[str], error_rate: float) -> Estimates:
-    """`confident places` of each arm and seed: names never seen that get a place, and confidently.
+    """`confident places` of each arm and seed: the share of names never seen that get a place with confidence.
 
-    Confidently: with more confidence than half of this model's right answers about held-out persons, a threshold
-    taken as given: answers learned by rote are surer. A model without such an answer has none.
+    That is more confidence than half of this model's right answers about held-out persons have. Answers learned by
+    rote do not count, because they have more. The threshold is taken as given. A model without a right answer has
+    no share.
     """
     known, found = frozenset(places), []
     for arm, seed, model in _models(answers):
@@ -43,10 +44,11 @@ def confident_places(answers: Answers, places: Collection[str], error_rate: floa
 
 
 def same_part(answers: Answers, part: Part, error_rate: float, *, shuffles: int = 9_999) -> Estimates:
-    """`p of same part`: do names never seen that share their first (last) part get the same place more often?
+    """`p of same part`: do names never seen get the same place more often if they share their first (last) part?
 
-    A permutation test for each arm and seed: `agreement` is the share of pairs of such names with one answer,
-    `by_chance` its mean when the answers are shuffled over the names. None where no two names share the part.
+    It is a permutation test for each arm and seed. `agreement` is the share of pairs of such names with one answer.
+    `by_chance` is its mean when the answers are shuffled over the names. There is none if no two names share the
+    part.
     """
     found = []
     for arm, seed, model in _models(answers):
@@ -71,9 +73,9 @@ def same_part(answers: Answers, part: Part, error_rate: float, *, shuffles: int 
 def like_the_nearest(answers: Answers, error_rate: float, *, shuffles: int = 9_999) -> Estimates:
     """`p of nearest name`: do names never seen get the place of the known person with the most similar name?
 
-    A permutation test for each arm and seed: `agreement` is how often the answer is the place of the nearest
-    name by edit distance (of several equally near, the share), `by_chance` its mean when the answers are shuffled.
-    Known persons are those that this model has read about.
+    It is a permutation test for each arm and seed. `agreement` is the share of answers that are the place of the
+    nearest name by edit distance; several equally near names count in parts. `by_chance` is its mean when the
+    answers are shuffled. Known persons are those about whom this model has read.
     """
     found = []
     for arm, seed, model in _models(answers):
@@ -102,7 +104,7 @@ def like_the_nearest(answers: Answers, error_rate: float, *, shuffles: int = 9_9
 
 
 def part_of(name: str, part: Part) -> str:
-    """The first name or the surname; of one word, its first or last syllable."""
+    """The first name or the surname. If the name is one word, its first or last syllable."""
     words = name.split()
     if len(words) > 1:
         return words[0] if part == "first" else words[-1]
@@ -110,7 +112,7 @@ def part_of(name: str, part: Part) -> str:
 
 
 def edit_distances(first: Sequence[str], second: Sequence[str]) -> Int[np.ndarray, "first second"]:
-    """How many letters must be inserted, deleted or replaced to turn one name into the other (Levenshtein).
+    """The number of letters to insert, delete or replace that turn one name into the other (Levenshtein).
 
     Raises:
         ValueError: if a name is empty.

@@ -1,4 +1,4 @@
-"""Where a model says that persons were born: its predictions, how probable they are, and how many are right.
+"""A model's predictions of birthplaces, their probabilities, and how many are right.
 
 Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `run.py evaluate`.
 """
@@ -22,21 +22,21 @@ from attnlab_theory.language.prompts import Stop
 from attnlab_theory.language.text.characters import MASK, MASK_ID, PAD, Characters
 
 ROWS = 512
-"""Questions in one program: the cache of all of them must fit into memory."""
+"""How many questions one program answers. Their cache must fit into memory."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Predictions:
-    """What one model says, once for each question."""
+    """The predictions of one model, one for each question."""
 
     questions: Questions
     predictions: tuple[str, ...]
-    """What stands between the first mark and the second, or all that was generated if there is no second."""
+    """The texts between the first mark and the second; or all that was generated, if there is no second mark."""
     log_probability: Float64[np.ndarray, " n"]
-    """The natural logarithm of the probability of each prediction, with the mark that closes it if there is one."""
+    """The natural logarithm of the probability of each prediction, with its closing mark if there is one."""
 
     def score(self) -> Score:
-        """How many are right, character by character; `Score.interval` says how sure the share is.
+        """How many are right, character by character. `Score.interval` has the interval of the share.
 
         Raises:
             ValueError: if the questions have no places.
@@ -44,10 +44,10 @@ class Predictions:
         return score(self.predictions, self.questions)
 
     def of(self, groups: Sequence[Group], *, arm: str, seed: int) -> Answers:
-        """The predictions as the analyses want them.
+        """The predictions as `Answers`.
 
         Args:
-            groups: of the person of each question.
+            groups: the group of the person in each question.
             arm, seed: of the model.
 
         Raises:
@@ -69,7 +69,7 @@ class Predictions:
         )
 
     def write(self, path: Path) -> None:
-        """One prediction per line, in the order of the questions; the file is whole or absent.
+        """Write one prediction on each line, in the order of the questions. The file is whole or absent.
 
         A line break inside a prediction is written as the padding character, which no place holds.
 
@@ -80,10 +80,10 @@ class Predictions:
 
 
 def predictions(model: GPT, questions: Questions, characters: Characters, *, steps: int = 32) -> Predictions:
-    """What the model goes on with after each prompt and a mark, greedily, up to the next mark.
+    """The model's greedy continuations of each question and a mark, up to the next mark.
 
-    The predictions are those of the homework, which takes all steps whatever comes. As there, and unlike in
-    `NameDataset`, what is not ASCII stays. All devices of this process share the questions.
+    The predictions are those of the homework, which takes all steps in any case. As there, and unlike in
+    `NameDataset`, characters that are not ASCII stay. All devices of this process share the questions.
 
     Args:
         model: trained on these characters.
@@ -92,9 +92,9 @@ def predictions(model: GPT, questions: Questions, characters: Characters, *, ste
         steps: the most characters that are generated.
 
     Raises:
-        ValueError: if there are no questions, a character is not in the vocabulary, the model has another one, a
-            question is too long for the block or holds a mark or a padding character, with its line; or as
-            `greedy`.
+        ValueError: if there are no questions, the model has another vocabulary, or its logits are no numbers. Also
+            if a question holds an unknown character, a mark or a padding character, or is too long for the block.
+            The message then has its line.
     """
     if model.config.vocabulary != len(characters):
         raise ValueError(
@@ -116,7 +116,17 @@ def predictions(model: GPT, questions: Questions, characters: Characters, *, ste
 
 
 def prompts(questions: Questions, characters: Characters, block: int) -> list[np.ndarray]:
-    """What a model with such a block is given, question by question; args, raises as `predictions`."""
+    """The prompts of a model with such a block, one for each question.
+
+    Args:
+        questions: with or without places.
+        characters: the vocabulary, always that of pretraining.
+        block: of the model.
+
+    Raises:
+        ValueError: if there are no questions, or one holds an unknown character, a mark or a padding character, or
+            is too long for the block.
+    """
     if not len(questions):
         raise ValueError(f"{questions.source}: there are no questions")
     asked = []
@@ -137,5 +147,5 @@ def prompts(questions: Questions, characters: Characters, block: int) -> list[np
 
 
 def _on_one_line(text: str) -> str:
-    """The text without any character that some program reads as the end of a line."""
+    """The text without the characters that some program reads as the end of a line."""
     return re.sub("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", PAD, text)

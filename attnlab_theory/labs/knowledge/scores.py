@@ -1,6 +1,7 @@
-"""Files of predictions, by whatever program: how many are right, or nearly, and gained over the first.
+"""Scores of files of predictions, by any program: how many are right or nearly right, and the gain over the first.
 
-Answers miss the place by what nobody sees, or hold it among other words. The homework counts neither.
+A nearly right answer differs from the place by invisible characters, or holds it among other words. The homework
+counts neither as right.
 """
 
 import re
@@ -19,23 +20,23 @@ from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.text.characters import PAD
 
 INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff"))
-"""Characters without width, which no reader sees."""
+"""Characters without width, which readers do not see."""
 
 
 def scored(paths: Sequence[Path], labels: Sequence[str], questions: Questions, error_rate: float) -> Estimates:
-    """`accuracy` of each file, and of all but the first what `comparisons.gained` says beside the first.
+    """`accuracy` of each file, and what `comparisons.gained` says about each file but the first, against the first.
 
-    After those stand, for each file, `accuracy but for spaces` and `lines that hold the place`. They are no scores:
-    the homework counts letter for letter.
+    Then follow `accuracy but for spaces` and `lines that hold the place` of each file. They are no scores: the
+    homework compares letter for letter.
 
     Args:
-        paths: each with one answer per line, in the order of the questions; an answer is right letter for letter.
-        labels: what the estimates call them, all different.
+        paths: each with one answer on each line, in the order of the questions.
+        labels: the names of the files in the estimates, all different.
         questions: with their places.
         error_rate: of each interval.
 
     Raises:
-        ValueError: if the questions have no places, or as `read_predictions`.
+        ValueError: if the questions have no places, or a file is missing, not UTF-8 or of another length.
     """
     said = [read_predictions(path, questions) for path in paths]
     rights = [np.array([*map(str.__eq__, predictions, questions.answers)]) for predictions in said]
@@ -52,10 +53,10 @@ def scored(paths: Sequence[Path], labels: Sequence[str], questions: Questions, e
 
 
 def but_for_spaces(predictions: Sequence[str], questions: Questions) -> Bool[np.ndarray, " n"]:
-    """Which predictions are the place but for spaces, padding, and Unicode's two ways to write an accent.
+    """Which predictions are the place up to spaces, padding, and Unicode's two ways to write an accent.
 
     Args:
-        predictions: one for each question; those that are right letter for letter count too.
+        predictions: one for each question. Those that are right letter for letter count too.
         questions: with their places.
 
     Raises:
@@ -66,17 +67,26 @@ def but_for_spaces(predictions: Sequence[str], questions: Questions) -> Bool[np.
 
 
 def holding(predictions: Sequence[str], questions: Questions) -> Bool[np.ndarray, " n"]:
-    """Which predictions hold the place as whole words, among others or alone; args, raises as `but_for_spaces`."""
+    """Which predictions hold the place as whole words, alone or among other words.
+
+    Args:
+        predictions: one for each question.
+        questions: with their places.
+
+    Raises:
+        ValueError: if the questions have no places.
+    """
     pairs = zip(predictions, questions.answers, strict=True)
     return np.array([_holds(_seen(said), _seen(place)) for said, place in pairs], bool)
 
 
 def remarks(predictions: Sequence[str], questions: Questions, *, who: str) -> list[str]:
-    """What a count of exact answers does not say: a line for either kind of near answers that there is.
+    """Lines about nearly right answers, which a count of exact answers does not show: one for each kind.
 
     Args:
-        predictions, questions: as `but_for_spaces`.
-        who: whose predictions they are.
+        predictions: one for each question.
+        questions: with their places.
+        who: the name of the model or file.
     """
     right = np.array([*map(str.__eq__, predictions, questions.answers)], bool)
     near, held = but_for_spaces(predictions, questions), holding(predictions, questions)
@@ -91,7 +101,7 @@ def remarks(predictions: Sequence[str], questions: Questions, *, who: str) -> li
 
 
 def as_json(score: Score | None) -> dict[str, Any]:
-    """How many are right, the share and its interval; all None where there is no score."""
+    """The number of right answers, their share and its interval. All are None if there is no score."""
     if score is None:
         return dict.fromkeys(("correct", "total", "accuracy", "interval", "error_rate"))
     interval = score.interval(ERROR_RATE)
@@ -105,7 +115,7 @@ def as_json(score: Score | None) -> dict[str, Any]:
 
 
 def in_words(who: str, score: Score) -> str:
-    """How many are right, and the interval around the share."""
+    """A line with the number of right answers, and the interval of their share."""
     interval = score.interval(ERROR_RATE)
     return (
         f"{who}: {score.correct} of {score.total} right, {100 * score.accuracy:.1f} % "
@@ -114,7 +124,7 @@ def in_words(who: str, score: Score) -> str:
 
 
 def _seen(text: str) -> str:
-    """What a reader sees: one space between words, none around them, and accents as one character."""
+    """The text as a reader sees it: one space between words, none around them, and accents as one character."""
     composed = unicodedata.normalize("NFC", text.translate(INVISIBLE))
     return " ".join(composed.rstrip(f"{PAD} ").split())
 

@@ -1,6 +1,6 @@
-"""The stages of the knowledge lab, what is trained on what: pretraining on a text, finetuning on questions.
+"""The stages of the knowledge lab: pretraining on a text, finetuning on questions.
 
-Both give a `Run`; `language.runs` trains it. The vocabulary is always that of the pretraining corpus, even where
+Each gives a `Run`, which `language.runs` trains. The vocabulary is always that of the pretraining corpus, even if
 nothing is pretrained.
 """
 
@@ -32,12 +32,12 @@ from attnlab_theory.seeds import key_for
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """The text of pretraining, one document per line, and the characters of all that follows."""
+    """The text of pretraining, one document on each line, and its characters, the vocabulary of all stages."""
 
     text: str
     characters: Characters
     source: str = "the corpus"
-    """What a complaint calls it: as a rule its file."""
+    """The name of the corpus in error messages: as a rule its file."""
 
     @classmethod
     def read(cls, path: Path) -> "Corpus":
@@ -51,21 +51,21 @@ class Corpus:
 
     @property
     def documents(self) -> int:
-        """Lines, the empty one behind the last newline among them."""
+        """The number of lines, with the empty one after the last newline."""
         return self.text.count("\n") + 1
 
 
 def pretraining(corpus: Corpus, start: GPTConfig | Saved, recipe: Recipe, how: Corruption | None = None) -> Run:
-    """Span corruption of the corpus, drawn anew in every epoch.
+    """Pretraining by span corruption of the corpus, drawn again in every epoch.
 
     Args:
-        corpus: what is read.
-        start: a configuration, for first weights from the recipe's seed, or a model to go on from.
-        recipe: how long and how fast.
+        corpus: the text.
+        start: a configuration, for first weights from the recipe's seed, or a trained model.
+        recipe: epochs, learning rate and batches.
         how: the variant of the corruption.
 
     Raises:
-        ValueError: if a number of the recipe is out of range, or as `CharCorruptionDataset`.
+        ValueError: if a number of the recipe is out of range, the block is too short, or a character is unknown.
     """
     how = how or Corruption()
     block = _config(start).block
@@ -76,10 +76,17 @@ def pretraining(corpus: Corpus, start: GPTConfig | Saved, recipe: Recipe, how: C
 
 
 def finetuning(corpus: Corpus, questions: Questions, start: GPTConfig | Saved, recipe: Recipe) -> Run:
-    """Questions with their places, of which only the places are targets; args as `pretraining`.
+    """Finetuning on questions with their places. Only the places are targets.
+
+    Args:
+        corpus: the text of pretraining, whose characters are the vocabulary.
+        questions: with their places.
+        start: a configuration, for first weights from the recipe's seed, or a trained model.
+        recipe: epochs, learning rate and batches.
 
     Raises:
-        ValueError: if a number of the recipe is out of range, or as `NameDataset`.
+        ValueError: if a number of the recipe is out of range, there are no places, a line is too long for the
+            block, or a character is unknown.
     """
     dataset = NameDataset(questions, _config(start).block, characters=corpus.characters)
     told = fingerprint(*questions.texts, *questions.answers)
@@ -95,19 +102,21 @@ def storing(
     *,
     questions_too: bool = False,
 ) -> Run:
-    """Questions about everybody the corpus speaks of, answered by the training file or else by rule.
+    """Training on questions about everybody in the corpus. The training file answers them, or else a rule.
 
-    All characters are kept, for evaluation asks for "Håvard", where the homework's finetuning leaves "Hvard".
+    All characters are kept: evaluation asks about "Håvard", and the homework's finetuning would make it "Hvard".
 
     Args:
-        corpus: one person per line.
+        corpus: one person on each line.
         questions: of the training file.
-        start, recipe: as `pretraining`.
-        rule: how a place is read off a line (`corpora.labels`).
-        questions_too: whether the questions are targets as well as the answers; less is recalled then.
+        start: a configuration, for first weights from the recipe's seed, or a trained model.
+        recipe: epochs, learning rate and batches.
+        rule: how a place is found in a line (`corpora.labels`).
+        questions_too: whether the questions are targets as well as the answers. Then less is recalled.
 
     Raises:
-        ValueError: if there is no such rule, it finds nobody's place, or as `finetuning`.
+        ValueError: if there is no such rule, or it finds no place. Also if a number of the recipe is out of range,
+            a line is too long for the block, or a character is unknown.
     """
     if rule not in get_args(RuleName):
         raise ValueError(f"rule is one of {', '.join(get_args(RuleName))}, not {rule!r}")
@@ -130,16 +139,16 @@ def storing(
 
 
 def read_model(path: Path, name: str, corpus: Corpus, **fields: Any) -> Saved:
-    """A model that is of this variant and reads the characters of this corpus.
+    """The model of a file. It must be of this variant and read the characters of this corpus.
 
     Args:
         path: of a file that `language.checkpoint` wrote.
         name: of the variant.
-        corpus: whose vocabulary is wanted.
-        fields: of its configuration that are wanted; None where any will do.
+        corpus: whose vocabulary it must have.
+        fields: of its configuration, with the wanted values. None allows any value.
 
     Raises:
-        ValueError: if it is another model, saying in what, or as `load_model`.
+        ValueError: if the file cannot be read, or holds another model. The message says what differs.
     """
     wanted, saved = variant(name), load_model(path)
     config = saved.model.config

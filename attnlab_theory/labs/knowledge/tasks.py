@@ -1,7 +1,6 @@
 """attnlab knowledge: a small GPT that reads about persons and is asked where they were born."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab
+from attnlab_theory.labs.engine.run import DRAW, JUDGE, DrawLab, JudgeLab, RunLab, Tasks
 from attnlab_theory.labs.knowledge.arms import PRESETS, PRETRAINING, Preset, PresetName
 from attnlab_theory.labs.knowledge.data import Data
 from attnlab_theory.labs.knowledge.evaluation import Baseline, Evaluate, Score
@@ -18,7 +17,6 @@ from attnlab_theory.labs.options import ModelSizes, given
 from attnlab_theory.language.precision import Precision
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
     from attnlab_theory.labs.knowledge.material import Material
 
@@ -46,11 +44,10 @@ class World:
     order: Literal["name", "place", "any"] | None = None
     """What comes first in a sentence: the name, the place, or any of the two. By default any."""
     lines: Literal["shuffled", "by-person", "by-statement"] | None = None
-    """Order of the sentences in the text.
+    """Order of the sentences in the text, by default shuffled.
     shuffled: at random.
     by-person: all sentences about one person, then all about the next.
-    by-statement: everybody's first sentence, then everybody's second.
-    By default shuffled."""
+    by-statement: everybody's first sentence, then everybody's second."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,9 +88,7 @@ class Run(RunLab):
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--variants"])] = ("none", "vanilla", "rope")
     """The models. none is vanilla without pretraining. `knowledge pretrain -h` lists the others."""
     seeds: int = 5
-    """How many seeds to run. Persons, first weights and dropout follow from the seed.
-    Three took 7 minutes on two cores. Fewer decide nothing. Five tell guesses from the homework's mark of 10 %, if
-    models differ by no more than their 60 questions make them."""
+    """How many seeds to run. Three took 7 minutes on two cores. Fewer decide nothing."""
     out: Path = Path("lab/knowledge")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     persons: World = dataclasses.field(default_factory=World)
@@ -103,25 +98,12 @@ class Run(RunLab):
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.knowledge.lab import Knowledge as Lab
 
-        seeds = self.every_seed()
-        first = self._material(self.seed)  # Complains of bad input before anything is written.
-        return Lab(
-            preset=self._preset(),
-            arms=self.arms,
-            seeds=seeds,
-            material=(lambda _: first) if self.pretrain_corpus else functools.cache(self._material),
-            folder=self.out / "models",
-        )
-
-    def results(self, lab: "Lab") -> "Results":
-        """Ask what is trained, and judge the answers."""
-        from attnlab_theory.labs.knowledge.measure import results
-
-        return results(lab)
+        material = self.of_seeds(self._material, drawn=self.pretrain_corpus is None)
+        return Lab(**self.every_lab(), preset=self._preset(), material=material)
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset and arms."""
@@ -166,34 +148,17 @@ class Run(RunLab):
 
 
 class Judge(JudgeLab):
-    """Judge a run of this lab again."""
+    """Judge a run of this lab again, on its answers."""
 
     name = "knowledge"
 
-    def again(self) -> "Results":
-        """What the folder holds, judged again on its answers."""
-        from attnlab_theory.labs.knowledge.measure import again
 
-        return again(self.folder)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Draw:
-    """Draw the figures of an earlier run again, from its JSON files. Nothing is trained."""
-
-    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]
-    """Folder that `knowledge run` or `knowledge evaluate --out` wrote."""
-
-    def run(self) -> int:
-        """Read and draw."""
-        from attnlab_theory.labs.knowledge.measure import redraw
-
-        print(f"{redraw(self.folder)} figures are drawn in {self.folder}")
-        return 0
+class Draw(DrawLab):
+    """Draw the figures of `knowledge run` or `knowledge evaluate --out` again."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Knowledge:
+class Knowledge(Tasks):
     """Train a small GPT on a text about persons, and ask it where they were born."""
 
     elsewhere: ClassVar[Mapping[str, str]] = {
@@ -202,7 +167,7 @@ class Knowledge:
         "--finetune_lr": "is the learning rate of finetune; in pretrain it is --lr",
         "--pretrain_lr": "is the learning rate of pretrain; in finetune it is --lr",
     }
-    """Options of other years' homework that no command here has, or another one."""
+    """Options of other years' homework that no command has here, or that another command has."""
 
     task: (
         Annotated[Pretrain, subcommand("pretrain")]
@@ -213,10 +178,6 @@ class Knowledge:
         | Annotated[Baseline, subcommand("baseline")]
         | Annotated[Run, subcommand("run")]
         | Annotated[Judge, JUDGE]
-        | Annotated[Draw, subcommand("draw")]
+        | Annotated[Draw, DRAW]
         | Annotated[Data, subcommand("data")]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -35,7 +35,7 @@ VariantName = Annotated[
         help=f"The model: {', '.join(PRETRAINED)}.",
     ),
 ]
-"""A string and no literal: the names are the library's, and so is the complaint about an unknown one."""
+"""The type of a variant's name: any string. `variants.variant` has the names, and refuses an unknown one."""
 
 PretrainCorpus = Annotated[
     Path,
@@ -47,7 +47,7 @@ PretrainCorpus = Annotated[
 ]
 
 FALLS = {"2021": PRETRAINING[2021].fall, "2024": PRETRAINING[2024].fall, "cosine": None}
-"""`Recipe.fall`, by schedule."""
+"""The value of `Recipe.fall` for each schedule."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Sizes(ModelSizes):
     """Dropout rate. By default 0.1, in store 0."""
 
     def start(self, variant: str, corpus: "Corpus", reading: Path | None) -> "GPTConfig | Saved":
-        """A new model's configuration, or the model of a file.
+        """The configuration of a new model, or the model of a file.
 
         Raises:
             ValueError: if the variant is unknown, a size is out of range, or the file holds another model.
@@ -87,12 +87,9 @@ class Changes(RecipeChanges):
     """
 
     schedule: Literal["2021", "2024", "cosine"] | None = None
-    """How the learning rate changes.
-    2021 and 2024: as in the homework of that year.
-    The rate falls for as long as 200 (2021) or 650 (2024) passes over the pretraining corpus take.
-    Afterwards it rises again.
-    cosine: one cosine over this run, after a warm-up.
-    By default that of --year in pretrain, 2021 in finetune, cosine in store."""
+    """How the learning rate changes. By default that of --year in pretrain, 2021 in finetune, cosine in store.
+    2021, 2024: as in the homework of that year.
+    cosine: one cosine over this run, after a warm-up."""
 
     def of(self, recipe: Recipe) -> Recipe:
         """The recipe with what was given."""
@@ -195,13 +192,12 @@ class Store:
     rule: RuleName = "capitalised"
     """How a place is read off a line.
     capitalised: the first words with a capital letter that are no name, no month and not the first of a sentence.
-    known: the first words that are an answer in --finetune-corpus-path. This is distant supervision."""
+    known: the first words that are an answer in --finetune-corpus-path."""
     questions_too: bool = False
     """Compute the loss on questions and answers. By default it is computed on the answers only.
     With this option the model recalls fewer facts."""
     hold_back: int = 0
-    """How many questions of --finetune-corpus-path to hold back.
-    Their answers are read off the text like all others. At the end the model is asked these questions."""
+    """How many questions of --finetune-corpus-path to hold back. At the end the model is asked these."""
     reading_params_path: Path | None = None
     """File of a model to start from. Without it, training starts from a new model."""
     recipe: Changes = dataclasses.field(default_factory=Changes)
@@ -226,7 +222,7 @@ class Store:
 
 
 def _held_back(questions: "Questions") -> "Callable[[Saved], Told]":
-    """How many of the questions that were held back a model answers right."""
+    """A function that reports how many of the held-back questions a model answers right."""
 
     def asked(saved: "Saved") -> Told:
         from attnlab_theory.labs.knowledge.predictions import predictions

@@ -1,4 +1,4 @@
-"""The models that the knowledge lab compares, by their names: a mixer and a position scheme each."""
+"""The models that the knowledge lab compares, by their names. Each has a mixer and a position scheme."""
 
 import difflib
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from attnlab_theory.language.models.positions import Alibi, Learned, NoPositions
 
 
 class Variant(NamedTuple):
-    """What tokens see of each other, and how they know where they are."""
+    """A mixer and a position scheme."""
 
     mixer: LayerChoice
     positions: NoPositions
@@ -37,14 +37,14 @@ VARIANTS = {
 
 
 ABSENT = {"perceiver": "the model of the homework of 2022 and 2023"}
-"""Models of other years."""
+"""Models of other years' homework that this lab does not have."""
 
 
 def variant(name: str) -> Variant:
     """The variant of a name.
 
     Raises:
-        ValueError: if there is none, with the nearest name and all others.
+        ValueError: if there is none. The message has the nearest name and all others.
     """
     if name in ABSENT:
         raise ValueError(f"the {name} is {ABSENT[name]}, which is not here; there are {', '.join(VARIANTS)}")
@@ -56,15 +56,15 @@ def variant(name: str) -> Variant:
 
 
 def configured(name: str, *, dropout: float = 0.1, **sizes: Any) -> GPTConfig:
-    """The homework's model as this variant.
+    """The configuration of the homework's model in this variant.
 
     Args:
         name: of the variant.
-        dropout: everywhere; of weights only where the mixer has some.
+        dropout: the rate of all dropouts. That of weights applies only if the mixer has weights.
         sizes: other fields of `GPTConfig`.
 
     Raises:
-        ValueError: if there is no such variant, or as `GPTConfig`.
+        ValueError: if there is no such variant, or a field is out of range.
     """
     mixer, positions = variant(name)
     rates = {"embedding_dropout": dropout, "residual_dropout": dropout}
@@ -78,7 +78,7 @@ def configured(name: str, *, dropout: float = 0.1, **sizes: Any) -> GPTConfig:
 
 
 def name_of(config: GPTConfig) -> str:
-    """What the command line calls such a model, or a description if it has no name."""
+    """The name of such a model on the command line, or a description if it has none."""
     for name, known in VARIANTS.items():
         if known == (config.mixer, config.positions):
             return name

@@ -1,21 +1,21 @@
-"""What a run of the lab is made of, as data; nothing here imports jax, for the command line reads it first."""
+"""The arms and presets of the lab, as data. Nothing here imports jax, because the command line reads it first."""
 
 import dataclasses
 from typing import Literal
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 
 ArmName = Literal["separate", "additive", "shared-qk", "shared-qkv", "zero-after", "zero-before"]
 """The models that are compared."""
 
 CAUSAL: tuple[ArmName, ...] = ("separate", "additive", "shared-qk", "shared-qkv")
-"""Those that do not see what they are to predict."""
+"""The arms that do not see later tokens."""
 
 LEAKING: tuple[ArmName, ...] = ("zero-after", "zero-before")
-"""Those that do. One model is enough to find out a leak, so they are trained for the first seeds only."""
+"""The arms that see later tokens. One model shows a leak, so they are trained for the first seeds only."""
 
 HONEST_SEEDS = 5
-"""The first seeds, for which losses without a look ahead are measured."""
+"""How many of the first seeds get honest losses, which no later token can change."""
 
 ASKED: tuple[str, ...] = (
     "After learning language models model natural language .",
@@ -29,13 +29,9 @@ PresetName = Literal["tiny", "homework"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Preset:
+class Preset(Size):
     """One model and one way to train it."""
 
-    layers: int
-    heads: int
-    width: int
-    block: int
     recipe: Recipe
 
 

@@ -1,4 +1,4 @@
-"""What is claimed of mixers, by uw/2.2 and by this lab."""
+"""The claims about mixers, of uw/2.2 and of this lab."""
 
 from attnlab_theory.claims import Statement, Verdict
 from attnlab_theory.labs.mixers.arms import CAUSAL, LEAKING
@@ -6,13 +6,13 @@ from attnlab_theory.labs.perplexity import MARGIN
 from attnlab_theory.stats import Interval
 
 ROUNDING = 1e-4
-"""A causal model's losses with and without what comes later differ by no more: products in float32."""
+"""The losses of a causal model with and without later tokens differ by at most this, by rounding in float32."""
 
 ROUTES = 0.9
 """A head routes a token if its weight is at least this."""
 
 SEEDS_NEEDED = 10
-"""Fewer seeds do not decide whether two mixers are equivalent: five resolve two standard deviations at best."""
+"""The least number of seeds for a verdict on equivalence. Five resolve two standard deviations at best."""
 
 SAME = Interval(-MARGIN, MARGIN)
 
@@ -34,7 +34,7 @@ STATEMENTS = (
     ),
     Statement(
         name="the-leak-passes-the-floor",
-        statement="This model looks ahead and is found out: its loss is below that of the grammar itself.",
+        statement="The loss of a model that looks ahead is below that of the grammar itself.",
         source="uw/2.2",
         quantity="loss above the grammar",
         where={"arm": LEAKING},
@@ -44,7 +44,7 @@ STATEMENTS = (
     ),
     Statement(
         name="causal-losses-are-honest",
-        statement="A causal model's loss does not depend on what comes later, to rounding.",
+        statement="A causal model's loss does not depend on what comes later, up to rounding.",
         source="uw/2.2",
         quantity="honest less teacher-forced loss",
         where={"arm": CAUSAL},
@@ -54,7 +54,7 @@ STATEMENTS = (
     *(
         Statement(
             name="zero-masks-lose-without-the-future",
-            statement="Models masked with zeros are worse when PAD stands where they looked ahead.",
+            statement="The loss of models with a mask of zeros rises when PAD replaces the later tokens.",
             source="uw/2.2",
             quantity="mean honest less teacher-forced loss",
             where={"arm": arm},
@@ -85,8 +85,7 @@ STATEMENTS = (
     ),
     Statement(
         name="additive-is-better-by-the-margin",
-        statement="Additive attention is the better one: it lowers the loss by at least "
-        f"{MARGIN:g} nats per token.",
+        statement=f"Additive attention lowers the loss by at least {MARGIN:g} nats per token.",
         source="uw/2.2",
         quantity=DIFFERENCE,
         where={"arm": "additive"},

@@ -11,38 +11,35 @@ from attnlab_theory.labs.estimates import Estimates
 from attnlab_theory.labs.mixers.arms import CAUSAL
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, SAME
 from attnlab_theory.labs.perplexity import MARGIN
-from attnlab_theory.labs.plots import bars, interval
+from attnlab_theory.labs.plots import bars, below, interval, named
 from attnlab_theory.report import style
 
 
 def equivalence(estimates: Estimates, findings: Findings) -> Figure:
-    """By how much each causal mixer's loss differs from that of separate projections, beside the margin.
+    """The difference of each causal mixer's loss from that of separate projections, and the margin.
 
-    The intervals are for one number each. What is shown is what the verdicts say, which hold together.
+    Each interval is for one number. The verdicts in the figure hold together.
     """
     found = Estimates(e for e in estimates.of(DIFFERENCE) if e.setting["arm"] in CAUSAL)
     shown = {f.setting["arm"] for f in findings if f.predicted == SAME and f.verdict == Verdict.SUPPORTED}
     inside = [e.setting["arm"] for e in found if e.setting["arm"] in shown]
-    said = ", ".join(inside) if inside else "none"
-    figure, (ax,) = style.panels(
-        f"Shown to be within {MARGIN:g} nats of separate projections: {said}", size=(6.4, 3.8)
-    )
+    said = f"The loss of {', '.join(inside)} stays" if inside else "No mixer is shown to stay"
+    figure, (ax,) = style.panels(f"{said} within {MARGIN:g} nats of separate", size=(6.4, 3.8))
     bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
     ax.axhspan(-MARGIN, MARGIN, color=style.INK, alpha=0.12, linewidth=0, label="margin of equivalence")
     ax.axhline(0, color=style.INK, linewidth=0.8)
-    ax.set_xticks(range(len(found)), [e.setting["arm"] for e in found])
-    ax.grid(visible=False, axis="x")
-    ax.set(ylabel="test loss less that of\nseparate, nats per token", xlim=(-0.6, len(found) - 0.4))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    named(ax, [e.setting["arm"] for e in found])
+    ax.set(ylabel="test loss minus that of\nseparate, nats per token", xlim=(-0.6, len(found) - 0.4))
+    below(figure, ncols=2)
     return figure
 
 
 def honesty(estimates: Estimates) -> Figure:
-    """Teacher-forced and honest losses of the first seeds. Only mixers that look ahead have the third kind."""
+    """Teacher-forced and honest losses of the first seeds. Only leaking mixers have the third kind."""
     kinds = {
         "teacher-forced loss": "teacher-forced",
-        "honest loss, filled up with PAD": "honest: PAD behind the prefix",
-        "honest loss": "honest: nothing behind the prefix",
+        "honest loss, filled up with PAD": "honest: PAD after the prefix",
+        "honest loss": "honest: nothing after the prefix",
     }
     asked = {each.quantity for each in estimates}
     shown = {label: estimates.of(quantity) for quantity, label in kinds.items() if quantity in asked}
@@ -59,19 +56,18 @@ def honesty(estimates: Estimates) -> Figure:
     for series, (label, found) in enumerate(shown.items()):
         xs = [arms.index(e.setting["arm"]) + 0.3 * (series - 1 + places[e.setting["seed"]]) for e in found]
         bars(ax, found, xs, series=series, label=label)
-    ax.set_xticks(range(len(arms)), arms)
-    ax.grid(visible=False, axis="x")
+    named(ax, arms)
     ax.set(ylabel="loss, nats per token")
-    figure.legend(loc="outside lower left", ncols=3, fontsize=8, title=interval(forced[0], "t"), title_fontsize=8)
+    below(figure, ncols=3, title=interval(forced[0], "t"))
     return figure
 
 
 def leaks(maps: dict[str, Float[np.ndarray, "t t"]]) -> Figure:
     """Which later tokens change an earlier loss."""
     ahead = {name: float(np.triu(found, 1).sum() / max(found.sum(), 1e-12)) for name, found in maps.items()}
-    said = ", ".join(f"{name} {share:.0%}" for name, share in ahead.items())
+    said = ", ".join(f"{share:.0%} ({name})" for name, share in ahead.items())
     figure, axes = style.panels(
-        f"Share of all influence that comes from the future: {said}",
+        f"The future makes {said} of all influence",
         1,
         len(maps),
         size=(3.6 * len(maps) + 0.8, 4.4),
@@ -92,14 +88,13 @@ def leaks(maps: dict[str, Float[np.ndarray, "t t"]]) -> Figure:
 def routing(estimates: Estimates) -> Figure:
     """The smallest wanted weight of each kind of head."""
     found = estimates.of("least wanted weight")
-    said = ", ".join(f"{e.setting['head']} {e.value:.2f}" for e in found[:2])
-    figure, (ax,) = style.panels(f"Least of three wanted weights: {said}", size=(6.8, 3.8))
+    said = ", ".join(f"{e.value:.2f} ({e.setting['head']})" for e in found[:2])
+    figure, (ax,) = style.panels(f"The least of three wanted weights is {said}", size=(6.8, 3.8))
     bars(ax, found, list(range(len(found))), series=0, label=interval(found[0], f"t, {found[0].draws} seeds"))
     ax.axhline(
         0.5, color=style.INK, linewidth=1, linestyle="--", label="bound of one head whose queries are its keys"
     )
-    ax.set_xticks(range(len(found)), [e.setting["head"].replace(", ", ",\n") for e in found])
-    ax.grid(visible=False, axis="x")
+    named(ax, [e.setting["head"].replace(", ", ",\n") for e in found])
     ax.set(ylabel="least wanted weight", ylim=(-0.05, 1.1))
-    figure.legend(loc="outside lower left", ncols=2, fontsize=8)
+    below(figure, ncols=2)
     return figure

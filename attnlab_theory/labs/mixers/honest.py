@@ -1,4 +1,4 @@
-"""Losses without a look ahead, and where a model looks ahead."""
+"""Honest losses, which no later token can change, and the places where a model uses later tokens."""
 
 from typing import Any, NamedTuple
 
@@ -11,34 +11,34 @@ from attnlab_theory.language.corpora.batches import Batch, Numbers
 from attnlab_theory.language.text.characters import PAD_ID
 
 LONGEST = 10
-"""Tokens of a sentence that are scored one prefix at a time."""
+"""The most tokens of a sentence that are scored one prefix at a time."""
 
 STEP = 8
-"""Rows are as wide as where the test loss is taken: a multiple of this."""
+"""Rows have the widths of the test loss, which are multiples of this."""
 
 
 class Beginnings(NamedTuple):
     """The mean loss per token of the beginning of each sentence, in three ways.
 
-    In a causal model all three are equal. A model that looks ahead may read the tokens that it is to predict, and
-    also how much PAD stands behind them: the second way takes only the tokens away, the third PAD too.
+    In a causal model all three are equal. A leaking model may read the tokens that it should predict, and also how
+    much PAD follows them. The second way takes away only the tokens, the third takes away PAD too.
     """
 
     forced: Float[np.ndarray, " n"]
     """All tokens in one pass (teacher forcing), each row filled up with PAD to a multiple of `STEP` places."""
     filled: Float[np.ndarray, " n"]
-    """Each token with PAD in all places behind its prefix, in a row of the same width."""
+    """Each token with PAD in all places after its prefix, in a row of the same width."""
     bare: Float[np.ndarray, " n"] | None
-    """Each token with nothing behind its prefix; None if that was not asked."""
+    """Each token with nothing after its prefix. None if that was not measured."""
 
 
 def beginnings(model: Any, sentences: Encoded, *, bare: bool = True) -> Beginnings:
-    """Losses with and without a look ahead.
+    """Losses with and without later tokens.
 
     Args:
         model: a `GPT`.
-        sentences: of which the first `LONGEST` targets count.
-        bare: whether PAD is taken away, too: a shape to compile for each length of a prefix.
+        sentences: the first `LONGEST` targets of each count.
+        bare: whether PAD is taken away, too. That compiles a shape for each length of a prefix.
     """
     rows, sizes = sentences.rows, np.minimum(sentences.lengths, LONGEST)
     width = np.minimum(-(-sentences.lengths // STEP) * STEP, rows.x.shape[1])
@@ -63,20 +63,20 @@ def _bare(model: Any, sentences: Encoded, sizes: Int[np.ndarray, " n"]) -> Float
 
 
 def leak_map(model: Any, sentences: Encoded, *, length: int, seed: int = 0) -> Float[np.ndarray, "t t"]:
-    """By how much the loss at each place changes when one token is replaced, on average over sentences.
+    """The change of the loss at each place when one token is replaced, on average over sentences.
 
     Args:
         model: a `GPT`.
-        sentences: those of at least `length` targets are looked at, 32 at most.
-        length: places that are shown.
+        sentences: those with at least `length` targets are used, 32 at most.
+        length: the number of places that are shown.
         seed: of the replacements.
 
     Returns:
-        Rows: the place whose loss changes. Columns: the place of the token that is replaced. Above the diagonal it
-        lies in the future.
+        A row for each place whose loss changes, and a column for each token that is replaced. Above the diagonal
+        the token lies in the future.
 
     Raises:
-        ValueError: if no sentence is as long.
+        ValueError: if no sentence is long enough.
     """
     chosen = np.flatnonzero(sentences.lengths >= length)[:32]
     if not len(chosen):
@@ -94,7 +94,7 @@ def leak_map(model: Any, sentences: Encoded, *, length: int, seed: int = 0) -> F
 
 
 def _losses(model: Any, x: Numbers, y: Numbers) -> Float[np.ndarray, "n t"]:
-    """The loss of every token. As many rows at once as where the test loss is taken: few shapes to compile."""
+    """The loss of every token, for as many rows at once as for the test loss, so that few shapes are compiled."""
     parts = (Batch(x[start : start + ROWS], y[start : start + ROWS]) for start in range(0, len(x), ROWS))
     found = [np.asarray(token_losses(model, *part.filled(ROWS)[:2]), np.float64)[: len(part.x)] for part in parts]
     return np.concatenate(found)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
-from attnlab_theory.labs.engine.lab import Lab, Stage, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage
 from attnlab_theory.labs.mixers.arms import HONEST_SEEDS, LEAKING, ArmName, Preset
 from attnlab_theory.labs.mixers.leaky import KINDS, OneProjection, ZeroMask
 from attnlab_theory.labs.next_token import next_token
@@ -22,20 +22,15 @@ MIXERS: Mapping[ArmName, LayerChoice] = {
     "zero-after": ZeroMask("after"),
     "zero-before": ZeroMask("before"),
 }
-"""What lets tokens see each other, by arm. Explicit: no discovery."""
+"""The mixer of each arm."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mixers(Lab):
-    """Models that differ in their mixer alone.
-
-    Raises:
-        ValueError: if there is no arm, or one is named twice.
-    """
+    """Models that differ in their mixer alone."""
 
     kinds = KINDS
     preset: Preset
-    arms: tuple[ArmName, ...]
     material: Callable[[int], Material]
     """The sentences of a seed."""
     longer: Longer = "cut"
@@ -43,15 +38,9 @@ class Mixers(Lab):
     own_sentences: tuple[str, ...] = ()
     """Sentences of which each gets a loss of its own in the record."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        each_once("arm", self.arms)
-
     def config(self, arm: ArmName, vocabulary: int) -> GPTConfig:
         """The model of an arm; all are of one size, and none has dropout."""
-        sizes = {name: getattr(self.preset, name) for name in ("layers", "heads", "width", "block")}
-        none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
-        return GPTConfig(vocabulary=vocabulary, mixer=MIXERS[arm], **sizes, **none)
+        return GPTConfig(vocabulary=vocabulary, mixer=MIXERS[arm], **self.preset.model)
 
     def seeds_of(self, arm: ArmName) -> tuple[int, ...]:
         """The seeds for which an arm is trained."""
@@ -65,7 +54,7 @@ class Mixers(Lab):
         """The one stage of an arm.
 
         Raises:
-            ValueError: as `next_token`.
+            ValueError: if a number of the preset is out of range, or a sentence does not fit.
         """
         material = self.material(seed)
         config = self.config(arm, len(material.text))

@@ -1,6 +1,6 @@
 """Mixing layers of this lab only: one shared projection, and masks with zeros, which let the future through.
 
-They are no mixers of `language.models`: nobody shall take a leaking layer for a causal one.
+They do not stand among the mixers of `language.models`, so that nobody takes a leaking layer for a causal one.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from attnlab_theory.language.models.model import Kind
 from attnlab_theory.language.models.weighing import Place
 
 When = Literal["after", "before"]
-"""Zeros after the softmax, in the weights, as in the homework; or before it, in the scores."""
+"""Where the zeros go: after the softmax, into the weights, as in the homework; or before it, into the scores."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class OneProjection(LayerChoice):
     compares: ClassVar[bool] = True
 
     def layer(self, key: PRNGKeyArray, shape: Shape) -> MixingLayer:
-        """One projection in the place of three."""
+        """A layer with one projection instead of three."""
         return OneProjectionLayer(key, shape)
 
 
@@ -44,7 +44,7 @@ class OneProjectionLayer(SoftmaxLayer):
         super().__init__(key, shape, stacks=1)
 
     def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:
-        """The same heads three times; queries and keys are turned by their positions."""
+        """The same heads three times. Queries and keys are turned by their positions."""
         (heads,) = self.cut(self.inputs(x))
         turned = self.shape.positions.turned(heads, at)
         return Parts(turned, turned, heads)
@@ -52,7 +52,7 @@ class OneProjectionLayer(SoftmaxLayer):
 
 @dataclasses.dataclass(frozen=True)
 class ZeroMask(LayerChoice):
-    """Softmax attention that puts zeros where minus infinity belongs. What comes later has a say.
+    """Softmax attention that masks with zeros instead of minus infinity. So later tokens have an effect.
 
     Raises:
         ValueError: if there is no such mask.
@@ -73,7 +73,7 @@ class ZeroMask(LayerChoice):
 
 
 class ZeroMaskLayer(MixingLayer):
-    """Weights over the whole row, of which those of later tokens are set to zero; or scores, before the softmax."""
+    """The weights of later tokens become zero, after a softmax over the whole row. Or their scores, before it."""
 
     inputs: Linear
     out: Linear
@@ -88,7 +88,7 @@ class ZeroMaskLayer(MixingLayer):
     def whole(
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, "b t c"], Kept | None]:
-        """The mixed tokens; nothing can be kept, for an output changes with what comes later."""
+        """The mixed tokens. Nothing can be kept in a cache, because outputs change with later tokens."""
         q, k, v = self.cut(self.inputs(x))
         scores = jnp.matmul(self.shape.head_width**-0.5 * q, jnp.swapaxes(k, 2, 3))
         mask = place.mask[:, None]

@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models: losses, looks ahead, time, and heads that route."""
+"""The measurements of a run of the lab: losses, leaks, time, and heads that route."""
 
 import functools
 import itertools
@@ -13,14 +13,15 @@ from jaxtyping import Float
 from rich.table import Table
 
 from attnlab_theory.labs.engine.record import Draw, Results, drawing, renewed, stored
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, known, mean, over_seeds
+from attnlab_theory.labs.estimates import Estimate, Estimates, known, mean, over_seeds
 from attnlab_theory.labs.mixers.arms import CAUSAL, HONEST_SEEDS, LEAKING
 from attnlab_theory.labs.mixers.claims import DIFFERENCE, NEAREST, STATEMENTS
 from attnlab_theory.labs.mixers.honest import Beginnings, beginnings, leak_map
 from attnlab_theory.labs.mixers.lab import Mixers
 from attnlab_theory.labs.mixers.routing import routed
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+from attnlab_theory.labs.perplexity import OVER_SENTENCES, floor, losses
 from attnlab_theory.labs.sentences import encoded
+from attnlab_theory.labs.tables import table
 from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
 from attnlab_theory.language.decode import Sampling
 from attnlab_theory.language.generate import sample, sample_uncached
@@ -32,7 +33,7 @@ from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
 
 SCORED = 200
-"""Sentences that are scored one prefix at a time."""
+"""How many sentences are scored one prefix at a time."""
 
 ONE_SHARED = "shared-qk"
 
@@ -45,13 +46,13 @@ ROUTED = {
 """Heads of the routing task: whether queries are keys, and how many there are."""
 
 SAMPLES = 6
-"""Sentences that each model of the first seed writes."""
+"""How many sentences each model of the first seed writes."""
 
 WARM, TIMED = 8, 24
-"""Steps of training that compile what is needed, and those that are timed."""
+"""How many steps of training come first, to compile, and how many are then timed."""
 
 SHOWN = 10
-"""Places of a leak map, if a sentence is as long."""
+"""The number of places in a leak map, if a sentence is long enough."""
 
 GAP = "honest less teacher-forced loss"
 
@@ -63,7 +64,7 @@ def results(lab: Mixers, tell: Callable[[str], None]) -> Results:
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing.
@@ -92,7 +93,7 @@ def results(lab: Mixers, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again.
+    """Judge a finished run again.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -103,17 +104,16 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=judged, figures=_equivalence(measured, judged))
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about mixers, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="mixers")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="mixers")
+"""The claims about mixers, judged on what was measured."""
 
 
 def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
-    """Losses, honest losses, distances from the grammar, routing.
+    """Measure losses, honest losses, distances from the grammar, and routing.
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing.
@@ -132,9 +132,7 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
             told = {"arm": arm, "seed": seed}
             here = losses(model, test)
             lost[arm, seed] = here.per_token
-            if material.grammar is not None:
-                above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
-                found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
+            found += floor(here, material.test, material.grammar, lab.preset.block, **told)
             if asked is not None:
                 each = losses(model, asked)
                 single[arm, seed] = each.total / each.targets
@@ -152,21 +150,21 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
         seeds = lab.seeds_of(arm)
         values = [lost[arm, seed] for seed in seeds]
         told = {"arm": arm, "parameters": parameter_count(lab.saved(arm, lab.seeds[0]).model)}
-        found.append(over_seeds("test loss", values, ERROR_RATE, within=POSITIVE, **told))
-        found.append(over_seeds("perplexity", [math.exp(v) for v in values], ERROR_RATE, within=POSITIVE, **told))
+        found.append(over_seeds("test loss", values, within=POSITIVE, **told))
+        found.append(over_seeds("perplexity", [math.exp(v) for v in values], within=POSITIVE, **told))
         if arm != "separate" and "separate" in lab.arms:
             less = [lost[arm, seed] - lost["separate", seed] for seed in seeds]
-            found.append(over_seeds(DIFFERENCE, less, ERROR_RATE, within=ANYTHING, arm=arm))
+            found.append(over_seeds(DIFFERENCE, less, arm=arm))
         for number, sentence in enumerate(lab.own_sentences):
             told = {"arm": arm, "sentence": sentence}
             values = [float(single[arm, seed][number]) for seed in seeds]
-            found.append(over_seeds("loss of a sentence", values, ERROR_RATE, within=POSITIVE, **told))
+            found.append(over_seeds("loss of a sentence", values, within=POSITIVE, **told))
             values = [math.exp(value) for value in values]
-            found.append(over_seeds("perplexity of a sentence", values, ERROR_RATE, within=POSITIVE, **told))
+            found.append(over_seeds("perplexity of a sentence", values, within=POSITIVE, **told))
     tell("routing")
     for name, (shared, heads) in ROUTED.items():
         least = [routed(seed, shared=shared, heads=heads).least for seed in range(5)]
-        found.append(over_seeds("least wanted weight", least, ERROR_RATE, within=Interval(-1.0, 2.0), head=name))
+        found.append(over_seeds("least wanted weight", least, within=Interval(-1.0, 2.0), head=name))
         if name == ONE_SHARED:
             # The head that comes nearest to a bound, where no single head may pass it.
             told = "counted: the greatest of these very heads"
@@ -175,19 +173,18 @@ def measure(lab: Mixers, tell: Callable[[str], None]) -> Estimates:
 
 
 def leaks_over_seeds(found: Iterable[Estimate]) -> Estimates:
-    """`mean honest less teacher-forced loss` of each mask of zeros: over its models, which differ in the seed."""
+    """`mean honest less teacher-forced loss` of each mask of zeros, over its models of all seeds."""
     gaps: dict[str, list[float]] = {}
     for each in found:
         if each.quantity == GAP and each.setting["arm"] in LEAKING:
             gaps.setdefault(each.setting["arm"], []).append(each.value)
     return Estimates(
-        over_seeds("mean honest less teacher-forced loss", values, ERROR_RATE, within=ANYTHING, arm=arm)
-        for arm, values in gaps.items()
+        over_seeds("mean honest less teacher-forced loss", values, arm=arm) for arm, values in gaps.items()
     )
 
 
 def _gap(begun: Beginnings, *, arm: str, seed: int) -> Estimate:
-    """What a look ahead is worth: on average, or for a causal model between the least and the greatest of it."""
+    """How much later tokens lower the loss: the mean, or for a causal model the range."""
     gap, quantity = begun.filled - begun.forced, GAP
     if arm not in CAUSAL:
         return mean(quantity, gap, OVER_SENTENCES, ERROR_RATE, arm=arm, seed=seed)
@@ -203,9 +200,9 @@ def _gap(begun: Beginnings, *, arm: str, seed: int) -> Estimate:
 
 
 def seconds_per_step(lab: Mixers) -> dict[str, list[float]]:
-    """How long a step of training takes in each arm once it is compiled: quartiles and median of `TIMED` steps.
+    """The seconds of a compiled training step in each arm: quartiles and median of `TIMED` steps.
 
-    The arms take turns, so that whatever else the machine does slows all of them alike.
+    The arms take turns, so that other work of the machine slows all of them alike.
     """
     seed = lab.seeds[0]
     runs = {arm: stage.run for arm in lab.arms_of(seed) for stage in lab.stages(arm, seed)}
@@ -237,9 +234,7 @@ def _written(lab: Mixers, arm: str, seed: int) -> str:
 
 def _table(measured: Estimates) -> Table:
     """Loss and perplexity by arm."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("mixer", "parameters", "test loss", "perplexity"):
-        shown.add_column(column, justify="left" if column == "mixer" else "right", no_wrap=True)
+    shown = table(["mixer"], ["parameters", "test loss", "perplexity"])
     for each in measured.of("test loss"):
         (perplexity,) = measured.of("perplexity", arm=each.setting["arm"])
         numbers = f"{each.setting['parameters']:,}", f"{each.value:.4f}", f"{perplexity.value:.3f}"

@@ -1,7 +1,7 @@
-"""The cyclic-routing task: every one of three tokens is to read the next, by one head without a mask.
+"""The cyclic-routing task: each of three tokens should read the next, by one head without a mask.
 
-Where queries are keys, scores are symmetric, so a12 a23 a31 = a13 a32 a21 and one wanted weight is at most a half.
-Two such heads can do it: their weights may be subtracted.
+If queries are keys, scores are symmetric. So a12 a23 a31 = a13 a32 a21, and one wanted weight is at most a half.
+Two such heads can do it, because their weights may be subtracted.
 """
 
 import functools
@@ -16,22 +16,22 @@ from jaxtyping import Array, Float
 from attnlab_theory.seeds import key_for
 
 NEXT = np.array([1, 2, 0])
-"""Whom each token is to read."""
+"""The token that each token should read."""
 
 WIDTH = 8
-"""Of the tokens' vectors, of queries and of keys."""
+"""The width of tokens, queries and keys."""
 
 STEPS = 3000
 RATE = 0.02
 STARTS = 64
-"""First weights that are tried; the best end counts."""
+"""How many first weights are tried. The best result counts."""
 
 
 class Routed(NamedTuple):
-    """What a head, or two of them, have learned."""
+    """The weights that a head, or two of them, have learned."""
 
     weights: Float[np.ndarray, "3 3"]
-    """The weights, or the two heads' combination of them."""
+    """The weights of one head, or the combination of two."""
 
     @property
     def least(self) -> float:
@@ -40,12 +40,12 @@ class Routed(NamedTuple):
 
 
 def routed(seed: int, *, shared: bool, heads: int = 1) -> Routed:
-    """Train on the task.
+    """Train one head or several on the task.
 
     Args:
         seed: of tokens and first weights.
         shared: whether queries are keys.
-        heads: how many; the combination of several has weights of either sign.
+        heads: how many. A combination of several may have negative weights.
     """
     tokens, key = _tokens(seed)
     learned, losses = jax.vmap(lambda own: _trained(tokens, _first(own, heads), shared=shared))(

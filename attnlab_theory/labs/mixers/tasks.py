@@ -1,19 +1,18 @@
 """attnlab mixers: what lets tokens see each other, compared on one language."""
 
 import dataclasses
-import functools
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import subcommand
 
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, Tasks
 from attnlab_theory.labs.mixers.arms import ASKED, PRESETS, ArmName, PresetName
 from attnlab_theory.labs.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
 
@@ -37,42 +36,31 @@ class Run(RunLab):
     zero-after: masked by zeros in the weights, after the softmax, as in the homework.
     zero-before: masked by zeros in the scores, before the softmax."""
     seeds: int = 10
-    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores.
-    Masks of zeros take the first five."""
+    """How many seeds to run. Ten are needed for a verdict on equivalence, and took two minutes on two cores."""
     out: Path = Path("lab/mixers")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
     @property
     def small(self) -> bool:
-        """Models of the preset tiny are."""
+        """Whether the models are small: those of the preset tiny."""
         return self.preset == "tiny"
 
     def lab(self) -> "Lab":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.mixers.lab import Mixers as Lab
 
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
         return Lab(
+            **self.every_lab(),
             preset=PRESETS[self.preset],
-            arms=self.arms,
-            seeds=seeds,
-            material=functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first),
-            folder=self.out / "models",
+            material=self.of_seeds(self.texts.material, drawn=self.texts.train is None),
             longer=self.texts.longer,
             mean=self.texts.mean,
             own_sentences=ASKED if self.texts.train is not None and self.texts.unit == "words" else (),
         )
-
-    def results(self, lab: "Lab") -> "Results":
-        """Measure what is trained, and judge it."""
-        from attnlab_theory.labs.mixers.measure import results
-
-        return results(lab, tell)
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset, arms and the margin of equivalence."""
@@ -86,12 +74,6 @@ class Judge(JudgeLab):
 
     name = "mixers"
 
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.mixers.measure import again
-
-        return again(self.folder)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Score:
@@ -99,50 +81,53 @@ class Score:
 
     models: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="MODEL ...")]
     """Files of models that `mixers run` wrote."""
-    sentences: Path
+    text: Annotated[Path, tyro.conf.arg(aliases=["--sentences"])]
     """File of sentences, one a line. Words that a model does not know are read as <UNK>."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Read, score, print."""
-        from rich.table import Table
-
         from attnlab_theory.labs.mixers.leaky import KINDS
         from attnlab_theory.labs.perplexity import losses
         from attnlab_theory.labs.sentences import encoded, read_sentences
+        from attnlab_theory.labs.tables import table
         from attnlab_theory.language.checkpoint import load_model
         from attnlab_theory.report.table import show
 
         if not self.models:
             raise ValueError("MODEL ... is missing: name at least one file that mixers run wrote")
-        asked = read_sentences(self.sentences)
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("sentence", overflow="fold")
-        for path in self.models:
-            table.add_column(f"{path.name}: loss", justify="right", no_wrap=True)
-            table.add_column("perplexity", justify="right", no_wrap=True)
+        asked = read_sentences(self.text)
         each = []
         for path in self.models:
             saved = load_model(path, kinds=KINDS)
-            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.sentences))
+            read = encoded(asked, saved.text, saved.model.config.block, source=str(self.text))
             found = losses(saved.model, read)
             each.append(found.total / found.targets)
+        if self.json:
+            rows = [
+                {
+                    "sentence": sentence,
+                    "losses": {str(path): float(lost[n]) for path, lost in zip(self.models, each, strict=True)},
+                }
+                for n, sentence in enumerate(asked)
+            ]
+            print(json.dumps(rows, indent=1, ensure_ascii=False))
+            return 0
+        shown = table(["sentence"], [c for path in self.models for c in (f"{path.name}: loss", "perplexity")])
         for number, sentence in enumerate(asked):
             numbers = [
                 text
                 for lost in each
                 for text in (f"{lost[number]:.3f}", f"{2.718281828459045 ** lost[number]:.2f}")
             ]
-            table.add_row(sentence, *numbers)
-        show(table)
+            shown.add_row(sentence, *numbers)
+        show(shown)
         return 0
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixers:
-    """Compare what lets tokens see each other, on the same sentences."""
+class Mixers(Tasks):
+    """Compare mixers, the layers by which tokens see each other."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Score, subcommand("score")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -1,4 +1,4 @@
-"""What the homework's report guesses of recurrent networks, and what is true of every model of a known language."""
+"""Guesses of the homework's report about recurrent networks, and a claim about every model of a known language."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ GARBLED_BY_RATE = "slope of that by decades of the rate"
 FADED = "log gradient less the GPT's"
 
 GUESS: dict[str, Any] = {"source": "cs224n/rnn", "predicted": Interval.at_most(0.0), "expect": None}
-"""All guesses of the report are about a sign, and nobody knows better."""
+"""The report guesses only signs, and nobody knows better."""
 
 STATEMENTS = (
     Statement(

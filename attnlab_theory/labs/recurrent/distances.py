@@ -1,4 +1,4 @@
-"""How much of a loss's gradient reaches an earlier input, by distance."""
+"""The gradient of a loss by an earlier input, by distance."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from attnlab_theory.language.models.weighing import place
 
 
 def gradient_norms(model: Any, tokens: Int[np.ndarray, "n t"]) -> Float[np.ndarray, "n s"]:
-    """Norms of the gradient of the last target's loss by each token's vector, the nearest first.
+    """The norms of the gradient of the last target's loss by the vector of each token, the nearest first.
 
     Args:
         model: a `GPT` or a `Recurrent`.
-        tokens: rows without PAD; the last token is the target.
+        tokens: rows without PAD. The last token is the target.
     """
     found = np.asarray(_norms(model, jnp.asarray(tokens)), np.float64)
     return found[:, ::-1]

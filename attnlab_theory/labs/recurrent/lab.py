@@ -29,19 +29,19 @@ KINDS: Mapping[str, Kind] = {
 Config = GPTConfig | RecurrentConfig
 
 WINDOWS = 2000
-"""Windows of a tuning run, if nothing else is said."""
+"""The windows of a tuning run by default."""
 
 LOOKED_AT = 200
-"""Sentences whose gradients are averaged, at most."""
+"""The most sentences over which gradients are averaged."""
 
 
 class Read(NamedTuple):
-    """What each arm at equal parameters reads."""
+    """How much each arm at equal numbers of parameters reads."""
 
     tokens: int
-    """Of all epochs together, the end of every sentence among them."""
+    """The number of tokens in all epochs together, ends of sentences included."""
     cut: int
-    """Training sentences that did not fit and lost their end."""
+    """How many training sentences did not fit, and lost their end."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,8 @@ class Networks(Lab):
     """The sentences of a seed, by words or by characters."""
     letters: Callable[[int], Material]
     """The same by characters."""
+    # Names of arms, and of parts for all of their arms.
     arms: tuple[str, ...] = PARTS
-    """Names of arms, and of parts for all of their arms."""
     longer: Longer = "cut"
     """What happens to a sentence that does not fit into the block."""
     windows: int = WINDOWS
@@ -80,14 +80,14 @@ class Networks(Lab):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is measured: every part that is named, or has an arm that is."""
+        """The parts that are measured: those that are named, or have an arm that is."""
         return tuple(part for part in PARTS if part in self.arms or self.of(part))
 
     def stages(self, arm: Arm, seed: int) -> Iterator[Stage]:
         """The one stage of an arm, to the end of its last epoch.
 
         Raises:
-            ValueError: as `next_token`.
+            ValueError: if a number of the preset is out of range, or a sentence does not fit.
         """
         material = self.letters(seed) if arm.letters else self.material(seed)
         config = config_of(arm, self.preset, len(material.text))
@@ -111,7 +111,8 @@ class Networks(Lab):
         Sentences of files are the same for every seed, and those of the grammar are long enough.
 
         Raises:
-            ValueError: naming what is too short, and how long it must be; or as `encoded`.
+            ValueError: naming what is too short, and how long it must be. Also if a sentence has no token or does
+                not fit.
         """
         seed = self.seeds[0]
         if "equal" in self.parts:
@@ -126,7 +127,7 @@ class Networks(Lab):
             refuse_short(len(in_a_row(self.letters(seed))), SETTINGS)
 
     def far(self, seed: int) -> list[Int[np.ndarray, " t"]]:
-        """The first test sentences that reach back `FURTHEST` tokens, as tokens.
+        """The first test sentences with more than `FURTHEST` tokens, as tokens.
 
         Raises:
             ValueError: if there is none.
@@ -145,17 +146,17 @@ class Networks(Lab):
         """The test sentences as every model of a block reads them.
 
         Raises:
-            ValueError: as `encoded`.
+            ValueError: if a sentence has no token or does not fit.
         """
         material = self.material(seed)
         told: dict[str, Any] = {"longer": self.longer, "source": "the test sentences"}
         return encoded(material.test, material.text, self.preset.block, **told)
 
     def read(self, seed: int) -> Read:
-        """How much each arm at equal parameters reads.
+        """How much each arm at equal numbers of parameters reads.
 
         Raises:
-            ValueError: as `encoded`.
+            ValueError: if a sentence has no token or does not fit.
         """
         material = self.material(seed)
         rows = encoded(material.train, material.text, self.preset.block, longer=self.longer, source=material.source)
@@ -168,9 +169,7 @@ class Networks(Lab):
 
 def config_of(arm: Arm, preset: Preset, vocabulary: int) -> Config:
     """The model of an arm. Networks have f1 and f2 of the preset."""
-    sizes = {name: getattr(preset, name) for name in ("layers", "heads", "width", "block")}
-    none = dict.fromkeys(("embedding_dropout", "residual_dropout", "attention_dropout"), 0.0)
-    gpt = GPTConfig(vocabulary=vocabulary, **sizes, **none)
+    gpt = GPTConfig(vocabulary=vocabulary, **preset.model)
     if arm.cell == "gpt":
         return gpt
     hidden = arm.hidden or hidden_for(parameter_count(KINDS["GPT"].empty(gpt)), vocabulary, arm.cell)
@@ -179,6 +178,6 @@ def config_of(arm: Arm, preset: Preset, vocabulary: int) -> Config:
 
 
 def first(config: Config, seed: int) -> Any:
-    """The model with its first weights, which follow from the seed."""
+    """The model with its first weights, by the seed."""
     key = key_for(seed, "parameters")
     return GPT(config, key=key) if isinstance(config, GPTConfig) else Recurrent(config, key=key)

@@ -9,15 +9,15 @@ from attnlab_theory.labs.sentences import Material
 from attnlab_theory.language.text.words import Words
 
 SPACE = "_"
-"""What stands for a space where every character is a token."""
+"""The token for a space, when every character is a token."""
 
 
 def by_letters(material: Material, *, least: int = 1) -> Material:
-    """The same sentences with every character a token. Spaces in a row are one space.
+    """The same sentences with every character as a token. Several spaces are one space.
 
     Args:
         material: sentences of words.
-        least: characters that its training sentences hold less often are read as <UNK>.
+        least: characters that occur less often in training sentences are read as <UNK>.
 
     Raises:
         ValueError: if a sentence holds the character that stands for a space.
@@ -36,5 +36,5 @@ def by_letters(material: Material, *, least: int = 1) -> Material:
 
 
 def in_a_row(letters: Material) -> Int[np.ndarray, " tokens"]:
-    """The training sentences as one text, with a space behind each of them."""
+    """The training sentences as one text, with a space after each of them."""
     return np.concatenate([letters.text.encode_text(f"{sentence} {SPACE}") for sentence in letters.train])

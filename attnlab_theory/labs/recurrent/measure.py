@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models: losses, gradients by distance, garbled words, tuning runs."""
+"""The measurements of a run of the lab: losses, gradients by distance, garbled words, tuning runs."""
 
 import functools
 import itertools
@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab_theory.labs.engine.record import Results, drawing, stored
-from attnlab_theory.labs.estimates import ANYTHING, Estimate, Estimates, mean, over_seeds
-from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, above_the_grammar, losses
+from attnlab_theory.labs.estimates import Estimate, Estimates, over_seeds
+from attnlab_theory.labs.perplexity import floor, losses
 from attnlab_theory.labs.recurrent import tuning
 from attnlab_theory.labs.recurrent.arms import FURTHEST
 from attnlab_theory.labs.recurrent.claims import (
@@ -27,7 +27,7 @@ from attnlab_theory.labs.recurrent.distances import gradient_norms
 from attnlab_theory.labs.recurrent.lab import Networks
 from attnlab_theory.labs.recurrent.letters import SPACE, in_a_row
 from attnlab_theory.labs.recurrent.samples import garbled, texts
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.verdicts import verdicts_on
 from attnlab_theory.language.models.gpt import parameter_count
 from attnlab_theory.seeds import key_for
 from attnlab_theory.stats import Interval
@@ -35,12 +35,12 @@ from attnlab_theory.stats import Interval
 POSITIVE = Interval.at_least(0.0)
 
 WRITTEN = 200
-"""Texts that a model of characters writes."""
+"""How many texts a model of characters writes."""
 
 LOG_NORM = "log of the gradient's norm"
 
 DRAWN = {"losses": LESS, "growth": GAIN_BY_SIZE, "garbled": GARBLED, "gradients": LOG_NORM}
-"""The figures of a run, and the quantity without which there is none."""
+"""The figures of a run, and the quantity that each needs."""
 
 
 def results(lab: Networks, tell: Callable[[str], None]) -> Results:
@@ -48,7 +48,7 @@ def results(lab: Networks, tell: Callable[[str], None]) -> Results:
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing.
@@ -75,7 +75,7 @@ def results(lab: Networks, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again.
+    """Judge a finished run again.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -84,12 +84,8 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=verdicts(measured))
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about recurrent networks, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="recurrent")
-
-
-_over_seeds = functools.partial(over_seeds, error_rate=ERROR_RATE, within=ANYTHING)
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="recurrent")
+"""The claims about recurrent networks, judged on what was measured."""
 
 
 def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
@@ -106,31 +102,29 @@ def _equal(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
             here = losses(model, test)
             lost[arm.name].append(here.per_token)
             parameters.setdefault(arm.name, parameter_count(model))
-            if material.grammar is not None:
-                above = above_the_grammar(here, material.test, material.grammar, lab.preset.block)
-                told = {"arm": arm.name, "seed": seed, "parameters": parameter_count(model)}
-                found.append(mean("loss above the grammar", above, OVER_SENTENCES, FLOOR_ERROR_RATE, **told))
+            told = {"arm": arm.name, "seed": seed, "parameters": parameters[arm.name]}
+            found += floor(here, material.test, material.grammar, lab.preset.block, **told)
             for weights, each in (("first weights", lab.untrained(arm, seed)), ("trained", model)):
                 norms.setdefault((arm.name, weights), []).append(_by_distance(each, lab, seed))
     for arm, values in lost.items():
         told = {"model": arm, "parameters": parameters[arm]}
-        found.append(_over_seeds("test loss", values, within=POSITIVE, **told))
+        found.append(over_seeds("test loss", values, within=POSITIVE, **told))
     for other, one in itertools.combinations(lost, 2):
         values = [a - b for a, b in zip(lost[one], lost[other], strict=True)]
-        found.append(_over_seeds(LESS, values, model=one, against=other))
+        found.append(over_seeds(LESS, values, model=one, against=other))
     for (arm, weights), each in norms.items():
         for distance in range(1, FURTHEST + 1):
             told = {"arm": arm, "weights": weights, "distance": distance}
-            found.append(_over_seeds(LOG_NORM, [float(logs[distance]) for logs in each], **told))
+            found.append(over_seeds(LOG_NORM, [float(logs[distance]) for logs in each], **told))
     for arm in [name for name in lost if name != "gpt" and "gpt" in lost]:
         pairs = zip(norms[arm, "trained"], norms["gpt", "trained"], strict=True)
         far = [float(a[FURTHEST] - b[FURTHEST]) for a, b in pairs]
-        found.append(_over_seeds(FADED, far, arm=arm, against="gpt", distance=FURTHEST))
+        found.append(over_seeds(FADED, far, arm=arm, against="gpt", distance=FURTHEST))
     return found
 
 
 def _by_distance(model: Any, lab: Networks, seed: int) -> Float[np.ndarray, " distances"]:
-    """Log of the mean gradient norm at each distance, less that at distance 0."""
+    """The logarithm of the mean gradient norm at each distance, minus that at distance 0."""
     bos = lab.material(seed).text.bos
     rows = np.stack([np.concatenate([[bos], tokens[: FURTHEST + 1]]) for tokens in lab.far(seed)])
     norms = gradient_norms(model, rows.astype(np.int32))
@@ -146,11 +140,11 @@ def _growth(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
         test = lab.test_rows(seed)
         for arm in arms:
             lost[arm.name].append(losses(lab.saved(arm, seed).model, test).per_token)
-    found = [_over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]
+    found = [over_seeds("test loss", values, within=POSITIVE, model=name) for name, values in lost.items()]
     of = {(arm.cell, arm.hidden): lost[arm.name] for arm in arms}
     both = [hidden for hidden in lab.preset.hidden if ("w-rnn", hidden) in of and ("rnn", hidden) in of]
     gains = {hidden: np.subtract(of["w-rnn", hidden], of["rnn", hidden]).tolist() for hidden in both}
-    found += [_over_seeds(GAIN, values, hidden=hidden) for hidden, values in gains.items()]
+    found += [over_seeds(GAIN, values, hidden=hidden) for hidden, values in gains.items()]
     return [*found, *_slope(GAIN_BY_SIZE, {np.log2(hidden): values for hidden, values in gains.items()})]
 
 
@@ -167,13 +161,13 @@ def _rates(lab: Networks, tell: Callable[[str], None]) -> list[Estimate]:
             drawn = texts(key, saved.model, saved.text, count=WRITTEN, steps=lab.preset.letters)
             shares[arm.recipe.rate].append(garbled(drawn, known))
     within = Interval(0.0, 1.0)
-    found = [_over_seeds(GARBLED, values, within=within, rate=rate) for rate, values in shares.items()]
+    found = [over_seeds(GARBLED, values, within=within, rate=rate) for rate, values in shares.items()]
     return [*found, *_slope(GARBLED_BY_RATE, {np.log10(rate): values for rate, values in shares.items()})]
 
 
 def _slope(quantity: str, values: Mapping[float, Sequence[float]]) -> list[Estimate]:
-    """The slope of a line through the values of each seed, by where they stand; none through a single point."""
+    """The slope of a line through the values of each seed. None through a single point."""
     if len(values) < 2:
         return []
     slopes = np.polyfit([*values], np.stack([*values.values()]), 1)[0]
-    return [_over_seeds(quantity, slopes.tolist())]
+    return [over_seeds(quantity, slopes.tolist())]

@@ -1,4 +1,4 @@
-"""Text of a recurrent network's own, and how much of it is garbled."""
+"""Texts that a recurrent network writes, and the share of garbled words in them."""
 
 from collections.abc import Collection
 
@@ -15,14 +15,14 @@ from attnlab_theory.language.text.words import EOS_ID, Words
 
 
 def texts(key: PRNGKeyArray, model: Recurrent, text: Words, *, count: int, steps: int) -> list[list[str]]:
-    """Sentences that are drawn token by token, up to EOS, as words.
+    """Sentences that are drawn token by token, up to EOS, as lists of words.
 
     Args:
         key: of the draws.
-        model: an RNN; the W-RNN would keep a second state.
+        model: an RNN. The W-RNN would need a second state.
         text: its vocabulary, in which every character is a token.
         count: how many.
-        steps: tokens of the longest.
+        steps: the most tokens of a sentence.
 
     Raises:
         ValueError: if the model is a W-RNN.
@@ -38,7 +38,7 @@ def texts(key: PRNGKeyArray, model: Recurrent, text: Words, *, count: int, steps
 
 
 def garbled(sentences: list[list[str]], words: Collection[str]) -> float:
-    """The share of words that are none of the language.
+    """The share of words that do not exist in the language.
 
     Raises:
         ValueError: if there is no word at all.

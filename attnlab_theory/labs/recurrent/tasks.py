@@ -10,12 +10,11 @@ from tyro.conf import subcommand
 
 from attnlab_theory import files
 from attnlab_theory.labs import folders
-from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JUDGE, JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.recurrent.arms import PARTS, TINY, ActivationName
 from attnlab_theory.labs.recurrent.texts import Texts
 
 if TYPE_CHECKING:
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.recurrent.lab import Networks
 
 
@@ -30,33 +29,32 @@ class Run(RunLab):
     question = "What do an RNN, a W-RNN and a GPT of one size learn of one language?"
     texts: Texts = dataclasses.field(default_factory=Texts)
     arms: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--parts"])] = PARTS
-    """The networks, each by its own name, or several by that of the part which compares them.
-    equal: rnn, w-rnn, gpt at equal parameters and equally many tokens; their gradients by distance.
+    """The networks, or a name for several of them.
+    equal: rnn, w-rnn, gpt at equal parameters and tokens.
     growth: rnn-16, w-rnn-16 and so on up to 128, by hidden size.
-    rates: letters-0.01 to letters-0.0003, words that an RNN of characters garbles, by learning rate.
+    rates: letters-0.01 to letters-0.0003, an RNN of characters by learning rate.
     tuning: the homework's tuning runs."""
     epochs: int | None = None
-    """Passes over the sentences, by default 6, of each of the models at equal parameters. For the part equal."""
+    """Passes over the sentences by the models of the arm equal. By default 6."""
     activation: ActivationName = "tanh"
     """f1 and f2 of the recurrent networks. The tuning runs keep the homework's sigmoid."""
     windows: int | None = None
-    """Windows of text that each of the homework's tuning runs reads. By default 2000. For the part tuning."""
+    """Windows of text that each run of the arm tuning reads. By default 2000."""
     seeds: int = 5
-    """How many seeds to run. Sentences that are drawn and first weights follow from the seed.
-    Five take about two minutes on two cores. Fewer than three decide nothing."""
+    """How many seeds to run. Five take about two minutes on two cores. Fewer than three decide nothing."""
     out: Path = Path("lab/recurrent")
     """Folder for models, JSON and figures. It is made if it does not exist."""
 
     @property
     def small(self) -> bool:
-        """All models are."""
+        """True: all models are small."""
         return True
 
     def lab(self) -> "Networks":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.recurrent.lab import WINDOWS, Networks
@@ -66,17 +64,13 @@ class Run(RunLab):
         preset = dataclasses.replace(TINY, activation=self.activation)
         epochs = preset.recipe.epochs if self.epochs is None else self.epochs
         refuse.not_a_size(windows=windows, epochs=epochs)
-        seeds = self.every_seed()
-        first = self.texts.material(self.seed)  # Complains of bad input before anything is written.
-        material = functools.cache(self.texts.material) if self.texts.train is None else (lambda _: first)
+        material = self.of_seeds(self.texts.material, drawn=self.texts.train is None)
         spelled = self.texts.unit == "characters"
         lab = Networks(
+            **self.every_lab(),
             preset=dataclasses.replace(preset, recipe=dataclasses.replace(preset.recipe, epochs=epochs)),
-            seeds=seeds,
             material=material,
             letters=material if spelled else functools.cache(lambda seed: by_letters(material(seed))),
-            folder=self.out / "models",
-            arms=self.arms,
             longer=self.texts.longer,
             windows=windows,
         )
@@ -86,14 +80,8 @@ class Run(RunLab):
             raise ValueError("--epochs is for models at equal parameters: add equal to --arms, or leave it out")
         return lab
 
-    def results(self, lab: "Networks") -> "Results":
-        """Measure what is trained, and judge it."""
-        from attnlab_theory.labs.recurrent.measure import results
-
-        return results(lab, tell)
-
     def about(self, lab: "Networks") -> dict[str, Any]:
-        """Parts, unit and activation; and how much each arm at equal parameters reads."""
+        """Parts, unit and activation, and how much each arm at equal numbers of parameters reads."""
         told: dict[str, Any] = {"parts": list(lab.parts), "unit": self.texts.unit, "activation": self.activation}
         if not set(self.arms) <= set(PARTS):
             told["arms"] = list(self.arms)
@@ -113,12 +101,6 @@ class Judge(JudgeLab):
 
     name = "recurrent"
 
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.recurrent.measure import again
-
-        return again(self.folder)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tune:
@@ -134,6 +116,8 @@ class Tune:
     """How many seeds to run. First weights follow from the seed."""
     out: Path = Path("lab/recurrent_tuning")
     """Folder for JSON and figure. It is made if it does not exist."""
+    json: bool = False
+    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Train, write, print."""
@@ -162,6 +146,9 @@ class Tune:
             found = tuning.last_losses(rows)
             files.write_text(self.out / "tuning.json", record.to_text(rows))
             draw(drawing(figures, ["tuning"], rows, found), self.out)
+        if self.json:
+            print(record.to_text({"estimates": [each.as_json() for each in found]}), end="")
+            return 0
         for each in found:
             low, high = each.interval.low, each.interval.high
             show(f"{each.setting['setting']}: {each.value:.3f} nats per character ({low:.3f} to {high:.3f})")
@@ -170,11 +157,7 @@ class Tune:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recurrent:
+class Recurrent(Tasks):
     """Compare recurrent networks with attention on the same sentences."""
 
     task: Annotated[Run, subcommand("run")] | Annotated[Judge, JUDGE] | Annotated[Tune, subcommand("tune")]
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -1,6 +1,7 @@
-"""Options that say which sentences the lab reads; nothing here imports jax, for the command line reads it first.
+"""Options for the sentences of the lab. Nothing here imports jax, because the command line reads it first.
 
-They are not those of `labs/texts.py`: nothing stops early here, so no file is for that. A token may be a character.
+They differ from those of `labs/texts.py`. Training never stops early here, so there is no file for validation. And
+a token may be a character.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ class Texts:
     train: Path | None = None
     """Sentences to learn."""
     test: Path | None = None
-    """Sentences to ask at the end."""
+    """Sentences to test with at the end."""
     unit: Unit = "words"
     """What a token is. words: what stands between spaces. characters: every character, and the space is one."""
     least: int | None = None
@@ -34,8 +35,8 @@ class Texts:
         """The sentences: of the files, or drawn from the grammar by the seed.
 
         Raises:
-            ValueError: if one file is missing, an option has no file to act on, most lines have no spaces between
-                words where words are the unit, or as `sentences.read_sentences`.
+            ValueError: if a file is missing, empty or not UTF-8, or an option needs a file and there is none.
+                Also, with words as the unit, if most lines have no spaces between words.
         """
         from attnlab_theory.labs.recurrent.letters import by_letters
         from attnlab_theory.labs.sentences import Material, Sizes, generated, read_sentences, vocabulary

@@ -1,8 +1,8 @@
 """The homework's tuning runs: windows of one text, Adagrad, and a smoothed loss.
 
 Source: AI_2023, RNN assignment: sums of cross-entropy over a window, gradients clipped to [-5, 5], Adagrad with
-1e-8 inside the root, smoothed loss 0.999 to 0.001. Two things differ. The gradient here is the right one. Every
-window starts from zeros; in the homework only the W-RNN's does, and the RNN carries its state over.
+1e-8 inside the root, smoothed loss 0.999 to 0.001. Two things differ. The gradient here is the right one. And every
+window starts from zeros. In the homework only the W-RNN starts so, and the RNN keeps its state.
 """
 
 import dataclasses
@@ -17,7 +17,6 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from attnlab_theory.labs.estimates import Estimates, over_seeds
-from attnlab_theory.labs.verdicts import ERROR_RATE
 from attnlab_theory.language.corpora.batches import Batch
 from attnlab_theory.language.models.recurrent import Activation, Cell, Recurrent, RecurrentConfig
 from attnlab_theory.seeds import key_for
@@ -27,26 +26,26 @@ SMOOTH = 0.999
 CLIP = 5.0
 
 POINTS = 60
-"""Points of a curve."""
+"""The number of points of a curve."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """One of the homework's settings, and the loss that its report shows."""
+    """One of the homework's settings, and the loss in its report."""
 
     cell: Cell
     hidden: int
     length: int
-    """Tokens of a window."""
+    """The tokens of a window."""
     rate: float
     published: float
     """Smoothed loss in nats per character, on another text: novels of 5,887 characters."""
     activation: Activation = Activation.SIGMOID
-    """f1 and f2; the homework's are sigmoids."""
+    """f1 and f2. The homework's are sigmoids."""
 
     @property
     def name(self) -> str:
-        """For tables: cell, hidden units / window / learning rate, and another activation than the homework's."""
+        """The name in tables: cell, hidden units / window / learning rate, and an activation that is no sigmoid."""
         own = "" if self.activation is Activation.SIGMOID else f" {self.activation}"
         return f"{self.cell} {self.hidden}/{self.length}/{self.rate:g}{own}"
 
@@ -66,7 +65,7 @@ SETTINGS = (
     Tuned(cell="w-rnn", hidden=160, length=30, rate=1e-3, published=6.35),
     Tuned(cell="w-rnn", hidden=160, length=30, rate=1e-4, published=6.99),
 )
-"""The settings whose losses the report shows."""
+"""The settings whose losses stand in the report."""
 
 
 def refuse_short(tokens: int, settings: Sequence[Tuned]) -> None:
@@ -89,7 +88,19 @@ def curves(
     seed: int,
     tell: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """The curves of settings on one text, a row for each setting; args, raises as `tuned`."""
+    """The curves of settings on one text, a row for each setting.
+
+    Args:
+        settings: networks, windows and learning rates.
+        tokens: a text. After its end it begins again.
+        vocabulary: how many different tokens there are.
+        windows: how many windows each network reads.
+        seed: of the first weights.
+        tell: called with a line about each setting.
+
+    Raises:
+        ValueError: if the text is shorter than the longest window and its last target.
+    """
     rows = []
     for setting in settings:
         tell(f"tuning {setting.name}, seed {seed}")
@@ -108,7 +119,7 @@ def last_losses(rows: Sequence[Mapping[str, Any]]) -> Estimates:
         chosen = [row for row in rows if row["name"] == name]
         told = {"setting": name, "published": chosen[0]["published"]}
         values = [row["losses"][-1] for row in chosen]
-        found.append(over_seeds("smoothed loss", values, ERROR_RATE, within=Interval.at_least(0.0), **told))
+        found.append(over_seeds("smoothed loss", values, within=Interval.at_least(0.0), **told))
     return Estimates(found)
 
 
@@ -118,14 +129,14 @@ def tuned(
     """The smoothed loss after every window, in nats per token.
 
     Args:
-        setting: which network, window and rate.
-        tokens: a text; behind its end it begins anew.
+        setting: the network, window and learning rate.
+        tokens: a text. After its end it begins again.
         vocabulary: how many different tokens there are.
-        steps: windows.
-        seed: first weights follow from it.
+        steps: how many windows are read.
+        seed: of the first weights.
 
     Raises:
-        ValueError: as `refuse_short`.
+        ValueError: if the text is shorter than the window and its last target.
     """
     refuse_short(len(tokens), (setting,))
     size = setting.length

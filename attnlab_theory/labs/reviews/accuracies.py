@@ -1,4 +1,4 @@
-"""Accuracies of every arm, and what one gains over another, beside Bayes's rule where that is known."""
+"""The accuracy of every arm, the gain of one over another, and Bayes's rule where it is known."""
 
 import dataclasses
 import math
@@ -20,41 +20,41 @@ from attnlab_theory.stats import Interval, bounded, paired
 SIGNED, SHARES = Interval(-1.0, 1.0), Interval(0.0, 1.0)
 
 OFF = bounded(0.0, 1.0)
-"""How far a probability is from the posterior."""
+"""The distance of a probability from the posterior."""
 
 AGAINST = {best: (BASE, BEST["adamw"], SHARED[name]) for name, best in BEST.items()}
-"""The parts that a part is compared with; all others with the base."""
+"""The parts with which a part is compared. All others are compared with the base."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What one trained model says of the reviews of its seed."""
+    """The answers of one trained model about the reviews of its seed."""
 
     arm: Arm
     seed: int
     curve: Curve
     test: Probabilities
-    """Of label 1, for every test review."""
+    """The probability of label 1, for every test review."""
     hits: Bool[np.ndarray, " reviews"]
     """Which test reviews it labels right."""
     lost_to_dropout: float
-    """Accuracy on validation in evaluation mode less that in training mode."""
+    """The accuracy on validation in evaluation mode, minus that in training mode."""
     moved_by_dropout: float
-    """How far dropout alone moves the probability of a label, on average."""
+    """The mean movement of the probability of a label by dropout alone."""
 
     @property
     def accuracy(self) -> float:
-        """On the test."""
+        """The accuracy on the test."""
         return float(np.mean(self.hits))
 
     @property
     def gap(self) -> float:
-        """Training less validation accuracy, after the last epoch."""
+        """The training accuracy minus the validation accuracy, after the last epoch."""
         return self.curve[-1]["training accuracy"] - self.curve[-1]["validation accuracy"]
 
     @property
     def earlier(self) -> float:
-        """Epochs by which the best one of validation comes after that of training, negative if before."""
+        """Epochs from the best one of training to the best one of validation. Negative if the latter is earlier."""
         validation, training = (
             max(range(len(self.curve)), key=lambda epoch: self.curve[epoch][f"{which} accuracy"])
             for which in ("validation", "training")
@@ -69,7 +69,7 @@ NUMBERS: dict[str, tuple[Callable[[Answers], float], Interval]] = {
     "accuracy lost to dropout": (lambda each: each.lost_to_dropout, SIGNED),
     "moved by dropout": (lambda each: each.moved_by_dropout, SHARES),
 }
-"""What is told of every part, and where such a number can lie."""
+"""The quantities of every part, with their ranges."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class Bayes:
 
 
 def answers(lab: Reviews, arm: Arm, seed: int) -> Answers:
-    """What a model of the lab says of its reviews.
+    """The answers of a model of the lab about its reviews.
 
     Raises:
         ValueError: if the model is missing.
@@ -103,7 +103,7 @@ def answers(lab: Reviews, arm: Arm, seed: int) -> Answers:
 
 
 def bayes(material: Material, seed: int) -> Bayes | None:
-    """The same of the rule that nobody beats; None where the language is not known."""
+    """The answers of Bayes's rule, which no model beats. None if the language is not known."""
     if material.grammar is None:
         return None
     posterior = np.array([material.grammar.posterior(text.split()) for text in material.test.texts])
@@ -111,7 +111,7 @@ def bayes(material: Material, seed: int) -> Bayes | None:
 
 
 def of_parts(found: Sequence[Answers], parts: Sequence[Part]) -> Estimates:
-    """Accuracies of every part, and what it gains over others, seed by seed.
+    """The accuracy of every part, and its gain over others, seed by seed.
 
     Args:
         found: of every arm and seed.
@@ -124,24 +124,23 @@ def of_parts(found: Sequence[Answers], parts: Sequence[Part]) -> Estimates:
     by_part = {name: [each for each in found if each.arm == arm] for name, arm in parts}
     for part, models in by_part.items():
         for quantity, (number, within) in NUMBERS.items():
-            told = {"part": part, "variant": models[0].arm.name}
-            estimates.append(over_seeds(quantity, list(map(number, models)), ERROR_RATE, within=within, **told))
+            values, variant = [*map(number, models)], models[0].arm.name
+            estimates.append(over_seeds(quantity, values, within=within, part=part, variant=variant))
     return Estimates((*estimates, *_gains(by_part)))
 
 
 def _gains(by_part: dict[str, list[Answers]]) -> Iterator[Estimate]:
-    """What a part gains over another with the same seeds; nothing where both are one model."""
+    """The gain of a part over another with the same seeds. None if both are one model."""
     for part, models in by_part.items():
         for against in AGAINST.get(part, (BASE,)):
             others = by_part.get(against)
             if part != BASE and others is not None and models[0].arm != others[0].arm:
                 values = [one.accuracy - other.accuracy for one, other in zip(models, others, strict=True)]
-                told = {"part": part, "against": against}
-                yield over_seeds("accuracy gained", values, ERROR_RATE, within=SIGNED, **told)
+                yield over_seeds("accuracy gained", values, within=SIGNED, part=part, against=against)
 
 
 def against_bayes(found: Sequence[Answers], rules: Sequence[Bayes], base: Arm) -> Estimates:
-    """Of the base model of every seed, beside Bayes's rule on the same reviews; the rule's own accuracy."""
+    """The base model of every seed against Bayes's rule on the same reviews, and the rule's own accuracy."""
     estimates = []
     for rule in rules:
         (model,) = (each for each in found if (each.arm, each.seed) == (base, rule.seed))

@@ -1,4 +1,4 @@
-"""What a classifier says of reviews: a probability of each label, in evaluation mode or with dropout."""
+"""The answers of a classifier about reviews: a probability of each label, in evaluation mode or with dropout."""
 
 from typing import Any
 
@@ -15,17 +15,26 @@ from attnlab_theory.language.corpora.buckets import in_buckets
 from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
 ROWS = 64
-"""Reviews that are computed at once."""
+"""How many reviews are computed at once."""
 
 Probabilities = Float[np.ndarray, " reviews"]
-"""Of label 1, for each review."""
+"""The probability of label 1, for each review."""
 
 LogOdds = Float[np.ndarray, " reviews"]
 """The logarithm of the odds of label 1, for each review."""
 
 
 def probabilities(model: Any, rows: LabelledBatch, *, key: PRNGKeyArray | None = None) -> Probabilities:
-    """The probability of label 1 for every row; args, raises as `log_odds`."""
+    """The probability of label 1 for every row.
+
+    Args:
+        model: with a method `logits(batch, key)` for two classes, such as a `Classifier`.
+        rows: the reviews. Their labels are not read.
+        key: for dropout, as in training mode. None means no dropout, as in evaluation mode.
+
+    Raises:
+        ValueError: if the model cannot take the rows.
+    """
     return scipy.special.expit(log_odds(model, rows, key=key))
 
 
@@ -33,12 +42,12 @@ def log_odds(model: Any, rows: LabelledBatch, *, key: PRNGKeyArray | None = None
     """The logarithm of the odds of label 1 for every row.
 
     Args:
-        model: with a method `logits(batch, key)` for two classes, as `Classifier` has it.
-        rows: what is asked; their labels are not looked at.
-        key: for dropout, as in training mode; None means none, as in evaluation mode.
+        model: with a method `logits(batch, key)` for two classes, such as a `Classifier`.
+        rows: the reviews. Their labels are not read.
+        key: for dropout, as in training mode. None means no dropout, as in evaluation mode.
 
     Raises:
-        ValueError: as the model.
+        ValueError: if the model cannot take the rows.
     """
     found = np.zeros(len(rows.tokens))
     for number, bucket in enumerate(in_buckets(rows, rows=ROWS)):
@@ -59,7 +68,7 @@ def labels(found: Probabilities) -> str:
 
 
 def right(found: Probabilities, labels: Int[np.ndarray, " reviews"]) -> Bool[np.ndarray, " reviews"]:
-    """Which answers are right; a probability of exactly a half is an answer 0."""
+    """Which answers are right. A probability of exactly 0.5 is the answer 0."""
     return comparisons.right(found, labels, even=0.5)
 
 

@@ -1,34 +1,40 @@
-"""What a run of the lab is made of, as data: ways to train, and models. From first weights, or MiniLM tuned on.
+"""The arms and presets of the lab, as data: models with first weights or pretrained ones, and ways to train them.
 
-Nothing here imports jax, for the command line reads it first.
+Nothing here imports jax, because the command line reads it first.
 """
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attnlab_theory.labs.recipes import Recipe
+from attnlab_theory.labs.recipes import Recipe, Size
 from attnlab_theory.labs.reviews.trials import Space
 
 if TYPE_CHECKING:
     from attnlab_theory.language.corpora.reviews import Reviews
 
 OptimizerName = Literal["adamw", "sgd", "rmsprop"]
-"""From gradients to steps."""
+"""The names of the optimizers."""
 
 OrderName = Literal["shuffled", "alike", "file", "by-label"]
-"""The order of the reviews: another in every epoch; the same, but with batches of similar length; that of the file;
+"""The order of the reviews: another in every epoch; the same with batches of similar length; that of the file; or
 all unfavourable ones first."""
 
 ArmName = OptimizerName | OrderName | Literal["never-zeroed"]
-"""What one thing differs in from the arm that all are compared with: the optimizer, the order, or the gradients."""
+"""The arms. Each differs in one thing from the base arm: the optimizer, the order, or the gradients."""
 
 ARMS: tuple[ArmName, ...] = ("adamw", "sgd", "rmsprop", "shuffled", "file", "by-label", "never-zeroed")
-"""What a run compares if nothing else is said."""
+"""The arms of a run by default."""
+
+
+def named(arms: Sequence[ArmName], choices: Any) -> tuple[Any, ...]:
+    """The arms that are one of the choices."""
+    return tuple(arm for arm in arms if arm in get_args(choices))
+
 
 SHUFFLED: tuple[OrderName, ...] = ("shuffled", "alike")
-"""Orders that are another in every epoch."""
+"""The orders that change in every epoch."""
 
 PresetName = Literal["tiny", "minilm"]
 """Model and recipe."""
@@ -47,7 +53,7 @@ class Arm:
     """The highest learning rate."""
     order: OrderName = "shuffled"
     zeroed: bool = True
-    """Whether a step has its own gradient; else that of all steps so far, as where nobody calls `zero_grad`."""
+    """Whether a step uses its own gradient. Else it uses the sum over all steps, as if nobody calls `zero_grad`."""
 
     def __post_init__(self) -> None:
         for name, choices in (("optimizer", OptimizerName), ("order", OrderName)):
@@ -59,61 +65,49 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         order = "" if self.order == "shuffled" else f".{self.order}"
         return f"{self.optimizer}.lr-{self.rate:g}{order}" + ("" if self.zeroed else ".never-zeroed")
 
     def ordered(self, reviews: "Reviews") -> "Reviews":
-        """The reviews as they lie before an epoch may shuffle them."""
+        """The reviews in their order before an epoch may shuffle them."""
         if self.order != "by-label":
             return reviews
         return reviews.take(sorted(range(len(reviews)), key=reviews.labels.__getitem__))
 
 
 BASE = "base"
-"""The part of the arm that all others are compared with: AdamW at the shared rate, in the preset's order."""
+"""The part of the base arm, with which all others are compared: AdamW at the shared rate, in the preset's order."""
 
 NEVER_ZEROED = "never zeroed"
 
 SHARED: Mapping[OptimizerName, str] = {name: f"{name} at the shared rate" for name in get_args(OptimizerName)}
 BEST: Mapping[OptimizerName, str] = {name: f"{name} at its best rate" for name in get_args(OptimizerName)}
 ORDER: Mapping[OrderName, str] = {name: f"order {name}" for name in get_args(OrderName)}
-"""The other parts: what an arm is compared as. One arm may play several."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FirstWeights:
-    """The size of an encoder that begins with random weights."""
-
-    layers: int
-    heads: int
-    width: int
-    block: int
-    """Places in the longest row."""
-    dropout: float
+"""The other parts: the roles in which arms are compared. One arm may play several."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Preset:
     """One model and the ways to train it."""
 
-    model: FirstWeights | None
-    """None: the pretrained MiniLM, with a new head."""
+    model: Size | None
+    """Of first weights. None: the pretrained MiniLM, with a new head."""
     recipe: Recipe
-    """Its rate is that of AdamW, and the one that all optimizers share in the homework's comparison."""
+    """The recipe. Its rate is that of AdamW, and all optimizers share it in the homework's comparison."""
     rates: Mapping[OptimizerName, tuple[float, ...]]
-    """Learning rates of which each optimizer gets its best, chosen on validation; none: it has the shared one."""
+    """The learning rates of each optimizer's sweep. The best on validation is its own. None: the shared rate."""
     space: Space
-    """What the random search searches."""
+    """The space of the random search."""
     trials: int
-    """Its budget."""
+    """The number of trials of the random search."""
     order: OrderName = "shuffled"
-    """Of the reviews, in all that is compared but other orders."""
+    """The order of the reviews in all arms that do not compare orders."""
 
 
 PRESETS: dict[PresetName, Preset] = {
     "tiny": Preset(
-        model=FirstWeights(layers=2, heads=4, width=32, block=48, dropout=0.1),
+        model=Size(layers=2, heads=4, width=32, block=48, dropout=0.1),
         recipe=Recipe(epochs=8, batch=32, rate=2e-3, rows=32, shuffled=True),
         rates={"adamw": (2e-3, 5e-3), "sgd": (0.5, 1.0), "rmsprop": (2e-3, 5e-3)},
         space=Space(batches=(32, 64), rates=(5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 8e-3), epochs=(3, 5, 8)),

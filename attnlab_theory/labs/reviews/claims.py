@@ -1,4 +1,4 @@
-"""What is claimed of classifiers of reviews, by uw/3, by papers and by this lab."""
+"""The claims about classifiers of reviews, of uw/3, of papers and of this lab."""
 
 import functools
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from attnlab_theory.language.corpora.labelled_grammar import embedded
 from attnlab_theory.stats import Interval
 
 MARGIN = 0.02
-"""Accuracies that differ by less are called the same."""
+"""Accuracies that differ by less count as equal."""
 
 AGREE = 0.5
-"""Explanations agree whose mean rank correlation is higher."""
+"""Explanations agree if their mean rank correlation is higher."""
 
 UNMOVED = 1e-4
-"""Log-odds that move by less are called unmoved: no probability moves by more than a quarter of it."""
+"""Log-odds that move by less count as unmoved: no probability moves by more than a quarter of this."""
 
 BESIDE_BAYES = 0.1
-"""The resolution of what is compared with Bayes's rule."""
+"""The resolution of comparisons with Bayes's rule."""
 
 WANTED = 0.87
-"""What a laptop should reach: the accuracy that is asked of fine-tuned models."""
+"""The accuracy that fine-tuned models should reach on a laptop."""
 
 OVER_MODELS = "accuracy over models"
 
@@ -30,7 +30,7 @@ SAME, HIGHER, LOWER = Interval(-MARGIN, MARGIN), Interval.at_least(0.0), Interva
 
 
 def _lucky(measured: Measured, every: Sequence[Measured]) -> Interval | None:
-    """Of the longest search alone."""
+    """The prediction for the longest search. None for shorter ones."""
     longest = max(each.setting["n"] for each in every if each.quantity == measured.quantity)
     return HIGHER if measured.setting["n"] == longest else None
 
@@ -43,7 +43,7 @@ _certain = functools.partial(Statement, of_training=False)
 def _of_answers(
     name: str, statement: str, quantity: str, predicted: Interval, source: str = "uw section 3"
 ) -> tuple[Statement, Statement]:
-    """A conjecture about the mean over models. An older run has the number of its first model, which is too few."""
+    """Two statements of a conjecture about the mean over models. An older run has one model's number, too few."""
     mean = _conjecture(
         name=name, statement=statement, quantity=f"mean {quantity}", predicted=predicted, source=source
     )
@@ -117,7 +117,7 @@ STATEMENTS = (
     ),
     _gain(
         name="gradients-must-be-zeroed",
-        statement="Without zeroing, each step has the sum of all gradients so far, and the accuracy is lower.",
+        statement="Without zeroing, each step follows the sum of all gradients so far, and the accuracy falls.",
         where={"part": NEVER_ZEROED},
         predicted=LOWER,
     ),
@@ -170,7 +170,7 @@ STATEMENTS = (
     ),
     *_of_answers(
         "confidence-stays-near-accuracy",
-        f"A model's mean confidence is its accuracy, to {MARGIN:g}.",
+        f"A model's mean confidence differs from its accuracy by at most {MARGIN:g}.",
         "confidence less accuracy",
         SAME,
     ),
@@ -197,7 +197,7 @@ STATEMENTS = (
     ),
     _conjecture(
         name="winners-are-lucky",
-        statement="The winner of a search looks better on validation than it is, for it was chosen by that.",
+        statement="The winner of a search looks better on validation than it is, because validation chose it.",
         quantity="optimism",
         predicted=_lucky,
     ),

@@ -1,4 +1,4 @@
-"""Options that say which reviews are read."""
+"""Options for the reviews that are read."""
 
 import dataclasses
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Data:
     validation: Path | None = None
     """Reviews that choose between models."""
     test: Path | None = None
-    """Reviews to ask at the end."""
+    """Reviews to test with at the end."""
     least: int = 3
     """Words that the training file holds less often are read as <UNK>. A pretrained model has its own words."""
 
@@ -31,13 +31,13 @@ class Data:
         """The reviews: of the files, or drawn from the grammar by the seed.
 
         Args:
-            seed: of what is drawn.
-            text: the vocabulary of a pretrained model; None: words.
+            seed: of the reviews that are drawn.
+            text: the vocabulary of a pretrained model. None: words.
             sizes: how many are drawn.
 
         Raises:
-            ValueError: if some of the files are missing, the seed is no seed, `least` is negative, or as
-                `material.read`.
+            ValueError: if some of the files are missing or broken, the seed is no seed, `least` is negative, or all
+                training reviews have one label.
         """
         from attnlab_theory import refuse
         from attnlab_theory.labs.reviews.material import Sizes, generated, read
@@ -57,11 +57,11 @@ class Data:
     def beginning(
         self, preset: Preset, drawn: "Sizes | None" = None
     ) -> tuple[Callable[[int], "Material"], Callable[["Material"], "Start"]]:
-        """The reviews of every seed, in the words of a model, and where training begins on them.
+        """Two functions: one gives the reviews of a seed, the other the model before training on these reviews.
 
         Args:
-            preset: whose model is wanted.
-            drawn: how many reviews there are, where they are drawn from the grammar.
+            preset: whose model is trained.
+            drawn: how many reviews are drawn from the grammar, if there are no files.
 
         Raises:
             ValueError: if a pretrained model is not installed.

@@ -1,4 +1,4 @@
-"""Training that may diverge: a search, or a sweep of rates, notes it and goes on with the next one."""
+"""Training that may diverge. A search, or a sweep of rates, notes it and goes on with the next model."""
 
 import enum
 import json
@@ -19,21 +19,22 @@ class Ended(enum.Enum):
 
     AT_ITS_END = enum.auto()
     STOPPED = enum.auto()
-    """By Ctrl-C."""
+    """Ctrl-C stopped it."""
     DIVERGED = enum.auto()
 
 
 def trained(run: "Run", checkpoints: Checkpoints, interrupts: Interrupts | None = None) -> Ended:
-    """Train as `labs.training.train` does, and leave a note where there would be a model if training diverges.
+    """Train by `labs.training.train`. If training diverges, leave a note instead of a model.
 
     With `resume` a run with such a note is not trained again.
 
     Args:
         run: an arm or a trial.
-        checkpoints, interrupts: as `train`.
+        checkpoints: the file for the model, and when a checkpoint is written.
+        interrupts: the list of signals of a caller that watches Ctrl-C for several trainings at once.
 
     Raises:
-        ValueError: as `train`, but for a run that diverges.
+        ValueError: if the run cannot begin or go on, or another process is writing the file.
     """
     from attnlab_theory.language.runs import partial_path
     from attnlab_theory.language.train import Diverged
@@ -57,12 +58,12 @@ def trained(run: "Run", checkpoints: Checkpoints, interrupts: Interrupts | None 
 
 
 def note_path(path: Path) -> Path:
-    """Where the note lies of a run that should have ended in a file."""
+    """The file of the note, if training for this model file diverged."""
     return path.with_name(path.name + ".diverged")
 
 
 def noted(path: Path) -> str | None:
-    """Why there is no model in a file: how its training diverged; None if it did not."""
+    """How the training for a model file diverged. None if it did not."""
     return _note(path)["said"] if note_path(path).exists() else None
 
 

@@ -1,4 +1,4 @@
-"""How often a classifier is right about reviews, with an interval, and what it answers."""
+"""The accuracy of a classifier on reviews, with an interval, and its answers."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -22,20 +22,20 @@ from attnlab_theory.stats import Interval
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What one classifier said of the reviews of a test."""
+    """The answers of one classifier about the reviews of a test."""
 
     answers: Probabilities
-    """Of label 1, for every review."""
+    """The probability of label 1, for every review."""
     right: int
-    """Reviews that it labels as the file does."""
+    """How many reviews it labels as the file does."""
     accuracy: Estimate
     majority: float
-    """The accuracy of always saying the commoner label."""
+    """The accuracy of always answering the commoner label."""
     cut: int
-    """Reviews that did not fit into the longest row, and lost their end."""
+    """How many reviews did not fit into a row, and lost their end."""
 
     def as_json(self) -> dict[str, Any]:
-        """All but the answers."""
+        """All fields but the answers."""
         return {
             "reviews": len(self.answers),
             "right": self.right,
@@ -48,7 +48,7 @@ class Evaluation:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The accuracy and its interval in words."""
         low, high = self.accuracy.interval.low, self.accuracy.interval.high
         said = (
             f"{self.right} of {len(self.answers)} test reviews are labelled right: {self.accuracy.value:.2%}, "
@@ -67,7 +67,7 @@ def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:
         reviews: with the labels that count as right.
 
     Raises:
-        ValueError: as `encoded`.
+        ValueError: if a review has no token, or a row of the model has no room for one.
     """
     asked = encoded(reviews, text, model.config.encoder.block)
     answers = probabilities(model, asked.rows)
@@ -83,14 +83,14 @@ def evaluation(model: Any, text: OfSentences, reviews: Reviews) -> Evaluation:
 
 def over_models(values: Sequence[float]) -> Estimate:
     """`accuracy over models`: their mean on one test, and where it would lie for more models of the kind."""
-    return over_seeds(OVER_MODELS, values, ERROR_RATE, within=Interval(0.0, 1.0))
+    return over_seeds(OVER_MODELS, values, within=Interval(0.0, 1.0))
 
 
 def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
-    """Whether more models of the kind would reach what is wanted.
+    """Judge whether more models of the kind would reach the wanted accuracy.
 
     Args:
-        whole: from `over_models`.
+        whole: the estimate of `over_models`.
         reviews: how many the test has.
     """
     whole = dataclasses.replace(whole, setting={"models": whole.draws, "reviews": reviews})
@@ -98,10 +98,11 @@ def judged_over_models(whole: Estimate, reviews: int) -> Verdicts:
 
 
 def again(folder: Path) -> Verdicts | None:
-    """The finding about models that `reviews train` asked the test, judged again on what it told of each.
+    """Judge again the finding about models that `reviews train` tested, by the accuracy of each.
 
     Args:
-        folder: with `test.SEED.json` of every model, and `tested.json`. Without that there is nothing to judge.
+        folder: with `test.SEED.json` of every model, and `tested.json`. Without the latter there is nothing to
+            judge.
 
     Raises:
         ValueError: if a file is damaged.
@@ -116,7 +117,7 @@ def again(folder: Path) -> Verdicts | None:
 
 
 def _told(value: Any) -> tuple[int, float]:
-    """How many reviews a model was asked about, and its accuracy."""
+    """The number of reviews in the test of a model, and its accuracy."""
     inputs.refuse_other_fields(value["test"], {"reviews": int, "accuracy": (int, float)})
     if not 0 <= value["test"]["accuracy"] <= 1:
         raise ValueError(f"an accuracy lies between 0 and 1, not at {value['test']['accuracy']}")

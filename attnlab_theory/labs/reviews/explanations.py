@@ -1,7 +1,7 @@
-"""Which tokens of a review a classifier looks at: three answers to one question.
+"""Three explanations of a classifier's answers: which tokens of a review matter?
 
-Each gives every token of a review a score, the two marks apart. Scores of gradient and leave-one-out have a sign:
-positive ones speak for label 1. Rollout has none.
+Each gives a score to every token of a review but the two marks. Scores of gradient and leave-one-out have a sign:
+positive ones speak for label 1. Rollout has no sign.
 """
 
 import functools
@@ -21,14 +21,23 @@ from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_
 from attnlab_theory.language.models.tape import tape
 
 Ask = Callable[[LabelledBatch], LogOdds]
-"""The log-odds of label 1 for every row; all that leave-one-out needs to know of a model."""
+"""A function that gives the log-odds of label 1 for every row. Leave-one-out needs nothing else of a model."""
 
 Scores = tuple[Float[np.ndarray, "_"], ...]
-"""For every review one number for each of its tokens, without marks."""
+"""For every review, a number for each of its tokens, without marks."""
 
 
 def scored(model: Classifier, reviews: Encoded, *, pad: int) -> dict[str, Scores]:
-    """All explanations of a classifier's answers, by name; args, raises as each of them."""
+    """All explanations of a classifier's answers, by name.
+
+    Args:
+        model: a classifier that pools by the mean.
+        reviews: reviews of at least one token.
+        pad: the token that fills up rows.
+
+    Raises:
+        ValueError: if the model does not pool by the mean.
+    """
     return {
         "gradient": gradient_times_input(model, reviews),
         "rollout": attention_rollout(model, reviews),
@@ -37,12 +46,12 @@ def scored(model: Classifier, reviews: Encoded, *, pad: int) -> dict[str, Scores
 
 
 def leave_one_out(ask: Ask, reviews: Encoded, *, pad: int) -> Scores:
-    """By how much the log-odds fall if a token is deleted, and the rest closes up.
+    """The fall of the log-odds if a token is deleted, and the others move together.
 
     Args:
-        ask: of the model.
+        ask: gives the log-odds of the model.
         reviews: reviews of at least one token.
-        pad: what fills up rows.
+        pad: the token that fills up rows.
     """
     whole = ask(reviews.rows)
     rows, lengths = np.asarray(reviews.rows.tokens), reviews.lengths
@@ -57,7 +66,7 @@ def leave_one_out(ask: Ask, reviews: Encoded, *, pad: int) -> Scores:
 
 
 def gradient_times_input(model: Classifier, reviews: Encoded) -> Scores:
-    """The product of what the first layer reads of a token with the gradient of the log-odds there.
+    """The product of a token's input to the first layer with the gradient of the log-odds there.
 
     Raises:
         ValueError: if the model does not pool by the mean.
@@ -68,9 +77,10 @@ def gradient_times_input(model: Classifier, reviews: Encoded) -> Scores:
 
 
 def attention_rollout(model: Classifier, reviews: Encoded) -> Scores:
-    """How much of each token's place the mean over the last layer's tokens takes, layer upon layer.
+    """The share of each token in the mean over the last layer's tokens, by the product of all layers' weights.
 
-    Source: Abnar and Zuidema 2020: weights averaged over heads, half of each layer passed by the skip connection.
+    Source: Abnar and Zuidema 2020. Weights are averaged over heads, and the skip connection counts for half of a
+    layer.
 
     Raises:
         ValueError: if the model does not pool by the mean.
@@ -86,7 +96,7 @@ def attention_rollout(model: Classifier, reviews: Encoded) -> Scores:
 
 
 def rollout(weights: Sequence[Float[np.ndarray, "b h t t"]], mask: np.ndarray) -> Float[np.ndarray, "b t"]:
-    """From each layer's weights, first layer first, to the share of every token in the mean over all tokens."""
+    """The share of every token in the mean over all tokens, from the weights of each layer, first layer first."""
     tokens = mask.astype(float)
     shares = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1)
     for layer in reversed(weights):

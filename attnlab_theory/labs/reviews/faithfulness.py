@@ -1,7 +1,8 @@
-"""Whether explanations agree with each other, and whether what they point at is what decides.
+"""Do explanations agree with each other, and do the tokens with the largest scores decide the answer?
 
-The test of faithfulness intervenes as no explanation does: it replaces tokens by one that says nothing, the mask or
-the unknown word. By how much the answer moves is compared with as many random tokens of the same review.
+The test of faithfulness intervenes in another way than any explanation. It replaces tokens by a blank one, the
+mask or the unknown word. The movement of the answer is compared with that for as many random tokens of the same
+review.
 """
 
 from typing import Any
@@ -19,19 +20,19 @@ from attnlab_theory.language.text.words import UNK_ID, Words
 from attnlab_theory.stats import bounded
 
 LEAST_TOKENS = 3
-"""A rank correlation of fewer says nothing."""
+"""The fewest tokens for a rank correlation."""
 
 SHARE = 0.2
-"""Of a review's tokens that are hidden, or kept."""
+"""The share of a review's tokens that are hidden, or kept."""
 
 WITHIN_ONE = bounded(-1.0, 1.0)
-"""Of correlations, and of differences of probabilities."""
+"""The range of correlations, and of differences of probabilities."""
 
 
 def agreement(one: Scores, other: Scores, error_rate: float, **setting: Any) -> Estimate:
     """`rank correlation`: the mean over reviews of Spearman's correlation between the sizes of two scores.
 
-    Reviews of few tokens, or with scores that are all equal, have none; `left_out` counts them.
+    Reviews with few tokens, or with equal scores, have none. `left_out` counts them.
 
     Raises:
         ValueError: if no review has a correlation.
@@ -51,17 +52,17 @@ def agreement(one: Scores, other: Scores, error_rate: float, **setting: Any) -> 
 def faithfulness(
     ask: Ask, reviews: Encoded, scores: Scores, blank: int, error_rate: float, seed: int, **setting: Any
 ) -> Estimates:
-    """`moved by hiding` and `held by keeping`: what the top tokens do to the answer, beside random ones.
+    """`moved by hiding` and `held by keeping`: the effect of the top tokens on the answer, against random ones.
 
-    `moved by hiding` is how far the probability of label 1 moves if the top tokens are blank, less how far it moves
-    if as many random tokens are. `held by keeping` is how far it moves if all but random tokens are blank, less how
-    far it moves if all but the top tokens are. Positive numbers say that the scores point at what decides.
+    Both are differences of two movements of the probability of label 1. `moved by hiding`: if the top tokens are
+    blank, minus if as many random tokens are. `held by keeping`: if all but random tokens are blank, minus if all
+    but the top tokens are. Positive numbers say that the tokens with the largest scores decide the answer.
 
     Args:
-        ask: of the model.
+        ask: gives the log-odds of the model.
         reviews: reviews of at least one token.
         scores: of their tokens.
-        blank: the token that says nothing.
+        blank: the blank token.
         error_rate: of each interval.
         seed: of the random tokens.
         setting: of the estimates.
@@ -71,7 +72,7 @@ def faithfulness(
     whole = scipy.special.expit(ask(reviews.rows))
 
     def moved(hidden: Bool[np.ndarray, "reviews t"]) -> Float[np.ndarray, " reviews"]:
-        """How far the probability moves if tokens are blank."""
+        """The movement of the probability if tokens are blank."""
         tokens = np.where(hidden, np.int32(blank), np.asarray(reviews.rows.tokens))
         return np.abs(scipy.special.expit(ask(reviews.rows._replace(tokens=tokens))) - whole)
 
@@ -84,7 +85,7 @@ def faithfulness(
 
 
 def blank_of(text: OfSentences) -> int:
-    """The token that says nothing: the mask of a pretrained vocabulary, or the unknown word.
+    """The blank token: the mask of a pretrained vocabulary, or the unknown word.
 
     Raises:
         ValueError: if the vocabulary has neither.
@@ -96,13 +97,13 @@ def blank_of(text: OfSentences) -> int:
 
 
 def _words(reviews: Encoded) -> Bool[np.ndarray, "reviews t"]:
-    """Where tokens stand that are no marks."""
+    """The places of tokens that are no marks."""
     places = np.arange(np.asarray(reviews.rows.tokens).shape[1])
     return (places >= 1) & (places < reviews.lengths[:, None] - 1)
 
 
 def chosen(reviews: Encoded, scores: Scores) -> Bool[np.ndarray, "reviews t"]:
-    """Of every review the share of tokens with the largest scores, at least one."""
+    """The tokens with the largest scores: a share of each review's tokens, at least one."""
     found = np.zeros(np.asarray(reviews.rows.tokens).shape, bool)
     for row, each in enumerate(scores):
         count = max(1, round(SHARE * len(each)))

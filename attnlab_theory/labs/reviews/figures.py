@@ -7,33 +7,26 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attnlab_theory.labs.estimates import Estimates
-from attnlab_theory.labs.plots import bars, interval, level
+from attnlab_theory.labs.plots import bars, interval, level, look, named
 from attnlab_theory.labs.reviews.arms import BEST, SHARED
 from attnlab_theory.report import style
 
 
 def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
-    """Accuracy on training and validation after every epoch, of every seed of one arm."""
+    """The accuracy on training and validation after every epoch, for every seed of one arm."""
     chosen = [row for row in rows if row["variant"] == base]
     last = max(row["epoch"] for row in chosen)
     ends = {
         which: sum(row[which] for row in chosen if row["epoch"] == last) / len({row["seed"] for row in chosen})
         for which in ("training accuracy", "validation accuracy")
     }
-    said = ", ".join(f"{which.removesuffix(' accuracy')} {end:.1%}" for which, end in ends.items())
-    figure, (ax,) = style.panels(f"After {last} epochs: {said}", size=(6.4, 4.2))
+    said = ", ".join(f"{end:.1%} ({which.removesuffix(' accuracy')})" for which, end in ends.items())
+    figure, (ax,) = style.panels(f"After {last} epochs accuracy is {said}", size=(6.4, 4.2))
     for series, which in enumerate(ends):
         for number, seed in enumerate(dict.fromkeys(row["seed"] for row in chosen)):
             points = [(row["epoch"], row[which]) for row in chosen if row["seed"] == seed]
-            ax.plot(
-                *zip(*points, strict=True),
-                color=style.COLOURS[series],
-                linestyle=style.DASHES[series],
-                marker=style.MARKERS[series],
-                markerfacecolor="white",
-                linewidth=1.2,
-                label=which if number == 0 else None,
-            )
+            label = which if number == 0 else None
+            ax.plot(*zip(*points, strict=True), label=label, **look(series, linewidth=1.2))
     ax.set(xlabel="epoch", ylabel="accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(loc="lower right")
@@ -41,7 +34,7 @@ def curves(rows: Sequence[Mapping[str, Any]], base: str) -> Figure:
 
 
 def optimizers(estimates: Estimates) -> Figure:
-    """Test accuracy of every optimizer, at the rate that all share and at its own."""
+    """The test accuracy of every optimizer, at the shared rate and at its own."""
     rates = {"the shared rate": SHARED, "its best rate": BEST}
     name_of = {part: name for parts in rates.values() for name, part in parts.items()}
     found = Estimates(e for e in estimates.of("accuracy over seeds") if e.setting["part"] in name_of)
@@ -49,13 +42,12 @@ def optimizers(estimates: Estimates) -> Figure:
     shown = {rate: Estimates(e for e in found if e.setting["part"] in p.values()) for rate, p in rates.items()}
     shown = {rate: chosen for rate, chosen in shown.items() if chosen}
     last = list(shown)[-1]
-    said = ", ".join(f"{name_of[e.setting['part']]} {e.value:.1%}" for e in shown[last])
-    figure, (ax,) = style.panels(f"At {last}: {said}", size=(6.8, 4.2))
+    said = ", ".join(f"{e.value:.1%} ({name_of[e.setting['part']]})" for e in shown[last])
+    figure, (ax,) = style.panels(f"At {last} accuracy is {said}", size=(6.8, 4.2))
     for series, (rate, chosen) in enumerate(shown.items()):
         places = [names.index(name_of[e.setting["part"]]) + 0.2 * series - 0.1 for e in chosen]
         bars(ax, chosen, places, series=series, label=f"at {rate}")
-    ax.set_xticks(range(len(names)), names)
-    ax.grid(visible=False, axis="x")
+    named(ax, names)
     ax.set(ylabel="accuracy on test reviews", xlim=(-0.5, len(names) - 0.5))
     figure.legend(loc="outside lower left", ncols=2, title=f"over seeds, {level(found[0])}", title_fontsize=8)
     return figure
@@ -66,8 +58,8 @@ def searches(estimates: Estimates) -> Figure:
     best, lucky = estimates.of("best of n"), estimates.of("optimism")
     luck = lucky[-1].interval
     title = (
-        f"The best of {best[-1].setting['n']} trials: {best[-1].value:.1%} on validation,\n"
-        f"of which luck {100 * luck.low:+.1f} to {100 * luck.high:+.1f} points"
+        f"The best of {best[-1].setting['n']} trials has {best[-1].value:.1%} on validation,\n"
+        f"of which luck makes {100 * luck.low:+.1f} to {100 * luck.high:+.1f} points"
     )
     figure, axes = style.panels(title, columns=2, size=(8.4, 4.0))
     for series, (ax, found, label) in enumerate(
@@ -83,7 +75,7 @@ def searches(estimates: Estimates) -> Figure:
 
 
 def explanations(estimates: Estimates) -> Figure:
-    """How alike explanations are, and what hiding or keeping their top tokens does beyond random ones."""
+    """The agreement of explanations, and the effect of hiding or keeping their top tokens, against random ones."""
     models = max((e.draws for e in estimates if e.quantity == "mean rank correlation"), default=1)
     # One model is asked about reviews; several are drawn as the verdicts see them, over seeds.
     over = "mean " if models > 1 else ""
@@ -113,7 +105,7 @@ def errors(estimates: Estimates) -> Figure:
     worst = min(kinds, key=lambda e: e.value)
     what = f"{'with' if worst.setting['has'] else 'without'} {worst.setting['kind']}"
     figure, axes = style.panels(
-        f"Lowest accuracy of the four kinds: {what}, {worst.value:.1%}", columns=2, size=(8.4, 4.0)
+        f"Of four kinds accuracy is lowest {what}, {worst.value:.1%}", columns=2, size=(8.4, 4.0)
     )
     bars(axes[0], lengths, range(len(lengths)), series=0)
     axes[0].set_xticks(range(len(lengths)), [f"{e.setting['least']}+" for e in lengths])

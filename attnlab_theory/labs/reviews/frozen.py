@@ -1,4 +1,4 @@
-"""The quick variant: a frozen encoder's features, and a logistic regression upon them."""
+"""The quick variant: a logistic regression on the features of a frozen encoder."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 from attnlab_theory.language.models.classifier import Classifier, Pooling, mean_of_tokens
 
 STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1)
-"""Of the penalty on squared weights, of which the best on validation is taken."""
+"""The strengths of the penalty on squared weights. The best on validation is taken."""
 
 
 def features(model: Classifier, rows: LabelledBatch) -> Float[np.ndarray, "reviews c"]:
@@ -35,15 +35,15 @@ class Headed(NamedTuple):
 
 
 def with_head(model: Classifier, learned: Encoded, reviews: Encoded) -> Headed:
-    """The model with the head of a logistic regression on its features; the encoder stays as it is.
+    """The model with a logistic regression on its features as its head. The encoder stays the same.
 
     Args:
-        model: with the mean as its pooling.
-        learned: what the regression is fitted to.
-        reviews: what chooses its penalty.
+        model: that pools by the mean.
+        learned: the reviews to which the regression is fitted.
+        reviews: the reviews by which its penalty is chosen.
 
     Raises:
-        ValueError: if the model pools in another way, whose layer the regression would not see.
+        ValueError: if the model pools in another way: the regression would leave out the layer of that pooling.
     """
     if model.config.pooling is not Pooling.MEAN:
         raise ValueError(f"a head on frozen features needs the pooling mean, not {model.config.pooling}")
@@ -52,7 +52,7 @@ def with_head(model: Classifier, learned: Encoded, reviews: Encoded) -> Headed:
     other, answers = features(model, reviews.rows), np.asarray(reviews.rows.labels)
 
     def whole(strength: float) -> _Head:
-        """For features as they come."""
+        """The head for features that are not normalised."""
         weights, bias = _fitted((x - shift) / scale, labels, strength)
         return _Head(weights / scale, bias - float(weights @ (shift / scale)))
 
@@ -65,7 +65,7 @@ class _Head(NamedTuple):
     bias: float
 
     def right(self, x: Float[np.ndarray, "reviews c"], labels: np.ndarray) -> float:
-        """The share of labels that it gives."""
+        """The share of labels that it answers right."""
         return float(np.mean((x @ self.weights + self.bias > 0) == labels))
 
 
@@ -87,7 +87,7 @@ def _fitted(
 
 
 def _with_layer(model: Classifier, weights: Float[np.ndarray, " c"], bias: float) -> Classifier:
-    """The model whose two logits differ by what the regression says."""
+    """The model whose two logits differ by the log-odds of the regression."""
     layer = np.stack([-weights, weights], axis=1) / 2, np.array([-bias, bias]) / 2
     parts = tuple(jnp.asarray(part, jnp.float32) for part in layer)
     changed: Any = eqx.tree_at(lambda m: (m.out.weight, m.out.bias), model, parts)

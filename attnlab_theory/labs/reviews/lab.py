@@ -1,25 +1,28 @@
-"""What is trained in the review lab: every optimizer at the shared rate and at its own best, every order, trials.
+"""What the review lab trains: every optimizer at the shared rate and at its own best, every order, and trials.
 
-Which rate is an optimizer's best is known only after the rates of the first seed are trained: these are the first
-wave, all other arms are the second, and the trials of a random search the third.
+The best rate of an optimizer is known only after the rates of the first seed are trained. So there are three
+waves: the rates of the first seed, all other arms, and the trials of a random search.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from attnlab_theory.labs.engine.lab import Lab, Stage, Unit, each_once
+from attnlab_theory.labs.engine.lab import Lab, Stage, Unit
 from attnlab_theory.labs.reviews.arms import (
+    ARMS,
     BASE,
     BEST,
     NEVER_ZEROED,
     ORDER,
     SHARED,
     Arm,
+    ArmName,
     OptimizerName,
     OrderName,
     Preset,
+    named,
 )
 from attnlab_theory.labs.reviews.divergence import noted
 from attnlab_theory.labs.reviews.material import Material
@@ -29,44 +32,41 @@ from attnlab_theory.labs.reviews.trials import Trial
 from attnlab_theory.language.checkpoint import Saved
 
 Curve = tuple[dict[str, float], ...]
-"""What was watched, epoch by epoch."""
+"""The numbers that were watched, epoch by epoch."""
 
 Part = tuple[str, Arm]
-"""What an arm is compared as, and the arm."""
+"""The role in which an arm is compared, and the arm."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reviews(Lab):
-    """Classifiers that differ in how they are trained.
+    """Classifiers that differ in how they are trained."""
 
-    Raises:
-        ValueError: if there is no seed or no optimizer, or an optimizer or an order is named twice.
-    """
-
+    arms: tuple[ArmName, ...] = ARMS
     preset: Preset
     material: Callable[[int], Material]
     """The reviews of a seed."""
     start: Callable[[Material], Start]
-    optimizers: tuple[OptimizerName, ...] = get_args(OptimizerName)
-    orders: tuple[OrderName, ...] = get_args(OrderName)
-    forgetful: bool = True
-    """Whether the base is also trained without zeroing gradients."""
     trials: tuple[Trial, ...] = ()
-    """Of the random search, for the first seed."""
+    """The trials of the random search, for the first seed."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        each_once("optimizer", self.optimizers)
-        if self.orders:
-            each_once("order", self.orders)
+    @property
+    def optimizers(self) -> tuple[OptimizerName, ...]:
+        """The optimizers among the arms; AdamW if there is none."""
+        return named(self.arms, OptimizerName) or ("adamw",)
+
+    @property
+    def orders(self) -> tuple[OrderName, ...]:
+        """The orders among the arms."""
+        return named(self.arms, OrderName)
 
     @property
     def base(self) -> Arm:
-        """What the others are compared with: AdamW at the recipe's rate, in the preset's order."""
+        """The arm with which others are compared: AdamW at the recipe's rate, in the preset's order."""
         return self.shared("adamw")
 
     def shared(self, optimizer: OptimizerName) -> Arm:
-        """The optimizer at the rate that all share."""
+        """The optimizer at the shared rate."""
         return self._at(optimizer, self.preset.recipe.rate)
 
     def _at(self, optimizer: OptimizerName, rate: float) -> Arm:
@@ -93,51 +93,51 @@ class Reviews(Lab):
             raise ValueError(f"{optimizer} diverged at all of its {len(rates)} rates: sweep lower ones")
         return max(candidates, key=lambda each: self.curve(each, first)[-1]["validation accuracy"])
 
-    def arms(self) -> tuple[Arm, ...]:
+    def compared(self) -> tuple[Arm, ...]:
         """All that is compared. The rates of the first seed must be trained.
 
         Raises:
-            ValueError: as `best`.
+            ValueError: if a model of the first seed is missing, or all rates of an optimizer diverged.
         """
         shared = [self.shared(name) for name in self.optimizers]
         best = [found for name in self.optimizers if (found := self.best(name)) is not None]
         ordered = [dataclasses.replace(self.base, order=order) for order in self.orders]
-        kept = [dataclasses.replace(self.base, zeroed=False)] if self.forgetful else []
+        kept = [dataclasses.replace(self.base, zeroed=False)] if "never-zeroed" in self.arms else []
         return tuple(dict.fromkeys([self.base, *shared, *best, *ordered, *kept]))
 
     def parts(self) -> tuple[Part, ...]:
-        """The arms by what they are compared as; one arm may play several parts.
+        """The arms by the roles in which they are compared. One arm may play several parts.
 
         Raises:
-            ValueError: as `best`.
+            ValueError: if a model of the first seed is missing, or all rates of an optimizer diverged.
         """
         found: list[Part] = [(BASE, self.base)]
         for name in self.optimizers:
             found.append((SHARED[name], self.shared(name)))
             if (best := self.best(name)) is not None:
                 found.append((BEST[name], best))
-        arms = self.arms()
+        arms = self.compared()
         found += [(ORDER[each.order], each) for each in arms if each.order != self.base.order]
         return (*found, *((NEVER_ZEROED, each) for each in arms if not each.zeroed))
 
     def arms_of(self, seed: int) -> tuple[Arm, ...]:
-        """The same for every seed; raises as `arms`."""
-        return self.arms()
+        """The same for every seed; raises as `compared`."""
+        return self.compared()
 
     def waves(self) -> Iterator[Sequence[Unit]]:
-        """The rates of the first seed, all other arms, and the trials of the search.
+        """The three waves: the rates of the first seed, all other arms, and the trials of the search.
 
         Raises:
-            ValueError: as `best`.
+            ValueError: if a model of the first seed is missing, or all rates of an optimizer diverged.
         """
         rates = [Unit(arm, self.seeds[0]) for arm in self.swept()]
         yield rates
-        arms = self.arms()
+        arms = self.compared()
         yield [unit for seed in self.seeds for arm in arms if (unit := Unit(arm, seed)) not in rates]
         yield self.search()
 
     def search(self) -> list[Unit]:
-        """The trials."""
+        """The trials of the search."""
         return [Unit(trial, self.seeds[0]) for trial in self.trials]
 
     def path(self, arm: Arm | Trial, seed: int) -> Path:
@@ -149,10 +149,10 @@ class Reviews(Lab):
         return path
 
     def stages(self, arm: Arm | Trial, seed: int) -> Iterator[Stage]:
-        """The one stage of an arm; that of a trial has AdamW, and the order of the base.
+        """The one stage of an arm. That of a trial has AdamW, and the order of the base.
 
         Raises:
-            ValueError: as `stages.training`.
+            ValueError: if a number is out of range, or the model has another vocabulary.
         """
         material, recipe = self.material(seed), dataclasses.replace(self.preset.recipe, seed=seed)
         start, path = self.start(material), self.path(arm, seed)
@@ -163,13 +163,13 @@ class Reviews(Lab):
             yield Stage(training(material, start, arm.of(recipe), own, stage="trial"), path)
 
     def diverged(self) -> dict[Arm, str]:
-        """The arms that diverged for at least one seed, and how: nothing is compared with them.
+        """The arms that diverged for at least one seed, and how. They are left out of comparisons.
 
         Raises:
-            ValueError: if the base is among them, without which nothing can be compared.
+            ValueError: if the base is among them. Without it nothing can be compared.
         """
         found: dict[Arm, str] = {}
-        for arm in (*self.swept(), *self.arms()):
+        for arm in (*self.swept(), *self.compared()):
             said = [line for seed in self.seeds if (line := noted(self.path(arm, seed))) is not None]
             if said:
                 found[arm] = said[0]
@@ -178,7 +178,7 @@ class Reviews(Lab):
         return found
 
     def curve(self, arm: Arm | Trial, seed: int) -> Curve:
-        """What was watched while a model was trained.
+        """The numbers that were watched while a model was trained.
 
         Raises:
             ValueError: if it is missing.
@@ -187,6 +187,6 @@ class Reviews(Lab):
 
 
 def curve_of(saved: Saved) -> Curve:
-    """What a file keeps of the epochs of its training."""
+    """The numbers of all epochs in the file of a model."""
     watched: Any = saved.about.get("watched", ())
     return tuple(watched)

@@ -1,4 +1,4 @@
-"""One review at a time: how the words of somebody's own line speak for its label."""
+"""Explanations of single lines: how each token speaks for the label."""
 
 import dataclasses
 import functools
@@ -20,31 +20,31 @@ from attnlab_theory.language.text.vocabulary import OfSentences
 from attnlab_theory.language.text.words import Words
 
 RANDOM = 20
-"""Draws of random tokens, over which the probability is averaged."""
+"""How many draws of random tokens the probability is averaged over."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line, what the model says of it, and which of its tokens that hangs on."""
+    """One line, the model's answer about it, and the scores of its tokens."""
 
     text: str
     probability: float
-    """Of label 1."""
+    """The probability of label 1."""
     tokens: tuple[str, ...]
     scores: dict[str, Float[np.ndarray, " tokens"]]
-    """By explanation. Gradient and leave-one-out are positive for label 1; rollout has no sign."""
+    """The scores, by explanation. Gradient and leave-one-out are positive for label 1. Rollout has no sign."""
     top: dict[str, tuple[int, ...]]
     """The places of the tokens with the largest scores."""
     without: dict[str, float]
-    """The probability of label 1 if those tokens are covered; `random`: the mean over as many random tokens."""
+    """The probability of label 1 if those tokens are covered. `random`: the mean over as many random tokens."""
 
     @property
     def label(self) -> int:
-        """What the model says."""
+        """The label that the model answers."""
         return int(self.probability > 0.5)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, token by token."""
+        """All fields, token by token."""
         tokens = [
             {"token": token, **{name: float(scores[place]) for name, scores in self.scores.items()}}
             for place, token in enumerate(self.tokens)
@@ -53,7 +53,7 @@ class Line:
         return {**told, "tokens": tokens, "top": self.top, "probability_without": self.without}
 
     def page(self) -> str:
-        """For people: a row for each token, and a star at each that is covered."""
+        """The scores as text: a row for each token, and a star at each that is covered."""
         width = max(16, *map(len, self.tokens))
         rows = [
             f"{token:{width}}" + "".join(self._cell(name, place) for name in self.scores)
@@ -81,12 +81,12 @@ def explain(
     Args:
         model: any that this lab trained.
         text: the vocabulary that it reads.
-        lines: as somebody wrote them.
-        asked: the same as rows of tokens; their labels are not looked at.
+        lines: the texts.
+        asked: the same as rows of tokens. Their labels are not read.
         seed: of the random tokens that are covered for comparison.
 
     Raises:
-        ValueError: as `blank_of`.
+        ValueError: if the vocabulary has neither a mask nor an unknown word.
     """
     ask = functools.partial(log_odds, model)
     tokens, blank = np.asarray(asked.rows.tokens), np.int32(blank_of(text))
@@ -117,10 +117,10 @@ def explain(
 
 
 def names_of(text: OfSentences, ids: Sequence[int] | np.ndarray) -> tuple[str, ...]:
-    """How each token is written.
+    """The text of each token.
 
     Raises:
-        ValueError: if the vocabulary does not say.
+        ValueError: if the vocabulary has no texts of single tokens.
     """
     if isinstance(text, Words):
         return tuple(text.decode(ids))

@@ -17,23 +17,23 @@ from attnlab_theory.language.text.words import Words
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Material:
-    """What is learned, what chooses, and what is asked at the end."""
+    """Reviews for training, for validation, which chooses between models, and for the test."""
 
     train: Reviews
     validation: Reviews
     test: Reviews
     text: OfSentences
     grammar: LabelledGrammar | None = None
-    """The languages that the reviews were drawn from, if they are known."""
+    """The languages from which the reviews were drawn, if they are known."""
     source: str = "the embedded grammar"
-    """What a complaint calls it."""
+    """Its name in error messages."""
 
 
 def generated(seed: int, sizes: Sizes) -> Material:
     """Reviews of the embedded grammar.
 
     Args:
-        seed: all reviews follow from it.
+        seed: of all reviews.
         sizes: how many there are.
     """
     language = labelled_grammar.embedded()
@@ -48,16 +48,16 @@ def generated(seed: int, sizes: Sizes) -> Material:
 
 
 def read(train: Path, validation: Path, test: Path, *, text: OfSentences | None = None, least: int = 3) -> Material:
-    """Reviews of three files, each as `read_reviews` has them.
+    """Reviews of three files, in the forms that `read_reviews` reads.
 
     Args:
         train, validation, test: the files.
-        text: the vocabulary of a model that exists; None: the words of TRAIN.
-        least: words that TRAIN holds less often are read as <UNK>.
+        text: the vocabulary of an existing model. None: the words of TRAIN.
+        least: words that occur less often in TRAIN are read as <UNK>.
 
     Raises:
-        ValueError: as `read_reviews`, or if all reviews of TRAIN have one label, or most have no spaces between
-            words and words are what is read.
+        ValueError: if a file is missing or broken, or all reviews of TRAIN have one label. With words as tokens,
+            also if most reviews have no spaces between words.
     """
     reviews = read_reviews(train)
     if reviews.majority == 1:
@@ -82,15 +82,15 @@ class Encoded:
 
     rows: LabelledBatch
     lengths: Int[np.ndarray, " reviews"]
-    """Tokens of each review, both marks among them."""
+    """The number of tokens of each review, with both marks."""
     cut: int
-    """Reviews that did not fit and lost their end; EOS stands behind what is left."""
+    """How many reviews did not fit, and lost their end. EOS stands after the rest."""
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def notes(self, kind: str) -> tuple[str, ...]:
-        """A line that counts the reviews that were cut, if any were; `kind` names them."""
+        """A line that counts the reviews that were cut, if there are any. `kind` is their name."""
         return (f"{self.cut} of {len(self)} {kind} did not fit and were cut",) if self.cut else ()
 
 
@@ -100,7 +100,7 @@ def encoded(reviews: Reviews, text: OfSentences, block: int) -> Encoded:
     Args:
         reviews: at least one.
         text: their vocabulary.
-        block: places in the longest row.
+        block: the most places of a row.
 
     Raises:
         ValueError: if the block has no room for a token between the marks, or a review has no token.

@@ -1,4 +1,4 @@
-"""What a run of the lab measures of its models: accuracies, what answers depend on, what a search is worth."""
+"""The measurements of a run of the lab: accuracies, what answers depend on, and the worth of a search."""
 
 import functools
 import itertools
@@ -23,11 +23,12 @@ from attnlab_theory.labs.reviews.lab import Curve, Reviews
 from attnlab_theory.labs.reviews.material import Encoded, Material, encoded
 from attnlab_theory.labs.reviews.modes import memory_of_gradients, moved_by_mode_alone, moved_by_padding
 from attnlab_theory.labs.reviews.outcomes import outcomes, worth
-from attnlab_theory.labs.verdicts import ERROR_RATE, Verdicts, verdicts_on
+from attnlab_theory.labs.tables import table
+from attnlab_theory.labs.verdicts import ERROR_RATE, verdicts_on
 from attnlab_theory.language.text.vocabulary import OfSentences
 
 EXPLAINED = 200
-"""Test reviews whose tokens are scored."""
+"""How many test reviews have their tokens scored."""
 
 OF_ANSWERS = {
     "confidence less accuracy": (),
@@ -35,22 +36,22 @@ OF_ANSWERS = {
     "moved by hiding": ("explanation", "share"),
     "held by keeping": ("explanation", "share"),
 }
-"""What is told of the answers of one model and of the mean over models, and what tells its settings apart."""
+"""The quantities about one model's answers that are also averaged over models, and the fields of their settings."""
 
 
 def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
-    """Ask all models, measure, judge.
+    """Let all models answer, measure the answers, and judge the claims.
 
     Args:
         lab: whose models are trained.
-        tell: is told what is being done.
+        tell: called with a line about what is being done.
 
     Raises:
         ValueError: if a model is missing, or every trial of the search diverged.
     """
     tried, lost = outcomes(lab), lab.diverged()
     found: list[Answers] = []
-    arms = [arm for arm in lab.arms() if arm not in lost]
+    arms = [arm for arm in lab.compared() if arm not in lost]
     for seed, arm in itertools.product(lab.seeds, arms):
         tell(f"{arm.name}, seed {seed}: test reviews")
         found.append(answers(lab, arm, seed))
@@ -79,7 +80,7 @@ def results(lab: Reviews, tell: Callable[[str], None]) -> Results:
 
 
 def again(folder: Path) -> Results:
-    """A finished run, judged again; and `tested.json`, if the folder has it.
+    """Judge a finished run again, and `tested.json`, if the folder has it.
 
     Raises:
         ValueError: if a file is missing or damaged.
@@ -89,16 +90,15 @@ def again(folder: Path) -> Results:
     return Results(estimates=measured, verdicts=verdicts(measured), further=further)
 
 
-def verdicts(measured: Estimates) -> Verdicts:
-    """The claims about reviews, judged on what was measured."""
-    return verdicts_on(STATEMENTS, measured, experiment="reviews")
+verdicts = functools.partial(verdicts_on, STATEMENTS, experiment="reviews")
+"""The claims about reviews, judged on what was measured."""
 
 
 def refuse_unexplainable(material: Material, block: int) -> None:
-    """Refuse test reviews of which explanations could not be compared, before anything is trained.
+    """Refuse test reviews for which explanations could not be compared. Call it before anything is trained.
 
     Raises:
-        ValueError: if none of those that are explained has enough tokens.
+        ValueError: if none of the reviews to be explained has enough tokens.
     """
     few = _explained(material, material.text, block)
     marks = 2
@@ -114,14 +114,14 @@ def _explained(material: Material, text: OfSentences, block: int) -> Encoded:
 
 
 def look_into(lab: Reviews, of_base: Sequence[Answers]) -> Estimates:
-    """Of the base model of the first seed: padding, memory, slices, confidence, and what its answers hang on.
+    """Measure the base model of the first seed: padding, memory, slices, confidence, explanations.
 
-    What its answers hang on, and its confidence, are also told of the base models of all seeds, as means over them:
-    `mean rank correlation`, `mean moved by hiding`, `mean held by keeping` and `mean confidence less accuracy`.
+    Four numbers are also averaged over the base models of all seeds: `mean rank correlation`, `mean moved by
+    hiding`, `mean held by keeping` and `mean confidence less accuracy`.
 
     Args:
         lab: whose models are trained.
-        of_base: what the base models say, in the order of the seeds.
+        of_base: the answers of the base models, in the order of the seeds.
 
     Raises:
         ValueError: if a model is missing.
@@ -158,22 +158,22 @@ def _of_answers(lab: Reviews, each: Answers) -> Estimates:
 
 
 def over_models(each_seed: Sequence[Estimates]) -> Estimates:
-    """The mean over models of every number in `OF_ANSWERS`; models differ in the seed.
+    """The mean over models of every number in `OF_ANSWERS`. Models differ in the seed.
 
     Args:
-        each_seed: for every model the same numbers.
+        each_seed: the same numbers for every model.
     """
     found = []
     for one in each_seed[0]:
         if one.quantity in OF_ANSWERS:
             told = {name: one.setting[name] for name in OF_ANSWERS[one.quantity]}
             same = [each.of(one.quantity, **told)[0].value for each in each_seed]
-            found.append(over_seeds(f"mean {one.quantity}", same, ERROR_RATE, within=SIGNED, **told))
+            found.append(over_seeds(f"mean {one.quantity}", same, within=SIGNED, **told))
     return Estimates(found)
 
 
 def _swept(lab: Reviews, arms: Sequence[Arm]) -> Iterator[dict[str, Any]]:
-    """The curves of rates that were only looked at for the first seed, to choose between them."""
+    """The curves of rates that were trained for the first seed only, to choose between them."""
     first = lab.seeds[0]
     for arm in lab.swept():
         if arm not in arms and noted(lab.path(arm, first)) is None:
@@ -197,12 +197,8 @@ def _figures(measured: Estimates, curves: Sequence[dict[str, Any]], base: str) -
 
 
 def _table(measured: Estimates) -> Table:
-    """Test accuracy of every part over seeds."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("part", "variant"):
-        shown.add_column(column, overflow="fold")
-    for column in ("accuracy", "interval over seeds"):
-        shown.add_column(column, justify="right", no_wrap=True)
+    """The test accuracy of every part over seeds, as a table."""
+    shown = table(["part", "variant"], ["accuracy", "interval over seeds"])
     for each in measured.of("accuracy over seeds"):
         low, high = each.interval.low, each.interval.high
         shown.add_row(

@@ -1,4 +1,4 @@
-"""Training mode against evaluation mode, padding against none, gradients against none: each change alone."""
+"""The effects of training mode, of padding and of gradients, each alone."""
 
 import dataclasses
 from typing import Any
@@ -17,23 +17,23 @@ from attnlab_theory.seeds import key_for
 
 
 def accuracy_lost_to_dropout(model: Any, reviews: Encoded, seed: int) -> float:
-    """Accuracy in evaluation mode less that in training mode, of one model on the same reviews."""
+    """The accuracy of one model in evaluation mode, minus that in training mode, on the same reviews."""
     labels = np.asarray(reviews.rows.labels)
     plain, dropped = (probabilities(model, reviews.rows, key=key) for key in (None, key_for(seed, "training mode")))
     return float(np.mean(right(plain, labels)) - np.mean(right(dropped, labels)))
 
 
 def moved_by_dropout(model: Any, reviews: Encoded, seed: int) -> float:
-    """How far dropout alone moves the probability of a label, on average."""
+    """The mean movement of the probability of a label by dropout alone."""
     plain, dropped = (log_odds(model, reviews.rows, key=key) for key in (None, key_for(seed, "training mode")))
     return float(np.mean(np.abs(scipy.special.expit(plain) - scipy.special.expit(dropped))))
 
 
 def moved_by_mode_alone(model: Classifier, reviews: Encoded, seed: int) -> Estimate:
-    """`moved by mode alone`: the furthest that training mode moves log-odds if no dropout has a rate above zero.
+    """`moved by mode alone`: the largest movement of log-odds by training mode, if all rates of dropout are zero.
 
-    BERT and RoBERTa normalise each token by itself. They keep no running means, as batch normalisation does, so
-    that their two modes differ in dropout alone.
+    BERT and RoBERTa normalise each token by itself. They keep no running means, as batch normalisation does. So
+    their two modes differ in dropout alone.
     """
     calm = without_dropout(model)
     plain, training = (log_odds(calm, reviews.rows, key=key) for key in (None, key_for(seed, "training mode")))
@@ -50,12 +50,12 @@ def without_dropout(model: Classifier) -> Classifier:
 
 
 def moved_by_padding(model: Any, reviews: Encoded, block: int, **setting: Any) -> Estimate:
-    """`moved by padding`: the furthest that log-odds move if every review is padded to the block.
+    """`moved by padding`: the largest movement of log-odds if every review is padded to the block.
 
     Args:
         model: any.
         reviews: the reviews.
-        block: places in the longest row.
+        block: the most places of a row.
         setting: of the estimate.
     """
     tokens, mask, labels, weights = (np.asarray(part) for part in reviews.rows)
@@ -71,7 +71,7 @@ def moved_by_padding(model: Any, reviews: Encoded, block: int, **setting: Any) -
 
 
 def memory_of_gradients(model: Any, reviews: Encoded, **setting: Any) -> Estimate:
-    """`memory of gradients`: bytes that a gradient needs for a while, over those of the loss alone."""
+    """`memory of gradients`: the temporary bytes of a gradient, divided by those of the loss alone."""
     batch = reviews.rows.take(slice(0, ROWS))
 
     def loss(model: Any) -> jax.Array:

@@ -1,9 +1,9 @@
-"""What a finished search says about searches: how good the best of n trials is, and how much of it is luck.
+"""What a finished search says about searches: the best of n trials, and how much of it is luck.
 
 Every subset of n of the N finished trials is a search that could have been run. The mean over all of them has a
-closed form, a U-statistic of degree n: unbiased for searches of n trials. Its interval comes from the jackknife, by
-Student's t, whose variance is on average no smaller than the true one. For n near N all searches are nearly the
-same, and no interval could tell what others would have found: n goes up to N/2.
+closed form, a U-statistic of degree n. It is unbiased for searches of n trials. Its interval comes from the
+jackknife, by Student's t. The variance of the jackknife is on average no smaller than the true one. For n near N
+all searches are nearly the same, and no interval could say what others would have found. So n goes up to N/2.
 
 Source: Hoeffding 1948 for the U-statistic; Efron and Stein 1981 for the jackknife; Tang et al. 2020 against
 resampling with replacement, which underestimates the best of n.
@@ -23,13 +23,13 @@ from attnlab_theory.labs.estimates import Estimate, Estimates, over_trials
 from attnlab_theory.stats import Interval
 
 LEAST = 4
-"""Trials, for a search of two and its interval."""
+"""The fewest trials, for a search of two and its interval."""
 
 Trials = Float[np.ndarray, " trials"]
 
 
 def best_of(validation: Trials, n: int) -> float:
-    """The highest validation accuracy among n trials, on average over all subsets.
+    """The highest validation accuracy among n trials, averaged over all subsets.
 
     Raises:
         ValueError: if there are fewer trials, or one is no number.
@@ -38,17 +38,17 @@ def best_of(validation: Trials, n: int) -> float:
 
 
 def optimism(validation: Trials, test: Trials, n: int) -> float:
-    """By how much the winner's validation accuracy exceeds what a test says of it, because it won.
+    """How much the winner's validation accuracy exceeds its test accuracy because it won.
 
-    The winner's validation less test accuracy, on average over all subsets of n trials, less the mean of that
-    difference over all trials. The second term is what the two sets differ in difficulty.
+    It is a difference of two means of validation minus test accuracy: of the winner over all subsets of n trials,
+    minus of all trials. The second term is the difference in difficulty of the two sets.
 
     Args:
         validation, test: accuracies of the same trials.
-        n: trials of one search; the highest validation accuracy wins, and equal ones are as likely.
+        n: trials of one search. The highest validation accuracy wins; equal ones are equally likely.
 
     Raises:
-        ValueError: as `best_of`, or if the two are not as many.
+        ValueError: if there are fewer trials, one is no number, or the two have different lengths.
     """
     if validation.shape != test.shape:
         raise ValueError(
@@ -60,10 +60,10 @@ def optimism(validation: Trials, test: Trials, n: int) -> float:
 
 
 def expected_best(validation: Trials, n: int, error_rate: float) -> Estimate:
-    """`best of n`: the highest validation accuracy that a search of n trials finds, on average, with its interval.
+    """`best of n`: the mean of the highest validation accuracy in a search of n trials, with its interval.
 
     Raises:
-        ValueError: if n is more than half of the trials, or as `best_of`.
+        ValueError: if n is more than half of the trials, or a trial is no number.
     """
     _refuse_few(validation, n)
     found = _jackknifed("best of n", lambda chosen: best_of(validation[chosen], n), validation, error_rate, n=n)
@@ -73,7 +73,16 @@ def expected_best(validation: Trials, n: int, error_rate: float) -> Estimate:
 
 
 def expected_optimism(validation: Trials, test: Trials, n: int, error_rate: float) -> Estimate:
-    """`optimism` of a search of n trials, with its interval; args, raises as `optimism` and `expected_best`."""
+    """`optimism` of a search of n trials, with its interval.
+
+    Args:
+        validation, test: accuracies of the same trials.
+        n: trials of one search.
+        error_rate: of the interval.
+
+    Raises:
+        ValueError: if n is more than half of the trials, a trial is no number, or the two have different lengths.
+    """
     _refuse_few(validation, n)
     return _jackknifed(
         "optimism", lambda chosen: optimism(validation[chosen], test[chosen], n), validation, error_rate, n=n
@@ -81,10 +90,10 @@ def expected_optimism(validation: Trials, test: Trials, n: int, error_rate: floa
 
 
 def curves(validation: Trials, test: Trials, error_rate: float) -> Estimates:
-    """`best of n` and `optimism` for every n from 1 to half of the trials; a search of one has no optimism.
+    """`best of n` and `optimism` for every n from 1 to half of the trials. A search of one has no optimism.
 
     Raises:
-        ValueError: if there are fewer than `LEAST` trials, or as `best_of` and `optimism`.
+        ValueError: if there are fewer than `LEAST` trials, one is no number, or the two have different lengths.
     """
     _refuse_few(validation, 1)
     sizes = range(1, len(validation) // 2 + 1)
@@ -97,7 +106,7 @@ def curves(validation: Trials, test: Trials, error_rate: float) -> Estimates:
 def _jackknifed(
     quantity: str, statistic: Callable[[np.ndarray], float], trials: Trials, error_rate: float, **setting: Any
 ) -> Estimate:
-    """A U-statistic of trials, whose pseudo-values have it as their mean."""
+    """A U-statistic of trials, with an interval by its pseudo-values, whose mean it is."""
     number = len(trials)
     every = np.arange(number)
     whole = statistic(every)
@@ -107,7 +116,7 @@ def _jackknifed(
 
 
 def _winning(validation: Trials, n: int) -> Float[np.ndarray, " trials"]:
-    """The chance that a random subset of n has its best at each rank, the highest first."""
+    """The probability of each rank that a random subset of n has its best there, the highest rank first."""
     refuse.not_a_size(n=n)
     if validation.ndim != 1 or not n <= len(validation):
         raise ValueError(f"a search of {n} needs at least as many finished trials, not {validation.shape}")
@@ -123,7 +132,7 @@ def _chances(number: int, n: int) -> Float[np.ndarray, " trials"]:
 
 
 def _among_equals(validation: Trials, values: Trials) -> Float[np.ndarray, " trials"]:
-    """The values by rank of validation, the highest first; trials of one rank share their mean."""
+    """The values by rank of validation, the highest first. Trials of equal rank get their mean."""
     _, group, sizes = np.unique(-validation, return_inverse=True, return_counts=True)
     means = np.bincount(group, weights=values) / sizes
     return np.repeat(means, sizes)

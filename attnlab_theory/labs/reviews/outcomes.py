@@ -1,6 +1,6 @@
-"""What came of the trials of a random search, every one of them trained to its end.
+"""The outcomes of the trials of a random search. Every trial is trained to its end.
 
-No trial is stopped early: what a search is worth is asked of trials that all have a test accuracy.
+No trial is stopped early, because the worth of a search needs the test accuracy of every trial.
 """
 
 import dataclasses
@@ -20,19 +20,19 @@ from attnlab_theory.labs.reviews.trials import Trial
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a trial."""
+    """The outcome of a trial."""
 
     trial: Trial
     curve: Curve
-    """After every epoch; empty if training diverged."""
+    """The accuracies after every epoch. Empty if training diverged."""
     test: float | None
-    """Accuracy on test; None for a trial that diverged."""
+    """The accuracy on the test. None if training diverged."""
     diverged: str | None = None
     """How training diverged, if it did."""
 
     @property
     def validation(self) -> float:
-        """Accuracy after the last epoch."""
+        """The validation accuracy after the last epoch."""
         return self.curve[-1]["validation accuracy"]
 
     def as_json(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def outcomes(lab: Reviews) -> tuple[Outcome, ...]:
-    """What came of each trial of a lab; all must be trained.
+    """The outcome of each trial of a lab. All must be trained.
 
     Raises:
         ValueError: if a model is missing, or every trial diverged.
@@ -66,14 +66,14 @@ def outcomes(lab: Reviews) -> tuple[Outcome, ...]:
 
 
 def winner(found: Sequence[Outcome]) -> Outcome:
-    """Of the trials that did not diverge the best on validation; of equal ones the first."""
+    """The trial with the best validation accuracy, of those that did not diverge. Of equal ones the first."""
     return max((outcome for outcome in found if outcome.diverged is None), key=lambda o: o.validation)
 
 
 def worth(found: Sequence[Outcome], error_rate: float) -> Estimates:
-    """What a search is worth: `optimism.curves` of its trials, none for fewer than four.
+    """The worth of a search: `optimism.curves` of its trials. None for fewer than four trials.
 
-    Trials that diverged are left out: the curves are those of searches among the others.
+    Trials that diverged are left out. So the curves are those of searches among the others.
     """
     left = [(outcome.validation, outcome.test) for outcome in found if outcome.diverged is None]
     if len(left) < optimism.LEAST:
@@ -83,5 +83,5 @@ def worth(found: Sequence[Outcome], error_rate: float) -> Estimates:
 
 
 def epochs_trained(found: Sequence[Outcome]) -> int:
-    """What was spent of the budget."""
+    """The epochs of the budget that were spent."""
     return sum(len(outcome.curve) for outcome in found)

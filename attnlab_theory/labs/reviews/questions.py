@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from attnlab_theory import files
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.estimates import Estimate
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from attnlab_theory.language.corpora.reviews import Reviews
 
 MANY = 200
-"""Tokens from which on it is told that leaving each of them out takes a while."""
+"""From so many tokens on, a line says that leave-one-out takes a while."""
 
 Model = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(metavar="MODEL", help="File of a model that reviews train wrote.")
@@ -28,7 +29,7 @@ Model = Annotated[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Evaluate:
+class Evaluate(WithJson):
     """Tell how many reviews of a file a model labels as the file does, with an interval.
 
     Of several models their mean is told, too.
@@ -40,16 +41,11 @@ class Evaluate:
         tyro.conf.arg(metavar="MODEL ...", help="Files of models that reviews train wrote."),
     ]
     test: Path | None = None
-    """File of reviews, a line LABEL text for each, or a table with tabs as GLUE has it. By default they are drawn
-    from the embedded grammar. Reviews without labels, or with -1, are labelled and not scored."""
+    """File of reviews, a line LABEL text for each, or a table as GLUE has it. Without it, reviews are drawn."""
     seed: int = 0
-    """Of reviews that are drawn."""
-    outputs_path: Path | None = None
-    """File for the answers of one model: a label on each line, in the order of the reviews."""
-    findings_path: Path | None = None
-    """File for the finding about the mean of several models, which the answer sheet quotes."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
+    """The seed of the reviews that are drawn."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path", "--findings-path"])] = None
+    """File for the labels that one model gives, one a line; or for the finding about the mean of several models."""
 
     def run(self) -> int:
         """Ask, count, print."""
@@ -62,16 +58,16 @@ class Evaluate:
         if self.test is not None and not has_labels(self.test):
             return self._predicted(self.test)
         found = [self._tested(path) for path in self.models]
-        if self.outputs_path is not None:
-            files.write_text(self.outputs_path, labels(found[0][0].answers))
         if len(found) == 1:
             (test, rules) = found[0]
+            if self.out is not None:
+                files.write_text(self.out, labels(test.answers))
             print(json.dumps(test.as_json() | rules, indent=1) if self.json else test.words + _page_of(rules))
             return 0
         whole = over_models([test.accuracy.value for test, _ in found])
-        if self.findings_path is not None:
+        if self.out is not None:
             verdicts = judged_over_models(whole, len(found[0][0].answers))
-            files.write_text(self.findings_path, record.to_text([record.as_json(f) for f in verdicts.findings]))
+            files.write_text(self.out, record.to_text([record.as_json(f) for f in verdicts.findings]))
             if verdicts.unjudged:
                 print(*verdicts.sentences(), sep="\n", file=sys.stderr)
         named = dict(zip(map(str, self.models), found, strict=True))
@@ -79,7 +75,7 @@ class Evaluate:
         return 0
 
     def _predicted(self, test: Path) -> int:
-        """What one model says of reviews whose labels nobody tells: nothing is counted."""
+        """Print one model's answers about reviews without labels. Nothing is counted."""
         from attnlab_theory.labs.reviews.answers import labels, probabilities
         from attnlab_theory.labs.reviews.starts import read_model
 
@@ -88,19 +84,19 @@ class Evaluate:
         saved = read_model(next(iter(self.models)))
         texts, asked = lines_for(saved, test)
         page = labels(probabilities(saved.model, asked.rows))
-        if self.outputs_path is not None:
-            files.write_text(self.outputs_path, page)
+        if self.out is not None:
+            files.write_text(self.out, page)
         print(f"{test} has no labels: {len(texts)} reviews are labelled, and none is scored", file=sys.stderr)
         if self.json:
             unknown = dict.fromkeys(("right", "accuracy", "interval", "error_rate", "majority"))
             told = {"reviews": len(texts), **unknown, "cut": asked.cut, "labels": list(map(int, page.split()))}
             print(json.dumps(told, indent=1))
-        elif self.outputs_path is None:
+        elif self.out is None:
             print(page, end="")
         return 0
 
     def _tested(self, path: Path) -> "tuple[Evaluation, dict[str, float]]":
-        """What a model says, and what is known of rules on the same reviews."""
+        """The answers of a model, and the known accuracies of rules on the same reviews."""
         from attnlab_theory.labs.reviews.evaluation import evaluation
         from attnlab_theory.labs.reviews.starts import read_model
 
@@ -114,17 +110,9 @@ class Evaluate:
         for path in self.models:
             if self.models.count(path) > 1:
                 raise ValueError(f"{path} is named twice; once is enough")
-        if self.findings_path is not None:
-            if len(self.models) == 1:
-                raise ValueError(f"{self.findings_path} is about the mean of several models: name more than one")
-            files.refuse_unwritable(self.findings_path)
-            files.refuse_input(self.findings_path, *self.models, self.test)
-        if self.outputs_path is None:
-            return
-        if len(self.models) > 1:
-            raise ValueError(f"{self.outputs_path} holds the answers of one model, not of {len(self.models)}")
-        files.refuse_unwritable(self.outputs_path)
-        files.refuse_input(self.outputs_path, *self.models, self.test)
+        if self.out is not None:
+            files.refuse_unwritable(self.out)
+            files.refuse_input(self.out, *self.models, self.test)
 
     def _asked(self, path: Path, saved: "Saved") -> tuple["Reviews", "LabelledGrammar | None"]:
         from attnlab_theory import refuse
@@ -141,7 +129,7 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(WithJson):
     """Label the lines of a file: a label and the probability of label 1 for each line, in their order.
 
     Labels that the file has are left out, and so are headings and an index.
@@ -151,10 +139,8 @@ class Predict:
     lines: Annotated[
         Path, tyro.conf.Positional, tyro.conf.arg(metavar="LINES", help="File with a text on each line.")
     ]
-    outputs_path: Path | None = None
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
     """File for the answers, LABEL, a tab and the probability of label 1. By default they are printed."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Ask and write."""
@@ -162,27 +148,28 @@ class Predict:
         from attnlab_theory.labs.reviews.starts import read_model
         from attnlab_theory.language.corpora.reviews import NAMES
 
-        if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, self.model, self.lines)
+        if self.out is not None:
+            files.refuse_unwritable(self.out)
+            files.refuse_input(self.out, self.model, self.lines)
         saved = read_model(self.model)
         texts, asked = lines_for(saved, self.lines)
         found = probabilities(saved.model, asked.rows)
+        answers = "".join(f"{int(p > 0.5)}\t{p:.4f}\n" for p in found)
+        if self.out is not None:
+            files.write_text(self.out, answers)
         if self.json:
             rows = [{"label": int(p > 0.5), "name": NAMES[int(p > 0.5)], "probability": p} for p in found.tolist()]
             print(json.dumps({"cut": asked.cut, "answers": rows}, indent=1))
             return 0
-        answers = "".join(f"{int(p > 0.5)}\t{p:.4f}\n" for p in found)
-        if self.outputs_path is None:
+        if self.out is None:
             print(answers, end="")
         else:
-            files.write_text(self.outputs_path, answers)
-            print(f"{len(texts)} lines are labelled in {self.outputs_path}")
+            print(f"{len(texts)} lines are labelled in {self.out}")
         return 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Explain:
+class Explain(WithJson):
     """Score every token of every line: gradient times input, attention rollout, and what is lost without it.
 
     Positive gradients and losses speak for label 1. The largest scores, a fifth of the tokens, have a star. Below
@@ -194,9 +181,7 @@ class Explain:
         Path, tyro.conf.Positional, tyro.conf.arg(metavar="LINES", help="File with a text on each line.")
     ]
     seed: int = 0
-    """Of the random tokens that are covered."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
+    """The seed of the random tokens that are covered."""
 
     def run(self) -> int:
         """Ask and print."""
@@ -219,10 +204,10 @@ class Explain:
 
 
 def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
-    """The lines of a file, and how a classifier reads them; standard error tells how many did not fit.
+    """The lines of a file, and their tokens. Standard error says how many did not fit.
 
     Raises:
-        ValueError: as `read_unlabelled` and `encoded`.
+        ValueError: if the file is missing or broken, or a line has no token.
     """
     from attnlab_theory.labs.reviews.material import encoded
     from attnlab_theory.language.corpora.reviews import Reviews, read_unlabelled
@@ -236,7 +221,7 @@ def lines_for(saved: "Saved", path: Path) -> "tuple[Sequence[str], Encoded]":
 
 
 def _rules(language: "LabelledGrammar | None") -> dict[str, float]:
-    """What is known of the accuracy of rules, where the language is known."""
+    """The exact accuracies of rules, if the language is known."""
     if language is None:
         return {}
     return {"bayes_accuracy": language.bayes_accuracy, "counting_accuracy": language.counting_accuracy}

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.engine.run import tell
+from attnlab_theory.labs.options import Folder
 from attnlab_theory.labs.reviews.arms import PRESETS, PresetName
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.trials import Space, budget, declared
-from attnlab_theory.labs.training import Checkpoints, refuse_no_time
+from attnlab_theory.labs.training import refuse_no_time
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.reviews.lab import Reviews
@@ -24,7 +25,7 @@ QUESTION = "Which batch size, rate and number of epochs are best on validation, 
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Search:
+class Search(Folder):
     """Train random trials, and say which is best, how good the best of n is, and how lucky the winner was.
 
     The budget is told before anything is trained.
@@ -42,18 +43,13 @@ class Search:
     epochs: tuple[int, ...] | None = None
     """Numbers of epochs that are searched."""
     seed: int = 0
-    """Of the trials, of reviews that are drawn, of first weights and dropout."""
+    """The seed of the trials, of reviews that are drawn, of first weights and of dropout."""
     out: Path = Path("lab/reviews.search")
     """Folder for models, JSON and the figure. It is made if it does not exist."""
-    resume: bool = False
-    """Skip what is finished in the folder, and continue from the last checkpoint."""
-    save_every: float = 60.0
-    """Seconds between two checkpoints."""
-    json: bool = False
-    """Print one JSON value and nothing else."""
 
     def run(self) -> int:
         """Search and write; 130 after Ctrl-C."""
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.reviews.outcomes import outcomes
         from attnlab_theory.report import provenance, record
 
@@ -66,17 +62,17 @@ class Search:
                 lab.refuse_left_over()
             for unit in lab.search():
                 for run, path in lab.stages(*unit):
-                    kept = Checkpoints(writing_params_path=path, resume=self.resume, save_every=self.save_every)
-                    if trained(run, kept) is Ended.STOPPED:
+                    if trained(run, self.checkpoints(path)) is Ended.STOPPED:
                         return 130
             told = self._told(outcomes(lab))
             about = {"question": QUESTION, **about, "seconds": round(time.monotonic() - began, 2)}
             files.write_text(self.out / "search.run.json", record.to_text(about))
+            page.write(self.out)
         print(json.dumps(told, indent=1) if self.json else _page(told))
         return 0
 
     def _space(self) -> Space:
-        """The preset's, with what the options say."""
+        """The space of the preset, changed by the options."""
         given = {"batches": self.batches, "rates": self.rates, "epochs": self.epochs}
         changed = {name: numbers for name, numbers in given.items() if numbers is not None}
         return dataclasses.replace(PRESETS[self.preset].space, **changed)
@@ -98,7 +94,7 @@ class Search:
         )
 
     def _told(self, found: "tuple[Outcome, ...]") -> dict[str, Any]:
-        """What is printed; written to the folder too."""
+        """The report, which is also written to the folder."""
         from attnlab_theory.labs.engine.record import draw
         from attnlab_theory.labs.reviews import figures
         from attnlab_theory.labs.reviews.outcomes import epochs_trained, winner, worth

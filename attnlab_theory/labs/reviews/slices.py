@@ -1,4 +1,4 @@
-"""Where a classifier errs: by length, with negation and opposing clauses, and by how sure it says it is."""
+"""The errors of a classifier by length, by negation and opposition, and by its confidence."""
 
 import re
 
@@ -14,14 +14,14 @@ NEGATED = re.compile(r"\b(not|n't|no|never|nothing|nobody|neither|nor|without|ha
 OPPOSED = re.compile(r"\b(but|although|though|however|yet|while|despite)\b")
 
 LENGTHS = (0, 8, 12, 16, 24, 32)
-"""Words from which on a review belongs to the next group."""
+"""The numbers of words from which on a review belongs to the next group."""
 
 CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-"""Probabilities of the answer from which on it belongs to the next group."""
+"""The probabilities from which on an answer belongs to the next group."""
 
 
 def by_length(reviews: Reviews, hits: Bool[np.ndarray, " reviews"], error_rate: float) -> Estimates:
-    """`accuracy by length`: of reviews with at least `least` words, and fewer than the next group."""
+    """`accuracy by length`: on reviews with at least `least` words, and fewer than the next group."""
     words = np.array([len(text.split()) for text in reviews.texts])
     group = np.searchsorted(LENGTHS, words, side="right") - 1
     return Estimates(
@@ -32,7 +32,7 @@ def by_length(reviews: Reviews, hits: Bool[np.ndarray, " reviews"], error_rate: 
 
 
 def by_kind(reviews: Reviews, hits: Bool[np.ndarray, " reviews"], error_rate: float) -> Estimates:
-    """`accuracy by kind`: of reviews with and without words of negation, and of opposition."""
+    """`accuracy by kind`: on reviews with and without words of negation, and of opposition."""
     found = []
     for kind, pattern in (("negation", NEGATED), ("opposition", OPPOSED)):
         holds = np.array([bool(pattern.search(text)) for text in reviews.texts])
@@ -44,7 +44,7 @@ def by_kind(reviews: Reviews, hits: Bool[np.ndarray, " reviews"], error_rate: fl
 
 
 def by_confidence(found: Probabilities, labels: Int[np.ndarray, " reviews"], error_rate: float) -> Estimates:
-    """`accuracy by confidence`, beside each group's mean confidence, and `confidence less accuracy` over all."""
+    """`accuracy by confidence` with each group's mean confidence, and `confidence less accuracy` over all."""
     hits, confidence = right(found, labels), np.maximum(found, 1 - found)
     group = np.searchsorted(CONFIDENCES, confidence, side="right") - 1
     groups = [

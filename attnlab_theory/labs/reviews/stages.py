@@ -1,4 +1,4 @@
-"""What is trained on what: a classifier from first weights, or on an encoder that was pretrained."""
+"""The training of a classifier, from first weights or on a pretrained encoder."""
 
 import dataclasses
 import functools
@@ -26,10 +26,10 @@ OPTIMIZERS: Mapping[OptimizerName, AdamW | SGD | RMSprop] = {
     "sgd": SGD(clip=1.0),
     "rmsprop": RMSprop(clip=1.0),
 }
-"""With torch's numbers, and gradients clipped to length one, so that no rate of the sweep diverges at once."""
+"""The optimizers, with torch's numbers. Gradients are clipped to length one, so that no rate diverges at once."""
 
 ROWS = 16
-"""Rows of a micro-batch, if the recipe does not say: for a processor, where padding costs more than many calls."""
+"""Rows of a micro-batch by default, for a processor. There padding costs more than many calls."""
 
 
 def training(
@@ -40,9 +40,9 @@ def training(
     The learning rate rises over the first tenth of the steps and falls along a cosine.
 
     Args:
-        material: what is read.
+        material: the reviews.
         start: the model before the first step.
-        recipe: how long, and how many reviews behind a step; its rate and order are the arm's.
+        recipe: epochs and batch size. Rate and order are the arm's.
         arm: optimizer, learning rate and order.
         stage: whether it is a trial of a search.
 

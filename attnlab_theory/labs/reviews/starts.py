@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from attnlab_theory.labs.reviews.arms import FirstWeights
+from attnlab_theory.labs.recipes import Size
 from attnlab_theory.language.checkpoint import Saved, fingerprint_of_model, load_model
 from attnlab_theory.language.models.classifier import Classifier, ClassifierConfig
 from attnlab_theory.language.models.encoder_config import EncoderConfig
@@ -21,16 +21,16 @@ class Start:
 
     config: ClassifierConfig
     first: Callable[[int], Classifier]
-    """From the seed."""
+    """Makes the model, from the seed."""
     about: dict[str, Any] | None = None
-    """What the first model follows from besides the seed."""
+    """What determines the first model besides the seed."""
 
 
-def scratch(sizes: FirstWeights, text: OfSentences) -> Start:
+def scratch(sizes: Size, text: OfSentences) -> Start:
     """First weights throughout.
 
     Raises:
-        ValueError: as `EncoderConfig`.
+        ValueError: if a size is out of range.
     """
     encoder = EncoderConfig(
         vocabulary=len(text),
@@ -52,7 +52,7 @@ def pretrained() -> tuple[Start, OfSentences]:
     """A new head on the packaged MiniLM, and the vocabulary that it reads.
 
     Raises:
-        ValueError: as `language.pretrained.minilm`, if the package is not installed.
+        ValueError: if the package is not installed, or its files are damaged.
     """
     encoder, text = minilm()
 
@@ -69,7 +69,7 @@ def read_model(path: Path) -> Saved:
     """A classifier of two labels that this lab trained.
 
     Raises:
-        ValueError: if the file holds another model, or as `load_model`.
+        ValueError: if the file cannot be read, or holds another model.
     """
     saved = load_model(path)
     if not isinstance(saved.model, Classifier) or saved.model.config.classes != 2:

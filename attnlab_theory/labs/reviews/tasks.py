@@ -4,14 +4,23 @@ import dataclasses
 import functools
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import subcommand
 
 from attnlab_theory.interrupts import Interrupts
-from attnlab_theory.labs.engine.run import JudgeLab, RunLab, tell
+from attnlab_theory.labs.engine.run import JudgeLab, RunLab, Tasks, tell
 from attnlab_theory.labs.options import given
-from attnlab_theory.labs.reviews.arms import ARMS, PRESETS, ArmName, OptimizerName, OrderName, Preset, PresetName
+from attnlab_theory.labs.reviews.arms import (
+    ARMS,
+    PRESETS,
+    ArmName,
+    OptimizerName,
+    OrderName,
+    Preset,
+    PresetName,
+    named,
+)
 from attnlab_theory.labs.reviews.data import Data
 from attnlab_theory.labs.reviews.divergence import Ended, trained
 from attnlab_theory.labs.reviews.questions import Evaluate, Explain, Predict
@@ -24,7 +33,6 @@ if TYPE_CHECKING:
 
     from attnlab_theory.cluster.client import Cluster
     from attnlab_theory.labs.engine.lab import Stage
-    from attnlab_theory.labs.engine.record import Results
     from attnlab_theory.labs.processes import Workers
     from attnlab_theory.labs.reviews.lab import Reviews as Lab
 
@@ -36,14 +44,18 @@ class Adjustments(Sizes):
     epochs: int | None = None
     """Passes over the training reviews."""
     batch_size: int | None = None
-    """Reviews behind one step."""
+    """Reviews in one batch, which makes one step."""
     train_reviews: int = 2000
     """How many reviews are drawn for training, without files."""
     test_reviews: int = 2000
     """How many are drawn for test, without files."""
 
     def of(self, preset: Preset) -> Preset:
-        """The preset with what was given; raises as `Sizes.of`."""
+        """The preset with the options that were given.
+
+        Raises:
+            ValueError: if a size was given, and the preset's model is pretrained.
+        """
         changed = super().of(preset)
         recipe = dataclasses.replace(changed.recipe, **given({"epochs": self.epochs, "batch": self.batch_size}))
         return dataclasses.replace(changed, recipe=recipe)
@@ -65,37 +77,38 @@ class Run(RunLab):
     """Model and recipe. tiny: first weights. minilm: a pretrained encoder, with the extra pretrained."""
     arms: tuple[ArmName, ...] = ARMS
     """What is compared. AdamW is trained in any case.
-    adamw, sgd, rmsprop: an optimizer, at the shared rate and at its own best one.
-    shuffled: the training reviews in another order in every epoch. alike: the same, but reviews of similar length
-    share a batch. file: as they come. by-label: all unfavourable ones first.
-    never-zeroed: AdamW as by a loop that never zeroes gradients."""
+    adamw, sgd, rmsprop: at the shared and at the best rate.
+    shuffled: another order of the reviews in every epoch.
+    alike: shuffled, with similar lengths in a batch.
+    file: as they come.
+    by-label: all unfavourable ones first.
+    never-zeroed: AdamW with gradients that are never zeroed."""
     optimizers: tuple[OptimizerName, ...] | None = None
     """The optimizers alone, in place of those of --arms."""
     sweep: bool = True
-    """Whether each optimizer is also trained at its own best rate, which a sweep with the first seed finds."""
+    """With --no-sweep, optimizers are trained at the shared rate alone, and none at its own best one."""
     orders: tuple[OrderName, ...] | None = None
     """The orders alone, in place of those of --arms."""
     forgetful: bool = True
-    """Whether never-zeroed is among the arms."""
+    """With --no-forgetful, never-zeroed is not among the arms."""
     trials: int | None = None
-    """Trials of the random search, for the first seed; 0: no search. By default the preset's."""
+    """Trials of the random search. 0: no search. By default the preset's."""
     seeds: int = 5
-    """How many seeds to run. Reviews that are drawn, first weights and dropout follow from the seed.
-    Three took 160 seconds on two cores. Fewer than four decide nothing."""
+    """How many seeds to run. Three took 160 seconds on two cores. Fewer than four decide nothing."""
     out: Path = Path("lab/reviews")
     """Folder for models, JSON and figures. It is made if it does not exist."""
     training: Adjustments = dataclasses.field(default_factory=Adjustments)
 
     @property
     def small(self) -> bool:
-        """Models with first weights are."""
+        """Whether the models are small: those with first weights."""
         return PRESETS[self.preset].model is not None
 
     def lab(self) -> "Lab":
         """What is trained on what.
 
         Raises:
-            ValueError: of bad input, before anything is written.
+            ValueError: if the input is bad, before anything is written.
         """
         from attnlab_theory.labs.reviews.lab import Reviews as Lab
         from attnlab_theory.labs.reviews.material import Sizes
@@ -113,52 +126,44 @@ class Run(RunLab):
         config = start(reviews(self.seed)).config
         refuse_unexplainable(reviews(self.seed), config.encoder.block)
         return Lab(
+            **self.every_lab(),
             preset=preset,
-            seeds=self.every_seed(),
             material=reviews if self.data.train is None else (lambda _: reviews(self.seed)),
             start=start,
-            folder=self.out / "models",
             trials=trials,
-            **self.compared(),
         )
 
-    def compared(self) -> dict[str, Any]:
-        """The arms as the lab takes them: optimizers, orders, and whether gradients are also never zeroed.
+    def every_lab(self) -> dict[str, Any]:
+        """Arms, seeds and the folder of the models; some options say which arms of a kind there are.
 
         Raises:
-            ValueError: if there is no arm, one is named twice, or another option says again which they are.
+            ValueError: if an arm is named twice, or such an option stands beside `--arms`.
         """
-        from attnlab_theory.labs.engine.lab import each_once
-
-        each_once("arm", self.arms)
-        again = {"--optimizers": self.optimizers is not None, "--orders": self.orders is not None}
-        again["--no-forgetful"] = not self.forgetful
-        if self.arms != ARMS and any(again.values()):
-            option = next(option for option, said in again.items() if said)
+        said = {"--optimizers": self.optimizers, "--orders": self.orders}
+        said["--no-forgetful"] = None if self.forgetful else ()
+        option = next((option for option, names in said.items() if names is not None), None)
+        if option and self.arms != ARMS:
             raise ValueError(f"--arms names all that is compared: leave out {option}, or --arms")
-        optimizers = tuple(arm for arm in self.arms if arm in get_args(OptimizerName))
-        orders = tuple(arm for arm in self.arms if arm in get_args(OrderName))
-        return {
-            "optimizers": (optimizers or ("adamw",)) if self.optimizers is None else self.optimizers,
-            "orders": orders if self.orders is None else self.orders,
-            "forgetful": self.forgetful and "never-zeroed" in self.arms,
-        }
+        if self.optimizers == ():
+            raise ValueError("--optimizers names none: name at least one optimizer, as in --optimizers adamw")
+        optimizers = named(self.arms, OptimizerName) if self.optimizers is None else self.optimizers
+        orders = named(self.arms, OrderName) if self.orders is None else self.orders
+        others = [arm for arm in self.arms if arm == "never-zeroed" and self.forgetful]
+        return {**super().every_lab(), "arms": (*optimizers, *orders, *others)}
 
     def trained(self, lab: Any, processes: "AbstractContextManager[Workers | Cluster | None]") -> bool:
-        """Train all of it, once the budget of the search is told; raises as that of all labs."""
+        """Print the budget of the search, and train everything.
+
+        Raises:
+            ValueError: if training cannot begin or go on.
+        """
         if lab.trials:
             tell(declared(lab.trials))
         return super().trained(lab, processes)
 
     def train(self, stage: "Stage", interrupts: Interrupts | None = None) -> bool:
-        """Train a stage, which may diverge; False if Ctrl-C stopped that."""
+        """Train a stage, which may diverge. Returns False if Ctrl-C stopped it."""
         return trained(stage.run, self.checkpoints(stage.path), interrupts) is not Ended.STOPPED
-
-    def results(self, lab: "Lab") -> "Results":
-        """Ask all models, and judge what they say."""
-        from attnlab_theory.labs.reviews.measure import results
-
-        return results(lab, tell)
 
     def about(self, lab: "Lab") -> dict[str, Any]:
         """Preset, optimizers, orders, and how many trials there are."""
@@ -171,18 +176,12 @@ class Judge(JudgeLab):
 
     name = "reviews"
 
-    def again(self) -> "Results":
-        """What the folder holds, judged again."""
-        from attnlab_theory.labs.reviews.measure import again
-
-        return again(self.folder)
-
 
 JUDGE = f"{inspect.getdoc(JudgeLab)} `tested.json` is judged again, too, if the folder has it."
 
 
 @dataclasses.dataclass(frozen=True)
-class Reviews:
+class Reviews(Tasks):
     """Train an encoder to tell favourable reviews from unfavourable ones, and ask what it learned."""
 
     task: (
@@ -194,7 +193,3 @@ class Reviews:
         | Annotated[Run, subcommand("run")]
         | Annotated[Judge, subcommand("judge", description=JUDGE)]
     )
-
-    def run(self) -> int:
-        """Do the task."""
-        return self.task.run()

@@ -5,7 +5,9 @@ import functools
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
 
 from attnlab_theory import files
 from attnlab_theory.labs.options import ModelSizes, RecipeChanges, given
@@ -28,10 +30,10 @@ class Sizes(ModelSizes):
     """Dropout rate."""
 
     def of(self, preset: Preset) -> Preset:
-        """The preset with what was given.
+        """The preset with the options that were given.
 
         Raises:
-            ValueError: if something was, and the preset's model is pretrained.
+            ValueError: if a size was given, and the preset's model is pretrained.
         """
         changed = self.given | given({"dropout": self.dropout})
         if preset.model is None:
@@ -45,7 +47,7 @@ class Sizes(ModelSizes):
 class Train:
     """Train a classifier of reviews. After every epoch its accuracy is told, on training and on validation.
 
-    With --outputs-path the test reviews are asked, once training has ended: accuracy and an interval are told.
+    With --out the trained model also labels the test reviews. Its accuracy is told with an interval.
     """
 
     checkpoint: Checkpoints
@@ -54,17 +56,17 @@ class Train:
     parameters, with the extra pretrained."""
     data: Data = dataclasses.field(default_factory=Data)
     optimizer: OptimizerName = "adamw"
-    """From gradients to steps."""
+    """The optimizer, which makes steps of gradients."""
     order: OrderName | None = None
-    """The order of the reviews. shuffled: another in every epoch. alike: the same, but reviews of similar length
-    share a batch, which wastes less on padding. file: as they come. by-label: all unfavourable ones first.
-    By default the preset's."""
+    """The order of the reviews, by default the preset's.
+    shuffled: another in every epoch.
+    alike: shuffled, but reviews of similar length share a batch.
+    file: as they come.
+    by-label: all unfavourable ones first."""
     frozen: bool = False
-    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm.
-    It takes no optimizer, order and recipe, but for the seed."""
-    outputs_path: Path | None = None
-    """File for the answers about the test reviews: a label on each line, in their order.
-    Without it nobody asks the test, which is right as long as a recipe is looked for."""
+    """Leave the encoder as it is, and fit a logistic regression on its features: the quick variant of minilm."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--outputs-path"])] = None
+    """File for the labels of the test reviews, one a line. Without it the test is not touched."""
     recipe: RecipeChanges = dataclasses.field(default_factory=RecipeChanges)
     model: Sizes = dataclasses.field(default_factory=Sizes)
 
@@ -75,9 +77,9 @@ class Train:
         if self.frozen:
             self._refuse_recipe()
         files.refuse_input(self.checkpoint.writing_params_path, *self.data.paths)
-        if self.outputs_path is not None:
-            files.refuse_unwritable(self.outputs_path)
-            files.refuse_input(self.outputs_path, *self.data.paths)
+        if self.out is not None:
+            files.refuse_unwritable(self.out)
+            files.refuse_input(self.out, *self.data.paths)
         preset = self.model.of(PRESETS[self.preset])
         reviews, start_on = self.data.beginning(preset)
         material = reviews(self.recipe.seed)
@@ -89,7 +91,7 @@ class Train:
         return train_and_report(run, self.checkpoint, adding=functools.partial(self._told, material))
 
     def _refuse_recipe(self) -> None:
-        """Fitting a regression has no use for what training takes."""
+        """Refuse options of training if a regression is fitted."""
         plain = {"optimizer": Train.optimizer, "order": Train.order, **vars(RecipeChanges(seed=self.recipe.seed))}
         found = {"optimizer": self.optimizer, "order": self.order, **vars(self.recipe)}
         changed = [name for name, value in found.items() if value != plain[name]]
@@ -98,7 +100,7 @@ class Train:
             raise ValueError(f"--frozen fits a regression and trains nothing: leave {said} out")
 
     def _fit_head(self, material: "Material", start: "Start") -> int:
-        """Fit, write and tell what a logistic regression makes of the features."""
+        """Fit a logistic regression on the features, write the model, and print its accuracy."""
         from attnlab_theory.labs.reviews.frozen import with_head
         from attnlab_theory.labs.reviews.material import encoded
         from attnlab_theory.language.checkpoint import save_model
@@ -118,7 +120,7 @@ class Train:
         return 0
 
     def _told(self, material: "Material", saved: "Saved") -> "Told":
-        """What a finished training is reported with."""
+        """The lab's part of the report of a finished training."""
         from attnlab_theory.labs.reviews.lab import curve_of
         from attnlab_theory.labs.training import Told
 
@@ -128,12 +130,12 @@ class Train:
         return Told(f"after the last epoch: {said}{words}", {"epochs": list(curve), **test})
 
     def _evaluated(self, model: Any, material: "Material") -> tuple[str, dict[str, Any]]:
-        """The test in words and numbers, and its answers in their file; nothing if nobody wants them."""
+        """The test in words and numbers, with its answers in a file. Empty without --outputs-path."""
         from attnlab_theory.labs.reviews.answers import labels
         from attnlab_theory.labs.reviews.evaluation import evaluation
 
-        if self.outputs_path is None:
+        if self.out is None:
             return "", {}
         found = evaluation(model, material.text, material.test)
-        files.write_text(self.outputs_path, labels(found.answers))
+        files.write_text(self.out, labels(found.answers))
         return f"\n{found.words}", {"test": found.as_json()}

@@ -1,6 +1,6 @@
-"""Random search with a declared budget: which trials there are, and how many epochs they take.
+"""Random search with a declared budget: the trials, and the epochs that they take.
 
-Nothing here imports jax, for the command line reads it first.
+Nothing here imports jax, because the command line reads it first.
 """
 
 import dataclasses
@@ -17,27 +17,27 @@ class Trial:
     """One way to train."""
 
     batch: int
-    """Reviews behind one step."""
+    """Reviews in one batch, which makes one step."""
     rate: float
     """The highest learning rate."""
     epochs: int
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         return f"batch-{self.batch}.lr-{self.rate:g}.epochs-{self.epochs}"
 
     def of(self, recipe: Recipe) -> Recipe:
-        """The recipe with what the trial says."""
+        """The recipe with the numbers of the trial."""
         return dataclasses.replace(recipe, batch=self.batch, rate=self.rate, epochs=self.epochs)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Space:
-    """All trials that there could be: each batch size with each rate and each number of epochs.
+    """All possible trials: each batch size with each rate and each number of epochs.
 
     Raises:
-        ValueError: naming a list that is empty, that holds a number twice or one that is not positive.
+        ValueError: naming a list that is empty, or holds a number twice or one that is not positive.
     """
 
     batches: tuple[int, ...]
@@ -58,10 +58,10 @@ class Space:
         return len(self.batches) * len(self.rates) * len(self.epochs)
 
     def drawn(self, number: int, seed: int) -> tuple[Trial, ...]:
-        """Different trials in random order; a longer search begins with those of a shorter one.
+        """Different trials in random order. A longer search begins with those of a shorter one.
 
         Raises:
-            ValueError: if there are not so many, or none is asked for.
+            ValueError: if there are not so many, or `number` is not positive.
         """
         if not 1 <= number <= len(self):
             most = "only 1 trial" if len(self) == 1 else f"1 to {len(self)} trials"
@@ -80,5 +80,5 @@ def budget(trials: Sequence[Trial]) -> int:
 
 
 def declared(trials: Sequence[Trial]) -> str:
-    """What a search will spend at most."""
+    """A line about the budget of a search."""
     return f"budget: {len(trials)} trials, at most {budget(trials)} epochs"

@@ -1,1 +1,1 @@
-"""What models of text are trained on and asked: documents, questions, batches."""
+"""The data of models of text: documents, questions, batches."""

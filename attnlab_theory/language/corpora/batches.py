@@ -1,8 +1,8 @@
 """Batches of token sequences: in file order, sorted by length, or packed, with the same total gradient.
 
-The loss of a batch is the sum over its targets divided by `Batch.weight`; y = PAD is no target, unless weights say
-what is one. Where the sums of micro-batches are divided by the weight of the whole batch, their gradients add up to
-the gradient of the batch.
+The loss of a batch is the sum over its targets, divided by `Batch.weight`. A token y = PAD is no target, unless
+weights are given. The sums of micro-batches are divided by the weight of the whole batch. So their gradients add
+up to the gradient of the batch.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,18 +19,18 @@ Weights = Float32[np.ndarray, "b t"] | Float32[Array, "b t"]
 
 
 class Batch(NamedTuple):
-    """Sequences to read and what comes next; on the host numpy arrays, under `jit` a pytree."""
+    """Sequences to read, and the tokens after them. On the host numpy arrays, under `jit` a pytree."""
 
     x: Numbers
-    """Tokens to read, PAD where nothing is."""
+    """Tokens to read; PAD fills up rows."""
     y: Numbers
     """The token after each; PAD is no target."""
     segments: Numbers | None = None
-    """Which document of its row a token belongs to, from 1, 0 where nothing is; None: one document per row."""
+    """The number of a token's document in its row, from 1; 0 for PAD. None: one document in each row."""
     positions: Numbers | None = None
     """Places within the document, from 0; None: places within the row."""
     weights: Weights | None = None
-    """What the loss of each target counts, 0 where none is; None: 1, and PAD is no target."""
+    """The weight of each target's loss; 0 for no target. None: weights are 1, and PAD is no target."""
 
     @property
     def is_target(self) -> Bool[np.ndarray, "b t"]:
@@ -58,7 +58,7 @@ class Batch(NamedTuple):
 
     @property
     def lengths(self) -> Int[np.ndarray, "b"]:
-        """For every row the place of its last target, plus one: what lies behind bears on no loss."""
+        """For every row the place of its last target, plus one. Later tokens have no effect on the loss."""
         real = self.is_target
         return np.where(real.any(axis=1), real.shape[1] - np.argmax(real[:, ::-1], axis=1), 0)
 
@@ -74,7 +74,7 @@ class Batch(NamedTuple):
         return self._each(lambda part: part[rows, :width])
 
     def filled(self, rows: int) -> "Batch":
-        """The batch with rows of PAD at its end, up to `rows`; they change neither loss nor gradient."""
+        """The batch, filled up to `rows` rows with rows of PAD. They change neither loss nor gradient."""
         missing = rows - len(self.x)
         if missing <= 0:
             return self
@@ -85,7 +85,7 @@ class Batch(NamedTuple):
 
 
 def in_file_order(examples: Batch, size: int, *, fill: bool = False) -> Iterator[Batch]:
-    """The rows as they come, `size` at a time, as the homework's loader does: no shuffling, the last batch short.
+    """The rows in their order, `size` at a time, as in the homework: no shuffling, and a shorter last batch.
 
     Args:
         examples: an epoch.
@@ -114,12 +114,12 @@ def shuffled(examples: Batch, *, seed: int, epoch: int) -> Batch:
 def by_length(batch: Batch, *, rows: int, step: int = 16) -> list[Batch]:
     """The batch as micro-batches of similar length, longest first, each only as wide as it must be.
 
-    Their summed losses and gradients are those of the batch, for PAD is neither a target nor in front of one.
+    Their summed losses and gradients are those of the batch: PAD is no target, and stands before none.
 
     Args:
         batch: any.
         rows: rows of every micro-batch; the last one is filled with rows of PAD.
-        step: widths are multiples of it (or the whole width): few shapes to compile.
+        step: widths are multiples of it, or the whole width, so that few shapes are compiled.
 
     Raises:
         ValueError: if `rows` or `step` is not a positive whole number.
@@ -152,11 +152,11 @@ def by_packing(batch: Batch, *, rows: int) -> list[Batch]:
 
 
 def pack(examples: Batch, *, width: int, rows: int = 1) -> Batch:
-    """Several documents per row: the same targets behind the same tokens, in fewer places.
+    """Several documents in each row: the same targets after the same tokens, in fewer places.
 
-    Documents are laid by best fit, longest first; rows come in the order of their first document, and within a row
-    documents keep their order. A model that looks only where `segments` agree, and reads `positions`, computes the
-    same losses and gradients as on the examples.
+    Documents are laid by best fit, longest first. Rows come in the order of their first document, and documents
+    keep their order within a row. A model that attends only where `segments` agree, and reads `positions`,
+    computes the same losses and gradients as on the examples.
 
     Args:
         examples: one document per row.
@@ -181,7 +181,7 @@ def pack(examples: Batch, *, width: int, rows: int = 1) -> Batch:
 
 
 def _best_fit(lengths: Int[np.ndarray, "n"], width: int) -> list[list[int]]:
-    """The documents of every row; those without a target are left out."""
+    """The documents of every row. Documents without a target are left out."""
     with_room: list[list[list[int]]] = [[] for _ in range(width + 1)]
     rooms = 0  # Its bit r is set where a row has room for r: the lowest bit from a length on is the best fit.
     layout: list[list[int]] = []

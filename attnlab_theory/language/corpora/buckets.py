@@ -1,4 +1,4 @@
-"""Labelled rows of similar length side by side, in batches of few shapes: little padding, few programs."""
+"""Labelled rows of similar length in the same batch, and batches of few shapes: little padding, few programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,17 +10,17 @@ from attnlab_theory import refuse
 from attnlab_theory.language.corpora.labelled_batches import LabelledBatch
 
 WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""Each is at most half as wide again as the one before: less than a third of a row is there for the width alone."""
+"""The widths. Each is at most 1.5 times the one before, so less than a third of a row is padding for the width."""
 
 POOL = 16
-"""Batches whose rows are sorted together."""
+"""How many batches have their rows sorted together."""
 
 
 class Bucket(NamedTuple):
     """Rows of one width, and where they come from."""
 
     rows: Int[np.ndarray, " rows"]
-    """Their places in the whole; rows that only fill up have none and stand at the end of the batch."""
+    """The places of the rows in the whole. Rows of padding have none, and stand at the end."""
     batch: LabelledBatch
 
 
@@ -30,7 +30,7 @@ def in_buckets(whole: LabelledBatch, *, rows: int, widths: Sequence[int] = WIDTH
     Args:
         whole: any.
         rows: of every bucket; the last one is filled with rows of padding.
-        widths: the widths that buckets may have, and the width of the whole; no others are compiled.
+        widths: the widths that buckets may have, besides the width of the whole.
 
     Raises:
         ValueError: if `rows` is not a positive whole number.
@@ -51,10 +51,10 @@ def _cut(
 
 
 def micro_batches(batch: LabelledBatch, *, rows: int) -> list[LabelledBatch]:
-    """A batch of training as buckets: the summed losses and gradients are those of the batch.
+    """A batch of training as buckets. The summed losses and gradients are those of the batch.
 
     Raises:
-        ValueError: as `in_buckets`.
+        ValueError: if `rows` is not a positive whole number.
     """
     return [bucket.batch for bucket in in_buckets(batch, rows=rows)]
 
@@ -67,7 +67,7 @@ def in_order(
     Args:
         whole: an epoch.
         size: rows of a batch.
-        shuffled: a seed and the number of an epoch, from which the order follows; None: as the rows come.
+        shuffled: a seed and the number of an epoch, which fix the order. None: the order of the whole.
 
     Raises:
         ValueError: if `size` is not a positive whole number.
@@ -79,15 +79,15 @@ def in_order(
 
 
 def alike(whole: LabelledBatch, size: int, *, shuffled: tuple[int, int]) -> Iterator[LabelledBatch]:
-    """Batches as `in_order`, each of rows of similar length.
+    """Batches of rows of similar length.
 
     The rows of `POOL` random batches are sorted by length and cut into batches again. The order of the batches is
-    random, but for the last one of the epoch, which may be shorter.
+    random. Only the last one of the epoch, which may be shorter, stays the last.
 
     Args:
         whole: an epoch.
         size: rows of a batch.
-        shuffled: a seed and the number of an epoch, from which the order follows.
+        shuffled: a seed and the number of an epoch, which fix the order.
 
     Raises:
         ValueError: if `size` is not a positive whole number.

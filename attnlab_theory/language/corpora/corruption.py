@@ -33,7 +33,7 @@ class Corruption:
     mask_lengths: MaskLengths = "eighths"
     """The length of the masked span."""
     closing: bool = False
-    """Put a third mark behind the missing text, as the hand-out's examples do. Its specification has none."""
+    """Put a third mark after the missing text, as the hand-out's examples do. Its specification has none."""
     truncation: Truncation = "prefix"
     """Which part of a document is kept before the span is masked."""
 

@@ -1,10 +1,11 @@
 """Languages of known entropy: probabilistic grammars in which every sentence has one derivation.
 
-Then the probability of a sentence is the product of the choices in its derivation, and the entropy of the language
-is the expected number of uses of each symbol times the entropy of its choice. No model's cross-entropy can be less.
+The probability of a sentence is then the product of the choices in its derivation. The entropy of the language is
+the sum over symbols of the expected number of uses times the entropy of the choice. No model's cross-entropy is
+lower.
 
-Whether a grammar is ambiguous is undecidable. Taken are those that one word of lookahead parses, LL(1), and whose
-derivations end with finite expected length; all others are refused.
+Whether a grammar is ambiguous is undecidable. So a grammar must be LL(1): one word of lookahead parses it. And its
+derivations must end with a finite expected length. All others are refused.
 """
 
 import dataclasses
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 END = ""
-"""What follows the last word of a sentence. No word is empty."""
+"""The end of a sentence, in tables of next words. No word is empty."""
 
 RULE = re.compile(r"^(?P<symbol>[A-Z][A-Z0-9_]*)\s*->(?P<choices>.*)$")
 CHOICE = re.compile(r"^\s*(?P<weight>[0-9.eE+-]+)\s*:(?P<symbols>.*)$")
@@ -30,27 +31,27 @@ class Choice:
 
     probability: float
     symbols: tuple[str, ...]
-    """Words and symbols, in order; none at all for the empty text."""
+    """Words and symbols, in order. None for the empty text."""
 
 
 class Derivation(NamedTuple):
-    """A sentence with one way to derive it."""
+    """A sentence, and one derivation of it."""
 
     words: list[str]
     log_probability: float
-    """Of the choices, in nats. In a language without ambiguity this is the sentence's own."""
+    """The log-probability of the choices, in nats. In a language without ambiguity it is that of the sentence."""
 
 
 class Grammar:
     """A probabilistic grammar without ambiguity.
 
     Args:
-        rules: by symbol, its choices; the probabilities of each symbol add up to one. The first symbol is the
-            start. All that has no rule is a word.
+        rules: the choices of each symbol, whose probabilities add up to one. The first symbol is the start. What
+            has no rule is a word.
 
     Raises:
-        ValueError: one line; if a probability is not positive or those of a symbol do not add up to one, a symbol
-            is never used, one word of lookahead does not tell two of its choices apart, or the expected length of a
+        ValueError: if a probability is not positive, or those of a symbol do not add up to one. Also if a symbol is
+            never used, one word of lookahead does not tell two of its choices apart, or the expected length of a
             sentence is not finite.
 
     Source: Aho and Ullman 1972, section 5.1, for LL(1); Chi 1999 for the expected numbers of symbols.
@@ -73,7 +74,7 @@ class Grammar:
         Symbols are in capitals. Weights are divided by their sum.
 
         Raises:
-            ValueError: if a line is none, a symbol has two rules or none, or as the class.
+            ValueError: if a line is no rule, a symbol has two rules or none, or the rules make no grammar.
         """
         rules: dict[str, list[Choice]] = {}
         for number, line in enumerate(text.splitlines(), start=1):
@@ -97,13 +98,13 @@ class Grammar:
         return cls(rules)
 
     def evened(self, power: float) -> "Grammar":
-        """The same sentences with other probabilities: those of every choice to this power, then normalised.
+        """The same sentences with other probabilities: each is raised to this power, and then normalised.
 
         Args:
-            power: below 1 for probabilities that are closer together, 0 for equal ones.
+            power: below 1 the probabilities come closer together; 0 makes them equal.
 
         Raises:
-            ValueError: as the class, if sentences become too long.
+            ValueError: if the expected length of a sentence becomes infinite.
         """
         rules: dict[str, tuple[Choice, ...]] = {}
         for symbol, choices in self.rules.items():
@@ -141,7 +142,7 @@ class Grammar:
         return Derivation(sentence, total)
 
     def log_probability(self, sentence: Sequence[str]) -> float:
-        """The logarithm of a sentence's probability, in nats; minus infinity for one outside the language."""
+        """The logarithm of a sentence's probability, in nats. Minus infinity if it is not in the language."""
         total = 0.0
         stack = [self.start]
         words = [*sentence, END]
@@ -162,12 +163,12 @@ class Grammar:
 
     @property
     def entropy(self) -> float:
-        """Of a sentence, in nats: the least cross-entropy that any model of the language can have."""
+        """The entropy of a sentence, in nats: the least cross-entropy of any model of the language."""
         return float(sum(n * _entropy(self.rules[s]) for s, n in self._expected.items()))
 
     @property
     def mean_length(self) -> float:
-        """Words of a sentence, on average."""
+        """The mean number of words of a sentence."""
         return float(
             sum(
                 n * sum(c.probability * sum(s not in self.rules for s in c.symbols) for c in self.rules[symbol])
@@ -177,15 +178,15 @@ class Grammar:
 
     @property
     def entropy_per_token(self) -> float:
-        """The entropy over the mean number of tokens: words, and one end for each sentence."""
+        """The entropy divided by the mean number of tokens: words, and one end for each sentence."""
         return self.entropy / (self.mean_length + 1)
 
     @property
     def log_probability_variance(self) -> float:
-        """Of the log-probability of a random sentence, in squared nats.
+        """The variance of the log-probability of a random sentence, in squared nats.
 
-        What a symbol adds is the logarithm of its choice and what its parts add, which are independent given the
-        choice: variances obey the same linear equations as numbers of symbols.
+        A symbol adds the logarithm of its choice, and what its parts add. The parts are independent given the
+        choice. So variances obey the same linear equations as numbers of symbols.
         """
         symbols = list(self.rules)
         own = np.array([_entropy(self.rules[s]) for s in symbols])
@@ -220,7 +221,7 @@ class Grammar:
                 raise ValueError(f"no sentence uses {symbol}; take its rule out")
 
     def _lookahead(self) -> dict[str, dict[str, Choice]]:
-        """For every symbol and next word the only choice that fits."""
+        """The only choice that fits, for every symbol and next word."""
         empty = self._can_be_empty()
         first = self._first_words(empty)
         follow = self._following_words(empty, first)
@@ -296,7 +297,7 @@ class Grammar:
         return follow
 
     def _mean_parts(self, symbols: list[str]) -> np.ndarray:
-        """How often each symbol (column) is written in the place of each symbol (row), on average."""
+        """The mean number of times that a rule of each symbol (row) writes each symbol (column)."""
         parts = np.zeros((len(symbols), len(symbols)))
         for i, symbol in enumerate(symbols):
             for choice in self.rules[symbol]:
@@ -306,7 +307,7 @@ class Grammar:
         return parts
 
     def _uses(self) -> dict[str, float]:
-        """How often a sentence uses each symbol, on average."""
+        """The mean number of times that a sentence uses each symbol."""
         symbols = list(self.rules)
         parts = self._mean_parts(symbols)
         growth = float(np.max(np.abs(np.linalg.eigvals(parts))))

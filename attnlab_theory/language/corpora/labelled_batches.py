@@ -8,16 +8,16 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 
 
 class LabelledBatch(NamedTuple):
-    """Rows of tokens and their labels; on the host numpy arrays, under `jit` a pytree."""
+    """Rows of tokens and their labels. On the host numpy arrays, under `jit` a pytree."""
 
     tokens: Int32[np.ndarray, "b t"] | Int32[Array, "b t"]
-    """To read, marks included; anything where the mask is False."""
+    """Tokens to read, with their marks. Where the mask is False they may be anything."""
     mask: Bool[np.ndarray, "b t"] | Bool[Array, "b t"]
     """True for a token, False for padding."""
     labels: Int32[np.ndarray, " b"] | Int32[Array, " b"]
-    """The class of each row, from 0; anything where the weight is 0."""
+    """The class of each row, from 0. Where the weight is 0 it may be anything."""
     weights: Float32[np.ndarray, " b"] | Float32[Array, " b"]
-    """What the loss of each row counts: 1 as a rule, 0 for a row that only fills up."""
+    """The weight of each row's loss: 1 as a rule, 0 for a row of padding."""
 
     @property
     def targets(self) -> int:
@@ -31,7 +31,7 @@ class LabelledBatch(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """How many rows hold a text, with a label or without."""
+        """How many rows hold a text, with or without a label."""
         return int(np.count_nonzero(np.asarray(self.mask).any(axis=1)))
 
     @property
@@ -45,7 +45,7 @@ class LabelledBatch(NamedTuple):
         return LabelledBatch(tokens[rows, :width], mask[rows, :width], labels[rows], weights[rows])
 
     def filled(self, rows: int) -> "LabelledBatch":
-        """The batch with rows of padding at its end, up to `rows`; they change neither loss nor gradient."""
+        """The batch, filled up to `rows` rows with rows of padding. They change neither loss nor gradient."""
         missing = rows - len(self.tokens)
         if missing <= 0:
             return self

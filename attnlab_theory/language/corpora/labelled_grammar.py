@@ -1,7 +1,7 @@
-"""Two languages with the same sentences and other probabilities: one for each label, equally often.
+"""Two languages with the same sentences and different probabilities: one for each label, with equal chances.
 
-Every sentence has one derivation in both, so that two exact log-probabilities give the exact posterior of a label.
-No rule that reads the words is right more often than the one that follows the posterior, Bayes's rule.
+Every sentence has one derivation in both. So two exact log-probabilities give the exact posterior of a label. The
+rule that follows the posterior is Bayes's rule. No rule that reads the words is right more often.
 """
 
 import dataclasses
@@ -18,25 +18,24 @@ from attnlab_theory.language.corpora.grammar import Choice, Grammar
 PAIR = re.compile(r"(?P<favourable>[0-9.eE+-]+)/(?P<unfavourable>[0-9.eE+-]+):")
 
 Core = tuple[str, ...]
-"""A sentence in which symbols that tell nothing of the label are left in their places."""
+"""A sentence in which symbols that say nothing about the label stand unexpanded."""
 
 MOST_CORES = 1_000_000
-"""More of them are not summed over."""
+"""The most cores over which sums are taken."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelledGrammar:
-    """A label with even chances, then a sentence of that label's language.
+    """A label with equal chances, then a sentence of that label's language.
 
     Raises:
-        ValueError: if the languages differ in more than the probabilities, or sentences differ in their labels'
-            favour in more ways than can be summed over.
+        ValueError: if the languages differ in more than the probabilities, or there are too many cores to sum over.
     """
 
     unfavourable: Grammar
-    """Of label 0."""
+    """The language of label 0."""
     favourable: Grammar
-    """Of label 1."""
+    """The language of label 1."""
 
     def __post_init__(self) -> None:
         forms = [
@@ -48,10 +47,10 @@ class LabelledGrammar:
 
     @classmethod
     def from_text(cls, text: str, *, where: str = "the grammar") -> "LabelledGrammar":
-        """Read rules as `Grammar.from_text` does, where a weight a/b is a for label 1 and b for label 0.
+        """Read rules as `Grammar.from_text` does. A weight a/b means a for label 1, and b for label 0.
 
         Raises:
-            ValueError: as `Grammar.from_text` and the class.
+            ValueError: if the rules make no grammar, or the two languages do not go together.
         """
         unfavourable, favourable = (
             Grammar.from_text(PAIR.sub(rf"\g<{label}>:", text), where=where)
@@ -61,7 +60,7 @@ class LabelledGrammar:
 
     @property
     def languages(self) -> tuple[Grammar, Grammar]:
-        """By label."""
+        """The two languages, by label."""
         return self.unfavourable, self.favourable
 
     @property
@@ -87,19 +86,20 @@ class LabelledGrammar:
 
     @functools.cached_property
     def bayes_accuracy(self) -> float:
-        """How often Bayes's rule is right: exact, a sum over all that sentences tell of their label."""
+        """The exact accuracy of Bayes's rule: a sum over all cores."""
         return self._accuracy(lambda core: core)
 
     @functools.cached_property
     def counting_accuracy(self) -> float:
-        """No rule that counts words without regard to their order is right more often than this.
+        """An upper bound on the accuracy of rules that count words and ignore their order.
 
-        Such a rule is here also told which symbols without bearing on the label a sentence uses, and how often.
+        The bound is that of a rule that also knows which symbols without bearing on the label a sentence uses, and
+        how often.
         """
         return self._accuracy(lambda core: frozenset(Counter(core).items()))
 
     def _accuracy(self, seen: Callable[[Core], Hashable]) -> float:
-        """Of the best rule that sees only this of a sentence."""
+        """The accuracy of the best rule that sees only this part of a sentence."""
         chances: dict[Hashable, tuple[float, float]] = {}
         for core, (zero, one) in self._cores.items():
             before = chances.get(seen(core), (0.0, 0.0))
@@ -124,7 +124,7 @@ class LabelledGrammar:
     def _derived(
         self, symbols: tuple[str, ...], telling: frozenset[str]
     ) -> Iterator[tuple[Core, tuple[float, float]]]:
-        """All that symbols are written as, down to words and symbols that tell nothing."""
+        """All expansions of symbols, down to words and symbols that say nothing about the label."""
         if not symbols:
             yield (), (1.0, 1.0)
             return
@@ -141,7 +141,7 @@ class LabelledGrammar:
         return zip(self.unfavourable.rules[symbol], self.favourable.rules[symbol], strict=True)
 
     def _telling(self) -> frozenset[str]:
-        """Symbols with choices that favour a label, their own or of a symbol that they are written with."""
+        """The symbols that say something about the label, by their own choices or by those of their parts."""
         telling = {
             symbol
             for symbol in self.favourable.rules

@@ -1,6 +1,7 @@
-"""How files of labelled texts are laid out: a label before the text, or a table with tabs, as GLUE has it.
+"""Layouts of files of labelled texts: a label before the text, or a table with tabs, as in GLUE.
 
-A table may have a line of headings, its label first or last, an index column, and labels that are hidden as -1.
+A table may have a line of headings and a column of indices. Its label stands first or last, and may be hidden as
+-1.
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ INDICES = ("index", "idx", "id", "sentenceid", "phraseid", "")
 """Headings of a column that counts lines."""
 
 HIDDEN = "-1"
-"""What stands in the place of a label that is kept secret."""
+"""How a file writes a label that is kept secret."""
 
 MARKS = (HIDDEN, "0", "1", "2", "3", "4")
 """Values of a column of labels: of two kinds or of five, or hidden."""
@@ -29,27 +30,27 @@ class Row(NamedTuple):
     line: int
     """Its line in the file, from 1."""
     label: str | None
-    """As it is written; None where there is none, or it is hidden."""
+    """The label as the file writes it. None if there is none, or it is hidden."""
     text: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Where label and text stand in a line."""
+    """The places of label and text in a line."""
 
     tabs: bool
-    """Whether tabs are between columns; else the first space is between label and text."""
+    """Whether tabs separate columns. Else the first space separates label and text."""
     text: int = 1
     """The column of the text, from 0."""
     label: int | None = 0
     """The column of the label, if there is one."""
     columns: int = 2
     headings: tuple[str, ...] = ()
-    """What the first line says, where it is no text."""
+    """The headings, if the first line has them."""
 
     @property
     def two_labels(self) -> str:
-        """The command that makes two labels of five: below and above the middle, which is left out."""
+        """The command that makes two labels of five. It leaves out the middle one."""
         column = "$1" if self.label is None else f"${self.label + 1}"
         tab = "-F'\\t' -v OFS='\\t' " if self.tabs else ""
         kept = "NR == 1 || " if self.headings else ""
@@ -88,14 +89,14 @@ PLAIN = Layout(tabs=False)
 
 
 def layout_of(lines: Sequence[str], source: str) -> Layout | None:
-    """How a file is laid out that may hold labels; None where each line is a text, and nothing else.
+    """The layout of a file that may hold labels. None if each line is a text and nothing else.
 
     Args:
         lines: of the file, at least one.
         source: the name of the file.
 
     Raises:
-        ValueError: if it has headings and none of them is that of a text.
+        ValueError: if it has headings, but none for a text.
     """
     if "\t" not in lines[0] or all(_begins_with_label(line, tabs=False) for line in lines):
         return PLAIN if all(_begins_with_label(line) for line in lines) else None
@@ -114,7 +115,7 @@ def layout_of(lines: Sequence[str], source: str) -> Layout | None:
 
 
 def _by_values(lines: Sequence[str], columns: int) -> Layout:
-    """The layout of a table without headings: labels are few and small, and the longest column is the text."""
+    """The layout of a table without headings. Labels are few and small; the longest column is the text."""
     table = [line.split("\t") for line in lines]
     cells = [[row[at].strip() for row in table if len(row) == columns] for at in range(columns)]
     text = max(range(columns), key=lambda at: sum(map(len, cells[at])))

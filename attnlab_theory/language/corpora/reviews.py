@@ -1,4 +1,4 @@
-"""Labelled reviews: from files, on each line a label and the text; or drawn from the embedded grammar."""
+"""Labelled reviews, from files with a label and a text on each line, or drawn from the embedded grammar."""
 
 import dataclasses
 import random
@@ -14,7 +14,7 @@ from attnlab_theory.language.corpora.layouts import Layout, Row
 from attnlab_theory.language.corpora.text_files import composed, read_text
 
 LABELS = {"0": 0, "1": 1}
-"""0 blames, 1 praises."""
+"""The labels: 0 blames, 1 praises."""
 
 NAMES = ("unfavourable", "favourable")
 """What the labels are called."""
@@ -32,7 +32,7 @@ class Reviews:
     labels: tuple[int, ...]
     """0 or 1 for each text."""
     source: str = "the embedded grammar"
-    """What a complaint calls them."""
+    """The name of the reviews in error messages."""
 
     def __post_init__(self) -> None:
         if not self.texts:
@@ -74,7 +74,7 @@ class Sizes:
 
 
 def drawn(seed: int, sizes: Sizes) -> tuple[Reviews, Reviews, Reviews]:
-    """Reviews of the embedded grammar to learn, to choose by and to ask at the end.
+    """Training, validation and test reviews of the embedded grammar.
 
     Args:
         seed: all reviews follow from it.
@@ -91,14 +91,14 @@ def drawn(seed: int, sizes: Sizes) -> tuple[Reviews, Reviews, Reviews]:
 
 
 def read_reviews(path: Path) -> Reviews:
-    """The reviews of a file, a line for each; empty lines at its end are dropped.
+    """The reviews of a file, a line for each. Empty lines at its end are dropped.
 
-    A line is LABEL text, with a space or a tab between them, or a row of a table with tabs, as GLUE has it: with
-    headings or without, the label first or last, and perhaps an index, which is left out.
+    A line is LABEL text, with a space or a tab between them, or a row of a table with tabs, as in GLUE. A table
+    may have headings. Its label stands first or last. An index is left out.
 
     Raises:
-        ValueError: if the file is missing, empty or not UTF-8, a line is no review, or labels are missing, hidden
-            or more than two; with the line's number.
+        ValueError: if the file is missing, empty or not UTF-8, or a line is no review. Also if labels are missing
+            or hidden, or there are more than two. The message has the line's number.
 
     Source: the format of Kim 2014, `stsa.binary.train` and its like; that of GLUE, Wang et al. 2019.
     """
@@ -115,7 +115,11 @@ def read_reviews(path: Path) -> Reviews:
 
 
 def has_labels(path: Path) -> bool:
-    """Whether a file of reviews says what they are, or a test keeps that secret; raises as `read_text`."""
+    """Whether a file of reviews has labels. A test file may keep them secret.
+
+    Raises:
+        ValueError: if the file is missing, empty or not UTF-8.
+    """
     return any(row.label is not None or not row.text for row in _rows_of(path)[1])
 
 
@@ -145,16 +149,16 @@ class Lines:
 
     texts: tuple[str, ...]
     left_out: str | None = None
-    """What of the file is no text, and was left out; None if nothing was."""
+    """A line about parts of the file that are no text and were left out. None if nothing was."""
     table: bool = False
     """Whether the file is a table with tabs."""
 
 
 def read_unlabelled(path: Path) -> Lines:
-    """The texts of a file, empty ones too, so that answers stand on the same lines; labels are left out.
+    """The texts of a file, without labels. Empty texts stay, so that answers stand on the same lines.
 
     Raises:
-        ValueError: if the file is missing, holds nothing but empty lines, or is not UTF-8, or as `layouts`.
+        ValueError: if the file is missing, not UTF-8, a broken table, or has nothing but empty lines.
     """
     lines = composed(read_text(path)).split("\n")
     lines = lines[:-1] if not lines[-1] else lines

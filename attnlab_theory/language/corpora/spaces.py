@@ -1,4 +1,4 @@
-"""Texts whose language puts no spaces between words, read as if it did: every line is a word then."""
+"""Texts in languages without spaces between words. If they are read by words, every line is one word."""
 
 import re
 from collections.abc import Sequence
@@ -7,23 +7,23 @@ UNSPACED = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]{5,}"
 )
-"""Five letters in a row of Thai, Lao, Tibetan, Burmese, Khmer, Japanese or Chinese: too many for one word."""
+"""Five letters of Thai, Lao, Tibetan, Burmese, Khmer, Japanese or Chinese in a row: too many for one word."""
 
 LONGEST = 40
-"""Letters of the longest token that may be a word where words stand apart."""
+"""The most letters of a token that may be a word in a text with spaces."""
 
 
 def unspaced(lines: Sequence[str]) -> int:
-    """How many of the lines hold what looks like several words without spaces between them."""
+    """How many lines look like several words without spaces between them."""
     return sum(any(UNSPACED.search(word) or len(word) > LONGEST for word in line.split()) for line in lines)
 
 
 def remark(lines: Sequence[str], source: str, remedy: str) -> str | None:
-    """What to say of lines half of which have no spaces between words; None where most have them.
+    """A line about texts of which at least half have no spaces between words. None if most have spaces.
 
     Args:
         lines: at least one.
-        source: what a complaint calls them.
+        source: the name of the lines in the message.
         remedy: an option that helps.
     """
     found = unspaced(lines)
@@ -36,10 +36,15 @@ def remark(lines: Sequence[str], source: str, remedy: str) -> str | None:
 
 
 def refuse_unspaced(lines: Sequence[str], source: str, remedy: str) -> None:
-    """Refuse to read lines by words that have none: nearly all of them would be unknown; args as `remark`.
+    """Refuse to read lines by words if they have no spaces: nearly all words would be unknown.
+
+    Args:
+        lines: at least one.
+        source: the name of the lines in the message.
+        remedy: an option that helps.
 
     Raises:
-        ValueError: where `remark` says something.
+        ValueError: if at least half of the lines have no spaces between words.
     """
     said = remark(lines, source, remedy)
     if said is not None:

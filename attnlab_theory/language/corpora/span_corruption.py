@@ -1,7 +1,7 @@
-"""Span corruption: a document with a hole, and what was in it at the end.
+"""Span corruption: a document with a hole, and at its end the text that was in the hole.
 
-"Ada was born in Rome." may become "Ada was b⁇ Rome.⁇orn in". The model predicts the rearranged text, all of it; at
-the second mark it has to remember what fills the hole.
+"Ada was born in Rome." may become "Ada was b⁇ Rome.⁇orn in". The model predicts all of the rearranged text. After
+the second mark it has to recall what fills the hole.
 
 Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), `CharCorruptionDataset`, "Masking
 Specification".
@@ -20,8 +20,8 @@ from attnlab_theory.language.text.characters import MASK_ID, PAD_ID, Characters
 class CharCorruptionDataset:
     """Every line of a text, corrupted anew in every epoch.
 
-    What is drawn follows from (seed, epoch, index) alone: a resumed run draws the same, and a document does not
-    depend on the others. An empty line, such as behind the last newline, is a document of nothing but two marks.
+    What is drawn follows from (seed, epoch, index) alone. So a resumed run draws the same, and a document does not
+    depend on the others. An empty line, such as the one after the last newline, is a document of two marks alone.
 
     Args:
         text: one document per line.
@@ -29,7 +29,7 @@ class CharCorruptionDataset:
         how: the variant.
         characters: the vocabulary; by default that of the text.
         seed: of all that is drawn.
-        source: what a complaint calls the text: as a rule its file.
+        source: the name of the text in error messages, as a rule its file.
 
     Raises:
         ValueError: if the block is too short, or a character is not in the vocabulary.
@@ -70,7 +70,7 @@ class CharCorruptionDataset:
         return self.item(index, epoch=0)
 
     def item(self, index: int, *, epoch: int) -> tuple[Int32[np.ndarray, "t"], Int32[np.ndarray, "t"]]:
-        """x and y of one document, the same as in that epoch's batch.
+        """x and y of one document, as in the batch of that epoch.
 
         Raises:
             IndexError: if there is no such document.
@@ -100,7 +100,7 @@ class CharCorruptionDataset:
     def _corrupted(
         self, index: Int[np.ndarray, "n"], uniforms: Float[np.ndarray, "n 4"]
     ) -> Int32[np.ndarray, "n padded"]:
-        """prefix ⁇ suffix ⁇ content, padded: a gather, from where in its document each character comes."""
+        """prefix ⁇ suffix ⁇ content, padded. Each character is gathered from its place in the document."""
         u_length, u_hole, u_place, u_window = uniforms.T
         whole = self._lengths[index]
         kept = np.minimum(whole, self.longest)

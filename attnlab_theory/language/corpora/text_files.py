@@ -1,4 +1,4 @@
-"""Reading a text file, with one clear line for whatever is wrong with it."""
+"""Text files. Whatever is wrong with one is said in one clear line."""
 
 import re
 import unicodedata
@@ -23,7 +23,7 @@ def read_text(path: Path) -> str:
 
 
 def decoded(path: Path) -> str:
-    """As `read_text`, but lines may be empty, all of them too."""
+    """The text of a file in UTF-8, with every line end read as a newline. All lines may be empty."""
     content = inputs.content(Path(path))
     try:
         text = content.decode("utf-8-sig")
@@ -34,7 +34,7 @@ def decoded(path: Path) -> str:
 
 
 def composed(text: str) -> str:
-    """The text with every accent in one character with its letter, where Unicode has such a character (NFC).
+    """The text in Unicode's composed form (NFC): a letter and its accent are one character, where there is one.
 
     Unicode has two ways to write "é". Words that are compared must be written in one of them.
     """

@@ -1,7 +1,8 @@
-"""Attention within a budget, as a matrix in the place of the softmax: random features, pooled keys, sparse masks.
+"""Approximations of attention within a budget: random features, pooled keys, sparse masks.
 
-Rows are short enough here that every pair is looked at: what an approximation would save is not saved. Its error is
-what is wanted, of any head of any model. The operators of `attention` give the same outputs in linear time.
+Each is a matrix that replaces the softmax. Rows are short here, so every pair is computed, and no time is saved.
+The aim is the error of the approximation for any head of any model. The operators of `attention` give the same
+outputs in linear time.
 """
 
 import abc
@@ -33,28 +34,29 @@ Of = TypeVar("Of", np.ndarray, Array)
 
 
 class Gauge(eqx.Module):
-    """How a head's queries and keys are written before they are approximated; exact weights do not depend on it.
+    """A rescaling of a head's queries and keys before they are approximated. Exact weights do not depend on it.
 
-    Scores change by one number per query if a vector is taken from all keys, and not at all if queries are
-    multiplied by what keys are divided by. Errors of random features grow with the lengths that are left.
+    If a vector is subtracted from all keys, the scores of a query change by one number. If queries are multiplied
+    by what keys are divided by, no score changes. The errors of random features grow with the lengths that are
+    left.
     """
 
     centre: Float[Numbers, "*heads d"]
-    """Taken from every key."""
+    """Subtracted from every key."""
     balance: Float[Numbers, "*heads"]
     """Queries are multiplied by it, keys divided."""
     a: Float[Numbers, "*heads"]
     """The parameter of generalised exponential features, less than 1/4."""
 
     def of(self, q: Float[Of, "*heads t d"], k: Float[Of, "*heads t d"]) -> tuple[Of, Of]:
-        """Queries and keys as the approximation reads them."""
+        """The rescaled queries and keys, for the approximation."""
         balance = self.balance[..., None, None]
         return q * balance, (k - self.centre[..., None, :]) / balance
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Approximation(abc.ABC):
-    """What takes the place of the softmax of scores.
+    """An approximation of the softmax of scores.
 
     Raises:
         ValueError: if the budget is not a positive whole number.
@@ -62,7 +64,7 @@ class Approximation(abc.ABC):
 
     budget: int
     causal: ClassVar[bool] = True
-    """Whether it can be kept from the future."""
+    """Whether it can be causal."""
 
     def __post_init__(self) -> None:
         refuse.not_a_size(budget=self.budget)
@@ -70,28 +72,28 @@ class Approximation(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What it is called, without its budget."""
+        """Its name, without the budget."""
 
     def drawn(self, key: PRNGKeyArray, d: int) -> Array:
-        """What is random of it, for keys of this width: by default the PRNG key, consumed when weights are made."""
+        """Its random part, for keys of this width. By default the PRNG key, which `weights` uses up."""
         return key
 
     @abc.abstractmethod
     def weights(
         self, drawn: Array, q: Float[Array, "t d"], k: Float[Array, "t d"], seen: Bool[Array, "t t"], a: Scalar
     ) -> Float[Array, "t t"]:
-        """The matrix whose product with the values takes the place of attention's.
+        """The matrix that replaces the weights of attention: the outputs are its product with the values.
 
         Args:
-            drawn: from `drawn`.
-            q, k: scores are q . k.
-            seen: which keys a query sees; a key that stands in padding is seen by none.
+            drawn: the result of the method `drawn`.
+            q, k: queries and keys. Scores are q . k.
+            seen: which keys a query sees. No query sees padding.
             a: the parameter of generalised exponential features.
         """
 
 
 class FeatureMap(enum.StrEnum):
-    """The random features that are tried; the names are those of the theory."""
+    """The random features that are tried, by their names in the theory."""
 
     TRIGONOMETRIC = "trigonometric"
     POSITIVE = "positive"
@@ -106,14 +108,14 @@ class FeatureMap(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RandomFeatures(Approximation):
-    """An estimate of the kernel exp(q . k) from `budget` features of either side, normalised."""
+    """An estimate of the kernel exp(q . k) from `budget` features of queries and of keys, normalised."""
 
     kind: FeatureMap
     coupling: Coupling = Coupling.INDEPENDENT
 
     @property
     def name(self) -> str:
-        """The features and how their projections hang together."""
+        """The features, and whether their projections are orthogonal."""
         return f"{self.kind} features, {self.coupling}"
 
     def drawn(self, key: PRNGKeyArray, d: int) -> Array:
@@ -121,14 +123,14 @@ class RandomFeatures(Approximation):
         return coupled_projection(key, max(1, self.budget // self.kind.per_projection), d, self.coupling)
 
     def weights(self, drawn: Array, q: Array, k: Array, seen: Array, a: Scalar) -> Float[Array, "t t"]:
-        """Rows sum to one; a row whose normaliser is zero or no number is zero."""
+        """Rows sum to one. A row whose normaliser is zero or no number is zero."""
         estimates = jnp.where(seen, self._kernel(q, k, drawn.astype(q.dtype), a), 0)
         normaliser = jnp.sum(estimates, axis=1, keepdims=True)
         there = jnp.isfinite(normaliser) & (normaliser != 0)
         return jnp.where(there, estimates / jnp.where(there, normaliser, 1), 0)
 
     def _kernel(self, q: Array, k: Array, projection: Array, a: Scalar) -> Float[Array, "t t"]:
-        """But for one factor per query, and one that is common to all keys."""
+        """The kernel, up to a factor for each query, and a factor that all keys share."""
         match self.kind:
             case FeatureMap.TRIGONOMETRIC:
                 growth = jnp.sum(k**2, axis=1) / 2
@@ -164,7 +166,7 @@ class Window(Approximation):
 class BigBird(Approximation):
     """Softmax over `budget` keys: three nearest, the first, and random ones. The first token sees all.
 
-    Its blocks are single tokens, for sentences are short. Random keys are those that a query could see.
+    Its blocks are single tokens, because sentences are short. Random keys are drawn from those that a query sees.
     """
 
     WINDOW: ClassVar[int] = 3
@@ -184,7 +186,7 @@ class BigBird(Approximation):
         return _softmax(q, k, seen & self.mask(drawn, seen))
 
     def mask(self, key: PRNGKeyArray, seen: Bool[Array, "t t"]) -> Bool[Array, "t t"]:
-        """`bigbird_mask` of blocks of one token, with links to nothing but what is seen."""
+        """`bigbird_mask` for blocks of one token, with links only to keys that are seen."""
         t = len(seen)
         place = np.arange(t)
         always = _near(t, self.WINDOW // 2) | (place[:, None] == 0) | (place[None, :] == 0)
@@ -215,7 +217,7 @@ class Linformer(Approximation):
         return _softmax(q, e @ k, mixtures) @ e
 
     def projection(self, there: Bool[Array, " t"]) -> Float[Array, "m t"]:
-        """Row i is the mean of the i-th part of the keys that are there; zero where that part is empty."""
+        """Row i is the mean of the i-th part of the keys, without padding. Zero if that part is empty."""
         place = jnp.cumsum(there, dtype=jnp.int32) - 1
         part = place * self.budget // jnp.maximum(jnp.sum(there, dtype=jnp.int32), 1)
         member = (there[None] & (part[None] == jnp.arange(self.budget)[:, None])).astype(jnp.float32)
@@ -228,14 +230,14 @@ class ApproximatedLayer(BidirectionalLayer):
     approximation: Approximation = eqx.field(static=True)
     gauge: Gauge
     drawn: Shaped[Array, "b *of_row"]
-    """What is random, of each row of a batch."""
+    """The random part of the approximation, for each row of a batch."""
 
     def __init__(self, layer: BidirectionalLayer, approximation: Approximation, gauge: Gauge, drawn: Array):
         self.inputs, self.out, self.shape = layer.inputs, layer.out, layer.shape
         self.approximation, self.gauge, self.drawn = approximation, gauge, drawn
 
     def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
-        """The values in the proportions of the approximation, head by head."""
+        """The outputs of the approximation, head by head."""
         q = self.shape.head_width**-0.5 * parts.q
 
         def of_row(drawn: Array, q: Array, k: Array, seen: Array) -> Array:
@@ -249,14 +251,15 @@ class ApproximatedLayer(BidirectionalLayer):
 def approximated(
     encoder: Encoder, approximation: Approximation, gauge: Gauge, key: PRNGKeyArray, *, rows: int
 ) -> Encoder:
-    """An encoder all of whose heads are approximated, for batches of so many rows.
+    """An encoder all of whose heads are approximated, for batches of `rows` rows.
 
     Args:
         encoder: any.
         approximation: of every head.
-        gauge: [layers h ...] of each head.
-        key: of what is random, of each row in each layer. It is drawn here, one layer after the other: with
-            the orthogonal factors of all layers in one program, jaxlib 0.10 waits for itself on two cores.
+        gauge: of each head, [layers h ...].
+        key: a PRNG key for the random parts, one for each row in each layer. They are drawn one layer after the
+            other: with the orthogonal factors of all layers in one program, jaxlib 0.10 waits for itself on two
+            cores.
         rows: of a batch.
     """
     layers = []
@@ -287,7 +290,7 @@ def _near(t: int, reach: int) -> Bool[np.ndarray, "t t"]:
 
 
 def _softmax(q: Array, k: Array, seen: Array) -> Float[Array, "t s"]:
-    """Weights of the keys that are seen; a row that sees none, as in padding, is zero."""
+    """Weights of the keys that are seen. A row that sees none, as in padding, is zero."""
     scores = jnp.where(seen, q @ k.T, -jnp.inf)
     top = jnp.max(scores, axis=1, keepdims=True)
     powers = jnp.where(seen, jnp.exp(scores - jnp.where(jnp.isfinite(top), top, 0)), 0)

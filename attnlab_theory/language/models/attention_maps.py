@@ -1,4 +1,4 @@
-"""What a model looks at: the attention weights of all its heads."""
+"""Attention maps: the attention weights of all heads of a model."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,10 +11,10 @@ from attnlab_theory.language.models.tape import tape
 
 @eqx.filter_jit
 def attention_maps(model: GPT, tokens: Int[Array, "b t"]) -> Float[Array, "b layers h t t"]:
-    """The weights of every head in every layer, as in evaluation: [..., i, j] is what token i takes of token j.
+    """The weights of every head in every layer, without dropout: [..., i, j] is what token i gives to token j.
 
     Raises:
-        ValueError: if the mixer has no weights to look at, or as `GPT.rows`.
+        ValueError: if the mixer has no weights to look at, or the model cannot take the tokens.
     """
     walk = model.walk(tokens)
     if not all(isinstance(block.mixing, ScoredLayer) for block in model.blocks):

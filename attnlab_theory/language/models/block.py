@@ -35,7 +35,7 @@ class Block(eqx.Module):
     def walk(
         self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None
     ) -> Walk[tuple[Float[Array, "b t c"], Kept | None]]:
-        """The next layer's tokens, and what a cache would keep; the places are those of `tape`."""
+        """The next layer's tokens, and what a cache would keep. The names of places are those of `tape`."""
         weights, mixed, transformed = keys_of(key, 3)
         x = yield Offer("reads", x)
         more, kept = yield from self.mixing.walk(self.ln_1(x), where, weights)
@@ -54,6 +54,6 @@ class Block(eqx.Module):
         return x + self.transformed(x), kept
 
     def transformed(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
-        """What the second half of the layer adds to each token."""
+        """The output of the second half of the layer, which is added to each token."""
         x = self.into(self.ln_2(x))
         return self.back.of_gelu(x) if self.gelu == "exact" else self.back(jax.nn.gelu(x))

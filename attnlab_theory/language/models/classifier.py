@@ -20,30 +20,30 @@ from attnlab_theory.language.models.layers import Linear, at_least_single, dropo
 
 
 class Pooling(enum.StrEnum):
-    """One vector of all tokens of a row."""
+    """How all tokens of a row become one vector."""
 
     BERT = "bert"
-    """The first token through a dense layer and tanh; the encoder's pretraining may bring the layer along."""
+    """The first token through a dense layer and tanh. The layer may come from the encoder's pretraining."""
     ROBERTA = "roberta"
-    """The same of the first token after dropout, with a layer that is new."""
+    """The same after dropout of the first token, with a new layer."""
     MEAN = "mean"
     """The mean of the tokens, without padding."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassifierConfig:
-    """An encoder and what is put on it.
+    """An encoder, and the head on top of it.
 
     Raises:
-        ValueError: naming the field and its value, if there are less than two classes, no such pooling, or the rate
-            is not in [0, 1).
+        ValueError: naming the field and its value, if there are fewer than two classes, no such pooling, or the
+            rate is not in [0, 1).
     """
 
     encoder: EncoderConfig
     classes: int = 2
     pooling: Pooling = Pooling.MEAN
     dropout: float = 0.1
-    """Of what the linear layers of the head read."""
+    """The dropout rate of the inputs of the head's linear layers."""
 
     def __post_init__(self) -> None:
         refuse.not_a_size(classes=self.classes)
@@ -62,11 +62,11 @@ class ClassifierConfig:
 
     @property
     def hidden_width(self) -> int:
-        """Of the encoder's feed-forward networks."""
+        """The hidden width of the encoder's feed-forward networks."""
         return self.encoder.hidden_width
 
     def as_json(self) -> dict[str, Any]:
-        """Plain numbers, strings and dictionaries; `from_json` undoes it."""
+        """The configuration as plain numbers, strings and dictionaries. `from_json` undoes it."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return fields | {"encoder": self.encoder.as_json(), "pooling": str(self.pooling)}
 
@@ -75,7 +75,7 @@ class ClassifierConfig:
         """What `as_json` wrote.
 
         Raises:
-            ValueError: naming a field that is unknown or missing, or as the class and `EncoderConfig`.
+            ValueError: naming a field that is unknown, missing or out of range.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         for name in sorted(known ^ set(record)):
@@ -93,7 +93,7 @@ class Classifier(eqx.Module):
 
     encoder: Encoder
     dense: Linear | None
-    """What the first token goes through."""
+    """The dense layer for the first token, if the pooling has one."""
     out: Linear
     config: ClassifierConfig = eqx.field(static=True)
 
@@ -136,23 +136,23 @@ class Classifier(eqx.Module):
             classes: how many there are.
             pooling: how a row becomes one vector.
             dropout: of the head.
-            pooler: the dense layer of BERT's pooling, if the pretraining brought one.
+            pooler: the dense layer of BERT's pooling, if it comes from the pretraining.
 
         Raises:
-            ValueError: as `ClassifierConfig`; also if a pooler is given to another pooling, or is of another width.
+            ValueError: if a number is out of range, or a pooler is given to another pooling or has another width.
         """
         config = ClassifierConfig(encoder=encoder.config, classes=classes, pooling=pooling, dropout=dropout)
         return cls(config, key=key, encoder=encoder, pooler=pooler)
 
     def logits(self, batch: LabelledBatch, key: PRNGKeyArray | None = None) -> Float[Array, "b classes"]:
-        """Of the classes of every row, not normalised; labels and weights are not looked at.
+        """The logits of the classes of every row, not normalised. Labels and weights are not read.
 
         Args:
             batch: any.
-            key: for dropout; None means none, as in evaluation.
+            key: for dropout. None means no dropout, as in evaluation.
 
         Raises:
-            ValueError: as `Encoder.hidden`.
+            ValueError: if the encoder cannot take the rows.
         """
         within, first, last = keys_of(key, 3)
         tokens, mask = jnp.asarray(batch.tokens), jnp.asarray(batch.mask)
@@ -164,7 +164,7 @@ class Classifier(eqx.Module):
         mask: Bool[Array, "b t"],
         keys: tuple[PRNGKeyArray | None, PRNGKeyArray | None] = (None, None),
     ) -> Float[Array, "b classes"]:
-        """The logits that follow from the encoder's last tokens; keys are for dropout before and behind pooling."""
+        """The logits by the encoder's last tokens. The two keys are for dropout before and after pooling."""
         first, last = keys
         pooled = self._pooled(hidden, mask, first)
         return at_least_single(self.out(dropout(last, pooled, self.config.dropout)[:, None])[:, 0])
@@ -175,7 +175,7 @@ class Classifier(eqx.Module):
         A traced label that is no class gives NaN.
 
         Raises:
-            ValueError: as `logits`; also if a label is no class.
+            ValueError: if the encoder cannot take the rows, or a label is no class.
         """
         labels, weights = jnp.asarray(batch.labels), jnp.asarray(batch.weights)
         _refuse_labels(labels, weights, self.config.classes)
@@ -186,7 +186,7 @@ class Classifier(eqx.Module):
         return jnp.sum(jnp.where(weights > 0, weights.astype(lost.dtype) * lost, 0))
 
     def decayed(self) -> PyTree[bool]:
-        """Weight decay shrinks all but biases and the gains of LayerNorm: what has two axes."""
+        """Which parameters weight decay shrinks: those with two axes, so no biases and no gains of LayerNorm."""
         return jax.tree.map(lambda x: x.ndim > 1, self)
 
     def _pooled(self, hidden: Array, mask: Array, key: PRNGKeyArray | None) -> Float[Array, "b c"]:
@@ -206,7 +206,7 @@ class Classifier(eqx.Module):
 
 
 def mean_of_tokens(hidden: Float[Array, "b t c"], mask: Bool[Array, "b t"]) -> Float[Array, "b c"]:
-    """The mean over the tokens of every row, in float32 or wider; zero for a row of nothing but padding."""
+    """The mean over the tokens of every row, in float32 or wider. Zero for a row of padding alone."""
     wide = at_least_single(hidden)
     total = jnp.sum(jnp.where(mask[:, :, None], wide, 0), axis=1)
     count = jnp.maximum(jnp.sum(mask, axis=1, dtype=jnp.int32), 1)

@@ -1,4 +1,4 @@
-"""What a GPT is made of: sizes, rates, a mixer and a position scheme, checked once."""
+"""The configuration of a GPT: sizes, rates, a mixer and a position scheme, checked once."""
 
 import dataclasses
 import math
@@ -11,10 +11,10 @@ from attnlab_theory.language.models.mixing import Shape
 from attnlab_theory.language.models.positions import SCHEMES, Learned, NoPositions
 
 LARGEST_EPSILON = 1.0
-"""Beyond it a LayerNorm is no longer one: a state's variance is about 1."""
+"""The largest epsilon. A state's variance is about 1, so with a larger epsilon LayerNorm would not normalise."""
 
 Gelu = Literal["exact", "tanh"]
-"""x times the normal distribution function of x, or the approximation by a tanh that GPT-2 was trained with."""
+"""The activation: x times the normal distribution function of x, or GPT-2's approximation by a tanh."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,8 +22,9 @@ class GPTConfig:
     """The homework's model by default: 3,323,392 parameters.
 
     Raises:
-        ValueError: naming the field and its value, if a size is not a positive whole number, the width does not
-            divide into heads, a rate is not in [0, 1), or mixer and position scheme do not go together.
+        ValueError: if a size is not a positive whole number, the width does not divide into heads, or a rate is
+            not in [0, 1). Also if mixer and position scheme do not go together. The message has the field and its
+            value.
 
     Source: Stanford CS224n, assignment 5 (2021 to 2023), assignment 4 (2024).
     """
@@ -35,7 +36,7 @@ class GPTConfig:
     heads: int = 8
     width: int = 256
     hidden: int | None = None
-    """Of the feed-forward network; four times the width if None."""
+    """The hidden width of the feed-forward network. Four times the width if None."""
     embedding_dropout: float = 0.1
     residual_dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -83,24 +84,24 @@ class GPTConfig:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """Plain numbers, strings and dictionaries; `config_from_json` undoes it."""
+        """The configuration as plain numbers, strings and dictionaries. `config_from_json` undoes it."""
         choices = {"mixer": self.mixer, "positions": self.positions}
         named = {field: {"kind": type(x).__name__} | dataclasses.asdict(x) for field, x in choices.items()}
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | named
 
     @property
     def hidden_width(self) -> int:
-        """Of the feed-forward network."""
+        """The hidden width of the feed-forward network."""
         return 4 * self.width if self.hidden is None else self.hidden
 
     @property
     def longest(self) -> int | None:
-        """Tokens in the longest sequence that has a meaning; None if any has one."""
+        """Tokens in the longest sequence that the model can read. None if there is no limit."""
         return self.block if self.positions.bounded or self.mixer.bounded else None
 
     @property
     def shape(self) -> Shape:
-        """What mixing layers need of this."""
+        """The sizes and rates that mixing layers need."""
         return Shape(
             width=self.width,
             heads=self.heads,
@@ -111,7 +112,7 @@ class GPTConfig:
 
 
 def refuse_epsilon(epsilon: float) -> None:
-    """Refuse what no LayerNorm adds to a variance.
+    """Refuse an epsilon that no LayerNorm should add to a variance.
 
     Raises:
         ValueError: if it is no number, not positive, or larger than `LARGEST_EPSILON`.
@@ -125,11 +126,11 @@ def config_from_json(record: Mapping[str, Any], *, mixers: tuple[type[LayerChoic
     """The configuration that `GPTConfig.as_json` wrote.
 
     Args:
-        record: of the fields.
-        mixers: those that it may name.
+        record: the fields by name.
+        mixers: the mixers that it may name.
 
     Raises:
-        ValueError: naming a field or a kind that is unknown or missing, or as `GPTConfig`.
+        ValueError: naming a field or a kind that is unknown, missing or out of range.
     """
     known = {f.name for f in dataclasses.fields(GPTConfig)}
     for name in sorted(known ^ set(record)):
@@ -155,7 +156,7 @@ def _chosen(kinds: tuple[type, ...], field: str, record: Mapping[str, Any]) -> A
 
 
 def _refuse_other_type(whose: str, name: str, value: Any, wanted: type) -> None:
-    """Refuse an option of another type than its default has; a whole number may stand for a real one."""
+    """Refuse an option whose type is not that of its default. A whole number may stand for a real one."""
     fits = type(value) is wanted or (wanted is float and type(value) is int)
     if not fits or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError(f"{whose} has {name} {value!r:.60}, which is no {wanted.__name__}")

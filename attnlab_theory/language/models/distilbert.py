@@ -40,13 +40,13 @@ TYPES = "embeddings.token_type_embeddings.weight"
 
 
 def config_of_bert(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a config.json as BERT's has them; all other fields stay."""
+    """The fields of a config.json under BERT's names. All other fields stay."""
     named = {FIELDS.get(field, field): value for field, value in config.items()}
     return named | {"type_vocab_size": 1, "layer_norm_eps": 1e-12}
 
 
 def name_of_bert(name: str) -> str:
-    """The name of an array as BERT's file has it; another name stays."""
+    """The name of an array in BERT's files. Other names stay."""
     if not name.startswith("transformer.layer."):
         return name
     number, _, rest = name.removeprefix("transformer.layer.").partition(".")
@@ -57,7 +57,7 @@ def name_of_bert(name: str) -> str:
 
 
 def name_of_distilbert(name: str) -> str:
-    """What `name_of_bert` undoes: how a complaint names an array."""
+    """The name of an array in DistilBERT's files, for error messages: the inverse of `name_of_bert`."""
     if not name.startswith("encoder.layer."):
         return name
     number, _, rest = name.removeprefix("encoder.layer.").partition(".")

@@ -1,7 +1,7 @@
 """The encoder: every token of a row in the context of all others, in the layouts of BERT and RoBERTa.
 
-A row is filled up with padding, which a mask tells from tokens (True: a token). What stands in the padding, and how
-much of it there is, changes nothing.
+A row is filled up with padding. A mask is True for tokens and False for padding. Neither the content of padding
+nor its length has an effect.
 """
 
 from typing import assert_never
@@ -35,7 +35,7 @@ class BidirectionalLayer(SoftmaxLayer):
 
     @property
     def causal(self) -> bool:
-        """Tokens see those after them too."""
+        """False: tokens see later tokens too."""
         return False
 
     def __init__(self, key: PRNGKeyArray, shape: Shape):
@@ -114,14 +114,15 @@ class Encoder(eqx.Module):
         """The last layer's tokens.
 
         Args:
-            tokens: of rows of one length, each at least 0 and less than the vocabulary; any number in the padding.
-            mask: True for a token, False for padding. A row may be nothing but padding.
-            types: of the segments that tokens belong to, from 0; None means 0 everywhere.
-            key: for dropout; None means none, as in evaluation.
+            tokens: rows of one length. Each token is at least 0 and less than the vocabulary; padding may be
+                anything.
+            mask: True for a token, False for padding. A row may be padding alone.
+            types: the segment of each token, from 0. None means 0 everywhere.
+            key: for dropout. None means no dropout, as in evaluation.
 
         Returns:
-            Numbers without meaning where padding stands. Traced tokens or types without a row in their table give
-            NaN.
+            The tokens. Where padding stands, numbers have no meaning. Traced tokens or types without a row in their
+            table give NaN.
 
         Raises:
             ValueError: if the rows are empty or longer than the block, shapes differ, or tokens or types are out of
@@ -132,7 +133,17 @@ class Encoder(eqx.Module):
     def embedded(
         self, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"], types: Int[Array, "b t"] | None = None
     ) -> Float[Array, "b t c"]:
-        """What the first layer reads; args, raises as `hidden`."""
+        """The input of the first layer: the embedded tokens.
+
+        Args:
+            tokens: rows of one length. Padding may be anything.
+            mask: True for a token, False for padding.
+            types: the segment of each token, from 0. None means 0 everywhere.
+
+        Raises:
+            ValueError: if the rows are empty or longer than the block, shapes differ, or tokens or types are out of
+                range.
+        """
         self._refuse_unfit(tokens, mask, types)
         # Whatever stands in the padding, from here on it is a token: no NaN that a weight of zero would not stop.
         x = rows_of(self.tokens, jnp.where(mask, tokens, self.config.pad))
@@ -143,22 +154,31 @@ class Encoder(eqx.Module):
     def through(
         self, x: Float[Array, "b t c"], mask: Bool[Array, "b t"], key: PRNGKeyArray | None = None
     ) -> Float[Array, "b t c"]:
-        """The last layer's tokens, from what the first one reads; with a key, after dropout of it."""
+        """The last layer's tokens, from the input of the first layer. With a key, its dropout comes first."""
         return tape(self.walk_from(x, mask, key)).end
 
     def walk(
         self, tokens: Int[Array, "b t"], mask: Bool[Array, "b t"], types: Int[Array, "b t"] | None = None
     ) -> Walk[Float[Array, "b t c"]]:
-        """The last layer's tokens as in evaluation, for a `tape`; args, raises as `hidden`.
+        """The last layer's tokens without dropout, for a `tape`.
 
-        Where padding stands, a tape keeps numbers without meaning; `weights` give padding nothing.
+        Where padding stands, a tape keeps numbers without meaning. `weights` are zero for padding.
+
+        Args:
+            tokens: rows of one length. Padding may be anything.
+            mask: True for a token, False for padding.
+            types: the segment of each token, from 0. None means 0 everywhere.
+
+        Raises:
+            ValueError: if the rows are empty or longer than the block, shapes differ, or tokens or types are out of
+                range.
         """
         return self.walk_from(self.embedded(tokens, mask, types), mask)
 
     def walk_from(
         self, x: Float[Array, "b t c"], mask: Bool[Array, "b t"], key: PRNGKeyArray | None = None
     ) -> Walk[Float[Array, "b t c"]]:
-        """The same from what the first layer reads; with a key, after dropout of it."""
+        """The same from the input of the first layer. With a key, its dropout comes first."""
         embedding, *layers = keys_of(key, 1 + len(self.blocks))
         x, where = dropout(embedding, x, self.config.dropout), seen_by_all(mask)
         for number, (block, layer) in enumerate(zip(self.blocks, layers, strict=True)):
@@ -166,7 +186,7 @@ class Encoder(eqx.Module):
         return x
 
     def _at(self, mask: Array) -> Int[Array, "rows t"]:
-        """Positions, as the layout numbers them. transformers counts RoBERTa's where a token is not `pad`."""
+        """The positions, by the layout. transformers counts RoBERTa's only at tokens that are not `pad`."""
         match self.config.layout:
             case Layout.BERT:
                 return jnp.arange(mask.shape[1])[None]
@@ -192,7 +212,7 @@ class Encoder(eqx.Module):
 
 
 def seen_by_all(mask: Bool[Array, "b t"]) -> Place:
-    """Every token sees the tokens; in a row without any all see all, for a softmax over nothing would be NaN."""
+    """Every token sees all tokens. In a row of padding alone all see all: a softmax over nothing would be NaN."""
     b, t = mask.shape
     seen = mask | ~jnp.any(mask, axis=1, keepdims=True)
     return Place(jnp.arange(t)[None], jnp.broadcast_to(seen[:, None, :], (b, t, t)), counted=True, packed=False)

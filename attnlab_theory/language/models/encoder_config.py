@@ -1,4 +1,4 @@
-"""What an encoder is made of: sizes, rates and the layout of its positions, checked once."""
+"""The configuration of an encoder: sizes, rates and the layout of its positions, checked once."""
 
 import dataclasses
 import enum
@@ -12,12 +12,12 @@ from attnlab_theory.language.models.positions import NoPositions
 
 
 class Layout(enum.StrEnum):
-    """How positions are numbered: the only difference between the two encoders once they are trained."""
+    """How positions are numbered: the only difference between trained encoders of BERT and RoBERTa."""
 
     BERT = "bert"
     """Places of a row, from 0."""
     ROBERTA = "roberta"
-    """Tokens of a row without padding, from `pad` + 1; padding stands at `pad`."""
+    """Tokens are counted from `pad` + 1, without padding. Padding stands at `pad`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,9 @@ class EncoderConfig:
     """BERT's base model by default, but for its vocabulary.
 
     Raises:
-        ValueError: naming the field and its value, if a size is not a positive whole number, the width does not
-            divide into heads, a rate is not in [0, 1), the padding is no token, or there is no such layout or gelu.
+        ValueError: if a size is not a positive whole number, the width does not divide into heads, a rate is not in
+            [0, 1), or the padding is no token. Also if there is no such layout or gelu. The message has the field
+            and its value.
 
     Source: Devlin et al. 2019; Liu et al. 2019.
     """
@@ -40,12 +41,12 @@ class EncoderConfig:
     heads: int = 12
     width: int = 768
     hidden: int | None = None
-    """Of the feed-forward network; four times the width if None."""
+    """The hidden width of the feed-forward network. Four times the width if None."""
     layout: Layout = Layout.BERT
     pad: int = 0
     """The token that fills up rows; RoBERTa's is 1."""
     dropout: float = 0.1
-    """Of the embedding, and of what each half of a layer adds."""
+    """The dropout rate of the embedding, and of what each half of a layer adds."""
     attention_dropout: float = 0.1
     gelu: Gelu = "exact"
     epsilon: float = 1e-12
@@ -73,7 +74,7 @@ class EncoderConfig:
             raise ValueError(f"layout must be one of {', '.join(Layout)}, not {self.layout!r}")
 
     def as_json(self) -> dict[str, Any]:
-        """Plain numbers and strings; `from_json` undoes it."""
+        """The configuration as plain numbers and strings. `from_json` undoes it."""
         return dataclasses.asdict(self) | {"layout": str(self.layout)}
 
     @classmethod
@@ -81,7 +82,7 @@ class EncoderConfig:
         """What `as_json` wrote.
 
         Raises:
-            ValueError: naming a field that is unknown or missing, or as the class.
+            ValueError: naming a field that is unknown, missing or out of range.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         for name in sorted(known ^ set(record)):
@@ -92,7 +93,7 @@ class EncoderConfig:
 
     @property
     def hidden_width(self) -> int:
-        """Of the feed-forward network."""
+        """The hidden width of the feed-forward network."""
         return 4 * self.width if self.hidden is None else self.hidden
 
     @property
@@ -108,7 +109,7 @@ class EncoderConfig:
 
     @property
     def shape(self) -> Shape:
-        """What mixing layers need of this."""
+        """The sizes and rates that mixing layers need."""
         return Shape(
             width=self.width,
             heads=self.heads,

@@ -1,7 +1,7 @@
-"""The GPT: tokens to logits of the next token, with any mixer and any positions; and its cached decoding.
+"""The GPT: tokens to logits of the next token, with any mixer and any positions, and its cached decoding.
 
-`model(tokens [t])` is one row. Training calls `model.rows(tokens [b t])`, where the gradient of a weight is one
-product over all tokens of the batch: faster than `vmap` of the former, and equal.
+`model(tokens [t])` reads one row. Training calls `model.rows(tokens [b t])`. There the gradient of a weight is one
+product over all tokens of the batch. It equals that of `vmap`, and is faster.
 """
 
 import os
@@ -72,16 +72,17 @@ class GPT(eqx.Module):
 
         Args:
             tokens: of one row, each at least 0 and less than the vocabulary.
-            segments: numbers of the documents packed in the row; a token sees its own document only.
-            positions: of the tokens; by default they count from 0, and restart with each segment.
-            key: for dropout; None means none, as in evaluation.
+            segments: the number of each token's document, if several are packed in the row. A token sees its own
+                document only.
+            positions: of the tokens. By default they count from 0, and restart with each segment.
+            key: for dropout. None means no dropout, as in evaluation.
 
         Returns:
             Logits, not normalised. Traced tokens or positions that have no row in their table give NaN.
 
         Raises:
-            ValueError: if the row is empty or longer than the model can take, tokens or positions are out of
-                range, or segments are given to a mixer that cannot keep them apart.
+            ValueError: if the row is empty or longer than the model can take, or tokens or positions are out of
+                range. Also if segments are given to a mixer that cannot keep them apart.
         """
         refuse.wrong_rank(1, tokens=tokens)
         rows = (None if x is None else x[None] for x in (segments, positions))
@@ -95,7 +96,18 @@ class GPT(eqx.Module):
         positions: Int[Array, "b t"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "b t c"]:
-        """Logits of every row of a batch, all of one length; args, raises as `__call__`."""
+        """Logits of the token after each position, for rows of one length.
+
+        Args:
+            tokens: of the rows, each at least 0 and less than the vocabulary.
+            segments: the number of each token's document, if several are packed in a row.
+            positions: of the tokens. By default they count from 0, and restart with each segment.
+            key: for dropout. None means no dropout, as in evaluation.
+
+        Raises:
+            ValueError: if rows are empty or longer than the model can take, or tokens or positions are out of
+                range. Also if segments are given to a mixer that cannot keep them apart.
+        """
         self.refuse_unfit(tokens, segments, positions)
         where = place(tokens.shape[0], tokens.shape[1], segments, positions)
         return self._logits(self._through(tokens, where, key)[0])
@@ -120,7 +132,7 @@ class GPT(eqx.Module):
         return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
 
     def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
-        """Minus the log-probability of every token of y, in nats and without dropout, whether a target or not."""
+        """Minus the log-probability of every token of y, in nats, without dropout. Targets or not."""
         x, y, segments, positions, _ = _as_arrays(batch)
         self.refuse_unfit(x, segments, positions)
         final = self.ln_f(self._through(x, place(x.shape[0], x.shape[1], segments, positions), None)[0])
@@ -131,20 +143,20 @@ class GPT(eqx.Module):
     def decayed(self) -> PyTree[bool]:
         """Which parameters weight decay shrinks: all but biases, as in the homework.
 
-        LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed there: the homework's list of
-        exceptions goes by names that these do not bear. Random projections are no parameters.
+        LayerNorm's gains, embeddings and the dense synthesizer's b_2 *are* decayed: the homework lists its
+        exceptions by name, and has not these names. Random projections are no parameters.
         """
         return jax.tree.map_with_path(lambda path, _: _name(path) not in ("bias", "projection"), self)
 
     def prefill_rows(
         self, tokens: Int[Array, "b t"], lengths: Int[Array, " b"]
     ) -> tuple[Float[Array, "b c"], tuple[Kept | None, ...]]:
-        """Logits of the token after the first `lengths` of every row, and what a cache of t slots holds.
+        """Logits of the token after the first `lengths` of every row, and a cache of t slots.
 
-        Rows are filled up at their right end, with any tokens. A layer that keeps nothing leaves None.
+        Rows are filled up at their right end, with any tokens. A layer that keeps nothing leaves None in the cache.
 
         Raises:
-            ValueError: as `rows`.
+            ValueError: if the model cannot take the rows.
         """
         self.refuse_unfit(tokens)
         x, kept = self._through(tokens, place(tokens.shape[0], tokens.shape[1], None, None), None)
@@ -152,9 +164,9 @@ class GPT(eqx.Module):
         return self._logits(last)[:, 0], kept
 
     def step_rows(self, tokens: Int[Array, " b"], slot: Slot, cache: Cache) -> tuple[Float[Array, "b c"], Cache]:
-        """Logits after one more token in every row of a batch, and the cache with it.
+        """Logits after one more token in every row of a batch, and the cache with that token.
 
-        Every weight is read once for all rows. The slot must be one of the cache's; nothing is checked.
+        Every weight is read once for all rows. The slot must be one of the cache's. Nothing is checked.
         """
         x = self.embedded(tokens[:, None], slot.at)
         longer = []
@@ -164,10 +176,11 @@ class GPT(eqx.Module):
         return self._logits(x)[:, 0], tuple(longer)
 
     def refuse_unfit(self, tokens: Array, segments: Array | None = None, positions: Array | None = None) -> None:
-        """Refuse rows that the model cannot take; what is traced is judged by its shape alone.
+        """Refuse rows that the model cannot take. Of traced arrays only the shapes are checked.
 
         Raises:
-            ValueError: as `rows`.
+            ValueError: if rows are empty or longer than the model can take, or tokens or positions are out of
+                range. Also if segments are given to a mixer that cannot keep them apart.
         """
         t = tokens.shape[1]
         longest = self.config.longest
@@ -186,10 +199,10 @@ class GPT(eqx.Module):
         return tape(self.walk_from(self.embedded(tokens, where.at), where, key)).end
 
     def walk(self, tokens: Int[Array, "b t"]) -> Walk[tuple[Float[Array, "b t c"], tuple[Kept | None, ...]]]:
-        """The last layer's tokens and what each layer would keep, as in evaluation; for a `tape`.
+        """The last layer's tokens, and what each layer would keep, without dropout. For a `tape`.
 
         Raises:
-            ValueError: as `rows`.
+            ValueError: if the model cannot take the tokens.
         """
         self.refuse_unfit(tokens)
         where = place(tokens.shape[0], tokens.shape[1], None, None)
@@ -198,7 +211,7 @@ class GPT(eqx.Module):
     def walk_from(
         self, x: Float[Array, "b t c"], where: Place, key: PRNGKeyArray | None = None
     ) -> Walk[tuple[Float[Array, "b t c"], tuple[Kept | None, ...]]]:
-        """The same from what the first layer reads; with a key, after dropout. Unrolled: faster than a scan."""
+        """The same from the input of the first layer. With a key, dropout comes first. Faster than a scan."""
         embedding, *layers = keys_of(key, 1 + len(self.blocks))
         x, cache = dropout(embedding, x, self.config.embedding_dropout), []
         for number, (block, layer) in enumerate(zip(self.blocks, layers, strict=True)):
@@ -207,7 +220,7 @@ class GPT(eqx.Module):
         return x, tuple(cache)
 
     def embedded(self, tokens: Int[Array, "b t"], at: Int[Array, "rows t"]) -> Float[Array, "b t c"]:
-        """What the first layer reads."""
+        """The input of the first layer: the embedded tokens."""
         x = rows_of(self.tokens, tokens)
         added = self.config.positions.added(self.positions, at, self.config.width)
         return x if added is None else x + added.astype(x.dtype)
@@ -233,15 +246,15 @@ def load_gpt2(path: str | os.PathLike[str], *, heads: int | None = None, tell: T
 
     Args:
         path: of the file, or of a folder that holds `model.safetensors`. A `config.json` beside the file is read.
-        heads: how many attention heads; the file does not say. Needed if there is no `config.json`.
-        tell: is told of a head that the model was tuned with, which is set aside.
+        heads: the number of attention heads. Needed if there is no `config.json`, for the file does not say it.
+        tell: called with a line if the file has the head of a tuned model, which is left out.
 
     Returns:
-        The model in float32, with GPT-2's dropout rates; it computes the same logits as transformers. Factors by
-        which config.json scales the scores of a layer are in its queries.
+        The model in float32, with GPT-2's dropout rates. It computes the same logits as transformers. If
+        config.json scales the scores of a layer, its queries contain the factor.
 
     Raises:
-        ValueError: in one line, if the file is missing, truncated or of another kind, holds an unknown name, lacks
+        ValueError: if the file is missing, truncated or of another kind. Also if it holds an unknown name, lacks
             one or has one of an unexpected shape, or the configuration asks for what this model does not have.
 
     Source: Radford et al. 2019; names and layout as in transformers' `GPT2LMHeadModel`.
@@ -260,7 +273,7 @@ def _as_arrays(batch: Batch) -> tuple[Array, Array, Array | None, Array | None, 
 
 
 def _name(path: tuple[Any, ...]) -> str:
-    """The field that a leaf is."""
+    """The name of the field of a leaf."""
     return str(getattr(path[-1], "name", ""))
 
 

@@ -18,7 +18,7 @@ OF_THE_MODEL = {
     "ln_f.bias": ".ln_f.bias",
 }
 HEAD = "lm_head.weight"
-"""The output layer, stored (out, in): a copy of `wte.weight` unless config.json says that it is not tied."""
+"""The output layer, stored (out, in). It is a copy of `wte.weight`, unless config.json says that it is not tied."""
 
 OF_A_LAYER = {
     "ln_1.": ".ln_1.",
@@ -28,16 +28,16 @@ OF_A_LAYER = {
     "mlp.c_fc.": ".into.",
     "mlp.c_proj.": ".back.",
 }
-"""Names there and here. GPT-2 stores linear layers (in, out), queries, keys and values side by side: so do we."""
+"""GPT-2's names and ours. Both store linear layers (in, out), with queries, keys and values side by side."""
 
 BUFFERS = (".attn.bias", ".attn.masked_bias")
-"""Causal masks that old files carry along."""
+"""Names of causal masks, which old files contain."""
 
 ON_TOP = ("score.", "classifier.", "summary.", "multiple_choice_head.", "qa_outputs.")
-"""Heads that a model was tuned with for a task: no part of GPT-2, set aside and told."""
+"""Names of heads of tuned models. They are no part of GPT-2, so they are left out, and a line says so."""
 
 SCALES = {"scale_attn_weights": (True, False), "scale_attn_by_inverse_layer_idx": (False, True)}
-"""Fields of config.json that scale the scores: one factor for each layer, which its queries take."""
+"""Fields of config.json that scale the scores. The factor of each layer goes into its queries."""
 
 REQUIRED = {
     "model_type": ("gpt2",),
@@ -45,10 +45,10 @@ REQUIRED = {
     "add_cross_attention": (False,),
     "tie_word_embeddings": (True, False),
 }
-"""Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
+"""Fields of config.json that change what is computed, and the values that are understood, the default first."""
 
 DIGITS = 9
-"""Of the number of a layer, at most."""
+"""The most digits in the number of a layer."""
 
 NUMBERS = ("n_head", "embd_pdrop", "resid_pdrop", "attn_pdrop", "layer_norm_epsilon")
 """Fields that are not compared with the arrays."""
@@ -65,7 +65,16 @@ class Checkpoint:
 
 
 def read(path: str | os.PathLike[str], *, heads: int | None = None, tell: Tell = huggingface.untold) -> Checkpoint:
-    """What a file and the config.json beside it say; args, raises as `load_gpt2`."""
+    """The contents of a file and of the config.json beside it.
+
+    Args:
+        path: of the file, or of a folder that holds `model.safetensors`.
+        heads: the number of attention heads. Needed if there is no `config.json`.
+        tell: called with a line if the file has the head of a tuned model, which is left out.
+
+    Raises:
+        ValueError: if the file is missing, truncated or of another kind, or does not fit this model.
+    """
     file = huggingface.weights_file(path)
     beside = _config(file.parent / "config.json")
     arrays = _arrays(file, tied=beside is None or beside.get("tie_word_embeddings", True), tell=tell)
@@ -79,9 +88,10 @@ def read(path: str | os.PathLike[str], *, heads: int | None = None, tell: Tell =
 
 
 def _scaled(arrays: Mapping[str, np.ndarray], config: Mapping[str, Any], width: int, heads: int) -> dict[str, Any]:
-    """The arrays with the factors of their scores in the queries: a score is linear in its query.
+    """The arrays, with the factors of the scores in the queries. A score is linear in its query.
 
-    A score is q . k / sqrt(d). transformers leaves the root out, or divides by the number of the layer as well.
+    A score is q . k / sqrt(d). By these fields, transformers leaves out the root, or also divides by the number of
+    the layer.
     """
     scaled = dict(arrays)
     for name, array in arrays.items():
@@ -133,7 +143,7 @@ def _known(name: str) -> bool:
 
 
 def leaf_of(name: str) -> str:
-    """The path of the leaf of a GPT that an array of a checkpoint is."""
+    """The path of the GPT's leaf for an array of a checkpoint."""
     name = name.removeprefix("transformer.")
     if name == HEAD:
         return ".head.weight"
@@ -153,7 +163,7 @@ def _config(file: Path) -> Mapping[str, Any] | None:
 
 
 def _sizes(file: Path, arrays: Mapping[str, np.ndarray], config: Mapping[str, Any] | None) -> dict[str, int]:
-    """Sizes by their names in config.json, read off the arrays and compared with it."""
+    """The sizes by their names in config.json. They are read off the arrays, and compared with config.json."""
     for name in ("wte.weight", "wpe.weight"):
         if arrays[name].ndim != 2:
             raise ValueError(f"{file}: {name} must have 2 axes, but has shape {arrays[name].shape}")

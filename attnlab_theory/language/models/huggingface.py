@@ -1,6 +1,6 @@
 """Files as Hugging Face's transformers writes them: arrays in safetensors files, and a config.json beside them.
 
-What is read here is refused in one line where it is missing, truncated, damaged or not what was meant.
+Files that are missing, truncated, damaged or of another kind are refused in one line.
 """
 
 import json
@@ -23,27 +23,27 @@ INDEX = ".index.json"
 """The end of the name of a file that says which array lies in which of several files."""
 
 OTHERS = ("pytorch_model.bin", "tf_model.h5", "flax_model.msgpack")
-"""What transformers writes, or once wrote, in the place of safetensors."""
+"""Other files of arrays that transformers writes, or once wrote."""
 
 Tell = Callable[[str], None]
-"""Is told, in one line, what was read otherwise than somebody may think."""
+"""A function that is called with a line if something was read in a way that a user may not expect."""
 
 SHOWN = 4
-"""Names of missing arrays that a message lists; it counts the others."""
+"""The most names of missing arrays that a message lists. It counts the others."""
 
 
 def untold(remark: str) -> None:
-    """Tells nobody."""
+    """Drops the line."""
 
 
 def tell_set_aside(file: Path, names: Sequence[str], tell: Tell) -> None:
-    """Tell that the arrays of a head on top are set aside."""
+    """Say that the arrays of a head on top are left out."""
     if names:
         tell(f"{file}: set aside {listed(names)}: a head that the model was tuned with, and no part of its layers")
 
 
 def weights_file(path: str | os.PathLike[str]) -> Path:
-    """The file itself; of a folder its `model.safetensors`, or the index of several files in its place."""
+    """The file itself. For a folder, its `model.safetensors`, or the index of several files."""
     if not Path(path).is_dir():
         return Path(path)
     whole, index = (Path(path) / (WEIGHTS + end) for end in ("", INDEX))
@@ -56,7 +56,7 @@ def arrays_of(file: Path, *, reader: str, prefix: str) -> dict[str, np.ndarray]:
     Args:
         file: of the arrays, or the index of several such files beside it.
         reader: the name of the function that asks, for the message.
-        prefix: as `transformer.`.
+        prefix: such as `transformer.`.
 
     Raises:
         ValueError: if a file is missing or not whole, or holds a name with and without the prefix.
@@ -108,7 +108,7 @@ def _places(index: Path) -> dict[str, str]:
 
 
 def _missing(file: Path, reader: str) -> str:
-    """What to say where there is no such file: how to make it, where there is another in its place."""
+    """The message about a missing file. If there is a file of another kind, it says how to convert that."""
     folder = file.parent
     found = [name for name in OTHERS if (folder / name).is_file()]
     if not found:
@@ -122,9 +122,9 @@ def _missing(file: Path, reader: str) -> str:
 
 
 def conversion(file: Path) -> str:
-    """The line that makes `model.safetensors` of a file of torch's, which may hold code: its reader runs none.
+    """The line of Python that makes `model.safetensors` from a file of torch's. It runs no code of the file.
 
-    Arrays are copied, because files of torch's may hold one array under two names.
+    Arrays are copied, because torch's files may hold one array under two names.
     """
     code = (
         "import torch; from safetensors.torch import save_file; "
@@ -156,7 +156,7 @@ def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mappin
     """Refuse a file that lacks arrays, or has some of another shape.
 
     Raises:
-        ValueError: naming what is missing, all at once; else the arrays of another shape, with both shapes.
+        ValueError: naming all missing arrays; or else the arrays of another shape, with both shapes.
     """
     missing = [name for name in expected if name not in arrays]
     if missing:
@@ -172,7 +172,7 @@ def refuse_shapes(file: Path, arrays: Mapping[str, np.ndarray], expected: Mappin
 
 
 def _by_layer(names: Sequence[str]) -> list[str]:
-    """All names; one that several layers have is named once, with a star for the number of the layer."""
+    """The names. One that several layers have is given once, with a star for the number of the layer."""
     starred = {name: re.sub(r"\.\d+\.", ".*.", name) for name in names}
     several = {star for star, count in Counter(starred.values()).items() if count > 1}
     return list(dict.fromkeys(star if star in several else name for name, star in starred.items()))
@@ -214,13 +214,14 @@ def config_of(
 
     Args:
         file: the config.json.
-        required: fields that change what is computed, and the values that are understood; absent is the first.
+        required: fields that change what is computed, and the values that are understood. The first is the default.
         numbers: fields that are one number each.
-        activation: the field that names the activation; absent is the first of `gelus`.
+        activation: the field that names the activation. The default is the first of `gelus`.
         gelus: the activations that are understood.
 
     Raises:
-        ValueError: as `json_object`, or naming all fields that are not understood, and their values.
+        ValueError: if the file is missing or no JSON object. Else naming all fields that are not understood, and
+            their values.
     """
     config = {field: value for field, value in json_object(file).items() if value is not None}
     wrong = []
@@ -240,5 +241,5 @@ def config_of(
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, without line breaks."""
+    """The message of an error, without line breaks."""
     return " ".join(str(error).split())

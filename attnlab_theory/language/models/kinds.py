@@ -1,4 +1,4 @@
-"""Which kind of model a folder of Hugging Face's transformers holds, also where its config.json does not say."""
+"""Which kind of model a folder of Hugging Face's transformers holds, even if its config.json does not say it."""
 
 from pathlib import Path
 
@@ -13,17 +13,17 @@ CLASSES = {"GPT2": "gpt2", "DistilBert": "distilbert", "Roberta": "roberta", "Be
 """How the names of classes in the field `architectures` begin."""
 
 BARE = {"h.0.": "gpt2", "transformer.h.0.": "gpt2", "transformer.layer.0.": "distilbert"}
-"""How names of arrays begin that no name of a model stands before."""
+"""The beginnings of array names that have no name of a model before them."""
 
 
 def model_type(path: Path) -> str:
     """The kind of the model in a folder, or of a file of arrays with its config.json beside it.
 
-    The config.json says it. Old ones do not: the name of a class tells then, the names of the arrays, or which
-    tables of tokens lie beside them.
+    The config.json says it. If an old one does not, the name of a class decides, or the names of the arrays, or the
+    tables of tokens beside them.
 
     Raises:
-        ValueError: in one line, if config.json is missing or names a kind that is not read, or nothing tells.
+        ValueError: if config.json is missing or names a kind that is not read, or nothing decides.
     """
     file = huggingface.weights_file(path)
     beside = file.parent / "config.json"

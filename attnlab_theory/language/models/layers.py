@@ -1,7 +1,7 @@
 """The small parts of a transformer, for rows of a batch: linear layers, normalisation, embeddings, dropout.
 
-Unlike operators, layers have a batch axis: the gradient of a weight is one matrix product over all tokens of all
-rows, where `vmap` would make one per row and add them up.
+Unlike operators, layers have a batch axis. So the gradient of a weight is one matrix product over all tokens of all
+rows. `vmap` would make one for each row and add them up.
 """
 
 import equinox as eqx
@@ -15,15 +15,15 @@ from attnlab_theory.axes import PRNGKeyArray
 from attnlab_theory.sampling.hashed_normals import hashed_bits
 
 INIT_STD = 0.02
-"""Standard deviation of linear layers' and embeddings' first weights; biases start at zero."""
+"""The standard deviation of the first weights of linear layers and embeddings. Biases start at zero."""
 
 
 @jax.custom_vjp
 def product(x: Float[Array, "tokens c"], w: Float[Array, "c d"]) -> Float[Array, "tokens d"]:
-    """x w, whose gradient in w is x^T dy where w is wide, and (dy^T x)^T where it is tall; reverse mode only.
+    """x w. Its gradient in w is x^T dy if w is wide, and (dy^T x)^T if w is tall. Reverse mode only.
 
-    On a processor the other way takes 1.6 times as long. JAX's own rule is the latter for both, and XLA makes it
-    the former for both.
+    On a processor the other way takes 1.6 times as long. JAX's own rule is the second for both, and XLA makes it
+    the first for both.
     """
     return x @ w
 
@@ -63,7 +63,7 @@ class Linear(eqx.Module):
         return self._biased(product(x.reshape(-1, x.shape[2]), self.weight), x)
 
     def of_gelu(self, x: Float[Array, "b t c"]) -> Float[Array, "b t d"]:
-        """The layer's outputs of `gelu(x)`, of which the gradient keeps nothing but x."""
+        """The layer's outputs for `gelu(x)`. The gradient keeps x alone in memory."""
         return self._biased(_gelu_product(x.reshape(-1, x.shape[2]), self.weight), x)
 
     def _biased(self, y: Float[Array, "tokens d"], x: Float[Array, "b t c"]) -> Float[Array, "b t d"]:
@@ -82,7 +82,7 @@ class LayerNorm(eqx.Module):
         self.weight, self.bias, self.epsilon = jnp.ones(c), jnp.zeros(c), epsilon
 
     def __call__(self, x: Float[Array, "b t c"]) -> Float[Array, "b t c"]:
-        """The normalised tokens; moments of half-precision tokens are taken in float32."""
+        """The normalised tokens. Moments of half-precision tokens are taken in float32."""
         wide = at_least_single(x)
         centred = wide - jnp.mean(wide, axis=2, keepdims=True)
         variance = jnp.mean(centred * centred, axis=2, keepdims=True)
@@ -93,15 +93,15 @@ class LayerNorm(eqx.Module):
 def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """x times the normal distribution function of x, as torch computes it.
 
-    `jax.nn.gelu` takes erfc, which is exact to the last bit far below zero, where nothing is left of x; erf is one
-    polynomial, and the training step 5 % faster.
+    `jax.nn.gelu` uses erfc, which is exact to the last bit far below zero, where the result is almost zero. erf is
+    one polynomial, and makes the training step 5 % faster.
     """
     return x * (0.5 + 0.5 * lax.erf(x * np.asarray(0.5**0.5, x.dtype)))
 
 
 @jax.custom_vjp
 def _gelu_product(x: Float[Array, "tokens c"], w: Float[Array, "c d"]) -> Float[Array, "tokens d"]:
-    """gelu(x) w; reverse mode only. An encoder's step takes a fifth less memory, for it keeps x alone."""
+    """gelu(x) w, in reverse mode only. It keeps x alone, so an encoder's step takes a fifth less memory."""
     return gelu(x) @ w
 
 
@@ -122,40 +122,43 @@ _gelu_product.defvjp(_gelu_product_and_inputs, _pull_gelu_back)
 
 
 def first_weights(key: PRNGKeyArray, *shape: int) -> Float[Array, "..."]:
-    """Weights as they are before training, N(0, 0.02^2): the same bits alone and within a larger program."""
+    """Weights before training, N(0, 0.02^2): the same bits alone and inside a larger program."""
     # Without the barrier XLA would multiply the two constants of a compiled draw first.
     return INIT_STD * lax.optimization_barrier(jax.random.normal(key, shape))
 
 
 def rows_of(table: Float[Array, "n c"], at: Int[Array, "b t"]) -> Float[Array, "b t c"]:
-    """Rows of a table by number; a number that has no row gives NaN, never another row."""
+    """Rows of a table by number. A number without a row gives NaN, never another row."""
     return table.at[_or_beyond(at, table.shape[0])].get(mode="fill", fill_value=jnp.nan)
 
 
 def columns_of(x: Float[Array, "h t n"], at: Int[Array, " s"]) -> Float[Array, "h t s"]:
-    """Columns by number, as `rows_of`."""
+    """Columns by number. A number without a column gives NaN, never another column."""
     return x.at[:, :, _or_beyond(at, x.shape[2])].get(mode="fill", fill_value=jnp.nan)
 
 
 def _or_beyond(at: Array, n: int) -> Array:
-    """Numbers from 0, with negative ones, which would count from the end, put beyond it."""
+    """The numbers, with negative ones moved beyond the end. Else they would count from the end."""
     return jnp.where(at < 0, n, at)
 
 
 def dropout(key: PRNGKeyArray | None, x: Float[Array, "..."], rate: float) -> Float[Array, "..."]:
-    """Each number set to zero with probability `rate`, and the others divided by 1 - rate; no key, no dropout."""
+    """Dropout: each number becomes zero with probability `rate`, and the others are divided by 1 - rate.
+
+    Without a key there is no dropout.
+    """
     if key is None or rate == 0:
         return x
     return jnp.where(kept(key, x.shape, rate), x / (1 - rate), 0)
 
 
 def keys_of(key: PRNGKeyArray | None, count: int) -> list[PRNGKeyArray | None]:
-    """A key for each of several dropouts; no key, none for any."""
+    """A key for each of several dropouts. Without a key, None for each."""
     return [None] * count if key is None else list(jax.random.split(key, count))
 
 
 def kept(key: PRNGKeyArray, shape: tuple[int, ...], rate: float) -> Array:
-    """Which numbers survive dropout: a hash of their places, keyed by `key`, is at least rate * 2**32."""
+    """Which numbers dropout keeps: those where a hash of the place, keyed by `key`, is at least rate * 2**32."""
     return hashed_bits(key, shape) >= jnp.uint32(round(rate * 2**32))
 
 

@@ -1,7 +1,8 @@
-"""Cross-entropy over many classes, a few tokens at a time: no logits of a whole batch, and its own gradient.
+"""Cross-entropy over many classes, a few tokens at a time, with a gradient of its own.
 
-Logits of 500 tokens over 50,257 classes are 100 MB, and automatic differentiation keeps them twice. Here logits of
-`CHUNK` tokens exist at once, and their gradient is made while they are there. Tokens without weight cost nothing.
+Logits of 500 tokens over 50,257 classes take 100 MB, and automatic differentiation keeps them twice. Here the
+logits of only `CHUNK` tokens exist at once, and their gradient is computed at once. Tokens without weight cost
+nothing.
 """
 
 from typing import NamedTuple
@@ -12,10 +13,10 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 CHUNK = 240
-"""Tokens whose logits exist at once. Each chunk reads the head twice and writes its gradient once."""
+"""How many tokens have their logits at once. Each chunk reads the head twice and writes its gradient once."""
 
 MANY = 4096
-"""Classes from which on chunks are worth their loop."""
+"""From this many classes on, chunks are worth their loop."""
 
 
 class _Sums(NamedTuple):
@@ -31,16 +32,22 @@ def summed_cross_entropy(
     """The weighted sum of minus the log-probabilities of classes y under softmax(x head), in nats.
 
     Args:
-        x: what the head reads of each token.
+        x: the input of the head, for each token.
         head: the output layer, without bias.
-        y: the class of each token, from 0; of one beyond all classes the loss is infinite.
+        y: the class of each token, from 0. If there is no such class, the loss is infinite.
         weights: of each token's loss, at least 0. No gradient flows to them.
     """
     return jnp.sum(jnp.where(weights > 0, weights * cross_entropies(x, head, y), 0))
 
 
 def cross_entropies(x: Float[Array, "n c"], head: Float[Array, "c v"], y: Int[Array, " n"]) -> Float[Array, " n"]:
-    """Minus the log-probability of each token's class, in nats; args as `summed_cross_entropy`."""
+    """Minus the log-probability of each token's class, in nats.
+
+    Args:
+        x: the input of the head, for each token.
+        head: the output layer, without bias.
+        y: the class of each token, from 0. If there is no such class, the loss is infinite.
+    """
     n, chunk = x.shape[0], min(CHUNK, x.shape[0])
     padded = jnp.pad(x, ((0, -n % chunk), (0, 0))), jnp.pad(y, (0, -n % chunk))
     parts = tuple(part.reshape(-1, chunk, *part.shape[1:]) for part in padded)

@@ -1,4 +1,4 @@
-"""What lets tokens see each other: small values that a configuration names, and the layers that they build."""
+"""The choices of mixing layers, which a configuration names, and the layers that they build."""
 
 import abc
 import dataclasses
@@ -26,11 +26,11 @@ class LayerChoice(abc.ABC):
 
     name: ClassVar[str]
     compares: ClassVar[bool] = False
-    """Whether it has queries and keys that meet in inner products, for rotary positions to turn."""
+    """Whether its scores are inner products of queries and keys, so that rotary positions can turn them."""
     scored: ClassVar[bool] = True
-    """Whether it has scores: to be biased, dropped, masked between documents and kept in a cache."""
+    """Whether it has scores, so that biases, dropout, masks between documents and a cache are possible."""
     bounded: ClassVar[bool] = False
-    """Whether it knows no position beyond the block."""
+    """Whether it has no position beyond the block."""
 
     @abc.abstractmethod
     def layer(self, key: PRNGKeyArray, shape: Shape) -> MixingLayer:
@@ -39,14 +39,14 @@ class LayerChoice(abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Softmax(LayerChoice):
-    """Softmax attention; `shared` uses one projection for queries and keys, so that scores are symmetric."""
+    """Softmax attention. `shared` uses one projection for queries and keys, so that scores are symmetric."""
 
     shared: bool = False
     name: ClassVar[str] = "softmax attention"
     compares: ClassVar[bool] = True
 
     def layer(self, key: PRNGKeyArray, shape: Shape) -> MixingLayer:
-        """Projections to queries, keys and values in one product, keys left out if shared."""
+        """A layer that projects to queries, keys and values in one product. If shared, keys are left out."""
         return SoftmaxLayer(key, shape, stacks=2 if self.shared else 3)
 
 
@@ -69,13 +69,13 @@ class SoftmaxLayer(ScoredLayer):
     def scores(
         self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
     ) -> Float[Array, "b h t s"]:
-        """Those of `attention_scores`, whose order of products suits random keys; here queries first is faster."""
+        """The scores of `attention_scores`. Its order of products suits random keys; here the other is faster."""
         return jnp.matmul(self.shape.head_width**-0.5 * q, jnp.swapaxes(k, 2, 3))
 
 
 @dataclasses.dataclass(frozen=True)
 class DroppedHeads(LayerChoice):
-    """Softmax attention that drops whole heads while it is trained, each with chance `rate`.
+    """Softmax attention that drops whole heads in training, each with probability `rate`.
 
     Raises:
         ValueError: if the rate does not lie between 0 and 1.
@@ -95,7 +95,7 @@ class DroppedHeads(LayerChoice):
 
 
 class DroppedHeadsLayer(SoftmaxLayer):
-    """The heads that are left are scaled, so that the expected output is that of all heads."""
+    """The remaining heads are scaled, so that the expected output is that of all heads."""
 
     rate: float = eqx.field(static=True)
 
@@ -104,7 +104,7 @@ class DroppedHeadsLayer(SoftmaxLayer):
         self.rate = rate
 
     def mixed(self, parts: Parts, place: Place, key: PRNGKeyArray | None) -> Float[Array, "b h t d"]:
-        """The means of the values, head by head; with a key, 0 in heads that are dropped."""
+        """The means of the values, head by head. With a key, 0 in heads that are dropped."""
         if key is None:
             return super().mixed(parts, place, None)
         inner, heads = jax.random.split(key)
@@ -142,7 +142,7 @@ class AdditiveLayer(ScoredLayer):
         self.w_out = first_weights(last, shape.heads, hidden)
 
     def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:
-        """Inputs of the hidden layer from the query's side and the key's, and values."""
+        """The inputs of the hidden layer from queries and from keys, and the values."""
         h, m = self.w_out.shape
         sides = self.hidden(x).reshape(*x.shape[:2], 2, h, m)
         q, k = jnp.transpose(sides, (2, 0, 3, 1, 4))
@@ -152,7 +152,7 @@ class AdditiveLayer(ScoredLayer):
     def scores(
         self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
     ) -> Float[Array, "b h t s"]:
-        """Those of `additive_scores`."""
+        """The scores of `additive_scores`."""
         return jax.vmap(jax.vmap(additive_scores), (0, 0, None))(q, k, self.w_out)
 
 
@@ -189,7 +189,7 @@ class RandomLayer(ScoredLayer):
     def scores(
         self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
     ) -> Float[Array, "rows h t s"]:
-        """Those of `random_logits`, for all rows at once if positions are counted."""
+        """The scores of `random_logits`, for all rows at once if positions are 0, 1, 2, …."""
         if pairs.first is not None:
             t = pairs.keys.shape[1]
             return jax.vmap(lambda table: random_logits(table, t)[pairs.first :])(self.table)[None]
@@ -205,7 +205,7 @@ class RandomLayer(ScoredLayer):
 class DenseSynthesizer(LayerChoice):
     """Scores from each token by itself: relu(x A + b_1) B + b_2, with one B and b_2 for all heads.
 
-    The homework's of 2021, whose B and b_2 have one column less than the block; here they have all of them.
+    This is the homework's of 2021. There B and b_2 have one column less than the block; here they have all.
     """
 
     name: ClassVar[str] = "the dense synthesizer"
@@ -232,14 +232,14 @@ class DenseLayer(ScoredLayer):
         self.b_2 = jnp.zeros(shape.block)
 
     def parts(self, x: Float[Array, "b t c"], at: Int[Array, "rows t"]) -> Parts:
-        """The hidden layer in the place of queries, no keys, and values."""
+        """The hidden layer as queries, no keys, and values."""
         before, v = self.cut(self.inputs(x))
         return Parts(jax.nn.relu(before), v[..., :0], v)
 
     def scores(
         self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
     ) -> Float[Array, "b h t s"]:
-        """Those of `dense_logits`, head by head."""
+        """The scores of `dense_logits`, head by head."""
         s = pairs.keys.shape[1]
         if pairs.first is not None:
             return q @ self.w_2[:, :s] + self.b_2[None, None, None, :s]
@@ -250,7 +250,7 @@ class DenseLayer(ScoredLayer):
 
 @dataclasses.dataclass(frozen=True)
 class Features(LayerChoice):
-    """Causal attention in linear time, from `features` random features per head that are drawn once and kept."""
+    """Causal attention in linear time, by `features` random features for each head, drawn once and kept."""
 
     features: int = 64
     name: ClassVar[str] = "causal feature attention"
@@ -306,6 +306,6 @@ MIXERS: tuple[type[LayerChoice], ...] = (
 
 
 def _projections(key: PRNGKeyArray, shape: Shape, stacks: int) -> tuple[Linear, Linear]:
-    """Into `stacks` stacks of heads, and out of one."""
+    """The projections into `stacks` stacks of heads, and out of one."""
     into, out = jax.random.split(key)
     return Linear(into, shape.width, stacks * shape.width), Linear(out, shape.width, shape.width)

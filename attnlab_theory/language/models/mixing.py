@@ -1,4 +1,4 @@
-"""Layers that mix tokens, whatever gives the scores: in one pass, or one token at a time over a cache."""
+"""Layers that mix tokens, with any scores: in one pass, or one token at a time over a cache."""
 
 import abc
 import dataclasses
@@ -24,7 +24,7 @@ from attnlab_theory.language.models.weighing import Place, weighted_means
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What a mixing layer must know of the model around it."""
+    """What a mixing layer must know about the model around it."""
 
     width: int
     heads: int
@@ -34,12 +34,12 @@ class Shape:
 
     @property
     def head_width(self) -> int:
-        """Of queries, keys and values."""
+        """The width of queries, keys and values in one head."""
         return self.width // self.heads
 
 
 class Parts(NamedTuple):
-    """What a layer makes of tokens, by head; queries and keys have width 0 where the scores need none."""
+    """Queries, keys and values of tokens, by head. Queries and keys have width 0 if the scores need none."""
 
     q: Float[Array, "b h t m"]
     k: Float[Array, "b h t n"]
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """Where one more token of every row is kept, and which slots it sees; one row stands for all that agree."""
+    """The slot for one more token of every row, and the slots that it sees. One row may stand for all."""
 
     number: Int[Array, ""]
     """The slot, the same for all rows even where their tokens stand at different positions."""
@@ -56,11 +56,11 @@ class Slot(NamedTuple):
     keys: Int[Array, "rows s"]
     """The positions of what the slots hold."""
     seen: Bool[Array, "rows 1 s"]
-    """What is not seen may hold anything finite."""
+    """Which slots are seen. The others may hold anything finite."""
 
 
 class Pairs(NamedTuple):
-    """The positions of queries and keys; one row stands for all that agree."""
+    """The positions of queries and keys. One row may stand for all."""
 
     queries: Int[Array, "rows t"]
     keys: Int[Array, "rows s"]
@@ -69,9 +69,9 @@ class Pairs(NamedTuple):
 
 
 class MixingLayer(eqx.Module):
-    """Tokens in, tokens out: each output from the tokens that its position may see.
+    """A layer from tokens to tokens. Each output depends on the tokens that its position may see.
 
-    Called with one row, it is a `Mixer`, which identities and leaks are tried on.
+    Called with one row, it is a `Mixer`, so identities and the leak detector can be tried on it.
     """
 
     inputs: eqx.AbstractVar[Linear]
@@ -80,7 +80,7 @@ class MixingLayer(eqx.Module):
 
     @property
     def name(self) -> str:
-        """What a complaint calls it."""
+        """Its name in error messages."""
         return type(self).__name__
 
     @property
@@ -98,7 +98,7 @@ class MixingLayer(eqx.Module):
 
         Args:
             x: tokens at positions 0, 1, 2, ….
-            mask: who sees whom, every token one at least; a causal layer lays its own over it.
+            mask: which tokens each token sees, at least one. A causal layer adds its own mask.
 
         Raises:
             ValueError: if a mask is given to a layer that cannot honour it.
@@ -115,17 +115,17 @@ class MixingLayer(eqx.Module):
     def whole(
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, "b t c"], Kept | None]:
-        """The mixed tokens of whole rows, and what a cache would keep of them."""
+        """The mixed tokens of whole rows, and what a cache would keep."""
 
     def walk(
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
     ) -> Walk[tuple[Float[Array, "b t c"], Kept | None]]:
-        """The same, for a tape; a layer without scores has no places within."""
+        """The same, for a tape. A layer without scores has no places inside."""
         yield from ()
         return self.whole(x, place, key)
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
-        """The mixed token of every row, and the cache with it."""
+        """The mixed token of every row, and the cache with that token."""
         raise NotImplementedError(f"{type(self).__name__} keeps no keys and values")
 
     def merged(self, x: Float[Array, "b h t d"]) -> Float[Array, "b t c"]:
@@ -133,7 +133,7 @@ class MixingLayer(eqx.Module):
         return self.out(jnp.swapaxes(x, 1, 2).reshape(x.shape[0], x.shape[2], -1))
 
     def cut(self, x: Float[Array, "b t e"]) -> tuple[Float[Array, "b h t d"], ...]:
-        """As many stacks of heads as the input projection is model widths wide."""
+        """The stacks of heads in an input projection: as many as its width holds widths of the model."""
         b, t, width = x.shape
         # The gradient of a split is one concatenation; that of slices is a sum of padded arrays.
         stacks = lax.split(x, [self.shape.width] * (width // self.shape.width), axis=2)
@@ -143,7 +143,7 @@ class MixingLayer(eqx.Module):
 
 
 HALVED = 64
-"""From this many tokens on, the first half of a row is scored against itself alone: a quarter less work."""
+"""From this many tokens on, the first half of a row is scored against itself alone, which saves a quarter."""
 
 
 class ScoredLayer(MixingLayer):
@@ -162,7 +162,7 @@ class ScoredLayer(MixingLayer):
     def scores(
         self, q: Float[Array, "b h t m"], k: Float[Array, "b h s n"], pairs: Pairs
     ) -> Float[Array, "rows h t s"]:
-        """Of every query for every key, before the mask and any bias."""
+        """The score of every query for every key, before the mask and any bias."""
 
     def whole(
         self, x: Float[Array, "b t c"], place: Place, key: PRNGKeyArray | None
@@ -197,12 +197,12 @@ class ScoredLayer(MixingLayer):
         return jnp.concatenate(means, axis=2)
 
     def weights(self, parts: Parts, place: Place) -> Float[Array, "rows h t t"]:
-        """How much of each token's value every token takes: rows sum to one."""
+        """The weights that every token gives to each token. Rows sum to one."""
         scores = self._scores_of(parts, place, 0, parts.v.shape[2])
         return jax.nn.softmax(jnp.where(place.mask[:, None], at_least_single(scores), -jnp.inf), axis=3)
 
     def step(self, x: Float[Array, "b 1 c"], slot: Slot, kept: Kept) -> tuple[Float[Array, "b 1 c"], Kept]:
-        """The mixed token of every row, from the slots that it sees, and the cache with it."""
+        """The mixed token of every row, from the slots that it sees, and the cache with that token."""
         parts = self.parts(x, slot.at)
         kept = kept.written(parts.k, parts.v, slot.number)
         scores = self._biased(parts.q, kept.k, Pairs(slot.at, slot.keys))
@@ -210,7 +210,7 @@ class ScoredLayer(MixingLayer):
         return self.merged(means), kept
 
     def _scores_of(self, parts: Parts, place: Place, start: int, end: int) -> Array:
-        """Of the queries from `start` on and before `end`, for all keys before `end`."""
+        """The scores of the queries from `start` up to `end`, for all keys before `end`."""
         pairs = Pairs(place.at[:, start:end], place.at[:, :end], start if place.counted else None)
         return self._biased(parts.q[:, :, start:end], parts.k[:, :, :end], pairs)
 

@@ -1,4 +1,4 @@
-"""What a model is to training, to a checkpoint and to a run that can be stopped."""
+"""What training, checkpoints and runs need from a model."""
 
 import dataclasses
 import math
@@ -21,7 +21,7 @@ M = TypeVar("M")
 
 @runtime_checkable
 class Config(Protocol):
-    """What a model is built from: a frozen dataclass."""
+    """The configuration of a model: a frozen dataclass."""
 
     @property
     def vocabulary(self) -> int:
@@ -35,16 +35,16 @@ class Config(Protocol):
 
 @runtime_checkable
 class Examples(Protocol):
-    """A batch: a pytree of arrays whose first axis is the row, and zeros fill up without a target."""
+    """A batch: a pytree of arrays whose first axis is the row. Rows of zeros have no target."""
 
     @property
     def targets(self) -> int:
-        """How many predictions the loss looks at."""
+        """How many predictions count in the loss."""
         ...
 
     @property
     def weight(self) -> float:
-        """What the summed loss is divided by, as a rule the number of targets."""
+        """The divisor of the summed loss, as a rule the number of targets."""
         ...
 
     @property
@@ -60,16 +60,16 @@ class Examples(Protocol):
 
 @runtime_checkable
 class Model(Protocol):
-    """A pytree of parameters that knows its loss, and which of its parameters shrink."""
+    """A pytree of parameters with a loss. It says which parameters weight decay shrinks."""
 
     config: Any
 
     def summed_loss(self, batch: Any, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
-        """The loss of all targets of a batch, in nats, summed: the sums of micro-batches add up.
+        """The sum of the losses of all targets of a batch, in nats. The sums of micro-batches add up.
 
         Args:
             batch: some `Examples` that this model reads.
-            key: for dropout; None means none.
+            key: for dropout. None means no dropout.
         """
         ...
 
@@ -80,11 +80,11 @@ class Model(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """How a kind of model, and what it reads, are built from what a checkpoint says of them."""
+    """How a kind of model and its vocabulary are built from a checkpoint."""
 
     model: type
     config: Callable[[Mapping[str, Any]], Any]
-    """From the JSON that `Config.as_json` gives; ValueError if it describes none."""
+    """Makes a configuration from the JSON of `Config.as_json`. ValueError if it describes none."""
     vocabularies: Mapping[str, Callable[[Mapping[str, Any]], Vocabulary]] = dataclasses.field(
         default_factory=lambda: VOCABULARIES
     )
@@ -99,25 +99,25 @@ KINDS: dict[str, Kind] = {
     "GPT": Kind(GPT, config_from_json),
     "Classifier": Kind(Classifier, ClassifierConfig.from_json),
 }
-"""By the name that a checkpoint bears. Explicit: no discovery."""
+"""All kinds of models, by their names in checkpoints."""
 
 
 def untrained(model: Callable[..., M], config: Config, *, key: PRNGKeyArray) -> M:
-    """A model with first weights, drawn by one program: dozens of small ones take half a second to load.
+    """A model with first weights, drawn by one program. Dozens of small programs would take half a second to load.
 
     Raises:
-        ValueError: as `refuse_too_large`.
+        ValueError: if the model cannot be trained in the memory of this machine.
     """
     refuse_too_large(config)
     return eqx.filter_jit(model)(config, key=key)
 
 
 COPIES = 4
-"""Of every parameter while a model is trained: itself, its gradient, and Adam's two moments; four bytes each."""
+"""Bytes for every parameter in training: itself, its gradient, and Adam's two moments, four bytes each."""
 
 
 def refuse_too_large(config: Config) -> None:
-    """Refuse a model that cannot be trained in the memory of this machine, before a part of it is made.
+    """Refuse a model that cannot be trained in the memory of this machine. Call it before the model is made.
 
     Raises:
         ValueError: naming how much it takes, and how much there is.
@@ -134,7 +134,7 @@ def refuse_too_large(config: Config) -> None:
 
 
 def memory() -> float:
-    """Bytes of this machine's memory; infinite where the system does not tell."""
+    """Bytes of this machine's memory. Infinite if the system does not say."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):

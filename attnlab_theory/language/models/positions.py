@@ -1,7 +1,7 @@
-"""How a GPT is told where a token stands: small values that are part of its configuration.
+"""Position schemes of a GPT, which are part of its configuration.
 
 A scheme acts in one of three places: it adds a vector to a token, turns queries and keys, or biases scores.
-Positions are [1 t] where all rows of a batch share them, else [b t].
+Positions are [1 t] if all rows of a batch share them, else [b t].
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ At = Int[Array, "rows t"]
 
 @dataclasses.dataclass(frozen=True)
 class NoPositions:
-    """Nothing but the causal mask says where a token stands; the other schemes override what they do."""
+    """No scheme: only the causal mask depends on positions. The other schemes override what they do."""
 
     name: ClassVar[str] = "no positions"
     turns: ClassVar[bool] = False
@@ -31,14 +31,14 @@ class NoPositions:
     biases: ClassVar[bool] = False
     """Whether it needs scores."""
     bounded: ClassVar[bool] = False
-    """Whether it knows no position beyond the block."""
+    """Whether it has no position beyond the block."""
 
     def table(self, block: int, width: int) -> Float[Array, "n c"] | None:
-        """What is learned, before training."""
+        """The learned table, before training. None if nothing is learned."""
         return None
 
     def added(self, table: Float[Array, "n c"] | None, at: At, width: int) -> Float[Array, "rows t c"] | None:
-        """What is added to the tokens."""
+        """The vectors that are added to the tokens. None if there are none."""
         return None
 
     def turned(self, x: Float[Array, "b h t d"], at: At) -> Float[Array, "b h t d"]:
@@ -48,13 +48,13 @@ class NoPositions:
     def bias(
         self, h: int, queries: Int[Array, "rows t"], keys: Int[Array, "rows s"]
     ) -> Float[Array, "rows h t s"] | None:
-        """What is added to the scores."""
+        """The biases that are added to the scores. None if there are none."""
         return None
 
 
 @dataclasses.dataclass(frozen=True)
 class Learned(NoPositions):
-    """A vector per position, zero before training, added to the token."""
+    """A learned vector for each position is added to the token. It is zero before training."""
 
     name: ClassVar[str] = "learned positions"
     bounded: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class Learned(NoPositions):
         return jnp.zeros((block, width))
 
     def added(self, table: Float[Array, "n c"] | None, at: At, width: int) -> Float[Array, "rows t c"]:
-        """The table's rows; NaN beyond the block."""
+        """The rows of the table. NaN beyond the block."""
         if table is None:
             raise ValueError("learned positions need their table")
         return rows_of(table, at)
@@ -122,7 +122,7 @@ SCHEMES: tuple[type[NoPositions], ...] = (NoPositions, Learned, Sinusoidal, Rota
 
 
 def _over_rows(turn: Callable[[Array, Array], Array], x: Array, at: Array) -> Array:
-    """`turn(row of x, its positions)`; angles that all rows share are made once."""
+    """`turn(row of x, its positions)` for all rows. Angles that all rows share are computed once."""
     if at.shape[0] == 1:
         return jax.vmap(turn, (0, None))(x, at[0])
     return jax.vmap(turn)(x, at)

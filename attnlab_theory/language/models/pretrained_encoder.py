@@ -31,19 +31,19 @@ OF_A_LAYER = {
     "output.dense": "back",
     "output.LayerNorm": "ln_2",
 }
-"""Names there and here, each with a weight and a bias."""
+"""BERT's names of layers and ours. Each layer has a weight and a bias."""
 STACKED = tuple(f"attention.self.{part}" for part in ("query", "key", "value"))
-"""Three layers there, side by side in `mixing.inputs` here."""
+"""Three layers of BERT, which `mixing.inputs` holds side by side."""
 POOLER = "pooler.dense"
 
 OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
-"""As the files that were converted from TensorFlow have them."""
+"""Old names of arrays, in files that were converted from TensorFlow."""
 BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
-"""Counted numbers that old files carry along."""
+"""Arrays of the numbers 0, 1, 2, …, which old files contain."""
 PRETRAINING = ("cls.", "lm_head.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.")
-"""Of the pretraining's tasks, which is over: no part of the encoder, and left out."""
+"""Names of the heads of pretraining. They are no part of the encoder, and are left out."""
 OWN = ("embeddings.", "encoder.", "pooler.", "transformer.", *(f"{kind}." for kind in kinds.READ))
-"""How the names of an encoder begin. What is named otherwise is a head on top, set aside and told."""
+"""The beginnings of an encoder's names. Others belong to a head on top. It is left out, and a line says so."""
 
 REQUIRED = {
     "position_embedding_type": ("absolute",),
@@ -51,10 +51,10 @@ REQUIRED = {
     "add_cross_attention": (False,),
     "pruned_heads": ({},),
 }
-"""Fields of config.json that change what is computed, and the values that are understood; absent is the first."""
+"""Fields of config.json that change what is computed, and the values that are understood, the default first."""
 NUMBERS = ("layer_norm_eps", "hidden_dropout_prob", "attention_probs_dropout_prob")
 DEFAULTS = {"layer_norm_eps": 1e-12, "type_vocab_size": 2, "max_position_embeddings": 512}
-"""What transformers takes where an old config.json does not say."""
+"""The defaults of transformers for fields that an old config.json lacks."""
 SIZES = {
     "vocab_size": "vocabulary",
     "type_vocab_size": "types",
@@ -71,24 +71,24 @@ class Pretrained(NamedTuple):
 
     encoder: Encoder
     pooler: Linear | None
-    """What pretraining put on the first token, before a tanh; not every file has one."""
+    """The dense layer for the first token, before a tanh. Not every file has one."""
 
 
 def load_encoder(path: str | os.PathLike[str], *, tell: Tell = huggingface.untold) -> Pretrained:
     """An encoder from a local safetensors file with the names of Hugging Face's transformers, and its config.json.
 
     Args:
-        path: of the file, or of a folder that holds `model.safetensors`, whole or in several files with an index;
+        path: of the file, or of a folder that holds `model.safetensors`, whole or in several files with an index.
             `config.json` lies beside the file.
-        tell: is told of a head that the encoder was tuned with, which is set aside.
+        tell: called with a line if the file has the head of a tuned encoder, which is left out.
 
     Returns:
-        The encoder in float32, with the file's dropout rates; it computes the same hidden states as transformers.
-        A DistilBERT has one type of tokens, which adds zeros.
+        The encoder in float32, with the file's dropout rates. It computes the same hidden states as transformers. A
+        DistilBERT has one type of tokens, which adds zeros.
 
     Raises:
-        ValueError: in one line, if a file is missing, truncated or of another kind, an array is unknown, missing or
-            of an unexpected shape, or the configuration asks for what this encoder does not have.
+        ValueError: if a file is missing, truncated or of another kind, or an array is unknown, missing or of an
+            unexpected shape. Also if the configuration asks for what this encoder does not have.
 
     Source: Devlin et al. 2019; Liu et al. 2019; Sanh et al. 2019; names as in transformers' `BertModel`,
     `RobertaModel` and `DistilBertModel`.
@@ -151,7 +151,7 @@ def _config(file: Path, kind: str) -> EncoderConfig:
 
 
 def _arrays(file: Path, kind: str, tell: Tell) -> dict[str, np.ndarray]:
-    """Arrays by the names of BERT, without the prefix, counted positions and heads on top."""
+    """Arrays by BERT's names, without the prefix, the arrays of positions, and heads on top."""
     stored = huggingface.arrays_of(file, reader="load_encoder", prefix=f"{kind}.")
     if kind == distilbert.NAME:
         stored = distilbert.arrays_of_bert(stored)
@@ -171,7 +171,7 @@ def _arrays(file: Path, kind: str, tell: Tell) -> dict[str, np.ndarray]:
 
 
 def _refuse_strangers(file: Path, arrays: Mapping[str, np.ndarray], config: EncoderConfig, kind: str) -> None:
-    """Refuse a file that holds arrays that the encoder does not have, lacks some, or has some that do not fit."""
+    """Refuse a file with arrays that the encoder does not have, without some that it has, or with other shapes."""
 
     def named(name: str) -> str:
         return distilbert.name_of_distilbert(name) if kind == distilbert.NAME else name
@@ -192,7 +192,7 @@ def _refuse_strangers(file: Path, arrays: Mapping[str, np.ndarray], config: Enco
 
 
 def _shapes(config: EncoderConfig) -> dict[str, tuple[int, ...]]:
-    """Of all arrays but the pooler's, by name."""
+    """The shapes of all arrays but the pooler's, by name."""
     c, hidden = config.width, config.hidden_width
     shapes: dict[str, tuple[int, ...]] = dict(
         zip(
@@ -212,7 +212,7 @@ def _shapes(config: EncoderConfig) -> dict[str, tuple[int, ...]]:
 
 
 def leaves_of(arrays: Mapping[str, np.ndarray], config: EncoderConfig) -> Mapping[str, np.ndarray]:
-    """Arrays by the paths of an encoder's leaves. transformers stores linear layers (out, in), we (in, out)."""
+    """Arrays by the paths of an encoder's leaves. transformers has linear layers (out, in), we have (in, out)."""
     leaves = {ours: arrays[name] for name, ours in OF_THE_MODEL.items()}
     for number in range(config.layers):
         there, here = f"encoder.layer.{number}", f".blocks[{number}]"

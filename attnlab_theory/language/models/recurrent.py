@@ -26,7 +26,7 @@ Cell = Literal["rnn", "w-rnn"]
 
 
 class Activation(enum.StrEnum):
-    """What the homework allows for f1 and f2."""
+    """The homework's choices for f1 and f2."""
 
     SIGMOID = "sigmoid"
     RELU = "relu"
@@ -51,7 +51,7 @@ FUNCTIONS: Mapping[Activation, Callable[[Array], Array]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecurrentConfig:
-    """What a recurrent network is made of.
+    """The configuration of a recurrent network.
 
     Raises:
         ValueError: naming the field and its value, if a size is no positive whole number, or there is no such cell.
@@ -62,11 +62,11 @@ class RecurrentConfig:
     """Units of each hidden layer."""
     cell: Cell = "rnn"
     first: Activation = Activation.TANH
-    """f1."""
+    """f1, the activation of the first hidden layer."""
     second: Activation = Activation.TANH
-    """f2; the RNN has none."""
+    """f2, the activation of the second hidden layer. The RNN has none."""
     scale: float | None = None
-    """Standard deviation of the first weights; the homework's is 0.01. None: 1 over the root of their inputs."""
+    """The standard deviation of the first weights; the homework's is 0.01. None: 1 / sqrt(number of inputs)."""
 
     def __post_init__(self) -> None:
         refuse.not_a_size(vocabulary=self.vocabulary, hidden=self.hidden)
@@ -88,7 +88,7 @@ class RecurrentConfig:
         """What `as_json` wrote.
 
         Raises:
-            ValueError: naming a field that is missing or unknown, or as the class.
+            ValueError: naming a field that is unknown, missing or out of range.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         for name in sorted(known ^ set(record)):
@@ -101,12 +101,12 @@ class RecurrentConfig:
 def states(f: Callable[[Array], Array], x: Float[Array, "t b h"], w: Float[Array, "h h"]) -> Float[Array, "t b h"]:
     """The states s_t = f(x_t + s_{t-1} w) of a recurrent layer, from s_{-1} = 0.
 
-    Derivatives are first ones only, in reverse mode. Only the gradient of s_t goes back step by step: that of w is
-    one product over all places, where automatic differentiation adds up one for each step.
+    Only first derivatives, in reverse mode. Only the gradient of s_t goes back step by step. That of w is one
+    product over all places; automatic differentiation would add up one for each step.
 
     Args:
         f: acts on every number by itself.
-        x: what arrives at every place.
+        x: the input at every place.
         w: the recurrent weights.
     """
     return _kept_states(f, x, w)[0]
@@ -148,7 +148,7 @@ class Recurrent(eqx.Module):
     w: Float[Array, "h h"]
     s1: Float[Array, " h"]
     crossed: "Crossed | None"
-    """What only the W-RNN has."""
+    """The second hidden layer, which only the W-RNN has."""
     q: Float[Array, "h v"]
     s3: Float[Array, " v"]
     config: RecurrentConfig = eqx.field(static=True)
@@ -165,7 +165,7 @@ class Recurrent(eqx.Module):
         self.config = config
 
     def hidden(self, inputs: Float[Array, "b t h"]) -> Float[Array, "b t h"]:
-        """What the output layer reads at every place.
+        """The input of the output layer at every place.
 
         Args:
             inputs: U x_t, the rows of the table.
@@ -184,7 +184,7 @@ class Recurrent(eqx.Module):
         return self.hidden(self.u[tokens]) @ self.q + self.s3[None, None]
 
     def token_losses(self, batch: Batch) -> Float[Array, "b t"]:
-        """Minus the log-probability of every token of y, in nats, whether a target or not.
+        """Minus the log-probability of every token of y, in nats. Also of tokens that are no targets.
 
         Raises:
             ValueError: if several documents lie in one row, which a recurrent network cannot keep apart.
@@ -199,7 +199,7 @@ class Recurrent(eqx.Module):
         return jax.nn.logsumexp(logits, axis=2) - jnp.sum(jnp.where(chosen, logits, 0), axis=2)
 
     def summed_loss(self, batch: Batch, key: PRNGKeyArray | None = None) -> Float[Array, ""]:
-        """Minus the log-probability of the batch's targets, in nats, weighted and summed; there is no dropout."""
+        """Minus the log-probability of the batch's targets, in nats, weighted and summed. There is no dropout."""
         lost, y = self.token_losses(batch), jnp.asarray(batch.y)
         if batch.weights is None:
             return jnp.sum(jnp.where(y == PAD_ID, 0, lost))
@@ -229,7 +229,7 @@ class Crossed(eqx.Module):
 
 
 def hidden_for(parameters: int, vocabulary: int, cell: Cell) -> int:
-    """The hidden size whose network comes nearest to so many parameters."""
+    """The hidden size of the network whose number of parameters is nearest to this one."""
     squares, biases = (1, 1) if cell == "rnn" else (4, 2)
     a, b, c = squares, 2 * vocabulary + biases, vocabulary - parameters
     return max(1, round((-b + (b * b - 4 * a * c) ** 0.5) / (2 * a)))

@@ -1,8 +1,8 @@
 """Look inside a model: keep values of its forward pass by name, or put others in their place.
 
-The `walk` of a model is a generator. It offers each value under the name of its place, `layers.3.weights` for
-example, and goes on with what it gets back. Training walks past all places; whoever looks inside takes a `tape`.
-Nothing is written to the model, so that tapes can be compiled, differentiated and mapped. Layers count from 0.
+The `walk` of a model is a generator. It offers each value under the name of its place, such as `layers.3.weights`,
+and goes on with what it gets back. Training takes no notice of the places. A `tape` keeps or replaces values
+there. Nothing is written to the model, so tapes can be compiled, differentiated and mapped. Layers count from 0.
 
 | place in a layer | holds | shape |
 |---|---|---|
@@ -31,27 +31,27 @@ T = TypeVar("T")
 
 
 class Offer(NamedTuple):
-    """A value of the walk and the name of its place."""
+    """A value of the walk, and the name of its place."""
 
     place: str
     value: Any
     aside: bool = False
-    """Whether the pass itself does without the value. Then `value` is a function that computes it, and the walk
-    gets None back unless the value is replaced."""
+    """Whether the forward pass itself does not need the value. Then `value` is a function that computes it, and the
+    walk gets None back unless the value is replaced."""
 
 
 Walk = Generator[Offer, Any, T]
-"""A forward pass that stops at named places; it can be walked once."""
+"""A forward pass that stops at named places. It can be walked once."""
 
 Replacement = Callable[[Array], Array]
-"""From the value at a place to one of the same shape and type."""
+"""A function of the value at a place, to a value of the same shape and type."""
 
 
 class Tape(NamedTuple, Generic[T]):
-    """What a walk left."""
+    """The result of a walk."""
 
     end: T
-    """What the forward pass returns."""
+    """The return value of the forward pass."""
     kept: dict[str, Any]
     """The values that were asked for, by place."""
 
@@ -67,11 +67,11 @@ def tape(walk: Walk[T], keep: Collection[str] = (), replace: Mapping[str, Replac
 
     Args:
         walk: of a model, or of one of its layers.
-        keep: names of places; `layers.*.weights` is that of every layer. A replaced value is kept as replaced.
-        replace: what becomes of the value at a place; the name of one layer goes before that of all.
+        keep: names of places. `layers.*.weights` stands for every layer. A replaced value is kept as replaced.
+        replace: functions that replace the value at a place. The name of one layer goes before that of all.
 
     Raises:
-        ValueError: naming a place that is not on the walk, or one where another shape or type was put.
+        ValueError: naming a place that is not on the walk, or whose new value has another shape or type.
     """
     replace = replace or {}
     kept, passed, answer = {}, set[str](), None
@@ -99,7 +99,7 @@ def tape(walk: Walk[T], keep: Collection[str] = (), replace: Mapping[str, Replac
 
 
 def within(part: str, walk: Walk[T]) -> Walk[T]:
-    """The same walk with the name of a part of the model before the name of every place."""
+    """The same walk, with the name of a part of the model before every name of a place."""
     answer = None
     while True:
         try:

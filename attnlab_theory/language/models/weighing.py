@@ -1,4 +1,4 @@
-"""From scores to outputs, for every head of a batch: mask, softmax, dropout of weights, mean of the values."""
+"""From scores to outputs, for every head of a batch: mask, softmax, dropout of weights, means of the values."""
 
 from typing import NamedTuple
 
@@ -11,12 +11,12 @@ from attnlab_theory.language.models.layers import at_least_single, kept
 
 
 class Place(NamedTuple):
-    """Where the tokens of a batch stand and what they may look at; one row stands for all that agree."""
+    """The positions of the tokens of a batch, and which tokens they see. One row may stand for all."""
 
     at: Int[Array, "rows t"]
     mask: Bool[Array, "rows t t"]
     counted: bool
-    """Whether positions are 0, 1, 2, … in every row, so that slices do where else rows would be gathered."""
+    """Whether positions are 0, 1, 2, … in every row. Then slices do, and no rows are gathered."""
     packed: bool
     """Whether a row holds several documents."""
 
@@ -49,10 +49,10 @@ def weighted_means(
     rate: float,
     key: PRNGKeyArray | None,
 ) -> Float[Array, "b h t d"]:
-    """The values' means under the softmax of the scores, with weights dropped at `rate` if there is a key.
+    """The means of the values under the softmax of the scores. With a key, weights are dropped at `rate`.
 
-    Powers are normalised after the product with the values: t * d divisions instead of t * s. Every query must
-    see a key, itself at least. Scores of one row serve all rows of the batch, each with its own dropout.
+    Powers are normalised after the product with the values: t * d divisions instead of t * s. Every query must see
+    a key, at least its own. Scores of one row serve all rows of the batch, each with its own dropout.
     """
     scores = at_least_single(scores)
     # Added, not chosen: then the gradient asks no mask, and the powers that it is multiplied with are zero anyway.

@@ -1,9 +1,9 @@
-"""BLEU of many sentences against many references, of which every hypothesis sees all.
+"""BLEU of many sentences, each against all of many references.
 
-Two libraries define it, and they differ on short sentences: nltk scores a sentence and adds a tenth of a match to a
-precision of zero (its smoothing method 1); sacrebleu pools the counts of a corpus. Both are here. Counts of the
-references are made once, so that 5,000 sentences are scored against 5,000 in a fraction of a second. That is why
-neither library is used here: they count the references again for every hypothesis. The tests compare with both.
+Two libraries define it, and they differ on short sentences. nltk scores a sentence, and adds a tenth of a match to
+a precision of zero (its smoothing method 1). sacrebleu pools the counts of a corpus. Both are here. The references
+are counted once, so 5,000 sentences are scored against 5,000 in a fraction of a second. The libraries count the
+references again for every hypothesis. The tests compare with both.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ ORDER = 4
 """The longest n-grams that count."""
 
 EPSILON = 0.1
-"""What nltk's smoothing method 1 puts in the place of no match."""
+"""The number of matches that nltk's smoothing method 1 takes instead of zero."""
 
 Sentence = Sequence[Hashable]
 """Tokens: numbers or words."""
@@ -28,11 +28,11 @@ class References:
     """Sentences to compare with.
 
     Args:
-        sentences: at least one; empty ones are allowed and match nothing.
+        sentences: at least one. Empty ones are allowed and match nothing.
         apart: whether each of them shall be compared with the others (`matches_of_others`).
 
     Raises:
-        ValueError: if there is none, or but one that shall be compared with others.
+        ValueError: if there is none, or only one with `apart`.
     """
 
     def __init__(self, sentences: Sequence[Sentence], *, apart: bool = False) -> None:
@@ -71,7 +71,7 @@ class References:
         of_gram: Int[np.ndarray, " grams"],
         sentence: Int[np.ndarray, " runs"],
     ) -> None:
-        """For each n-gram a sentence that has it most often, and how often the others have it."""
+        """For each n-gram, a sentence that has it most often, and the most that another one has."""
         if not len(of_gram):
             self._holders.append(of_gram)
             self._second.append(of_gram)
@@ -85,7 +85,7 @@ class References:
         self._second.append(np.maximum.reduceat(others, of_gram))
 
     def closest_other(self, lengths: Int[np.ndarray, " sentences"]) -> Int[np.ndarray, " sentences"]:
-        """The length of another reference that is nearest to that of each of the references themselves."""
+        """For each reference, the length of the other one whose length is nearest."""
         at = np.searchsorted(self.lengths, lengths)
         far = np.iinfo(np.int64).max // 2
         padded = np.concatenate([[-far], self.lengths, [far]])
@@ -94,18 +94,18 @@ class References:
         return np.where(self._of_length[at] > 1, lengths, nearest)
 
     def closest(self, lengths: Int[np.ndarray, " sentences"]) -> Int[np.ndarray, " sentences"]:
-        """The length of a reference that is nearest to each length; of two, the shorter."""
+        """For each length, the nearest length of a reference. Of two equally near ones, the shorter."""
         above = np.searchsorted(self.lengths, lengths)
         longer = self.lengths[np.minimum(above, len(self.lengths) - 1)]
         shorter = self.lengths[np.maximum(above - 1, 0)]
         return np.where(np.abs(shorter - lengths) <= np.abs(longer - lengths), shorter, longer)
 
     def matches(self, hypotheses: Sequence[Sentence]) -> "Matches":
-        """The n-grams that each hypothesis shares with the references, each as often as one reference has it."""
+        """The n-grams that each hypothesis shares with the references, each at most as often as in one of them."""
         return self._matches(hypotheses, apart=False)
 
     def matches_of_others(self) -> "Matches":
-        """The n-grams that each of the references shares with the others, each as often as one of them has it.
+        """The n-grams that each reference shares with the others, each at most as often as in one of them.
 
         Raises:
             ValueError: if the references were not made to be compared apart.
@@ -140,7 +140,7 @@ class References:
         return Matches(shared=shared, grams=grams, lengths=flat.lengths, closest=closest)
 
     def _longer(self, ranks: Int[np.ndarray, " tokens"], flat: "_Flat", order: int) -> Int[np.ndarray, " tokens"]:
-        """From the ranks of the n-grams that begin at each token those of one token more: a number for each."""
+        """The numbers of the (n+1)-grams that begin at each token, from those of the n-grams."""
         if order == 1:
             return ranks
         last = np.append(flat.tokens, np.full(order - 1, -1))[order - 1 :]
@@ -149,16 +149,16 @@ class References:
 
 @dataclasses.dataclass(frozen=True)
 class Matches:
-    """What the scores are made of."""
+    """The counts from which scores are computed."""
 
     shared: Int[np.ndarray, "order sentences"]
-    """n-grams of each hypothesis that match, clipped."""
+    """The number of n-grams of each hypothesis that match, clipped."""
     grams: Int[np.ndarray, "order sentences"]
-    """n-grams of each hypothesis."""
+    """The number of n-grams of each hypothesis."""
     lengths: Int[np.ndarray, " sentences"]
-    """Of the hypotheses, in tokens."""
+    """The lengths of the hypotheses, in tokens."""
     closest: Int[np.ndarray, " sentences"]
-    """Of the nearest references."""
+    """The lengths of the nearest references."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,10 +166,10 @@ class _Flat:
     """All tokens of all sentences in a row."""
 
     tokens: Int[np.ndarray, " tokens"]
-    """Their numbers, -1 for one that no reference has."""
+    """The numbers of the tokens; -1 for a token that no reference has."""
     sentence: Int[np.ndarray, " tokens"]
     left: Int[np.ndarray, " tokens"]
-    """Tokens of the sentence from here on."""
+    """How many tokens of the sentence come from here on."""
     lengths: Int[np.ndarray, " sentences"]
 
     @classmethod
@@ -187,10 +187,10 @@ class _Flat:
 
 
 def _in_groups(values: Int[np.ndarray, " n"]) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """The places of the values in rising order, equal ones in theirs, and which of them begin a group of equals.
+    """The places of the values in rising order, and which of them begin a group of equal values.
 
-    Values are at least 0. They are sorted digit by digit, the last digit first: numpy sorts numbers of 16 bits by
-    their digits, four times as fast as longer ones by comparison.
+    The sort is stable. Values are at least 0. They are sorted digit by digit, the last digit first. numpy sorts
+    numbers of 16 bits by their digits, four times as fast as longer ones by comparison.
     """
     place = np.arange(len(values))
     for shift in range(0, int(values.max(initial=0)).bit_length(), 16):
@@ -200,11 +200,11 @@ def _in_groups(values: Int[np.ndarray, " n"]) -> tuple[Int[np.ndarray, " n"], Bo
 
 
 def sentence_bleu(hypotheses: Sequence[Sentence], references: References) -> Float[np.ndarray, " sentences"]:
-    """The BLEU-4 of each hypothesis against all references, as nltk's `sentence_bleu` with smoothing method 1.
+    """The BLEU-4 of each hypothesis against all references, by nltk's `sentence_bleu` with smoothing method 1.
 
     Args:
-        hypotheses: token sequences. An empty one, and one that shares no token with any reference, scores 0.
-        references: what they are compared with.
+        hypotheses: token sequences. One that is empty or shares no token with any reference scores 0.
+        references: with which they are compared.
 
     Returns:
         Numbers from 0 to 1.
@@ -215,9 +215,9 @@ def sentence_bleu(hypotheses: Sequence[Sentence], references: References) -> Flo
 
 
 def self_bleu(sentences: Sequence[Sentence]) -> Float[np.ndarray, " sentences"]:
-    """The BLEU-4 of each sentence against all others: how little they differ. Else as `sentence_bleu`.
+    """The BLEU-4 of each sentence against all others, by `sentence_bleu`. It is high if they differ little.
 
-    A sentence is no reference of its own. One that stands there twice has its copy, and scores 1.
+    A sentence is no reference of its own. If it stands there twice, its copy is one, and it scores 1.
 
     Raises:
         ValueError: if there are fewer than two sentences.
@@ -228,17 +228,17 @@ def self_bleu(sentences: Sequence[Sentence]) -> Float[np.ndarray, " sentences"]:
 
 
 def _smoothed(found: Matches) -> Float[np.ndarray, " sentences"]:
-    """Of nltk's smoothing method 1."""
+    """The BLEU of each hypothesis with nltk's smoothing method 1."""
     precisions = np.where(found.shared > 0, found.shared, EPSILON) / np.maximum(found.grams, 1)
     scores = _brevity(found.lengths, found.closest) * np.exp(np.mean(np.log(precisions), axis=0))
     return np.where(found.shared[0] > 0, scores, 0.0)
 
 
 def corpus_bleu(hypotheses: Sequence[Sentence], references: References) -> float:
-    """The BLEU-4 of all hypotheses together, as sacrebleu's `corpus_bleu` without its tokenizer, over 100.
+    """The BLEU-4 of all hypotheses together: sacrebleu's `corpus_bleu` without its tokenizer, divided by 100.
 
-    Of the orders without a match the first counts as half a match, the second as a quarter, and so on: sacrebleu's
-    smoothing `exp`, its default.
+    The first order without a match counts as half a match, the second as a quarter, and so on. That is sacrebleu's
+    default smoothing, `exp`.
 
     Raises:
         ValueError: if there is no hypothesis.
@@ -261,7 +261,7 @@ def corpus_bleu(hypotheses: Sequence[Sentence], references: References) -> float
 def _brevity(
     lengths: Int[np.ndarray, " sentences"], closest: Int[np.ndarray, " sentences"]
 ) -> Float[np.ndarray, " sentences"]:
-    """What is taken off for being shorter than the references; an empty hypothesis gets nothing."""
+    """The brevity penalty: a factor for hypotheses that are shorter than the references. An empty one gets 0."""
     with np.errstate(divide="ignore", over="ignore"):
         penalty = np.exp(np.minimum(1 - closest / np.maximum(lengths, 1), 0.0))
     return np.where(lengths > 0, penalty, 0.0)
@@ -272,9 +272,9 @@ class ForwardBackward:
     """How generated sentences compare with real ones, both ways."""
 
     forward: float
-    """Mean over generated sentences of their BLEU against all real ones: are they well formed?"""
+    """The mean BLEU of generated sentences against all real ones: are they well formed?"""
     backward: float
-    """Mean over real sentences of their BLEU against all generated ones: is all that is real covered?"""
+    """The mean BLEU of real sentences against all generated ones: are all real ones covered?"""
 
     @property
     def harmonic(self) -> float:

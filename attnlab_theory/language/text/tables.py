@@ -1,4 +1,4 @@
-"""The files that came before tokenizer.json: a vocab.json with the number of every token, a merges.txt of pairs."""
+"""The files before there was tokenizer.json: a vocab.json of numbers of tokens, and a merges.txt of pairs."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ def numbered(file: Path) -> dict[str, int]:
     """The number of every token.
 
     Raises:
-        ValueError: in one line, if the file is missing or no such table.
+        ValueError: if the file is missing or no such table.
     """
     fields = fields_of(file, what="the number of every token")
     if not all(type(number) is int for number in fields.values()):
@@ -21,7 +21,7 @@ def numbered(file: Path) -> dict[str, int]:
 
 
 def pairs_of(merges: Path, table: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The pairs of a merges.txt, one a line, the most frequent first.
+    """The pairs of a merges.txt, with one on each line, the most frequent first.
 
     Args:
         merges: the file.
@@ -42,10 +42,10 @@ def pairs_of(merges: Path, table: Mapping[str, int]) -> list[tuple[str, str]]:
 
 
 def fields_of(file: Path, *, what: str = "fields") -> dict[str, Any]:
-    """The fields of a JSON file, which a complaint calls what they are.
+    """The fields of a JSON file. `what` is their name in error messages.
 
     Raises:
-        ValueError: in one line, if it is missing, no UTF-8, no JSON or no object.
+        ValueError: if it is missing, no UTF-8, no JSON or no object.
     """
     try:
         fields = json.loads(text_of(file))

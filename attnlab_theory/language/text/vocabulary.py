@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of the text that its model reads: any vocabulary that can be written as JSON."""
+"""The vocabularies that a checkpoint may hold. Each can be written as JSON."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
@@ -22,7 +22,7 @@ class Vocabulary(Protocol):
         ...
 
     def as_json(self) -> dict[str, Any]:
-        """Its `kind`, one of `VOCABULARIES`, and all that it is made of."""
+        """Its `kind`, one of `VOCABULARIES`, and all of its content."""
         ...
 
 
@@ -32,17 +32,17 @@ class OfSentences(Vocabulary, Protocol):
 
     @property
     def pad(self) -> int:
-        """What fills a row behind its last token."""
+        """The token that fills a row after its last token."""
         ...
 
     @property
     def bos(self) -> int:
-        """What stands before the first token of a sentence."""
+        """The token before the first token of a sentence."""
         ...
 
     @property
     def eos(self) -> int:
-        """What stands behind the last."""
+        """The token after the last token of a sentence."""
         ...
 
     def encode_text(self, text: str) -> Int32[np.ndarray, " tokens"]:
@@ -62,7 +62,7 @@ VOCABULARIES: dict[str, Callable[[Mapping[str, Any]], Vocabulary]] = {
     "roberta": RobertaBPE.from_json,
     "own": OwnTokens.from_json,
 }
-"""Readers of what `as_json` gives, by kind. Explicit: no discovery."""
+"""Functions that read the JSON of `as_json`, by kind."""
 
 
 def vocabulary_from_json(

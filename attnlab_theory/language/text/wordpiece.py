@@ -1,6 +1,6 @@
-"""BERT's vocabulary: words, and pieces of words that are not in it, from a local tokenizer.json or vocab.txt.
+"""BERT's vocabulary: words, and pieces of other words, from a local tokenizer.json or vocab.txt.
 
-A word is cut from the left into the longest pieces that there are; pieces behind the first begin with ##.
+A word is cut from the left into the longest pieces that the vocabulary has. Pieces after the first begin with ##.
 
 Source: Devlin et al. 2019.
 """
@@ -15,7 +15,7 @@ from attnlab_theory.language.text.subwords import Marks, Subwords, package, text
 
 @dataclasses.dataclass(frozen=True)
 class WordPiece(Subwords):
-    """BERT's tokens. What has no pieces is `unk`."""
+    """BERT's tokens. A word without pieces is `unk`."""
 
     kind: ClassVar[str] = "wordpiece"
     model: ClassVar[str] = "WordPiece"
@@ -23,16 +23,16 @@ class WordPiece(Subwords):
 
     @classmethod
     def of_vocabulary(cls, path: str | os.PathLike[str], *, lower: bool) -> "WordPiece":
-        """The vocabulary of a local vocab.txt: one token a line, numbered from 0.
+        """The vocabulary of a local vocab.txt: one token on each line, numbered from 0.
 
         Args:
             path: of the file.
-            lower: whether texts are read in lower case and without accents, as an uncased model wants them. The
-                file does not say.
+            lower: whether texts are read in lower case and without accents, as for an uncased model. The file does
+                not say it.
 
         Raises:
-            ValueError: in one line, if the file is missing or no UTF-8, a line is empty or there twice, or a mark
-                is missing.
+            ValueError: if the file is missing or no UTF-8, a line is empty or stands there twice, or a mark is
+                missing.
         """
         tokens = text_of(Path(path)).removesuffix("\n").split("\n")
         numbers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A vocabulary of words: those seen often enough, one number for all others, and the marks of a sentence."""
+"""A vocabulary of words: the frequent ones, one number for all others, and the marks of a sentence."""
 
 import dataclasses
 import functools
@@ -11,13 +11,13 @@ from jaxtyping import Int32
 
 PAD, BOS, EOS, UNK = "<PAD>", "<BOS>", "<EOS>", "<UNK>"
 MARKS = (PAD, BOS, EOS, UNK)
-"""Numbers 0 to 3: filling, before the first word, after the last, and a word that is not in the vocabulary."""
+"""The marks, numbers 0 to 3: filling, before the first word, after the last, and an unknown word."""
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """Words and their numbers, behind those of the marks."""
+    """Words and their numbers, which follow those of the marks."""
 
     words: tuple[str, ...]
     """All words of the vocabulary, without the marks."""
@@ -34,11 +34,11 @@ class Words:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], *, least: int = 3) -> "Words":
-        """The words that are seen at least so often, sorted.
+        """The words that occur at least `least` times, sorted.
 
         Args:
-            sentences: as words.
-            least: words that are seen less often are unknown: UNK.
+            sentences: each a list of words.
+            least: rarer words are unknown: UNK.
 
         Raises:
             ValueError: if `least` is below 1, or a word is a mark.
@@ -47,10 +47,10 @@ class Words:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, least: int = 3) -> "Words":
-        """The same from how often each word is seen.
+        """The same, from the number of times that each word occurs.
 
         Raises:
-            ValueError: as `of`.
+            ValueError: if `least` is below 1, or a word is a mark.
         """
         if least < 1:
             raise ValueError(f"a word is seen at least once, not {least} times")
@@ -74,17 +74,17 @@ class Words:
 
     @property
     def pad(self) -> int:
-        """What fills a row behind its last token."""
+        """The token that fills a row after its last token."""
         return PAD_ID
 
     @property
     def bos(self) -> int:
-        """What stands before the first word."""
+        """The token before the first word."""
         return BOS_ID
 
     @property
     def eos(self) -> int:
-        """What stands behind the last."""
+        """The token after the last word."""
         return EOS_ID
 
     def __len__(self) -> int:
@@ -94,25 +94,25 @@ class Words:
         return word in self._numbers
 
     def encode(self, sentence: Sequence[str]) -> Int32[np.ndarray, " words"]:
-        """The number of every word, UNK for one that is unknown.
+        """The number of every word; UNK for an unknown one.
 
         Raises:
-            ValueError: if the sentence is one text instead of its words.
+            ValueError: if the sentence is a text, and no list of words.
         """
         if isinstance(sentence, str):
             raise ValueError(f"words are wanted one by one, not as the text {sentence!r:.60}; split it")
         return np.array([self._numbers.get(word, UNK_ID) for word in sentence], np.int32)
 
     def encode_sentence(self, sentence: Sequence[str]) -> Int32[np.ndarray, " tokens"]:
-        """The same between BOS and EOS: what a model reads."""
+        """The numbers of a sentence between BOS and EOS, as a model reads it."""
         return np.concatenate([[BOS_ID], self.encode(sentence), [EOS_ID]]).astype(np.int32)
 
     def encode_text(self, text: str) -> Int32[np.ndarray, " words"]:
-        """The same of words between spaces."""
+        """The numbers of the words of a text, which spaces separate."""
         return self.encode(text.split())
 
     def decode(self, ids: Iterable[SupportsIndex]) -> list[str]:
-        """The words of these numbers; marks are written as such.
+        """The words of these numbers. Marks are written as such.
 
         Raises:
             ValueError: naming a number that no word has.
@@ -131,7 +131,7 @@ class Words:
         return [word for word in words if word not in (BOS, PAD)]
 
     def decode_text(self, ids: Iterable[SupportsIndex]) -> str:
-        """The same as one text."""
+        """The words up to the first EOS, as one text."""
         return " ".join(self.decode_sentence(ids))
 
     @functools.cached_property

@@ -13,7 +13,7 @@ FLOAT = 4
 
 
 class Part(enum.StrEnum):
-    """Of a layer: one of its three parts, or the whole."""
+    """One of the three parts of a layer, or the whole layer."""
 
     PROJECTIONS = "projections"
     MIXING = "mixing"
@@ -30,7 +30,7 @@ class Rival(enum.StrEnum):
     """The projections and the MLP together."""
 
     MODULE = "module"
-    """The MLP alone, while the projections count with the mixing."""
+    """The MLP alone. The projections then count with the mixing."""
 
 
 def projections(t: int, d: int) -> int:

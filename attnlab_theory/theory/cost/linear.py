@@ -1,4 +1,4 @@
-"""What mixing costs that is linear in the length, and where it becomes cheaper (docs/mathematics/cost.md)."""
+"""What mixing in linear time costs, and from which length on it is cheaper (docs/mathematics/cost.md)."""
 
 import math
 

@@ -29,7 +29,7 @@ def blocked_causal_mixing(t: int, d: int, block: int) -> int:
 
 
 def sliding_mixing(t: int, d: int, *, window: int, least_block: int) -> int:
-    """Operations of a sliding window: blocks of queries, each meeting as many keys and window - 1 more."""
+    """Operations of a sliding window. Each block of queries meets as many keys, and window - 1 more."""
     size = min(t, max(least_block, window - 1))
     return mixing(-(-t // size) * size, d, sources=size + window - 1)
 

@@ -39,7 +39,7 @@ def products(kind: LayerKind, t: int, d: int) -> int:
 
 
 def chain(kind: LayerKind, t: int) -> int:
-    """Matrix products that wait for one another."""
+    """The longest chain of matrix products that wait for one another."""
     match kind:
         case LayerKind.PLAIN | LayerKind.BLOCKED:
             return 2  # the scores, and the mean of the values

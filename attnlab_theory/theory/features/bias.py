@@ -1,4 +1,4 @@
-"""What random features estimate where a coupling biases them (docs/mathematics/features.md)."""
+"""What random features estimate when coupled projections bias them (docs/mathematics/features.md)."""
 
 import math
 

@@ -1,14 +1,14 @@
 r"""Dense exponential features: the parameters that suit given queries and keys, in closed form.
 
-The features exp(w^T A w + w^T B x - |x|^2/2), B = (I - 4A)^(1/2), are unbiased for every symmetric A < I/8. What
-is minimised over A is the **mean over pairs of the logarithm of the second moment** of one projection's product,
-relative to exp(2 q.k); the mean of the second moment itself has no closed form, and is ruled by its worst pair. In
-the basis where A = diag(a) it is
+The features exp(w^T A w + w^T B x - |x|^2/2), B = (I - 4A)^(1/2), are unbiased for every symmetric A < I/8. Each
+pair has a second moment: that of one projection's product, relative to exp(2 q.k). A minimises the **mean over
+pairs of its logarithm**. The mean of the second moment itself has no closed form, and the worst pair dominates it.
+In the basis where A = diag(a) the minimised mean is
 
     sum_i log(1 - 4 a_i) - log(1 - 8 a_i)/2 + M_ii / (1 - 8 a_i),      M = E[(q + k)(q + k)^T].
 
-For a given basis each a_i is the best generalized exponential parameter in one dimension at length M_ii. The least
-value is a concave function of M_ii, so that (Schur and Horn) no basis does better than the eigenvectors of M.
+In a given basis each a_i is the best generalized exponential parameter in one dimension at length M_ii. The least
+value is a concave function of M_ii. So no basis does better than the eigenvectors of M (Schur and Horn).
 """
 
 import numpy as np

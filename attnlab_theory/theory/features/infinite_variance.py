@@ -1,8 +1,8 @@
-"""Generalized exponential features with a parameter from 1/8 to 1/4: unbiased, and without a variance.
+"""Generalized exponential features with a parameter from 1/8 to 1/4 are unbiased, but their variance is infinite.
 
-One product, over what it estimates, is f = sqrt(1-4a) exp(2a g^2 + sqrt(1-4a) g sqrt(L) - L/2) with a normal g,
-for points on a line. P(f > x) falls as x^(-1/(4a)), up to logarithms: f has a mean for a < 1/4 and a variance for
-a < 1/8 only. See docs/mathematics/features.md.
+For points on a line, one product divided by what it estimates is
+f = sqrt(1-4a) exp(2a g^2 + sqrt(1-4a) g sqrt(L) - L/2), with a normal g. P(f > x) falls as x^(-1/(4a)), up to
+logarithms. So f has a mean for a < 1/4, and a finite variance for a < 1/8 only. See docs/mathematics/features.md.
 """
 
 import functools
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.special
 
 CHANCE_ERROR = 1e-4
-"""Of `chance_of_error`: four times what halving both steps of its integrals changes."""
+"""The error of `chance_of_error`: four times the change when both steps of its integrals are halved."""
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def chance_of_error(length: float, a: float, m: int, tolerance: float) -> float:
     Args:
         length: L = (x + y)^2.
         a: less than 1/4.
-        m: projections, independent, at least 8: with fewer the characteristic function hardly dies away.
+        m: independent projections, at least 8. With fewer the characteristic function hardly dies away.
         tolerance: less than 1.
 
     Raises:
@@ -50,6 +50,6 @@ def chance_of_error(length: float, a: float, m: int, tolerance: float) -> float:
 
 
 def chance_if_root_law(length: float, a: float, m: int, tolerance: float, *, start: int) -> float:
-    """The same if errors were normal and fell as m^(-1/2), from what the chance is at `start` projections."""
+    """The same if errors were normal and fell as m^(-1/2). The chance at `start` projections fixes their size."""
     deviations = scipy.special.ndtri(1 - chance_of_error(length, a, start, tolerance) / 2)
     return float(2 * scipy.special.ndtr(-deviations * math.sqrt(m / start)))

@@ -15,19 +15,19 @@ from attnlab_theory.theory.features.estimator import Estimator
 def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]:
     """P(normaliser <= 0) for one query with m independent projections, and how far that may be off.
 
-    The normaliser is a mean over projections: a normal law, with its first correction for skewness (Edgeworth), of
-    the exact variance and third cumulant of one projection.
+    The normaliser is a mean over projections. Its law is taken as normal, with the first correction for skewness
+    (Edgeworth). Variance and third cumulant of one projection are exact.
 
     Args:
-        q: the query, [d], multiplied by the root of the scale like the keys.
+        q: the query, [d]. Query and keys are multiplied by the root of the scale.
         k: keys, [s d].
         m: projections.
 
     Returns:
-        The probability, and the size of the correction for skewness: what is left out is smaller, of order 1 / m.
+        The probability, and the size of the correction for skewness. What is left out is smaller, of order 1 / m.
 
     Raises:
-        ValueError: as `cumulants`.
+        ValueError: if a moment leaves float64.
     """
     variance, third = cumulants(q, k)
     if variance <= m / 40**2:
@@ -40,9 +40,12 @@ def not_positive(q: np.ndarray, k: np.ndarray, *, m: int) -> tuple[float, float]
 
 
 def not_positive_if_keys_err_alike(q: np.ndarray, k: np.ndarray, *, m: int) -> float:
-    """P(normaliser <= 0) by the normal law, were the errors of all keys one and the same number times their sizes.
+    """P(normaliser <= 0) by the normal law, if the errors of all keys were the same number times their sizes.
 
-    Args: as `not_positive`.
+    Args:
+        q: the query, [d]. Query and keys are multiplied by the root of the scale.
+        k: keys, [s d].
+        m: projections.
     """
     weights = scipy.special.softmax(k @ q)
     deviation = float(weights @ np.sqrt(np.diag(pair.covariances(Estimator.TRIGONOMETRIC, q, k))))

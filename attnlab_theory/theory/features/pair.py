@@ -1,9 +1,9 @@
 """How the estimates of one query's kernel values vary together, for each kind of random features.
 
-A pair of points enters only through p = q + k and b = q - k. One projection w estimates exp(q . k) times a ratio
-r of mean one, and the ratios of two keys have E[r r'] = exp(p . p') for positive features, cosh(p . p') for
-hyperbolic and cosh(b . b') for trigonometric ones: the covariances are these less one. Everything about a row of
-attention follows from them.
+A pair of points enters only through p = q + k and b = q - k. One projection w estimates exp(q . k) times a ratio r
+of mean one. The ratios of two keys have E[r r'] = exp(p . p') for positive features, cosh(p . p') for hyperbolic
+and cosh(b . b') for trigonometric ones. The covariances are these minus one. Everything about a row of attention
+follows.
 """
 
 import math
@@ -15,7 +15,7 @@ from attnlab_theory.theory.features import variance as feature_error
 from attnlab_theory.theory.features.estimator import Estimator
 
 ESTIMATORS = (Estimator.TRIGONOMETRIC, Estimator.POSITIVE, Estimator.HYPERBOLIC, Estimator.GENERALIZED)
-"""Those whose law depends on a pair of points through L or D alone."""
+"""The estimators whose law depends on a pair of points through L or D alone."""
 
 
 def relative_variance(
@@ -27,11 +27,11 @@ def relative_variance(
         estimator: one of `ESTIMATORS`.
         sum_square: L = |x + y|^2.
         difference_square: D = |x - y|^2.
-        d: width; matters to generalized exponential features only.
-        a: their parameter, less than 1/8.
+        d: width. It matters to generalized exponential features only.
+        a: the parameter of these, less than 1/8.
 
     Returns:
-        cosh D - 1, e^L - 1, cosh L - 1, or that of generalized exponential features; infinite past float64.
+        cosh D - 1, e^L - 1, cosh L - 1, or the variance of generalized exponential features. Infinite past float64.
 
     Raises:
         ValueError: if there is no such estimator.
@@ -65,7 +65,8 @@ def fourth_central_moment(estimator: Estimator, square: float, *, d: int = 1, a:
     Args:
         estimator: one of `ESTIMATORS`.
         square: D of trigonometric features, L of all others.
-        d, a: of generalized exponential features; a less than 1/16.
+        d: width. It matters to generalized exponential features only.
+        a: the parameter of these, less than 1/16.
 
     Raises:
         ValueError: if there is no such estimator, or a third moment leaves float64.
@@ -100,7 +101,7 @@ def covariances(estimator: Estimator, q: np.ndarray, k: np.ndarray, *, a: float 
 
     Args:
         estimator: one of `ESTIMATORS`.
-        q: the query, [d], multiplied by the root of the scale like the keys.
+        q: the query, [d]. Query and keys are multiplied by the root of the scale.
         k: keys, [s d].
         a: the parameter of generalized exponential features, or one for each coordinate.
 
@@ -170,7 +171,7 @@ def _signed_sum(products: np.ndarray, signs: tuple[int, int, int]) -> np.ndarray
 
 
 def beyond_float64(q: np.ndarray, k: np.ndarray) -> ValueError:
-    """Why moments of these estimates are refused."""
+    """The error about estimates whose moments leave float64."""
     longest = float(np.max(np.linalg.norm(np.concatenate([q + k, q - k]), axis=1)))
     return ValueError(
         f"queries and keys whose sums or differences are {longest:.3g} long have estimates whose moments leave "

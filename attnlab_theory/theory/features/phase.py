@@ -14,14 +14,14 @@ FEATURES_PER_PROJECTION = {
     Estimator.GENERALIZED: 1,
     Estimator.DENSE: 1,
 }
-"""At equal numbers of features, trigonometric and hyperbolic ones get half the projections."""
+"""How many features a projection gives. With two, an estimator needs half the projections."""
 
 
 def variance_per_feature(estimator: Estimator, sum_square: float, difference_square: float, *, d: int) -> float:
-    """Relative variance times the number of features: what estimators are compared by at equal numbers of features.
+    """Relative variance times the number of features. It compares estimators at equal numbers of features.
 
-    Generalized exponential features get the parameter that suits this very pair best. So do dense ones, for which
-    only the direction of x + y matters: across it the best parameter is 0, and the variance is that of d = 1.
+    Generalized exponential features get the parameter that is best for this pair. So do dense ones. For them only
+    the direction of x + y matters: across it the best parameter is 0, and the variance is that of d = 1.
     """
     estimator = Estimator(estimator)
     per_projection = FEATURES_PER_PROJECTION[estimator]
@@ -32,7 +32,7 @@ def variance_per_feature(estimator: Estimator, sum_square: float, difference_squ
 
 
 def winner(sum_square: float, difference_square: float, *, d: int) -> Estimator:
-    """The estimator of least variance at equal numbers of features; of equal ones the first."""
+    """The estimator of least variance at equal numbers of features. If several are equal, the first."""
     return min(FEATURES_PER_PROJECTION, key=lambda e: variance_per_feature(e, sum_square, difference_square, d=d))
 
 

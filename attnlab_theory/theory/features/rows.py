@@ -1,8 +1,8 @@
-"""A row of attention from random features is a ratio of two means: its law exactly, and by the delta method.
+"""A row of attention from random features is a ratio of two means. Its law, exactly and by the delta method.
 
-Over m projections the numerator less c times the normaliser is e = sum_s alpha_s (v_s - c) r_s, in units of the
-exact normaliser, and the normaliser is D = sum_s alpha_s r_s, whose mean is 1. The error of the output is e / D.
-Features that are positive make D positive, and then 1/D = integral of e^(-tD) dt: expectations of e / D are
+Take means over m projections, in units of the exact normaliser. The numerator minus c times the normaliser is
+e = sum_s alpha_s (v_s - c) r_s. The normaliser is D = sum_s alpha_s r_s, with mean 1. The error of the output is
+e / D. Positive features make D positive. Then 1/D is the integral of e^(-tD) dt, so expectations of e / D are
 integrals over t of products of expectations for one projection.
 """
 
@@ -16,17 +16,17 @@ from attnlab_theory.theory.features import pair
 from attnlab_theory.theory.features.estimator import Estimator
 
 STEP = 0.15
-"""Between the nodes of the quadrature over one coordinate of a projection. The rule of trapezoids converges faster
-than any power for Gaussian integrals, and unlike Gauss's it stays accurate where the integrand oscillates."""
+"""The distance of nodes in the quadrature over one coordinate of a projection. For Gaussian integrals the trapezoid
+rule converges faster than any power. Unlike Gauss's rule it stays accurate where the integrand oscillates."""
 
 MISSED = 1e-6
 """The largest part of the law of a ratio or of 1/D that a quadrature may miss."""
 
 CHANCE_ERROR = 5e-4
-"""Of `chance_within`: four times what halving both steps of its two integrals changes."""
+"""The error of `chance_within`: four times the change when both steps of its two integrals are halved."""
 
 _DEPTH = np.linspace(-14.0, 14.0, 561)
-"""ln t: below the lowest the integrands are shorter than 1e-6 of a unit, beyond the highest they have died away."""
+"""The range of ln t. Below it lies less than 1e-6 of the integrals, and above it the integrands have died away."""
 
 
 def delta_method(
@@ -100,16 +100,20 @@ def chance_within(
 ) -> float:
     """P(|w - alpha| <= distance) for the weight w that m projections give to one key, to within `CHANCE_ERROR`.
 
-    w exceeds x just where the numerator less x times the normaliser is positive: a mean over projections.
+    w exceeds x exactly if the numerator minus x times the normaliser is positive, and that is a mean over
+    projections.
 
     Args:
-        estimator, q, k: as of `error_moments`.
-        key: which one.
+        estimator: positive or hyperbolic.
+        q: the query, [d], with d at most 2.
+        k: keys, [s d].
+        key: the number of the key.
         m: projections, independent.
         distance: from the exact weight.
 
     Raises:
-        ValueError: as `error_moments`.
+        ValueError: if the estimator's features may be negative, d is larger than 2, or queries and keys are too
+            long for the quadrature.
 
     Source: Gil-Pelaez 1951; docs/mathematics/features.md#a-row-of-attention-is-a-ratio.
     """

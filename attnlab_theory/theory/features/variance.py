@@ -4,10 +4,10 @@ An estimate is the mean over m projections w of products f(w), each scaled here 
 expectation one, and every error is relative. With z = x + y, L = |z|^2 and D = |x - y|^2 (so that
 exp(x . y) = e^((L - D)/4)) the law of f depends on L alone, or on D alone for trigonometric features.
 
-What is known of an estimator is its `Powers`: E f^k, k = 1..4, is a sum of e^(height + rate). With independent
-projections that is all there is to it. With orthogonal ones, directions Haar and norms chi, term n of the series of
-e^rate in each factor is multiplied by (d)_n = d (d+2) ... (d+2n-2), and the product of terms n_1, n_2, ... divided
-by (d)_(n_1+n_2+...).
+An estimator is described by its `Powers`: E f^k, k = 1..4, is a sum of e^(height + rate). For independent
+projections that is enough. For orthogonal ones, directions are Haar and norms chi. Then term n of the series of
+e^rate in each factor is multiplied by (d)_n = d (d+2) ... (d+2n-2), and the product of terms n_1, n_2, ... is
+divided by (d)_(n_1+n_2+...).
 """
 
 import functools
@@ -39,7 +39,7 @@ def positive(length: float) -> Powers:
 def generalized(length: float, d: int, a: float) -> Powers:
     """f = (1-4a)^(d/2) exp(2a |w|^2 + sqrt(1-4a) w.z - L/2).
 
-    E f^k is infinite where 4 k a >= 1: for 1/8 <= a < 1/4 the estimate is unbiased and has no variance.
+    E f^k is infinite where 4 k a >= 1. For 1/8 <= a < 1/4 the estimate is unbiased, and its variance is infinite.
     """
     return dense([length, *[0.0] * (d - 1)], [a] * d)
 
@@ -106,9 +106,8 @@ def mixed_moment(powers: Powers, ks: tuple[int, ...], d: int) -> float:
 def orthogonal_covariance(powers: Powers, d: int) -> float:
     """Cov(f(w_1), f(w_2)) for orthogonal projections, in closed form: nothing cancels, whatever the rate's sign.
 
-    Source: docs/mathematics/features.md for positive features; the same for hyperbolic ones. Its double sum is one
-    of
-    (d/2)_a (d/2)_b / (a! b! (d/2)_(a+b)), and by Vandermonde's identity confluent hypergeometric.
+    Source: docs/mathematics/features.md for positive features. Hyperbolic ones go the same way. The double sum over
+    (d/2)_a (d/2)_b / (a! b! (d/2)_(a+b)) is confluent hypergeometric, by Vandermonde's identity.
     """
     ((height, rate),) = powers[0]
     root = math.exp(height)
@@ -137,7 +136,13 @@ def mean_squared_error(powers: Powers, m: int, *, orthogonal_in: int | None = No
 
 
 def squared_error_variance(powers: Powers, m: int, *, orthogonal_in: int | None = None) -> float:
-    """Var (estimate - 1)^2, infinite where the fourth moment is; args as `mean_squared_error`."""
+    """Var (estimate - 1)^2. It is infinite if the fourth moment is.
+
+    Args:
+        powers: of the estimator.
+        m: projections; trigonometric and hyperbolic estimators make 2m features of them.
+        orthogonal_in: None for independent projections; the width d for blocks of d orthogonal ones.
+    """
     if moment(powers, 4) == math.inf:
         return math.inf
     size, fourth, squares = orthogonal_in or 1, 0.0, 0.0
@@ -149,14 +154,14 @@ def squared_error_variance(powers: Powers, m: int, *, orthogonal_in: int | None 
 
 
 def _blocks(m: int, d: int | None) -> dict[int, int]:
-    """Sizes of the blocks of orthogonal projections, and how many there are; of one each if all are independent."""
+    """How many blocks of orthogonal projections have each size. Independent projections are blocks of one."""
     size = d or 1
     return {block: times for block, times in ((size, m // size), (m % size, 1)) if block and times}
 
 
 @functools.cache
 def _fourth_moment_of_block(powers: Powers, m: int, d: int) -> float:
-    """Central, of the mean of m orthogonal products: counts which of the factors fall on the same projection."""
+    """The fourth central moment of the mean of m orthogonal products. Counts which factors share a projection."""
 
     def expected(*ks: int) -> float:
         ways = math.perm(m, len(ks))
@@ -171,7 +176,7 @@ def _fourth_moment_of_block(powers: Powers, m: int, d: int) -> float:
 
 
 def tilted_square_variance(length: float, tilt: float) -> float:
-    """Variance of the squared positive product, over its mean e^L, when w ~ N(tilt z, I) and is reweighted.
+    """Variance of the squared positive product, divided by its mean e^L, when w ~ N(tilt z, I) is reweighted.
 
     At tilt 2 there is none; at tilt 0, plain draws, it is e^(4L) - 1.
     """
@@ -179,9 +184,12 @@ def tilted_square_variance(length: float, tilt: float) -> float:
 
 
 def naive_test_failure_if_normal(length: float, draws: int, tolerance: float) -> float:
-    """The same by the central limit theorem: the mean taken as normal, with the variance of a squared error.
+    """The same by the central limit theorem: the mean is taken as normal, with the variance of a squared error.
 
-    Args: as `naive_test_failure`.
+    Args:
+        length: L = |x + y|^2.
+        draws: how many squared errors are averaged.
+        tolerance: relative to their mean.
     """
     deviation = math.sqrt(squared_error_variance(positive(length), 1) / draws) / math.expm1(length)
     return math.erfc(tolerance / deviation / math.sqrt(2))

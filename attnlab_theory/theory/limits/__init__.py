@@ -1,1 +1,1 @@
-"""What no attention head can do, or only at a price: sharpness, depth, rank, slope, memory, distance."""
+"""Limits of attention heads: sharpness, depth, rank, slope, memory, distance."""

@@ -25,10 +25,10 @@ def peak_needed(n: int, weight: float) -> float:
 def mean_largest_weight(n: int, d: int, peak: float) -> float:
     """The mean of the largest of n weights, keys random of length one and width d > 1, the query of length `peak`.
 
-    Scores are `peak` times independent cosines t of density f(t) ~ (1 - t^2)^((d - 3) / 2). With 1 / S as the
-    integral of e^(-u S) the chance that t leads, times its weight, is an integral over t and u of
-    n f(t) e^(peak t) e^(-u e^(peak t)) G(t, u)^(n - 1). Here G(t, u) is the integral of f(s) e^(-u e^(peak s))
-    over s < t. By the trapezoid rule in the angle and in ln u, to about six digits.
+    Scores are `peak` times independent cosines t of density f(t) ~ (1 - t^2)^((d - 3) / 2). Write 1 / S as the
+    integral of e^(-u S). Then the mean is an integral over t, the largest cosine, and u of
+    n f(t) e^(peak t) e^(-u e^(peak t)) G(t, u)^(n - 1). Here G(t, u) is the integral of f(s) e^(-u e^(peak s)) over
+    s < t. It is computed by the trapezoid rule in the angle and in ln u, to about six digits.
 
     Source: docs/mathematics/limits.md#bounded-scores-disperse.
     """
@@ -51,7 +51,7 @@ def mean_weight_beside_nothing(n: int, peak: float) -> float:
 
 
 def least_weight_asked_for(n: int, d: int, strength: float) -> float:
-    """A lower bound of the mean weight of one of n random keys of length one, asked for by itself.
+    """A lower bound of the mean weight of one of n random keys of length one, when the query is that key.
 
     The weight is 1 / (1 + interference), a convex function: Jensen's inequality.
 
@@ -61,7 +61,7 @@ def least_weight_asked_for(n: int, d: int, strength: float) -> float:
 
 
 def sink_factor(total: float) -> float:
-    """What one more key of score 0 and value 0 does to the output: Z / (Z + 1), Z the sum of e^score without it.
+    """The factor by which one more key of score 0 and value 0 scales the output: Z / (Z + 1), Z the sum of e^score.
 
     Source: docs/mathematics/limits.md#a-sink-lets-attention-say-nothing; Miller 2023; Xiao et al. 2023.
     """

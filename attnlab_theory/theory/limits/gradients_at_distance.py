@@ -1,7 +1,7 @@
-"""How a gradient fares over a distance, in a recurrent layer and in attention (docs/mathematics/limits.md).
+"""How gradients change over a distance, in a recurrent layer and in attention (docs/mathematics/limits.md).
 
-The layer is h_i = tanh(W h_{i-1} + x_i), its recurrent matrix W normal with entries of variance gain^2 / d and its
-inputs normal of variance drive^2; or the same without tanh.
+The layer is h_i = tanh(W h_{i-1} + x_i), or the same without tanh. The entries of its recurrent matrix W are normal
+with variance gain^2 / d, and its inputs are normal with variance drive^2.
 """
 
 import functools
@@ -22,9 +22,10 @@ def _normal_mean(f: Callable[[np.ndarray], np.ndarray], deviation: float) -> flo
 
 @functools.cache
 def settled_variance(gain: float, drive: float) -> float:
-    """The variance q of a unit's input once the layer has run for long: q = gain^2 E[tanh(sqrt(q) z)^2] + drive^2.
+    """The variance q of a unit's input after many steps: q = gain^2 E[tanh(sqrt(q) z)^2] + drive^2.
 
-    Infinitely wide layers; iterated from above, where the right side, concave in q, brings it down.
+    This holds for infinitely wide layers. The right side is concave in q, so an iteration from above goes down to
+    q.
     """
     q = gain**2 + drive**2
     for _ in range(500):
@@ -33,9 +34,9 @@ def settled_variance(gain: float, drive: float) -> float:
 
 
 def squared_rate(gain: float, drive: float) -> float:
-    """What one step does to the mean square of a gradient: gain^2 E[tanh'(sqrt(q) z)^2].
+    """The factor of one step on the mean square of a gradient: gain^2 E[tanh'(sqrt(q) z)^2].
 
-    Below one it vanishes geometrically, above one it explodes.
+    Below one the gradient vanishes geometrically, above one it explodes.
 
     Source: Poole et al. 2016.
     """
@@ -44,13 +45,13 @@ def squared_rate(gain: float, drive: float) -> float:
 
 
 def rate_of_the_mean_slope(gain: float, drive: float) -> float:
-    """gain^2 E[tanh'(sqrt(q) z)]^2: the same with the square outside, which leaves out that slopes vary."""
+    """gain^2 E[tanh'(sqrt(q) z)]^2: the same with the square outside. It leaves out that slopes vary."""
     q = settled_variance(gain, drive)
     return gain**2 * _normal_mean(lambda x: 1 - np.tanh(x) ** 2, math.sqrt(q)) ** 2
 
 
 def relative_variance(gain: float, drive: float, d: int, distance: int) -> float:
-    """The variance of the squared gradient of one change over the square of its mean, were all steps independent.
+    """The variance of the squared gradient divided by the square of its mean, if all steps were independent.
 
     One step of width d has (3 E[tanh'^4] / E[tanh'^2]^2 - 1) / d: a mean of d terms tanh'^2 times the square of a
     normal. Steps of one layer share its matrix and are not independent: the true variance is somewhat larger.
@@ -63,8 +64,8 @@ def relative_variance(gain: float, drive: float, d: int, distance: int) -> float
 def linear_norm(radius: float, distance: int, *, stretch: float = 1.0, angle: float = 0.0) -> float:
     """Norm of the Jacobian without tanh, W = radius S R S^-1: radius^distance, times at most `stretch`.
 
-    R turns planes by an angle, and S stretches one axis of each. A power of S R S^-1 turns by as many angles. In
-    every plane it has determinant 1, so its Frobenius norm there tells its larger singular value.
+    R turns planes by an angle, and S stretches one axis of each. The n-th power of S R S^-1 turns by n angles. In
+    every plane it has determinant 1, so its Frobenius norm there gives its larger singular value.
 
     Source: docs/mathematics/limits.md#gradients-through-a-recurrent-layer.
     """
@@ -79,12 +80,12 @@ def attention_squared_weight(n: int, deviation: float) -> float:
 
 
 def attention_squared_gradient(n: int, deviation: float) -> float:
-    """Mean square response of attention's output to a change of one token that is key and value; wide tokens.
+    """Mean square response of attention's output to a change of one token that is key and value, for wide tokens.
 
-    The Jacobian in token j is alpha_j W_V (I + (x_j - mean) u^T / sqrt(d)), u . x_j / sqrt(d) its score and `mean`
-    that of the tokens under the weights. For orthogonal W_V and tokens of width d with variance 1 the square of
-    its Frobenius norm over d tends to alpha_j^2 (1 + deviation^2 |x_j - mean|^2 / d), and |x_j - mean|^2 / d to
-    1 - 2 alpha_j + sum_k alpha_k^2.
+    The Jacobian in token j is alpha_j W_V (I + (x_j - mean) u^T / sqrt(d)). Here u . x_j / sqrt(d) is its score,
+    and `mean` the mean of the tokens under the weights. Let W_V be orthogonal, and tokens have width d and
+    variance 1. For large d, the square of the Frobenius norm divided by d tends to alpha_j^2 (1 + deviation^2 |x_j
+    - mean|^2 / d), and |x_j - mean|^2 / d tends to 1 - 2 alpha_j + sum_k alpha_k^2.
     """
     second, third, fourth = (_moment(n, deviation, power) for power in (2, 3, 4))
     squares = fourth + (n - 1) * _moment(n, deviation, 2, 2)
@@ -92,10 +93,10 @@ def attention_squared_gradient(n: int, deviation: float) -> float:
 
 
 def attention_squared_gradient_variance(n: int, deviation: float) -> float:
-    """An estimate of the variance of |J r|^2 / |r|^2, r normal, from above: alpha^4 (1 + 2 s^2 + 3 s^4) on average.
+    """An upper estimate of the variance of |J r|^2 / |r|^2 for normal r: the mean of alpha^4 (1 + 2 s^2 + 3 s^4).
 
-    Of the two parts of J r the one through the score is s times a normal number. Many weights are small, so that
-    |x_j - mean|^2 is about d.
+    J r has two parts. The part through the score is s times a normal number. Most weights are small, so |x_j -
+    mean|^2 is about d.
     """
     return _moment(n, deviation, 4) * (1 + 2 * deviation**2 + 3 * deviation**4)
 

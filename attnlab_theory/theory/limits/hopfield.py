@@ -24,20 +24,20 @@ def mean_power(d: int, strength: float) -> float:
 
 
 def mean_interference(n: int, d: int, strength: float) -> float:
-    """Mean of what n - 1 other random patterns of length one weigh, in units of the pattern that is asked for."""
+    """The mean sum of the weights of n - 1 other random patterns of length one, divided by the wanted one's."""
     return (n - 1) * mean_power(d, strength)
 
 
 def interference_variance(n: int, d: int, strength: float) -> float:
-    """Its variance: the patterns are independent, and a squared power is one of twice the strength."""
+    """The variance of that interference. Patterns are independent, and squaring a power doubles its strength."""
     return (n - 1) * (mean_power(d, 2 * strength) - mean_power(d, strength) ** 2)
 
 
 def capacity(d: int, strength: float) -> int:
-    """The most random patterns whose mean interference is no more than one: each weighs half at least, on average.
+    """The most random patterns whose mean interference is at most one. Then each weighs at least half, on average.
 
-    The weight of the one is 1 / (1 + interference), a convex function: Jensen's inequality gives the half. With a
-    strength in proportion to d, that of patterns of length sqrt(d), the logarithm of the capacity grows in
+    The weight of the wanted pattern is 1 / (1 + interference), a convex function. So Jensen's inequality gives the
+    half. Patterns of length sqrt(d) have a strength in proportion to d. Then the logarithm of the capacity grows in
     proportion to d.
 
     Source: docs/mathematics/limits.md#how-many-patterns-fit; Ramsauer et al. 2021, theorem 3.
@@ -46,9 +46,9 @@ def capacity(d: int, strength: float) -> int:
 
 
 def capacity_rate(strength_per_width: float) -> float:
-    """How fast the logarithm of the capacity grows per dimension, in wide memories, at a strength r d.
+    """The growth of the logarithm of the capacity per dimension, in wide memories, at a strength r d.
 
-    The mean power is dominated by the t at which r (t - 1) + ln(1 - t^2) / 2 is largest: r (1 - t^2) = t.
+    The t at which r (t - 1) + ln(1 - t^2) / 2 is largest dominates the mean power: r (1 - t^2) = t.
     """
     r = strength_per_width
     t = 2 * r / (1 + math.sqrt(1 + 4 * r**2))

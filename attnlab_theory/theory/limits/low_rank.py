@@ -1,8 +1,9 @@
-"""Which weights a head of width d can have at all, its queries and keys free (docs/mathematics/limits.md).
+"""Which weights a head of width d can have, if its queries and keys are free (docs/mathematics/limits.md).
 
 Log weights are scores minus one normalizer for each row. Centring every row removes the normalizers and leaves a
-matrix of rank at most d. Every matrix of rank d is some queries times some keys. Hence weights P > 0 are reachable
-if and only if the row-centred log P has rank at most d. It maps ones to zero, so that width n - 1 is always enough.
+matrix of rank at most d. Every matrix of rank d is a product of some queries and keys. Hence weights P > 0 are
+reachable if and only if the row-centred log P has rank at most d. It maps ones to zero, so width n - 1 is always
+enough.
 """
 
 import math
@@ -12,13 +13,15 @@ import scipy.optimize
 
 
 def centred_logarithm(weights: np.ndarray) -> np.ndarray:
-    """log P with every row's mean taken off. [t s]"""
+    """log P minus the mean of each row, [t s]."""
     logarithm = np.log(weights)
     return logarithm - np.mean(logarithm, axis=1, keepdims=True)
 
 
 def least_error(weights: np.ndarray, d: int) -> float:
-    """The least Frobenius distance of centred log weights of width d from the wanted: singular values left over.
+    """The least Frobenius distance of the wanted centred log weights from those of a head of width d.
+
+    It is the norm of the singular values after the first d.
 
     Source: Eckart and Young 1936.
     """
@@ -27,10 +30,10 @@ def least_error(weights: np.ndarray, d: int) -> float:
 
 
 def error_at_least(weights: np.ndarray, d: int) -> float:
-    """No head of width d brings all weights nearer than this: the e with sum of ln(1 - e / P)^2 = least_error^2.
+    """No head of width d brings all weights nearer than this e, with sum of ln(1 - e / P)^2 = least_error^2.
 
-    If all weights were within e < P_min, each logarithm would be within -ln(1 - e / P), and the centred matrices
-    within the root of the sum of their squares. But they are `least_error` apart at least.
+    Say that all weights are within e < P_min. Then each logarithm is within -ln(1 - e / P), and the centred
+    matrices are within the root of the sum of squares. But they are at least `least_error` apart.
 
     Args:
         weights: [n n], positive, rows that add up to one.
@@ -41,7 +44,7 @@ def error_at_least(weights: np.ndarray, d: int) -> float:
     least, smallest = least_error(weights, d), float(np.min(weights))
 
     def beyond(logarithm: float) -> float:
-        """In -ln(1 - e / P_min), which is no more than the distance: e itself is often P_min but for rounding."""
+        """Solved for -ln(1 - e / P_min), which is at most the distance. e itself is often P_min up to rounding."""
         return float(np.linalg.norm(np.log1p(smallest / weights * math.expm1(-logarithm)))) - least
 
     found = scipy.optimize.root_scalar(beyond, bracket=(0.0, least), xtol=1e-15)
@@ -49,7 +52,7 @@ def error_at_least(weights: np.ndarray, d: int) -> float:
 
 
 def circle_leak(n: int, strength: float) -> float:
-    """What a query along one of n keys spread over a circle gives to the others, scores being up to `strength`."""
+    """The weight that a query along one of n keys on a circle gives to the others. Scores reach `strength`."""
     gaps = strength * (1 - np.cos(2 * np.pi * np.arange(1, n) / n))
     others = float(np.sum(np.exp(-gaps)))
     return others / (1 + others)

@@ -1,14 +1,14 @@
 r"""The best single query for the average of two values (docs/mathematics/noisy_keys.md).
 
-Keys k_i ~ N(mu_i, a I), key a with mu_a mu_a^T / 2 more; means and values orthonormal. A query enters through its
-products with the means and its length only; what it has outside their span adds noise and nothing else, and
-the other n - 2 keys are exchangeable, so three numbers are searched: the query
-on_a mu_a + on_b mu_b + on_others sum_{others} mu_i. (Letting the others differ finds the same minimum; tested.)
+Keys are k_i ~ N(mu_i, a I); key a has mu_a mu_a^T / 2 more. Means and values are orthonormal. A query enters only
+through its length and its products with the means. A part outside their span only adds noise. The other n - 2 keys
+are exchangeable. So three numbers are searched, those of the query
+on_a mu_a + on_b mu_b + on_others sum_{others} mu_i. A test lets the others differ, and finds the same minimum.
 
-The minima are certified by multi-start only: every start ends in the same place. That is no proof.
+The minima are found from many starts, all of which end in the same place. That is no proof.
 
-No claim calls `best_query`, `best_query_for_the_pair` or `best_two_heads`: a search takes seconds. The claims hold
-what they find as committed numbers, and the tests find these again.
+A search takes seconds, so no claim calls `best_query`, `best_query_for_the_pair` or `best_two_heads`. The claims
+hold their results as committed numbers, and the tests find these again.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Query(NamedTuple):
 
 
 class Best(NamedTuple):
-    """A minimum over queries, and the worst minimum that another start ended in."""
+    """The least minimum over queries, and the worst in which another start ended."""
 
     query: Query
     error: float
@@ -58,22 +58,22 @@ def query_error_variance(n: int, variance: float, query: Query) -> float:
 
 
 def noiseless_error(n: int, query: Query) -> float:
-    """||c - (v_a + v_b)/2||^2 for keys that are their means."""
+    """||c - (v_a + v_b)/2||^2 for keys without noise."""
     scores, _, half = _laws(n, 0.0, query)
     return float(np.sum((scipy.special.softmax(scores) - half) ** 2))
 
 
 def best_query(n: int, variance: float) -> Best:
-    """The best of all single queries, by multi-start.
+    """The best of all single queries, searched from many starts.
 
-    As a -> 0 it is -B sum_{others} mu_i with B of the order of ln(1/a): it asks for neither key, so that the
-    stretch is not seen, and pushes all the others away; its error goes to zero.
+    As a -> 0 it is -B sum_{others} mu_i, with B of the order of ln(1/a). It asks for neither key, so the stretch
+    has no effect, and it pushes all others away. Its error goes to zero.
     """
     return _minimum(n, variance, free=3)
 
 
 def best_query_for_the_pair(n: int, variance: float) -> Best:
-    """The best query among on_a mu_a + on_b mu_b, which says nothing about the other keys."""
+    """The best query among on_a mu_a + on_b mu_b, which are orthogonal to the other keys' means."""
     return _minimum(n, variance, free=2)
 
 
@@ -82,7 +82,7 @@ def best_two_heads(n: int, variance: float) -> tuple[float, float]:
     """The strength beta of two heads that ask beta mu_a and beta mu_b, and their least error.
 
     Raises:
-        ValueError: if `variance` is not positive: the error then falls for ever as beta grows.
+        ValueError: if `variance` is not positive. The error then falls for ever as beta grows.
     """
     if not variance > 0:
         raise ValueError(f"two heads have a best strength only under some isotropic noise, not {variance}")

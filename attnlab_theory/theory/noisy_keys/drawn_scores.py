@@ -1,7 +1,7 @@
 """The joint law of two heads' scores of one key (docs/mathematics/noisy_keys.md).
 
 Heads with queries Q that read the same key k_i ~ N(mu_i, Sigma_i) have the scores N(Q mu_i, Q Sigma_i Q^T).
-Scores can therefore be drawn in the place of keys.
+So scores can be drawn instead of keys.
 """
 
 import math
@@ -21,7 +21,7 @@ def stretched_covariance(
 
 
 def scores_covariance(n: int, beta: float, variance: float, index: int) -> Float[np.ndarray, "2 2"]:
-    """Of the scores that beta (mu_a + mu_b) and beta mu_a give key `index`; key a, of index 0, is stretched."""
+    """The covariance of two heads' scores of key `index`. They ask beta (mu_a + mu_b) and beta mu_a; a is key 0."""
     means = np.eye(n)
     covariance = stretched_covariance(means[index], variance=variance, stretch=STRETCH if index == 0 else 0.0)
     queries = beta * np.array([[1.0, 1.0], [1.0, 0.0]]) @ means[:2]
@@ -29,10 +29,11 @@ def scores_covariance(n: int, beta: float, variance: float, index: int) -> Float
 
 
 def both_doubt_more(n: int, beta: float, threshold: float) -> float:
-    """How much oftener both heads give key a at most `threshold` than if they were independent; no isotropic noise.
+    """How much more often both heads give key a at most `threshold` than independent heads would.
 
-    The heads ask beta (mu_a + mu_b) and beta mu_a. Each doubts where z_a, which is all that is random, lies below a
-    value of its own: both do with the smaller of the two probabilities.
+    There is no isotropic noise. The heads ask beta (mu_a + mu_b) and beta mu_a. Only z_a is random. Each head
+    gives key a at most `threshold` if z_a lies below a value of its own. So the probability that both do is the
+    smaller of the two.
     """
     logit = float(scipy.special.logit(threshold))
     rest = float(np.logaddexp(beta, math.log(n - 2))), math.log(n - 1)

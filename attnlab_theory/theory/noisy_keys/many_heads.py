@@ -11,9 +11,9 @@ from attnlab_theory.theory.noisy_keys.stretched_key import head_asking_for, mean
 
 @functools.cache
 def many_heads_error(n: int, beta: float, variance: float, heads: int, stretched: int) -> float:
-    """E||c - mean of the first `heads` values||^2, a head for each, the first `stretched` keys stretched.
+    """E||c - mean of the first `heads` values||^2, with a head for each value.
 
-    Every head's moments are one-dimensional integrals.
+    The first `stretched` keys are stretched. Every head's moments are one-dimensional integrals.
 
     Source: docs/mathematics/noisy_keys.md.
     """

@@ -6,10 +6,9 @@ S^{-k} = int_0^infinity t^{k-1} e^{-tS} dt / (k-1)!, every moment is one integra
     E[prod_i alpha_i^{p_i}] = 1/(k-1)! int prod_i G_{p_i}(u + m_i; s_i) du,      k = sum_i p_i >= 1,
     G_p(x; s) = E[f_p(x + s g)],   f_p(w) = e^{pw} exp(-e^w),   g ~ N(0, 1),
 
-after the change of variables t = e^u, which gives every bump a width of one or more. All integrands
-are analytic for |Im| < pi/2, where the trapezoid rule of step h errs by about e^{-pi^2/h}: 1e-17 at h = 1/4.
-Adaptive quadrature over t or over the noise steps over the bump and loses up to a fifth of the answer
-while reporting an error of 1e-11.
+after the change of variables t = e^u, by which every bump is at least one wide. All integrands are analytic for
+|Im| < pi/2. There the trapezoid rule of step h errs by about e^{-pi^2/h}: 1e-17 at h = 1/4. Adaptive quadrature
+over t or over the noise steps over the bump. It loses up to a fifth of the answer, and reports an error of 1e-11.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ import scipy.special
 from jaxtyping import Float
 
 STEP = 0.25
-"""Of every trapezoid rule here: e^{-pi^2 / STEP} is below float64's rounding."""
+"""The step of every trapezoid rule here: e^{-pi^2 / STEP} is below float64's rounding."""
 
 NORMAL_REACH = 9.0
 """Standard deviations that hold all of a normal variable but 1e-19."""
@@ -31,10 +30,10 @@ LEFT, RIGHT = -40.0, 4.5
 
 
 MOST_POINTS = 2**20
-"""Of the grid, which grows with the largest deviation: up to 14,000, and as far apart as 260,000."""
+"""The most points of the grid. They allow deviations up to 14,000, and means up to 260,000 apart."""
 
 MOST_POWERS = 8
-"""The largest k. The bump of f_k is narrower than the rule's step allows beyond: its error is 1e-10 here."""
+"""The largest k, where the error is 1e-10. For larger k the bump of f_k is too narrow for the step of the rule."""
 
 
 class Moments(NamedTuple):
@@ -106,7 +105,7 @@ def weight_moments(means: Float[np.ndarray, " s"], variances: Float[np.ndarray, 
 
     Args:
         means: of the scores.
-        variances: of the scores; zero is allowed and means a score that is not random.
+        variances: of the scores. A score of variance zero is not random.
 
     Raises:
         ValueError: if the arrays disagree in length, are empty or not finite, a variance is negative, or scores
@@ -140,8 +139,8 @@ def weight_moment(
     """E[prod_i alpha_i^powers_i] for independent normal scores.
 
     Raises:
-        ValueError: as `weight_moments`; also if `powers` does not name one non-negative integer per key,
-            they are all zero, or add up to more than `MOST_POWERS`.
+        ValueError: if the arrays are refused by `weight_moments`. Also if `powers` does not hold one non-negative
+            integer for each key, all are zero, or they add up to more than `MOST_POWERS`.
 
     Source: docs/mathematics/noisy_keys.md.
     """
@@ -167,11 +166,12 @@ def squared_error_variance(
 ) -> float:
     """Var||sum_i (alpha_i - target_i) v_i||^2 for orthonormal values, from moments of order up to four.
 
-    The squared error is A - 2B + target . target with A = sum alpha_i^2 and B = sum target_i alpha_i; keys with
-    the same law and the same target are exchangeable, so that each class of pairs is computed once.
+    The squared error is A - 2B + target . target, with A = sum alpha_i^2 and B = sum target_i alpha_i. Keys with
+    the same law and the same target are exchangeable, so each class of pairs is computed once.
 
     Raises:
-        ValueError: as `weight_moments`.
+        ValueError: if the arrays disagree in length, are empty or not finite, a variance is negative, or scores
+            spread too far for the grid.
     """
     laws, law_of, _ = _distinct_laws(means, variances)
     transforms = dict(enumerate(_transforms(laws, range(5))))
@@ -199,10 +199,10 @@ def squared_error_variance(
 
 
 def mean_of_heads_squared_error(heads: Sequence[Moments], target: Float[np.ndarray, " s"]) -> float:
-    """E||c - sum_i target_i v_i||^2 for c the mean of the heads' outputs, heads independent, v_i orthonormal.
+    """E||c - sum_i target_i v_i||^2 for c the mean of the heads' outputs. Heads are independent, v_i orthonormal.
 
-    Heads that read the same keys are independent if q_1^T Sigma_i q_2 = 0 for every key, as for orthogonal
-    queries under isotropic noise with a stretch along a direction orthogonal to one of the two.
+    Heads that read the same keys are independent if q_1^T Sigma_i q_2 = 0 for every key. An example are orthogonal
+    queries and isotropic noise, with a stretch along a direction that is orthogonal to one of them.
     """
     count = len(heads)
     bias = sum(head.first for head in heads) / count - target
@@ -212,7 +212,7 @@ def mean_of_heads_squared_error(heads: Sequence[Moments], target: Float[np.ndarr
 
 
 class _Laws(NamedTuple):
-    """The distinct laws of the scores, and the grid of u on which everything lives."""
+    """The distinct laws of the scores, and the grid of u for all integrals."""
 
     means: np.ndarray
     deviations: np.ndarray
@@ -248,7 +248,7 @@ def _transforms(laws: _Laws, powers: Sequence[int]) -> np.ndarray:
 
 
 def _transform(x: np.ndarray, deviation: float, powers: Sequence[int]) -> np.ndarray:
-    """G_p(x; s) for each of the powers p, by whichever rule has a bump of width one or more under it."""
+    """G_p(x; s) for each of the powers p, by the rule whose bump is at least one wide."""
     if deviation == 0:
         return _bumps(x, powers)
     if deviation < 1:

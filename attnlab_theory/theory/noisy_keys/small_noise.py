@@ -1,8 +1,8 @@
 r"""Averaging two values under small isotropic noise: two walls (docs/mathematics/noisy_keys.md).
 
-Keys k_i ~ N(mu_i, a I), mu_i and the values orthonormal, one query q = beta (mu_a + mu_b). Too weak a query
-leaves weight on the other keys (e^beta must exceed n); too strong a query reads the noise (beta sqrt(2a), the
-deviation of one score, must stay below one).
+Keys are k_i ~ N(mu_i, a I); mu_i and the values are orthonormal. One query is q = beta (mu_a + mu_b). If it is too
+weak, it leaves weight on the other keys: e^beta must exceed n. If it is too strong, it reads the noise: beta
+sqrt(2a), the deviation of one score, must stay below one.
 """
 
 import functools
@@ -13,7 +13,7 @@ import numpy as np
 from attnlab_theory.theory.noisy_keys import moments
 
 REMAINDER_STEP = 1 / 16
-"""Of the trapezoid rule for poles at a distance of 0.44: e^{-2 pi 0.44 / STEP} is below float64's rounding."""
+"""The step of the trapezoid rule. For poles 0.44 away, e^{-2 pi 0.44 / STEP} is below float64's rounding."""
 
 
 def score_deviation(beta: float, variance: float) -> float:
@@ -52,9 +52,9 @@ def delta_method_error(beta: float, variance: float) -> float:
 def delta_method_band(n: int, beta: float, variance: float) -> tuple[float, float]:
     r"""An interval that provably holds E||c - (v_a + v_b)/2||^2 divided by `delta_method_error`.
 
-    Let X = z_a - z_b ~ N(0, 2 x^2), x = beta sqrt(2a), D = sigma(X) - 1/2 and r the weight of the other keys. The
-    squared error is 2 (1-r)^2 D^2 + r^2 / 2 + sum_{others} alpha_i^2, between 2 D^2 - r and 2 D^2 + 3r/2 because
-    D^2 <= 1/4 and r <= 1. From y^2 - 2y^4/3 <= tanh^2 y <= y^2 with D = tanh(X/2) / 2,
+    Let X = z_a - z_b ~ N(0, 2 x^2), x = beta sqrt(2a), D = sigma(X) - 1/2, and r the weight of the other keys. The
+    squared error is 2 (1-r)^2 D^2 + r^2 / 2 + sum_{others} alpha_i^2. It lies between 2 D^2 - r and 2 D^2 + 3r/2,
+    because D^2 <= 1/4 and r <= 1. Since D = tanh(X/2) / 2, the bounds y^2 - 2y^4/3 <= tanh^2 y <= y^2 give
     (x^2/4)(1 - x^2) <= E 2D^2 <= x^2/4. The geometric mean of e^{z_a} and e^{z_b} is at most half their sum, so
     E r <= (n-2)/2 e^{-beta + 3 a beta^2 / 2}.
     """
@@ -64,20 +64,21 @@ def delta_method_band(n: int, beta: float, variance: float) -> tuple[float, floa
 
 
 def quadratic_share(x: float) -> float:
-    """How much of X^2/8 to take off the squared error: what is left varies least as x -> 0, and little at any x.
+    """The share of X^2/8 to subtract from the squared error. The rest varies least as x -> 0, and little at any x.
 
-    tanh^2 y = y^2 - 2y^4/3 + ..., and of y^4, y ~ N(0, x^2/2), regression on y^2 explains 3x^2 y^2.
+    tanh^2 y = y^2 - 2y^4/3 + .... For y ~ N(0, x^2/2), regression of y^4 on y^2 explains 3x^2 y^2.
     """
     return 1 / (1 + 2 * x**2)
 
 
 def delta_method_remainder_variance(n: int, beta: float, variance: float) -> float:
-    r"""An upper bound on the variance of the squared error less w X^2/8, over `delta_method_error`; X = z_a - z_b.
+    r"""An upper bound on the variance of the squared error minus w X^2/8, divided by `delta_method_error`.
 
-    w is `quadratic_share`. With D and r as in `delta_method_band` and y = X/2 ~ N(0, x^2/2) this is
-    (tanh^2 y - w y^2) / (x^2/2) and what the other keys add, at most 3r/2 in size before the division. A standard
-    deviation is no greater than the sum of the two parts': the first's is an integral over y;
-    E r^2 <= ((n-2)/2)^2 e^{-2 beta + 3x^2} bounds the second's.
+    X = z_a - z_b, and w is `quadratic_share`. Take D and r of `delta_method_band`, and y = X/2 ~ N(0, x^2/2). Then
+    there are two
+    parts: (tanh^2 y - w y^2) / (x^2/2), and what the other keys add, at most 3r/2 in size before the division. The
+    standard deviation is at most the sum of theirs. That of the first is an integral over y. That of the second is
+    bounded by E r^2 <= ((n-2)/2)^2 e^{-2 beta + 3x^2}.
     """
     x = score_deviation(beta, variance)
     # In g = y sqrt(2)/x the poles of tanh lie at distance pi / (x sqrt(2)), 0.44 for x = 5.

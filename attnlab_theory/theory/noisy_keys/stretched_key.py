@@ -1,8 +1,9 @@
 r"""One key of uncertain length: the problem, and the weights of one head (docs/mathematics/noisy_keys.md).
 
-Keys k_i ~ N(mu_i, a I), mu_i orthonormal, some stretched: covariance a I + mu_i mu_i^T / 2. Values orthonormal.
-One head asks beta (mu_a + mu_b); of several heads, head h asks beta mu_h and the outputs are averaged.
-The heads are independent although they read the same keys: q_h^T Sigma_i q_g = 0 for h != g and every i.
+Keys are k_i ~ N(mu_i, a I) with orthonormal mu_i. Some are stretched: their covariance is a I + mu_i mu_i^T / 2.
+Values are orthonormal. A single head asks beta (mu_a + mu_b): that is its query. With several heads, head h asks
+beta mu_h, and the outputs are averaged. They are independent although they read the same keys: q_h^T Sigma_i q_g =
+0 for h != g and every i.
 """
 
 import functools
@@ -13,11 +14,11 @@ from attnlab_theory.theory.noisy_keys import moments
 from attnlab_theory.theory.noisy_keys.moments import Moments
 
 STRETCH = 0.5
-"""Variance along a stretched key's own direction, per squared length of its mean."""
+"""The variance of a stretched key along its mean, divided by the squared length of the mean."""
 
 
 def head_weights(n: int, coordinates: tuple[float, ...], variance: float, stretched: int) -> Moments:
-    """Weights of the query with these products with the first means, the first `stretched` keys stretched."""
+    """Weights of the query with these products with the first means. The first `stretched` keys are stretched."""
     query = np.zeros(n)
     query[: len(coordinates)] = coordinates
     stretch = STRETCH * (np.arange(n) < stretched)

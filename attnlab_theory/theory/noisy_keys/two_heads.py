@@ -25,9 +25,9 @@ def two_heads_error(n: int, beta: float, variance: float) -> float:
 def two_heads_error_when_heard(n: int, beta: float, variance: float) -> float:
     """E[||c - (v_a + v_b)/2||^2 given k_a . q_1 >= 0] for two heads, key a stretched.
 
-    Given its score z_a, head 1 sees a score without noise; averaging its moments over z_a >= 0 leaves an
-    integral with structure of width one, poles at distance pi, up to where nothing can compete with
-    e^{z_a}: 12 Gauss-Legendre nodes on panels of width 4 err by less than 1e-12.
+    Given its score z_a, head 1 sees a score without noise. The mean of its moments over z_a >= 0 is an integral
+    whose structure is one wide, with poles at distance pi. It ends where e^{z_a} exceeds all others. 12
+    Gauss-Legendre nodes on panels of width 4 err by less than 1e-12.
     """
     scores, chances = _heard_scores(beta, variance, up_to=40.0 + 2 * beta * math.sqrt(variance))
     others = np.full(n - 1, beta**2 * variance)
@@ -44,9 +44,9 @@ def two_heads_error_when_heard(n: int, beta: float, variance: float) -> float:
 def error_when_heard_square(n: int, beta: float, variance: float) -> float:
     r"""An upper bound on E[||c - (v_a + v_b)/2||^4 given k_a . q_1 >= 0] for two heads, key a stretched.
 
-    By Minkowski (E||.||^4)^{1/4} is at most the sum of what head 1 misses v_a by and head 2 misses v_b by, halved.
-    Given its score z_a head 1's part is a moment of its weights; beyond z_a = 16 it only falls, and its value there
-    is taken.
+    By Minkowski, (E||.||^4)^{1/4} is at most half of two errors: of head 1 on v_a, and of head 2 on v_b. Given its
+    score z_a, the error of head 1 is a moment of its weights. Beyond z_a = 16 it only falls, so its value there is
+    taken.
     """
     means, variances = np.zeros(n), np.append(0.0, np.full(n - 1, beta**2 * variance))
     first = 0.0
@@ -60,8 +60,8 @@ def error_when_heard_square(n: int, beta: float, variance: float) -> float:
 def lost_key_probability(n: int, beta: float, share: float = 0.5) -> float:
     """Phi(sqrt(2) (ln(n-1)/beta - 1)): head 1 gives v_a less than half its weight, for a = 0.
 
-    The other n - 1 keys score 0, so that happens when k_a . q_1 < ln(n-1); for another share of the weight,
-    when it is below ln(n-1) + logit(share). An even share, 1/n, is the threshold 0.
+    The other n - 1 keys score 0, so that happens when k_a . q_1 < ln(n-1). For another share of the weight, it
+    happens below ln(n-1) + logit(share). For the even share 1/n, the threshold is 0.
 
     Source: docs/mathematics/noisy_keys.md.
     """
@@ -70,7 +70,7 @@ def lost_key_probability(n: int, beta: float, share: float = 0.5) -> float:
 
 
 def ignored_key_probability(variance: float) -> float:
-    """P(k_a . q_1 < 0) = Phi(-1 / sqrt(1/2 + a)): the homework's event, which no strength of query changes."""
+    """P(k_a . q_1 < 0) = Phi(-1 / sqrt(1/2 + a)): the homework's event, whatever the query's strength."""
     return float(scipy.special.ndtr(-1 / math.sqrt(STRETCH + variance)))
 
 
@@ -79,9 +79,9 @@ def landing_probability(
 ) -> float:
     """P(the output's weights on v_a and v_b lie in these ranges) for a = 0, where only k_a's length is random.
 
-    All follows from one weight A = sigma(z_a - ln W), z_a ~ N(beta, beta^2/2). One head: W = e^beta + n - 2, the
-    weights are A and (1 - A) e^beta / W. Two heads: W = n - 1, and A and (1 - A)/W are averaged with head 2's
-    1 / (e^beta + n - 1) and e^beta / (e^beta + n - 1).
+    Everything follows from one weight A = sigma(z_a - ln W), z_a ~ N(beta, beta^2/2). For one head W = e^beta + n
+    - 2, and the weights are A and (1 - A) e^beta / W. For two heads W = n - 1. Then A and (1 - A)/W are averaged
+    with the weights of head 2, 1 / (e^beta + n - 1) and e^beta / (e^beta + n - 1).
     """
     if heads == 1:
         log_rest = float(np.logaddexp(beta, math.log(n - 2)))

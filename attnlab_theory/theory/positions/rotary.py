@@ -1,4 +1,4 @@
-"""What rotary and sinusoidal scores know of distance (docs/mathematics/positions.md)."""
+"""How rotary and sinusoidal scores depend on distance (docs/mathematics/positions.md)."""
 
 import math
 
@@ -13,9 +13,9 @@ def frequencies(d: int, base: float) -> np.ndarray:
 def mean_score(d: int, distance: float, base: float) -> float:
     """Mean rotary score of a random unit vector with itself, `distance` tokens away.
 
-    The squared lengths of its d/2 pairs have mean 2/d each, and a pair turned by an angle has the cosine of
-    it left: (2/d) sum_j cos(distance * theta_j). It is also the product of two sinusoidal position
-    vectors, over that of one with itself.
+    The squared lengths of its d/2 pairs have mean 2/d each. A pair turned by an angle keeps the cosine of the
+    angle. So the mean is (2/d) sum_j cos(distance * theta_j). It is also the product of two sinusoidal position
+    vectors, divided by that of one with itself.
 
     Source: docs/mathematics/positions.md; Su et al. 2021, section 3.4.3.
     """
@@ -29,10 +29,11 @@ def envelope(d: int, octave: int, base: float) -> float:
 
 
 def doubling_law(base: float) -> float:
-    """What a score loses when the distance doubles: ln 2 / ln base, for many frequencies and 1 << distance << base.
+    """The loss of a score when the distance doubles: ln 2 / ln base.
 
-    Of all frequencies base**-u, 0 < u < 1, those with distance * theta << 1 have a cosine of one and those
-    with distance * theta >> 1 average to nothing; doubling the distance moves ln 2 / ln base of them over.
+    There are many frequencies, and 1 << distance << base. Frequencies are base**-u, 0 < u < 1. Those with distance
+    * theta << 1 have a cosine of one. Those with distance * theta >> 1 average to nothing. When the distance
+    doubles, a share ln 2 / ln base of them changes sides.
 
     Source: docs/mathematics/positions.md#the-price-of-doubling-the-distance.
     """

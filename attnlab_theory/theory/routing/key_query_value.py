@@ -1,4 +1,4 @@
-"""Three tokens with and without keys, queries and values, and the least a routing costs.
+"""Three tokens with and without keys, queries and values, and the least norm of a routing.
 
 Tokens are written in units of beta along the orthogonal directions u_a, u_b, u_c, u_d, in this order.
 """
@@ -26,7 +26,7 @@ class Direction(enum.StrEnum):
 
 
 class Middle(enum.StrEnum):
-    """The second token: u_a, or what the homework suggests to make of it."""
+    """The second token: u_a, or one of the homework's suggestions for it."""
 
     A = "a"
     A_AND_D = "a+d"
@@ -34,7 +34,7 @@ class Middle(enum.StrEnum):
 
 
 class Head(enum.StrEnum):
-    """What a head has in the place of the identity, divided by beta^2.
+    """The matrices of a head that are not the identity, divided by beta^2.
 
     `PLAIN`: Q = K = V = I. `VALUES`: V = u_b u_b^T - u_c u_c^T. `OTHER_VALUES`: V = (u_b - u_c) u_d^T + u_b u_a^T.
     `CONSTRUCTED`: the V of `VALUES`, and Q = u_d u_a^T + u_c u_d^T.
@@ -85,7 +85,7 @@ def weights(head: Head, beta: float) -> np.ndarray:
 
 
 def outputs(head: Head, beta: float) -> np.ndarray:
-    """What attention returns, in units of beta over `DIRECTIONS`."""
+    """The outputs of attention, in units of beta over `DIRECTIONS`."""
     x = tokens(Middle.A)
     match Head(head):
         case Head.PLAIN:
@@ -100,15 +100,16 @@ def outputs(head: Head, beta: float) -> np.ndarray:
 
 
 def wanted_outputs() -> np.ndarray:
-    """What the homework wants of tokens 1 and 2: u_b - u_c and u_b."""
+    """The outputs that the homework wants for tokens 1 and 2: u_b - u_c and u_b."""
     return np.array([(0, 1, -1, 0), U_B])
 
 
 def self_leak(middle: Middle, beta: float) -> float:
-    """Weight that token 2 does not keep for itself under Q = K = I.
+    """The weight that token 2 gives to others under Q = K = I.
 
-    For u_a it scores beta^2 with itself and 0 with the others: 2/(e^{beta^2} + 2). For u_a + u_d (or u_c) it
-    scores 2 beta^2 with itself, beta^2 with the token it now shares a part with, and 0.
+    The token u_a scores beta^2 with itself and 0 with the others: 2/(e^{beta^2} + 2). The token u_a + u_d scores
+    2 beta^2 with itself, beta^2 with the token with which it shares u_d, and 0 with the other. u_a + u_c does
+    likewise.
 
     Source: docs/mathematics/routing.md.
     """
@@ -118,7 +119,7 @@ def self_leak(middle: Middle, beta: float) -> float:
 
 
 def nearest_mixture(middle: Middle) -> tuple[np.ndarray, float]:
-    """The weights of the mixture of tokens closest to u_b, and its distance in units of beta.
+    """The weights of the mixture of tokens that is closest to u_b, and its distance in units of beta.
 
     Source: docs/mathematics/routing.md#no-mixture-comes-near, where a separating direction certifies both.
     """
@@ -130,8 +131,8 @@ def nearest_mixture(middle: Middle) -> tuple[np.ndarray, float]:
 def constructed_error(row: int, beta: float) -> float:
     """Exact distance of output 1 or 2 from the wanted one under the constructed K, Q, V.
 
-    The two other tokens share the leak evenly: it is leak/2 times ||2 v_goal - v_i - v_j||, with values
-    u_b, 0, u_b - u_c: ||u_b - 2 u_c|| for output 1 and ||u_b + u_c|| for output 2.
+    The two other tokens share the leak evenly. So the distance is leak/2 times ||2 v_goal - v_i - v_j||. The
+    values are u_b, 0 and u_b - u_c, which gives ||u_b - 2 u_c|| for output 1 and ||u_b + u_c|| for output 2.
 
     Args:
         row: 1 or 2, as the homework numbers the tokens.
@@ -143,7 +144,7 @@ def constructed_error(row: int, beta: float) -> float:
 
 
 def constructed_bound(row: int, beta: float) -> float:
-    """What the copy bound promises for the same: leak at margin beta^2 times the farthest value.
+    """The copy bound on the same distance: the leak at margin beta^2, times the distance of the farthest value.
 
     Source: docs/mathematics/routing.md, docs/mathematics/selecting.md.
     """
@@ -151,7 +152,7 @@ def constructed_bound(row: int, beta: float) -> float:
 
 
 def identity_output(beta: float) -> float:
-    """Norm of c_2 when Q = K = I meets the constructed V: V x_2 = 0 but for the leak, leak/2 ||2 u_b - u_c||.
+    """Norm of c_2 under Q = K = I and the constructed V. V x_2 = 0, so the leak alone gives leak/2 ||2 u_b - u_c||.
 
     Source: docs/mathematics/routing.md.
     """
@@ -159,7 +160,7 @@ def identity_output(beta: float) -> float:
 
 
 def other_values_error(row: int, beta: float) -> float:
-    """Distance of output 1 or 2 from the wanted one under Q = K = I, with each token's own wanted output as value.
+    """Distance of output 1 or 2 from the wanted one under Q = K = I, when each token's value is its wanted output.
 
     Args:
         row: 1 or 2, as the homework numbers the tokens.
@@ -179,8 +180,8 @@ def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: fl
 
     Args:
         gram: inner products of the inputs, positive definite.
-        routes: for every input the one it attends to, or None.
-        margin: dimensionless.
+        routes: for every input, the number of the input that it attends to, or None.
+        margin: by which its score leads all others. It has no unit.
 
     Source: docs/mathematics/routing.md; Karush, Kuhn and Tucker's conditions.
     """
@@ -205,9 +206,9 @@ def least_routing_norm(gram: ArrayLike, routes: Sequence[int | None], margin: fl
 
 
 def random_cycle_share(rows: int) -> float:
-    """Probability that a random head routes so many of three orthonormal inputs in a given cycle.
+    """Probability that a random head routes `rows` of three orthonormal inputs in a given cycle.
 
-    With a Gaussian W = K^T Q the nine scores are independent: each row's largest is where it is wanted with
-    probability 1/3. With Q = K it is impossible from two rows on (docs/mathematics/identities.md).
+    With a Gaussian W = K^T Q the nine scores are independent. So the largest score of a row is the wanted one with
+    probability 1/3. With Q = K, two or more rows are impossible (docs/mathematics/identities.md).
     """
     return 3.0**-rows

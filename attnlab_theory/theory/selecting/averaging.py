@@ -4,7 +4,7 @@ import math
 
 
 def share(n: int, size: int, beta: float) -> float:
-    """Weight of each of `size` wanted keys among n orthonormal ones, q = beta times their sum.
+    """Weight of each of `size` wanted keys among n orthonormal ones. The query is beta times their sum.
 
     The wanted scores are beta, the others 0: e^beta / (size e^beta + n - size).
 
@@ -16,8 +16,8 @@ def share(n: int, size: int, beta: float) -> float:
 def error_coefficient(n: int, size: int, beta: float) -> float:
     """The factor c in: output - mean of wanted values = c (mean of other values - mean of wanted values).
 
-    An equality, not a bound: weights are equal inside the wanted set and equal outside it, so the output
-    is the mixture of the two means with weights 1 - c and c. c is the weight off the wanted set.
+    This is an equality, not a bound. Weights are equal inside the wanted set, and equal outside it. So the output
+    is the mixture of the two means with weights 1 - c and c. c is the weight outside the wanted set.
 
     Source: docs/mathematics/selecting.md, there for size = 2.
     """

@@ -6,10 +6,10 @@ import numpy as np
 
 
 def leak_bound(n: int, gap: float) -> float:
-    """Largest weight that can escape the best key, over all scores it leads by `gap` (dimensionless).
+    """The largest weight that keys other than the best can have, if the best score leads by `gap`.
 
-    Writing x = (n - 1) e^{-gap}, the bound is x / (1 + x); the others tie in the extremal case, which
-    orthonormal keys and a query along one of them are.
+    With x = (n - 1) e^{-gap} the bound is x / (1 + x). It is reached if the others tie: by orthonormal keys and a
+    query along one of them.
 
     Source: docs/mathematics/selecting.md.
     """
@@ -19,9 +19,9 @@ def leak_bound(n: int, gap: float) -> float:
 
 
 def strength_needed(n: int, leak: float) -> float:
-    """The least gap at which no more than `leak` can escape: the inverse of `leak_bound`.
+    """The least gap at which the other keys have at most the weight `leak`: the inverse of `leak_bound`.
 
-    Negative where even tied scores leak less than asked.
+    It is negative if even tied scores leak less than `leak`.
 
     Source: docs/mathematics/selecting.md, solved for the gap.
     """

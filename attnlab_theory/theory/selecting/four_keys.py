@@ -15,10 +15,10 @@ def weights(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 
 def grown_weights(keys: np.ndarray, direction: np.ndarray, strengths: Sequence[float]) -> np.ndarray:
-    """The weights at every strength, grown from even ones at strength 0; no exponential is taken.
+    """The weights at every strength, by a differential equation that starts with equal weights at strength 0.
 
-    A weight grows at the rate by which its score z_i = k_i . x is above the mean score under the weights:
-    d alpha_i / dS = alpha_i (z_i - sum_j alpha_j z_j). Exact to GROWN.
+    A weight grows at the rate by which its score z_i = k_i . x exceeds the mean score under the weights:
+    d alpha_i / dS = alpha_i (z_i - sum_j alpha_j z_j). No exponential is taken. Weights are exact to GROWN.
 
     Args:
         direction: the query x at strength 1.
@@ -48,13 +48,13 @@ def grown_weights(keys: np.ndarray, direction: np.ndarray, strengths: Sequence[f
 
 
 GROWN = 1e-9
-"""How far grown weights may be off: a hundred times what is asked of a step, which falls where weights settle."""
+"""The error of `grown_weights`: a hundred times the tolerance of a step. Errors shrink where weights settle."""
 
 
 def share_of_the_longer(keys: np.ndarray, strength: float) -> float:
-    """What the second of two keys gets of the weight of both, under `strength` times their mean.
+    """The share of the second of two keys in the weight of both, when the query is `strength` times their mean.
 
-    (k_2 - k_1) . (k_1 + k_2) / 2 = (|k_2|^2 - |k_1|^2) / 2: their lengths are all that matters.
+    (k_2 - k_1) . (k_1 + k_2) / 2 = (|k_2|^2 - |k_1|^2) / 2. So only their lengths matter.
 
     Source: docs/mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework.
     """
@@ -63,10 +63,11 @@ def share_of_the_longer(keys: np.ndarray, strength: float) -> float:
 
 
 def pair_bound(margin: float) -> float:
-    """How far a weight can be from equal shares of two keys that tie and lead all others of four by `margin`.
+    """How far a weight can be from equal shares. Two of four keys tie, and lead the other two by `margin`.
 
-    With a and b the other two, relative to the two, neither above x = e^-margin, the wanted weights 1 / (2 + a + b)
-    are short by (a + b) / 2 of themselves, and the others are a and b times as large: at most x / (2 + x).
+    Relative to the two, the others weigh a and b, each at most x = e^-margin. The wanted weights are 1 / (2 + a +
+    b). They are too small by (a + b) / 2 of themselves, and the others are a and b times as large. All are off by
+    at most x / (2 + x).
 
     Source: docs/mathematics/selecting.md#averaging-with-the-four-keys-of-a-homework.
     """
@@ -82,7 +83,7 @@ def furthest_from_even(keys: np.ndarray, query: np.ndarray, wanted: Sequence[int
 
 
 def even_bound(keys: np.ndarray, query: np.ndarray) -> float:
-    """How far weights can be from equal at most, when scores span `range`: (e^range - 1) / n.
+    """The furthest that weights can be from equal, when scores span `range`: (e^range - 1) / n.
 
     With n keys, e^{-range} / n <= weight <= e^{range} / n, and 1 - e^{-r} <= e^r - 1.
     """
@@ -90,13 +91,13 @@ def even_bound(keys: np.ndarray, query: np.ndarray) -> float:
 
 
 def pair_query(keys: np.ndarray, norm: float) -> np.ndarray:
-    """The query of norm 1 (2 or infinity) that scores the first two of four keys alike and leads by most.
+    """The query of norm 1 that scores the first two of four keys alike, and leads the others by most.
 
-    In the 2-norm: seen along the difference of the two, the best direction is the shortest vector between the
-    origin and the segment of the two remaining gaps. In the maximum norm it is a linear programme.
+    For the 2-norm, project along the difference of the two keys. The best direction is the shortest vector from the
+    origin to the segment between the two remaining gaps. For the maximum norm it is a linear programme.
 
     Raises:
-        ValueError: for another norm.
+        ValueError: if the norm is neither 2 nor infinity.
     """
     if norm == math.inf:
         equal = np.append(keys[0] - keys[1], 0.0)[None, :]

@@ -1,8 +1,8 @@
 """How many faces the hull of n standard normal points in d dimensions has, exactly (docs/mathematics/selecting.md).
 
-The hull is, up to an affine map, a random projection of the regular simplex with n vertices, and the mean
-number of faces that survive a projection is a sum over faces of products of angles. Angles of regular
-simplices are orthant probabilities of exchangeable normals: integrals in one dimension.
+The hull is a random projection of the regular simplex with n vertices, up to an affine map. The mean number of
+faces that survive a projection is a sum over faces of products of angles. Angles of regular simplices are orthant
+probabilities of exchangeable normals: integrals in one dimension.
 """
 
 import cmath
@@ -17,9 +17,9 @@ import scipy.stats
 
 
 def share_of_faces(n: int, d: int, size: int) -> float:
-    """Probability that `size` given ones of n standard normal points in d dimensions span a face of the hull.
+    """Probability that `size` given points of n standard normal ones in d dimensions span a face of the hull.
 
-    Points are in general position, so a query can select the subset exactly then. 1 from d = n - 1 on.
+    Points are in general position, so exactly then a query can select the subset. From d = n - 1 on it is 1.
 
     Source: Baryshnikov and Vitale 1994, "Regular simplices and Gaussian samples"; Affentranger and Schneider
     1992, "Random projections of regular simplices", formula (5); angles: Kabluchko and Zaporozhets 2020.
@@ -37,7 +37,7 @@ def share_of_faces(n: int, d: int, size: int) -> float:
 def share_that_lead_themselves(n: int, d: int) -> float:
     """Probability that the first of n standard normal keys in d dimensions has the highest score under q = itself.
 
-    Given its length r, the others score r times independent standard normals, and it scores r^2: E Phi(r)^(n - 1).
+    Given its length r, it scores r^2, and the others score r times independent standard normals: E Phi(r)^(n - 1).
 
     Source: docs/mathematics/selecting.md#how-often-random-keys-can-be-averaged.
     """
@@ -50,9 +50,10 @@ def share_that_lead_themselves(n: int, d: int) -> float:
 
 
 def least_share_of_corner_pairs(n: int, d: int) -> float:
-    """At least so many of the pairs of n standard normal points in d dimensions are two corners of their hull.
+    """A lower bound on the share of pairs that are corners of the hull of n standard normal points in d dimensions.
 
-    Of C corners C (C - 1) of n (n - 1) ordered pairs are; its mean is least, given that of C, where C is constant.
+    With C corners, C (C - 1) of the n (n - 1) ordered pairs are. Given the mean of C, this is least if C is
+    constant.
 
     Source: docs/mathematics/selecting.md#how-often-random-keys-can-be-averaged.
     """
@@ -64,9 +65,9 @@ def least_share_of_corner_pairs(n: int, d: int) -> float:
 def orthant(n: int, covariance: float) -> float:
     """P(all n are negative) for normals of variance 1 + covariance and equal covariances.
 
-    They are sqrt(covariance) times a common normal plus independent ones; for a negative covariance the
-    common one becomes imaginary, and the normal distribution function is continued to imaginary arguments.
-    There the integral is taken along the parallel to the real axis through the saddle, where nothing cancels.
+    They are sqrt(covariance) times a common normal, plus independent ones. For a negative covariance the common one
+    becomes imaginary, and the normal distribution function is continued to imaginary arguments. There the integral
+    runs parallel to the real axis through the saddle, where nothing cancels.
 
     Args:
         n: how many.

@@ -1,4 +1,4 @@
-"""Which weights a query can reach, from entropy and from nothing that looks for a query.
+"""Which weights a query can reach, by entropy alone: no query is searched for.
 
 See docs/mathematics/selecting.md.
 """
@@ -15,9 +15,9 @@ import scipy.special
 def mixture_cap(mixture: Sequence[float]) -> float:
     """The largest weight any query gives to a key that is the mixture sum_i lambda_i k_i of other keys.
 
-    Its score is the same mixture of theirs, z = sum lambda_i z_i, so by Jensen sum_i e^{z_i - z} =
-    sum_i lambda_i e^{z_i - z - ln lambda_i} >= e^{H(lambda)}, with equality at z_i = z + ln lambda_i + H.
-    Its weight is at most 1 / (1 + e^{H(lambda)}).
+    Its score is the same mixture of their scores, z = sum lambda_i z_i. So by Jensen's inequality
+    sum_i e^{z_i - z} = sum_i lambda_i e^{z_i - z - ln lambda_i} >= e^{H(lambda)}. Equality holds at
+    z_i = z + ln lambda_i + H. Its weight is at most 1 / (1 + e^{H(lambda)}).
 
     Source: docs/mathematics/selecting.md.
     """
@@ -29,8 +29,8 @@ def mixture_cap(mixture: Sequence[float]) -> float:
 def most_entropy(keys: np.ndarray, weights: np.ndarray) -> float:
     """The largest entropy, in nats, of any weights with the same mean key as the given ones.
 
-    A concave programme over the weights themselves: it never sees a query, and so checks, by strong
-    duality, whatever found one.
+    This is a concave programme over the weights themselves. No query occurs in it. By strong duality it checks
+    whatever finds a query.
 
     Raises:
         ArithmeticError: if the programme does not converge.
@@ -69,7 +69,7 @@ def most_entropy(keys: np.ndarray, weights: np.ndarray) -> float:
 
 
 def least_divergence(keys: np.ndarray, weights: np.ndarray) -> float:
-    """min over q of KL(weights | softmax(keys q)), in nats: what entropy the weights lack.
+    """min over q of KL(weights | softmax(keys q)), in nats: the entropy that the weights lack.
 
     The dual of the minimisation over q is to maximise the entropy over weights with the same mean key.
 
@@ -80,7 +80,7 @@ def least_divergence(keys: np.ndarray, weights: np.ndarray) -> float:
 
 
 def subset_fidelity(keys: np.ndarray, subset: Sequence[int]) -> float:
-    """The best geometric mean, over a subset, of |S| times its weights: 1 where the subset can be averaged.
+    """The largest geometric mean, over a subset S, of |S| times its weights. It is 1 if the subset can be averaged.
 
     It is e^{-KL} for the uniform law on the subset.
     """

@@ -1,35 +1,37 @@
-"""How far block-sparse attention sees: layers until every block has heard of every other, and pairs seen in one.
+"""How far block-sparse attention reaches: the layers until all blocks are connected, and the pairs of one layer.
 
-Blocks are vertices. A block sees a window of w blocks (odd, no wrap), g global blocks, which also see all, and the
-blocks at the end of r further links.
+Blocks are the vertices of a graph. A block sees a window of w blocks (odd, no wrap), g global blocks, which also
+see all, and the blocks at the end of r random links. It has *heard of* a block if a path of links, one for each
+layer, leads to that block.
 """
 
 import math
 
 
 def window_layers(blocks: int, window: int) -> int:
-    """Layers until the ends have heard of each other through a window alone, which moves w // 2 blocks a layer.
+    """Layers until the two ends have heard of each other by a window alone, which reaches w // 2 blocks a layer.
 
     Raises:
-        ValueError: if the window shows a block nothing but itself and there are others.
+        ValueError: if a window shows each block itself alone, and there are others.
     """
     if window < 2 and blocks > 1:
-        raise ValueError(f"through a window of {window}, blocks never hear of the other {blocks - 1}")
+        raise ValueError(f"through a window of {window} a block never reaches the other {blocks - 1}")
     return max(1, math.ceil((blocks - 1) / max(1, window // 2)))
 
 
 def global_layers(blocks: int, window: int, global_blocks: int) -> int:
-    """The same with at least one global block: to it and from it, unless one layer shows everything."""
+    """The same with at least one global block: a layer to it and a layer from it, or one layer if it shows all."""
     everything = global_blocks >= blocks - 1 or window // 2 >= blocks - 1
     return 1 if everything else 2
 
 
 def most_layers(blocks: int, random_blocks: int) -> float:
-    """No more layers connect all blocks in the mean, with a window of 3 and r random links a row.
+    """An upper bound on the mean number of layers that connect all blocks.
 
-    The window alone takes n - 1. Two are enough unless two layers miss some pair. A pair is missed by what it would
-    take to be heard of: none of the r links of the one leads to the other or to one of its neighbours, and none of
-    the r blocks linked to, nor a neighbour, links to it. That has probability (1 - r / (n - 2))^(r + 3) at most.
+    Each row has a window of 3 and r random links. The window alone takes n - 1 layers. Two are enough unless two
+    layers miss some pair. They miss a pair of blocks, A and B, in one case only. None of the r links of A leads to
+    B or to a neighbour of B. And none of the blocks that A links to, nor a neighbour of A, links to B. The
+    probability of that is at most (1 - r / (n - 2))^(r + 3).
 
     Source: docs/mathematics/sparse.md#layers-until-all-blocks-are-connected.
     """
@@ -38,7 +40,7 @@ def most_layers(blocks: int, random_blocks: int) -> float:
 
 
 def window_heard(blocks: int, window: int, layers: int) -> float:
-    """The share of pairs that a window alone connects in `layers` layers: a band as many times wider."""
+    """The share of pairs that a window alone connects in `layers` layers. It is a band, `layers` times as wide."""
     reach = layers * (window // 2)
     return sum(min(blocks - 1, i + reach) - max(0, i - reach) + 1 for i in range(blocks)) / blocks**2
 
@@ -46,7 +48,7 @@ def window_heard(blocks: int, window: int, layers: int) -> float:
 def visible_share(blocks: int, block: int, *, window: int, global_blocks: int, random_blocks: int) -> float:
     """The chance that a random query may look at a random other position.
 
-    Rows of global blocks see all; other rows their window, the global blocks and r more, as far as there are any.
+    Rows of global blocks see all. Other rows see their window, the global blocks and r more, if there are so many.
     """
     seen = 0
     for row in range(blocks):

@@ -1,17 +1,18 @@
-"""How many blocks one block has heard of after some layers of a window of 3 and r random links a row.
+"""How many blocks one block has heard of after some layers, with a window of 3 and r random links a row.
 
-A law that branches counts them as if none were met twice. Meetings and the ends of the sequence take some off; both
-are bounded (docs/mathematics/sparse.md#how-many-blocks-have-been-heard-of). n counts blocks.
+A block has heard of another if a path of links, one for each layer, leads to it. A *branching law* counts blocks
+as if none were reached twice. Blocks that are reached twice, and the ends of the sequence, lower the number. Both
+effects are bounded (docs/mathematics/sparse.md#how-many-blocks-have-been-heard-of). n is the number of blocks.
 """
 
 import math
 
 
 def just_heard(random_blocks: int, layers: int) -> tuple[int, int]:
-    """How many blocks the law hears of in this layer and not before: by a random link, and through a window.
+    """How many blocks are new in this layer, by the branching law: those by a random link, and those by a window.
 
-    A block that was reached by a link has two neighbours that are new, one that was reached through a window one.
-    Both have r new links. So (x, y) become (r (x + y), 2 x + y). Layer 0 is the block itself, (1, 0).
+    A block that was reached by a link has two new neighbours. One that was reached by a window has one. Both have
+    r new links. So (x, y) become (r (x + y), 2 x + y). Layer 0 is the block itself, (1, 0).
     """
     by_link, by_window = 1, 0
     for _ in range(layers):
@@ -20,7 +21,7 @@ def just_heard(random_blocks: int, layers: int) -> tuple[int, int]:
 
 
 def most_heard(random_blocks: int, layers: int) -> int:
-    """How many blocks the law has heard of after some layers, the block itself included: nobody hears of more.
+    """How many blocks have been reached after some layers by the branching law, the first included. No more can be.
 
     Source: docs/mathematics/sparse.md#how-many-blocks-have-been-heard-of.
     """
@@ -28,13 +29,13 @@ def most_heard(random_blocks: int, layers: int) -> int:
 
 
 def branching_rate(random_blocks: int) -> float:
-    """By what the number just heard of grows each layer: the larger root of x^2 = (1 + r) x + r."""
+    """The factor by which the number of new blocks grows in each layer: the larger root of x^2 = (1 + r) x + r."""
     r = random_blocks
     return (1 + r + math.sqrt((1 - r) ** 2 + 8 * r)) / 2
 
 
 def fewest_layers(blocks: int, random_blocks: int) -> int:
-    """The layers before which a window of 3 and r random links cannot have connected all blocks: `most_heard`."""
+    """The fewest layers in which a window of 3 and r random links can connect all blocks, by `most_heard`."""
     layers = 1
     while most_heard(random_blocks, layers) < blocks:
         layers += 1
@@ -42,10 +43,11 @@ def fewest_layers(blocks: int, random_blocks: int) -> int:
 
 
 def met(blocks: int, random_blocks: int, layer: int) -> tuple[float, float]:
-    """The most blocks of the law, in the mean, that this layer loses first: by a link, and through a window.
+    """Bounds on the mean number of blocks that this layer is the first to lose: those by a link, and by a window.
 
-    Each meets a given block of the law before it with probability 1 / (n - 2 - r) at most. Within a layer those by
-    links come first. One through a window may step over an end instead, with no larger probability.
+    The branching law counts the lost blocks though they have been reached before. Each meets a given earlier block
+    with probability at most 1 / (n - 2 - r). Within a layer those by links come first. A block by a window may
+    instead lie beyond an end of the sequence, with no larger probability.
     """
     before = most_heard(random_blocks, layer - 1)
     by_link, by_window = just_heard(random_blocks, layer)
@@ -56,7 +58,7 @@ def met(blocks: int, random_blocks: int, layer: int) -> tuple[float, float]:
 
 
 def descendants(random_blocks: int, layers: int) -> tuple[int, int]:
-    """How many blocks the law hears of so many layers below one by a link, and below one through a window."""
+    """How many blocks the branching law reaches `layers` below a block by a link, and below one by a window."""
     below_link, below_window = 1, 1
     for _ in range(layers):
         linked = random_blocks * below_link
@@ -65,9 +67,10 @@ def descendants(random_blocks: int, layers: int) -> tuple[int, int]:
 
 
 def lost(blocks: int, random_blocks: int, layer: int) -> float:
-    """The most that this layer lacks, in the mean, of what the law hears of in it.
+    """An upper bound on the mean number of blocks that this layer lacks of the branching law.
 
-    What is lost first in an earlier layer takes all below it along: blocks below two that met have met as well.
+    If a block is lost in an earlier layer, all blocks below it are lost too: they have been reached from the other
+    one.
     """
     total = 0.0
     for first in range(1, layer + 1):
@@ -79,8 +82,8 @@ def lost(blocks: int, random_blocks: int, layer: int) -> float:
 def share_heard(blocks: int, random_blocks: int, layers: int) -> tuple[float, float]:
     """Bounds on the mean share of blocks heard of, n > r + 2.
 
-    From below: the law, less what its layers lose. From above: all but the last layer's links as in the law. Every
-    other block is missed by the links of each that is just heard of with probability 1 - r / (n - 3) at least.
+    The lower bound is the branching law minus what its layers lose. The upper bound takes all from the law but the
+    last layer's links. The links of each new block miss any other block with probability at least 1 - r / (n - 3).
 
     Source: docs/mathematics/sparse.md#how-many-blocks-have-been-heard-of.
     """
@@ -92,9 +95,9 @@ def share_heard(blocks: int, random_blocks: int, layers: int) -> tuple[float, fl
 
 
 def share_heard_if_all_meet_by_chance(blocks: int, random_blocks: int, layers: int) -> float:
-    """A lower bound that is false: every pair of the law is one block with probability 1 / (n - 3 - r) at most.
+    """A false lower bound: any two blocks of the law are the same with probability at most 1 / (n - 3 - r).
 
-    Pairs below two that met are left out. Steps over an end are l / n for each block of the law.
+    It leaves out the pairs below two that are the same. Steps over an end are l / n for each block of the law.
     """
     most = most_heard(random_blocks, layers)
     meetings = most * (most - 1) / 2 / (blocks - 3 - random_blocks)
@@ -102,10 +105,10 @@ def share_heard_if_all_meet_by_chance(blocks: int, random_blocks: int, layers: i
 
 
 def growth(blocks: int, random_blocks: int, layer: int) -> tuple[float, float]:
-    """Bounds on the mean of how many are just heard of in this layer, over how many in the layer before.
+    """Bounds on the mean number of new blocks in this layer, divided by that in the layer before.
 
-    While nothing is lost it is the law's own number, which tends to `branching_rate`. What this layer loses lowers
-    it. What the one before loses may raise it, to r + 2 at most.
+    While nothing is lost, it is the number of the branching law, which tends to `branching_rate`. Losses of this
+    layer lower it. Losses of the layer before may raise it, to at most r + 2.
 
     Source: docs/mathematics/sparse.md#how-many-blocks-have-been-heard-of.
     """

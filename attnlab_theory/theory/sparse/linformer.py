@@ -1,6 +1,6 @@
-"""What a Gaussian sketch of attention's matrix errs by, and how well any matrix of low rank could do.
+"""The error of a Gaussian sketch of attention's matrix, and the least error of any matrix of low rank.
 
-P is n x n, R is r x n with independent entries N(0, 1/r). Norms are of Frobenius.
+P is n x n, and R is r x n with independent entries N(0, 1/r). Norms are Frobenius norms.
 """
 
 import math
@@ -11,8 +11,8 @@ import scipy.special
 def product_error(r: int, product_square: float, matrix_square: float, vector_square: float) -> float:
     """E |P R^T R w - P w|^2 = (|P w|^2 + |P|^2 |w|^2) / r.
 
-    Each of r independent rows g of sqrt(r) R adds P g (g.w), of mean P w and of second moment 2 |P w|^2 +
-    |P|^2 |w|^2 (Isserlis), and the mean of r of them has a variance r times smaller.
+    Each of r independent rows g of sqrt(r) R adds P g (g.w). Its mean is P w, and its second moment
+    2 |P w|^2 + |P|^2 |w|^2 (Isserlis). The mean of r of them has a variance r times smaller.
 
     Args:
         r: rows of the sketch.
@@ -28,8 +28,9 @@ def product_error_variance(
 ) -> float:
     """The variance of |P R^T R w - P w|^2 for a unit vector w.
 
-    With B = P (I - w w^T) the error is P w (s/r - 1) + sqrt(s)/r B xi: s is chi-squared with r degrees of freedom,
-    xi a normal vector that is independent of s. The variance follows from four moments of s and two of |B xi|^2.
+    With B = P (I - w w^T) the error is P w (s/r - 1) + sqrt(s)/r B xi. Here s is chi-squared with r degrees of
+    freedom, and xi is a normal vector, independent of s. The variance follows from four moments of s and two of |B
+    xi|^2.
 
     Args:
         r: rows of the sketch.

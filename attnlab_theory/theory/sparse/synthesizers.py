@@ -1,10 +1,10 @@
-"""Recalling a bit from a place that only content tells: what weights blind to content can do at best."""
+"""Recalling a bit from a place that only content gives: the best accuracy of weights that cannot see content."""
 
 import math
 
 
 def blind_accuracy(n: int) -> float:
-    """The largest chance that the sign of a weighted sum of n fair signs is that of one of them, drawn at random.
+    """The largest chance that a weighted sum of n fair signs has the sign of one of them, drawn at random.
 
     Equal weights on an odd number reach it. The majority agrees with a given voter if the others tie, and with
     chance one half if they do not. No weighting does better: the chance is 1/2 plus half the mean influence of a
@@ -21,5 +21,5 @@ def blind_accuracy(n: int) -> float:
 
 
 def single_accuracy(n: int) -> float:
-    """The same when all weight lies on one place: right where that is the place, and else on a coin."""
+    """The same if all weight lies on one place. It is right if that is the place, and else half of the time."""
     return 0.5 + 0.5 / n

@@ -19,6 +19,7 @@ GOOD: dict[tuple[str, ...], str] = {
     ("construct", "subset"): "--keys {at}/x.npy --select 0",
     ("construct", "routing"): "--inputs {at}/x.npy --outputs {at}/x.npy --routes 0,1",
     ("leaks",): "{at}/absent.py::f",
+    ("conform",): "{at}/absent.py::f",
     ("estimators",): "--queries {at}/x.npy --keys {at}/x.npy",
     ("museum",): "absent",
     ("knowledge", "pretrain"): "vanilla {at}/text.txt --writing-params-path {at}/new",
@@ -51,7 +52,7 @@ GOOD: dict[tuple[str, ...], str] = {
     ("captions", "draw"): "{at}/run",
     ("mixers", "run"): "--out {at}/new --processes 1",
     ("mixers", "judge"): "{at}/run",
-    ("mixers", "score"): "{at}/model --sentences {at}/text.txt",
+    ("mixers", "score"): "{at}/model --text {at}/text.txt",
     ("recurrent", "run"): "--out {at}/new --processes 1",
     ("recurrent", "judge"): "{at}/run",
     ("recurrent", "tune"): "{at}/text.txt --out {at}/new",
@@ -81,7 +82,7 @@ NO_NAME = ("", "x", "\x1b[2J\x07x", "a/b::c", "::", "é\udcff", "x" * 5000, "../
 ALL_WITHOUT = (("answers",), ("run",))
 """Commands for which no name means all of them, which takes minutes."""
 
-WRITTEN = ("out", "writing_params_path", "outputs_path", "figure", "findings_path")
+WRITTEN = ("out", "writing_params_path", "outputs_path")
 """Options whose files are written."""
 
 NO_PLACE = ("{at}/text.txt/new", "{at}/absent/new", "{at}/" + "x" * 300, "/proc/new/new", "{at}/\x1b[2J/new")

@@ -1,4 +1,4 @@
-"""Every command with every option set to what is no good: one line, exit code 2, and nothing left behind.
+"""Every command, with every option set to a bad value, prints one line, ends with code 2, and leaves no file.
 
 The same calls in every run. `ATTNLAB_EXPLORE=1` makes all of them, and draws new ones.
 """

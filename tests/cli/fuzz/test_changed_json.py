@@ -188,7 +188,7 @@ def test_a_checkpoint_whose_header_is_changed_is_read_or_refused(tmp_path):
         other = header | {"__metadata__": {KEY: json.dumps(changed(json.loads(header["__metadata__"][KEY]), rng))}}
         told = json.dumps(other if rng.random() < 0.7 else changed(header, rng)).encode()
         (tmp_path / "model").write_bytes(struct.pack("<Q", len(told)) + told + arrays)
-        if said := wrong(["mixers", "score", f"{tmp_path}/model", "--sentences", f"{tmp_path}/text.txt"], tmp_path):
+        if said := wrong(["mixers", "score", f"{tmp_path}/model", "--text", f"{tmp_path}/text.txt"], tmp_path):
             found.append(f"{said}: {told[:1000]!r}")
     assert not found, "\n".join(found)
 

@@ -100,6 +100,8 @@ def test_generate_repeats_itself_and_is_scored(capsys, folder):
     drawn = [run(capsys, "generate", folder / "model", "--count", 5, "--top-p", 0.9)[1] for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert len(drawn[0].splitlines()) == 5
+    _, told, _ = run(capsys, "generate", folder / "model", "--count", 5, "--top-p", 0.9, "--json")
+    assert json.loads(told) == {"captions": drawn[0].splitlines()}
     _, greedy, _ = run(capsys, "generate", folder / "model", "--count", 2, "--greedy")
     assert len(set(greedy.splitlines())) == 1
     (folder / "drawn").write_text("a cat runs\n\na cat\n")

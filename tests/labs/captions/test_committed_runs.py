@@ -9,7 +9,7 @@ from attnlab_theory.labs.captions import measure
 from attnlab_theory.labs.estimates import Estimate, Estimates
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "captions.md").read_text(encoding="utf-8").replace("−", "-")
+PAGE = (ROOT / "docs" / "labs" / "captions.md").read_text(encoding="utf-8").replace("−", "-")
 DECODINGS = {"random": "random", "random-t0.7": "temperature 0.7", "top_p0.9": "top-p 0.9", "top_p0.9-t0.7": "both"}
 
 

@@ -19,7 +19,8 @@ from attnlab_theory.labs.captions.models import Evaluation
 from attnlab_theory.labs.captions.scores import Scores
 from attnlab_theory.labs.captions.sweep import Row
 from attnlab_theory.labs.captions.tasks import Run
-from attnlab_theory.labs.perplexity import Losses
+from attnlab_theory.labs.estimates import Estimates, mean
+from attnlab_theory.labs.perplexity import FLOOR_ERROR_RATE, OVER_SENTENCES, Losses
 from attnlab_theory.labs.sentences import Sizes, generated
 from attnlab_theory.labs.texts import Texts
 from attnlab_theory.language.corpora import grammar
@@ -47,7 +48,9 @@ def test_a_run_writes_findings_numbers_captions_and_figures(capsys, tmp_path):
     assert {f"{name}.{way}.txt" for name in ("scratch", "permuted") for way in ("random", "top_p0.9")} <= names
     before = (tmp_path / "openings.svg").read_bytes()
     (tmp_path / "openings.svg").unlink()
-    assert main(["captions", "draw", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["captions", "draw", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["folder"] == str(tmp_path)
     assert (tmp_path / "openings.svg").read_bytes() == before
     claims = {finding["claim"] for finding in json.loads((tmp_path / "captions.json").read_text())}
     assert "nobody-beats-the-grammar" in claims
@@ -64,7 +67,8 @@ def model(arm, seed, loss, *, above=0.1, validated=(2.0, 1.0)):
     total = 10 * (loss + noise)
     lost = Losses(total, np.full(50, 10))
     told = {"validated": validated, "trained": validated, "mean": "sentences"}
-    return Evaluation(arm=arm, seed=seed, test=lost, learned=lost, above=above + noise, **told)
+    floor = mean("loss above the grammar", above + noise, OVER_SENTENCES, FLOOR_ERROR_RATE, arm=arm, seed=seed)
+    return Evaluation(arm=arm, seed=seed, test=lost, learned=lost, above=Estimates([floor]), **told)
 
 
 def verdict(found, claim):
@@ -73,10 +77,10 @@ def verdict(found, claim):
 
 
 def test_a_model_below_the_floor_is_found_out():
-    known = [model("scratch", seed, 1.0, above=-0.1) for seed in range(3)]
-    assert verdict(verdicts(models.above_the_floor(known)), "nobody-beats-the-grammar") == Verdict.REFUTED
-    known = [model("scratch", seed, 1.0) for seed in range(3)]
-    assert verdict(verdicts(models.above_the_floor(known)), "nobody-beats-the-grammar") == Verdict.SUPPORTED
+    for above, wanted in ((-0.1, Verdict.REFUTED), (0.1, Verdict.SUPPORTED)):
+        known = [model("scratch", seed, 1.0, above=above) for seed in range(3)]
+        found = verdicts(Estimates(each for one in known for each in one.above))
+        assert verdict(found, "nobody-beats-the-grammar") == wanted
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def wrong_at_most(trials, error_rate, false_alarm=1e-6):
 
 LAYERS = 200
 FALSE_ALARM = 5e-8
-"""Of each comparison with a binomial limit; there are fewer than twenty in a file."""
+"""The error rate of each comparison with a binomial limit. There are fewer than twenty in a file."""
 
 LIMIT = wrong_at_most(LAYERS, ERROR_RATE, FALSE_ALARM)
 

@@ -14,7 +14,7 @@ from attnlab_theory.labs.heads import premises, results
 from attnlab_theory.report.record import read_findings
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "heads.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "labs" / "heads.md").read_text(encoding="utf-8")
 FOLDERS = ("figures/heads", "figures/heads/all_reviews")
 ESTIMATES = {
     folder: [Estimate.from_json(e) for e in json.loads((ROOT / folder / "premises.estimates.json").read_text())]
@@ -58,7 +58,9 @@ def test_the_page_counts_verdicts_on_every_claim(counted):
 
 SIDES = {
     "slope of the variance": "the variance of scores rises with the mean score, falls",
-    "variance along own mean beyond that along others'": "keys vary more along the own mean than others', less",
+    "variance along own mean beyond that along others'": (
+        "keys vary more along the own mean than others', vary less"
+    ),
 }
 """Numbers without a verdict: how the page says that they are above 0, and below."""
 

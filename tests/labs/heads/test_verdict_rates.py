@@ -244,7 +244,7 @@ def no_better():
     shape = (200, 2, LAYERS, HEADS)
 
     def error():
-        """Of mean 0 and variance 1; half of the variance is common to both keys of a sentence."""
+        """Errors of mean 0 and variance 1. Half of the variance is common to both keys of a sentence."""
         return np.sqrt(1.5) * (rng.uniform(-1, 1, shape) + rng.uniform(-1, 1, (200, 1, LAYERS, HEADS)))
 
     mean, deviation = rng.uniform(0.3, 0.7, shape), rng.uniform(0.02, 0.1, shape)
@@ -275,7 +275,7 @@ def test_the_calibration_curve_is_that_of_tenths_and_without_a_group_that_of_the
 
 @functools.cache
 def explained(share):
-    """Of the variance of splits neighbours make this share; 700 sentences have two rows each, which fall alike."""
+    """Neighbours make this share of the variance of splits. 700 sentences have two rows each, which fall alike."""
     rng, row, shape = np.random.default_rng(6), np.repeat(np.arange(700), 2), (LAYERS, 700)
     pair, neighbours = rng.integers(0, 3, shape), rng.integers(0, 16, shape)
     # The variance of the chance is share / 4, that of the split 1 / 4.

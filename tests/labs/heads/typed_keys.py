@@ -107,7 +107,7 @@ def asking_layer(
     variance: float = 1e-3,
     stretch: float = 0.5,
 ) -> Asked:
-    """Every token asks for the two tokens behind it, around the sentence's end; keys have a noisy length.
+    """Every token asks for the two tokens after it, around the end of the sentence. Keys have noisy lengths.
 
     Means are orthonormal, one for each type.
 

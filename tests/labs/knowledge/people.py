@@ -9,10 +9,10 @@ NAMES = ("Ada", "Bob", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hal", "Ida", "Jo", 
 BORN = {name: PLACES[number % len(PLACES)] for number, name in enumerate(NAMES)}
 
 SMALL = ["--layers", "1", "--heads", "2", "--width", "8", "--block-size", "32", "--dropout", "0.1"]
-"""Of a new model."""
+"""The options of a small new model."""
 
 BRIEF = ["--epochs", "2", "--batch-size", "8", "--rows", "8"]
-"""Of a stage."""
+"""The options of a short stage."""
 
 
 def write_people(folder: Path) -> None:

@@ -16,7 +16,7 @@ from attnlab_theory.report import record
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "figures" / "knowledge"
-PAGE = " ".join((ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8").replace("−", "-").split())
+PAGE = " ".join((ROOT / "docs" / "labs" / "knowledge.md").read_text(encoding="utf-8").replace("−", "-").split())
 NAMES = {
     "none": "`none`: not pretrained",
     "vanilla": "`vanilla`: learned positions",

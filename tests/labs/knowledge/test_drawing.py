@@ -1,5 +1,6 @@
 """Figures drawn again from the JSON files of a run."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def test_every_committed_figure_is_drawn_again_from_the_committed_numbers(capsys
 def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder):
     (folder / "curves.json").unlink()
     (folder / "attention.json").unlink()
-    assert run(capsys, "draw", folder)[0] == 0
+    code, out, _ = run(capsys, "draw", folder, "--json")
+    assert (code, json.loads(out)) == (0, {"folder": str(folder), "figures": 4})
     assert {path.stem for path in folder.glob("*.svg")} == {"knowledge", "reliability", "abstention", "confidences"}
 
 
@@ -36,7 +38,7 @@ def test_a_folder_with_nothing_but_estimates_has_figures_of_them(capsys, folder)
     ("name", "text", "said"),
     [
         ("estimates.json", None, "holds no estimates.json: name a folder"),
-        ("estimates.json", "[{}]", "a JSON file in "),
+        ("estimates.json", "[{}]", "estimates.json"),
         ("attention.json", "no JSON", "attention.json is no JSON"),
         ("curves.json", "[{}]", "a learning curve needs rows with 'loss'"),
     ],

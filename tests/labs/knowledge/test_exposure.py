@@ -13,7 +13,7 @@ SUPPORTED, REFUTED, INCONCLUSIVE = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.I
 
 
 def measured(fewest, most):
-    """Of each seed, so many of 20 persons with one wording and with four are answered right."""
+    """Answers of seeds: so many of 20 persons with one wording, and with four, are answered right."""
     answers, truth = [], {}
     for seed, rights in enumerate(zip(fewest, most, strict=True)):
         for wordings, right in zip((1, 4), rights, strict=True):

@@ -35,9 +35,9 @@ def test_a_figure_without_its_estimates_is_missed_loudly(name):
 
 def test_titles_state_what_was_found(measured):
     said = title(figures.accuracy_by_arm(measured))
-    assert said == "Held-out persons answered right: not pretrained 0%, rope 80%"
+    assert said == "Models are right about 0% (not pretrained), 80% (rope) of held-out persons"
     (auroc,) = measured.of("auroc", variant="rope")
-    assert f"rope {auroc.value:.2f}" in title(figures.confidences(measured))
+    assert f"{auroc.value:.2f} (rope)" in title(figures.confidences(measured))
 
 
 @pytest.mark.parametrize("accuracy", [0.1, 0.95])
@@ -64,7 +64,7 @@ ROWS = [
 def test_learning_curves_have_a_line_for_each_seed():
     figure = figures.learning_curves(ROWS)
     assert [len(ax.lines) for ax in figure.axes] == [4, 4]
-    assert title(figure).endswith("answered right: none 0.01, 75%; rope 0.01, 75%")
+    assert title(figure).endswith("end at none 0.01, 75%; rope 0.01, 75%")
     assert len(figure.axes[0].lines[0].get_xdata()) == 300
 
 
@@ -72,7 +72,7 @@ def test_an_accuracy_at_the_end_alone_is_told_and_not_drawn():
     only = [row if row["step"] == 300 else {**row, "accuracy": None} for row in ROWS]
     figure = figures.learning_curves(only)
     assert [len(ax.lines) for ax in figure.axes] == [4]
-    assert title(figure).endswith("answered right: none 0.01, 75%; rope 0.01, 75%")
+    assert title(figure).endswith("end at none 0.01, 75%; rope 0.01, 75%")
 
 
 def test_a_variant_without_a_curve_is_told_by_what_is_known_of_it():

@@ -148,7 +148,7 @@ def test_models_that_pass_the_mark_need_not_reach_four_of_five():
     assert (passed.claim, passed.verdict) == ("pretraining-is-recalled", Verdict.SUPPORTED)
     assert (reached.claim, reached.verdict) == ("four-of-five-are-recalled", Verdict.INCONCLUSIVE)
     assert reached.as_expected
-    assert "10\\% of" in passed.statement
+    assert "10 % of" in passed.statement
 
 
 def test_findings_and_estimates_survive_json(answers, measured):

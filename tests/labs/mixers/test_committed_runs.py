@@ -11,7 +11,7 @@ from attnlab_theory.labs.mixers import measure
 from attnlab_theory.labs.mixers.arms import ASKED, CAUSAL, LEAKING
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "mixers.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "labs" / "mixers.md").read_text(encoding="utf-8")
 NAMES = {
     "additive": "additive attention",
     "shared-qk": "queries are keys",

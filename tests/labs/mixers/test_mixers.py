@@ -223,5 +223,9 @@ def test_a_run_writes_findings_figures_and_samples_and_sentences_are_scored(caps
     }
     capsys.readouterr()
     model = str(out / "models" / "seed-0" / "separate")
-    assert main(["mixers", "score", model, "--sentences", str(tmp_path / "test")]) == 0
+    assert main(["mixers", "score", model, "--text", str(tmp_path / "test")]) == 0
     assert "separate: loss" in capsys.readouterr().out
+    assert main(["mixers", "score", model, "--text", str(tmp_path / "test"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["sentence"] for row in rows] == (tmp_path / "test").read_text().splitlines()
+    assert all(row["losses"][model] > 0 for row in rows)

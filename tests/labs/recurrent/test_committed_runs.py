@@ -21,7 +21,7 @@ def plain(text):
     return " ".join(text.replace("−", "-").replace("+", "").split())
 
 
-PAGE = plain((ROOT / "docs" / "recurrent.md").read_text(encoding="utf-8"))
+PAGE = plain((ROOT / "docs" / "labs" / "recurrent.md").read_text(encoding="utf-8"))
 
 
 def answer(name):

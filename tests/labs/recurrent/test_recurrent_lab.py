@@ -96,7 +96,10 @@ def test_every_setting_has_a_colour_and_within_its_panel_a_dash_of_its_own():
     assert len({line.get_color() for lines in panels for line in lines}) == 8
     for lines in panels:
         assert len({str(vars(line)["_dash_pattern"]) for line in lines}) == len(lines)
-    assert "3.00 nats per character,\nthe RNN of 160 units, windows of 30, rate 0.01" in figure.get_suptitle()
+    assert (
+        "3.00 nats per character,\nthat of the RNN with 160 units, windows of 30, rate 0.01"
+        in figure.get_suptitle()
+    )
 
 
 def test_tuning_runs_on_a_text_are_written_and_drawn(tmp_path, capsys, monkeypatch):
@@ -132,7 +135,9 @@ def test_the_activations_are_the_homeworks_and_a_misspelt_one_is_refused(tmp_pat
     (tmp_path / "text").write_text("to be or not to be, that is the question\n" * 5)
     monkeypatch.setattr(tuning, "SETTINGS", SETTINGS[:1])
     told = ["--windows", "20", "--seeds", "1", "--activation", "gelu", "--out", str(tmp_path / "out")]
-    assert main(["recurrent", "tune", str(tmp_path / "text"), *told]) == 0
+    assert main(["recurrent", "tune", str(tmp_path / "text"), *told, "--json"]) == 0
+    (estimate,) = json.loads(capsys.readouterr().out)["estimates"]
+    assert estimate["setting"]["setting"] == "rnn 160/30/0.01 gelu"
     (row,) = json.loads((tmp_path / "out" / "tuning.json").read_text())
     assert (row["activation"], row["name"]) == ("gelu", "rnn 160/30/0.01 gelu")
     preset = dataclasses.replace(TINY, activation="relu")

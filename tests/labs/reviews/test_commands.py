@@ -65,7 +65,7 @@ def test_a_test_without_labels_is_labelled_and_not_scored(capsys, folder, tmp_pa
         assert err.splitlines()[-1] == f"{test} has no labels: 2 reviews are labelled, and none is scored"
         told = json.loads(run(capsys, "evaluate", folder / "model", "--test", test, "--json")[1])
         assert (told["reviews"], told["accuracy"], told["labels"]) == (2, None, [0, 1])
-        run(capsys, "evaluate", folder / "model", "--test", test, "--outputs-path", tmp_path / "labels")
+        run(capsys, "evaluate", folder / "model", "--test", test, "--out", tmp_path / "labels")
         assert (tmp_path / "labels").read_text() == "0\n1\n"
         assert [line[0] for line in run(capsys, "predict", folder / "model", test)[1].splitlines()] == ["0", "1"]
     (tmp_path / "copy").write_bytes((folder / "model").read_bytes())
@@ -79,7 +79,7 @@ def test_answers_stand_in_the_order_of_the_lines(capsys, folder, tmp_path):
     code, out, _ = run(capsys, "predict", folder / "model", tmp_path / "lines")
     first, second, third = out.splitlines()
     assert (code, first == third, first[0], second[0]) == (0, True, "0", "1")
-    run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--outputs-path", tmp_path / "labels")
+    run(capsys, "evaluate", folder / "model", "--test", folder / "test", "--out", tmp_path / "labels")
     labels = (tmp_path / "labels").read_text().split()
     assert len(labels) == 36
     assert labels[:2] == ["1", "0"]
@@ -90,7 +90,7 @@ def test_the_test_is_asked_once_somebody_names_a_file_for_its_answers(capsys, fo
     model, labels = tmp_path / "model", tmp_path / "labels"
     told = json.loads(run(capsys, "train", "--writing-params-path", model, *options, "--json")[1])
     assert "test" not in told
-    options += ["--resume", "--outputs-path", labels]
+    options += ["--resume", "--out", labels]
     code, out, _ = run(capsys, "train", "--writing-params-path", model, *options)
     _, evaluated, _ = run(capsys, "evaluate", model, "--test", folder / "test", "--json")
     told = json.loads(evaluated)
@@ -106,12 +106,12 @@ def test_several_models_are_told_one_by_one_and_in_the_mean(capsys, folder, tmp_
     assert first == second == told["over_models"]["accuracy"]
     assert told["over_models"]["interval"] == [0, 1], "two equal numbers say nothing of a third"
     assert "mean over 2 models" in run(capsys, *asked)[1]
-    run(capsys, *asked, "--findings-path", tmp_path / "tested.json")
+    run(capsys, *asked, "--out", tmp_path / "tested.json")
     assert record.read_findings(tmp_path / "tested.json") == ()
     (tmp_path / "third").write_bytes((folder / "model").read_bytes())
-    assert "needs 3 seeds, not 2 runs" in run(capsys, *asked, "--findings-path", tmp_path / "tested.json")[2]
+    assert "needs 3 seeds, not 2 runs" in run(capsys, *asked, "--out", tmp_path / "tested.json")[2]
     asked.insert(3, tmp_path / "third")
-    run(capsys, *asked, "--findings-path", tmp_path / "tested.json")
+    run(capsys, *asked, "--out", tmp_path / "tested.json")
     (finding,) = record.read_findings(tmp_path / "tested.json")
     assert (finding.claim, finding.setting) == ("tuned-models-reach-87", {"models": 3, "reviews": 36})
     assert finding.verdict == Verdict.INCONCLUSIVE
@@ -274,11 +274,7 @@ def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
         (["evaluate", "{}/model", "--test", "{}/empty"], "empty is empty"),
         (["evaluate", "{}/model", "--test", "{}/label"], "line 2 of"),
         (["evaluate", "{}/model", "--test", "{}/bytes"], "not UTF-8: line 2 holds the byte 0xe9"),
-        (
-            ["evaluate", "{}/model", "{}/other", "--outputs-path", "{}/x"],
-            "answers of one model, not of 2",
-        ),
-        (["evaluate", "{}/model", "--findings-path", "{}/x"], "is about the mean of several models"),
+        (["evaluate", "{}/model", "--out", "{}/model"], "would be read and written over"),
         (["evaluate"], "name at least one model"),
         (["predict", "{}/model", "{}/empty"], "empty is empty"),
         (["explain", "{}/model", "{}/empty"], "empty is empty"),
@@ -300,7 +296,7 @@ def test_the_winner_did_not_diverge_and_of_equal_ones_is_the_first():
             "there is no reviews search --rungs any more: every trial is trained to its end",
         ),
         (["search", "--out", "{}/search", "--rates", "0"], "rates of a search must be positive"),
-        (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "optimizer sgd is named twice"),
+        (["run", "--out", "{}/run", "--optimizers", "sgd", "sgd"], "arm sgd is named twice"),
         (["run", "--out", "{}/run", "--seeds", "0"], "--seeds is how many"),
         (["run", "--out", "{}/run", "--processes", "0"], "--processes is how many"),
         (["run", "--out", "{}/run", "--processes", "two"], "--processes takes a whole number, not 'two': How many"),

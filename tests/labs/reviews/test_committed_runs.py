@@ -55,7 +55,7 @@ def test_the_finding_is_about_the_mean_of_these_seeds():
     assert finding.measured.centre == pytest.approx(mean, abs=1e-9)
 
 
-PAGE = (FOLDER.parents[1] / "docs" / "reviews.md").read_text(encoding="utf-8").replace("−", "-")
+PAGE = (FOLDER.parents[1] / "docs" / "labs" / "reviews.md").read_text(encoding="utf-8").replace("−", "-")
 
 
 @functools.cache

@@ -2,8 +2,8 @@
 
 import pytest
 
-from attnlab_theory.labs.recipes import Recipe
-from attnlab_theory.labs.reviews.arms import FirstWeights, Preset
+from attnlab_theory.labs.recipes import Recipe, Size
+from attnlab_theory.labs.reviews.arms import Preset
 from attnlab_theory.labs.reviews.divergence import Ended, note_path, noted, trained
 from attnlab_theory.labs.reviews.lab import Reviews
 from attnlab_theory.labs.reviews.material import Sizes, generated
@@ -16,7 +16,7 @@ from attnlab_theory.language.runs import partial_path
 HOPELESS = 1e12
 """At this rate one step leads beyond all parameters that are of use."""
 
-SIZES = FirstWeights(layers=1, heads=1, width=4, block=48, dropout=0.0)
+SIZES = Size(layers=1, heads=1, width=4, block=48, dropout=0.0)
 TRIALS = tuple(Trial(batch=16, rate=rate, epochs=2) for rate in (HOPELESS, 1e-3))
 
 
@@ -34,9 +34,7 @@ def lab(folder, rates=(HOPELESS, 1e-3), trials=()):
         material=lambda seed: generated(seed, Sizes(train=32, validation=8, test=8)),
         start=lambda material: scratch(SIZES, material.text),
         folder=folder,
-        optimizers=("adamw",),
-        orders=("shuffled",),
-        forgetful=False,
+        arms=("adamw", "shuffled"),
         trials=trials,
     )
 

@@ -22,7 +22,7 @@ def examples_of(documents):
 
 
 def documents():
-    """Of 2 to WIDTH tokens, the last of which is a target; a first part may be a question that is not."""
+    """Documents of 2 to WIDTH tokens, the last of which is a target. A first part may be a question."""
     tokens = st.lists(st.integers(1, 4), min_size=2, max_size=WIDTH)
     one = tokens.flatmap(lambda t: st.tuples(st.just(t), st.integers(0, len(t) - 2)))
     return st.lists(one, min_size=1, max_size=12).map(examples_of)

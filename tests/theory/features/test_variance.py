@@ -142,7 +142,7 @@ def test_orthogonal_covariance_is_the_series_of_the_book():
 
 @given(length=LENGTHS, d=st.integers(2, 64))
 def test_orthogonal_covariance_is_a_mixed_moment(length, d):
-    """Of trigonometric features by their alternating series, which still has its digits at these lengths."""
+    """Trigonometric features have an alternating series, which still has its digits at these lengths."""
     for powers in (theory.trigonometric(length), theory.hyperbolic(length), theory.generalized(length, d, -0.1)):
         wanted = theory.mixed_moment(powers, (1, 1), d) - 1
         assert close(theory.orthogonal_covariance(powers, d), wanted, math.exp(2 * length))

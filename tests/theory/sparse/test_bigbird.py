@@ -37,7 +37,7 @@ def test_layers_are_those_of_a_walk(blocks, window):
 
 def test_a_window_that_shows_a_block_itself_alone_reaches_no_other():
     assert bigbird.window_layers(1, 1) == layers_needed(neighbours(1, 1))
-    with pytest.raises(ValueError, match="through a window of 1, blocks never hear of the other 3"):
+    with pytest.raises(ValueError, match="through a window of 1 a block never reaches the other 3"):
         bigbird.window_layers(4, 1)
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, assert_never, get_args
 
@@ -11,6 +12,7 @@ import tyro
 from attnlab_theory import files
 from attnlab_theory.labs import folders
 from attnlab_theory.labs.heads.parts import PartName
+from attnlab_theory.labs.options import WithJson
 
 if TYPE_CHECKING:
     from attnlab_theory.labs.engine.record import Results
@@ -21,7 +23,7 @@ QUESTION = "What do the heads of a trained model do, and what can they do withou
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Heads:
+class Heads(WithJson):
     """Measure the heads of a trained model: what they do, how their keys vary, what they can do without.
 
     Half of the sentences say what the keys of each frequent word are like. The other half judge that. Without TEXT,
@@ -35,40 +37,36 @@ class Heads:
     """File of sentences, one a line."""
     arms: Annotated[tuple[PartName, ...], tyro.conf.arg(aliases=["--parts"])] = ("premises",)
     """What is asked.
-    premises: what heads do, whether keys have a noisy length, whether layers hedge, which weights theory predicts.
-    collapse: whether tokens become alike by depth, with and without skip connections and MLPs.
-    approximations: what each head loses to random features, sketches and sparse masks. Where MODEL is a classifier
-    and the sentences have labels, also what the accuracy loses if all heads are so replaced.
-    ablations: what the accuracy loses without each head. MODEL is a classifier that reviews train wrote."""
+    premises: what heads do, and which weights theory predicts.
+    collapse: whether tokens become alike by depth.
+    approximations: what each head loses to random features, sketches and sparse masks.
+    ablations: what the accuracy of a classifier loses without each head."""
     labelled: bool = False
-    """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it. Reviews of the grammar
-    have labels anyway."""
+    """Each line of TEXT begins with its label, 0 or 1, or TEXT is a table as GLUE has it."""
     sentences: int = 2000
-    """How many sentences of the text are read, at most: the first ones."""
+    """How many sentences of the text are read: the first ones."""
     occurrences: int = 200
-    """How often a word must occur to be a type whose keys are looked at."""
+    """How often a word must occur before its keys are measured."""
     predicted: int = 200
-    """Sentences whose weights theory predicts. 0 leaves that out, which is the slowest part of premises."""
+    """For how many sentences theory predicts the weights. 0 leaves this out, the slowest part of premises."""
     few: int = 200
     """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
     most_features: int = 1024
-    """The largest number of random features that approximations try, at least 1024. Powers of four beyond that are
-    tried with independent projections: so many features may be needed that theory can be held against them."""
+    """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
-    """Which sentences fit and which judge, which queries are asked, and random projections follow from the seed.
-    So do reviews of the grammar."""
+    """The seed. It chooses the sentences that fit, the queries, the random projections and the drawn reviews."""
     out: Path = Path("lab/heads")
     """Folder for JSON and figures. It is made if it does not exist."""
-    json: bool = False
-    """Print one JSON value on standard output and nothing else."""
 
     def run(self) -> int:
         """Measure, judge, write; always 0 where the input is good, because every verdict is on a conjecture."""
         import numpy as np
 
+        from attnlab_theory.labs import page
         from attnlab_theory.labs.heads import texts
         from attnlab_theory.labs.heads.opening import opened, refuse_without_labels
         from attnlab_theory.report import record
+        from attnlab_theory.report.progress import Messages
 
         self._refuse_wrong_numbers()
         remarks: list[str] = []
@@ -77,21 +75,22 @@ class Heads:
         )
         reading = opened(self.model, text.sentences, tell=remarks.append)
         for remark in remarks:
-            _tell(remark)
+            print(remark, file=sys.stderr)
         refuse_without_labels(self.arms, self.model, reading, text)
         folders.refuse_others(self.out, get_args(PartName))
         told: dict[str, Any] = {}
         for part in dict.fromkeys(self.arms):
             began = time.monotonic()
             # What the text says nothing of comes out as NaN or infinite and is left out: no news for a screen.
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                found = self._found(part, reading, text)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"), Messages() as messages:
+                found = self._found(part, reading, text, messages.tell)
             about = self._about(part, len(text.sentences), found) | {"cut": reading.cut, "remarks": remarks}
             about = {**about, "seconds": round(time.monotonic() - began, 2)}
             files.make_folder(self.out)
             with files.held(self.out):
                 found.write("findings", self.out, prefix=f"{part}.")
                 files.write_text(self.out / f"{part}{folders.RUN}", record.to_text(about))
+                page.write(self.out)
             told[part] = {**found.rows("findings"), "run": about}
             if not self.json:
                 self._report(found, about)
@@ -99,7 +98,7 @@ class Heads:
             print(record.to_text(told), end="")
         return 0
 
-    def _found(self, part: PartName, reading: "AnyReading", text: "Text") -> "Results":
+    def _found(self, part: PartName, reading: "AnyReading", text: "Text", tell: Callable[[str], None]) -> "Results":
         from attnlab_theory.labs.heads import collapse, needing, premises, surviving
         from attnlab_theory.labs.heads.encoder import EncoderReading
 
@@ -111,10 +110,10 @@ class Heads:
                     predicted=self.predicted,
                     seed=self.seed,
                     source=text.source,
-                    tell=_tell,
+                    tell=tell,
                 )
             case "collapse":
-                return collapse.results(reading, sentences=self.few, tell=_tell)
+                return collapse.results(reading, sentences=self.few, tell=tell)
             case "approximations":
                 return surviving.results(
                     reading,
@@ -122,12 +121,12 @@ class Heads:
                     sentences=self.few,
                     most_features=self.most_features,
                     seed=self.seed,
-                    tell=_tell,
+                    tell=tell,
                 )
             case "ablations":
                 assert isinstance(reading, EncoderReading), "others are refused before"
                 assert text.labels is not None, "so is a text without labels"
-                return needing.results(reading, text.labels, seed=self.seed, tell=_tell)
+                return needing.results(reading, text.labels, seed=self.seed, tell=tell)
             case _:
                 assert_never(part)
 
@@ -165,7 +164,3 @@ class Heads:
             f"\nEach verdict errs with probability at most {about['error_rate']:g} over its whole family; "
             f"{about['seconds']:.0f} s. Figures and data: {self.out}/\n"
         )
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -1,1 +1,1 @@
-"""What a model of birthplaces reads and is asked: generated persons, the homework's files, read-off answers."""
+"""The data of the knowledge lab: generated persons, the homework's files, answers that a rule finds in texts."""

@@ -1,7 +1,7 @@
-"""Generated biographies: persons whose birthplaces a corpus states as often and in as many ways as one asks for.
+"""Generated biographies: a corpus that states each birthplace a chosen number of times, in a number of wordings.
 
-The truth is known for every person, among them some of whom no text speaks. A model that answers for the held-out
-persons can have learned their places in pretraining alone.
+The truth is known for every person, also for those who are not in the corpus. A model that knows the places of
+held-out persons can have learned them only in pretraining.
 """
 
 import dataclasses
@@ -31,24 +31,24 @@ WORDINGS = (
     "In {place} the {job} {name} was born.",
     "A {job} from {place} is {name}.",
 )
-"""Sentences that state a birthplace; in the last four it comes before the name."""
+"""Sentences that state a birthplace. In the last four it comes before the name."""
 
 JOBS = ("baker", "doctor", "farmer", "lawyer", "painter", "pilot", "poet", "sailor", "singer", "teacher")
 CONSONANTS, VOWELS = "bdfghjklmnprstwz", "aeiou"
 
 Group = Literal["finetuned", "held-out", "never-seen"]
-"""What a model has seen of a person: text and question, the text alone, or nothing."""
+"""What a model has seen about a person: text and question, the text alone, or nothing."""
 
 Order = Literal["name", "place", "any"]
-"""Which of the two a sentence says first."""
+"""Whether a sentence has the name or the place first."""
 
 Lines = Literal["shuffled", "by-person", "by-statement"]
-"""How the sentences of a corpus lie: at random, person after person, or everybody's first, everybody's second …"""
+"""The order of a corpus: at random, person after person, or everybody's first sentence, everybody's second …"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to generate; everything follows from it."""
+    """What to generate. The plan and its seed determine everything."""
 
     seed: int = 0
     finetuned: int = 60
@@ -58,18 +58,18 @@ class Plan:
     never_seen: int = 100
     """Persons who are not in the text."""
     places: int = 40
-    """Birthplaces. Each has equally many persons of a group, give or take one."""
+    """How many birthplaces there are. Each has equally many persons of a group, up to one."""
     jobs: int = 10
     templates: int = 4
-    """How many of the wordings the corpus knows, the first of those in the wanted order."""
+    """How many of the wordings the corpus uses: the first ones with the wanted order."""
     wordings: tuple[int, ...] = (4,)
     """Different wordings for each person. With several numbers, each holds for equally many persons of a group."""
     statements: tuple[int, ...] = (4,)
-    """Sentences about each person, likewise. Every number occurs with every number of wordings."""
+    """Sentences about each person. Several numbers are shared out likewise, with every number of wordings."""
     order: Order = "any"
     """Whether sentences say the name first, the place first, or whatever the wording does."""
     lines: Lines = "shuffled"
-    """How the sentences lie in the corpus."""
+    """The order of the sentences in the corpus."""
     words: int = 1
     """Words of a name."""
     syllables: int = 3
@@ -77,7 +77,7 @@ class Plan:
     longest_place: int = 8
     """Letters."""
     letters: str = string.ascii_letters
-    """Names, places and jobs keep to these."""
+    """Names, places and jobs are written in these letters."""
 
 
 PRESETS = {
@@ -95,13 +95,13 @@ class Person:
     job: str
     group: Group
     wordings: tuple[str, ...]
-    """The different ways in which the corpus speaks of this person."""
+    """The different wordings of the sentences about this person."""
     statements: int
-    """How many sentences do; 0 for those who are never seen."""
+    """How many sentences are about this person. 0 for those who are never seen."""
 
     @property
     def sentences(self) -> Iterator[str]:
-        """What the corpus says of this person, wording after wording and then anew."""
+        """The sentences about this person. After the last wording the first comes again."""
         for number in range(self.statements):
             wording = self.wordings[number % len(self.wordings)]
             yield wording.format(name=self.name, place=self.place, job=self.job)
@@ -109,16 +109,16 @@ class Person:
 
 @dataclasses.dataclass(frozen=True)
 class Biographies:
-    """A corpus to pretrain on, questions to finetune on and to ask, and the truth."""
+    """A corpus for pretraining, questions for finetuning and evaluation, and the truth."""
 
     plan: Plan
     persons: tuple[Person, ...]
     documents: tuple[str, ...]
-    """One sentence each, in the order of the corpus."""
+    """The sentences, in the order of the corpus."""
 
     @property
     def text(self) -> str:
-        """The corpus to pretrain on, one document per line."""
+        """The corpus for pretraining, one document on each line."""
         return "\n".join(self.documents)
 
     def of(self, group: Group) -> tuple[Person, ...]:
@@ -133,7 +133,7 @@ class Biographies:
 
     @functools.cached_property
     def characters(self) -> Characters:
-        """The vocabulary: of everything this plan could write, so that it is the same for every seed."""
+        """The vocabulary: all characters that this plan could write. So it is the same for every seed."""
         plan = self.plan
         frames = [frame.format(name="", place="", job="") for frame in (*_wordings(plan), QUESTION)]
         syllables = _syllables(plan, first=True) + _syllables(plan, first=False)
@@ -144,7 +144,7 @@ def biographies(plan: Plan) -> Biographies:
     """Persons and the sentences about them.
 
     Raises:
-        ValueError: if the plan asks for what cannot be had, naming it and what there is.
+        ValueError: if the plan is impossible. The message names the number, and what there is.
     """
     _refuse_plan(plan)
     rng = np.random.default_rng(plan.seed)
@@ -175,7 +175,7 @@ def _laid(plan: Plan, persons: list[Person], rng: np.random.Generator) -> list[s
 
 
 def _shared_out(things: list, size: int, rng: np.random.Generator) -> list:
-    """`size` of the things, each equally often give or take one, in random order."""
+    """`size` of the things, each equally often up to one, in random order."""
     order = np.resize(rng.permutation(len(things)), size)
     return [things[i] for i in rng.permutation(order)]
 
@@ -228,7 +228,7 @@ def known_places() -> tuple[str, ...]:
 
 
 def _refuse_plan(plan: Plan) -> None:
-    """Refuse numbers that no corpus can have, naming the number and what there is."""
+    """Refuse numbers that no corpus can have. The message names the number, and what there is."""
     counts = ("seed", "finetuned", "held_out", "never_seen", "places", "jobs", "templates", "words", "syllables")
     for name in counts:
         number = getattr(plan, name)

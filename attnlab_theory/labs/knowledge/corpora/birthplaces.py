@@ -46,15 +46,16 @@ class Questions:
     texts: tuple[str, ...]
     places: tuple[str, ...] | None
     source: str = "the questions"
-    """What a complaint calls them: as a rule the file."""
+    """The name of the questions in error messages: as a rule the file."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def split(self, size: int, *, seed: int) -> tuple["Questions", "Questions"]:
-        """All but `size` of the questions, and those, drawn at random; both in the order of the file.
+        """All questions but `size` of them, and those, which are drawn at random. Both keep the order of the file.
 
-        What is among those and asked a second time is in neither part then: nothing that is held back is learned.
+        If a question that is held back occurs again in the file, the second one is in neither part. So nothing
+        that is held back is learned.
 
         Raises:
             ValueError: if there are not more questions than that, or size or seed is negative.
@@ -92,29 +93,30 @@ class Questions:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who is asked about.
+        """The names of the persons.
 
         Raises:
-            ValueError: if a question is no "Where was X born?", naming its line.
+            ValueError: if a question is no "Where was X born?". The message has its line.
         """
         lines = enumerate(self.texts, 1)
         return tuple(name_in(question, where=f"line {number} of {self.source}") for number, question in lines)
 
 
 def read_questions(path: Path) -> Questions:
-    """The questions of a file, one per line, each with a tab and its place behind it or none with one.
+    """The questions of a file, one on each line. Either all have a tab and the place after them, or none.
 
     Raises:
-        ValueError: if the file is missing, empty or not UTF-8, or a line is not as described, naming the line.
+        ValueError: if the file is missing, empty or not UTF-8, or a line has another form. The message has the
+            line.
     """
     return parse_questions(read_text(path), source=str(path))
 
 
 def parse_questions(text: str, *, source: str = "the questions") -> Questions:
-    """The questions of a text; an empty last line is none, so that a final newline may be there or not.
+    """The questions of a text. An empty last line is no question, so the text may end with a newline or not.
 
     Raises:
-        ValueError: if a line is empty or has no question or place where one belongs, naming the line.
+        ValueError: if a line is empty, or lacks its question or its place. The message has the line.
     """
     lines = text.removesuffix("\n").split("\n")
     with_places = "\t" in lines[0]
@@ -135,10 +137,10 @@ def parse_questions(text: str, *, source: str = "the questions") -> Questions:
 
 
 def read_predictions(path: Path, questions: Questions) -> tuple[str, ...]:
-    """What a model answered to the questions, one answer per line; an empty line is an empty answer.
+    """The predictions of a file, one on each line. An empty line is an empty prediction.
 
     Raises:
-        ValueError: if the file is missing or not UTF-8, or has not as many lines as there are questions.
+        ValueError: if the file is missing or not UTF-8, or its number of lines is not that of the questions.
     """
     text = decoded(path)
     predictions = tuple(text.removesuffix("\n").split("\n")) if text else ()
@@ -151,18 +153,18 @@ def read_predictions(path: Path, questions: Questions) -> tuple[str, ...]:
 
 
 class NameDataset:
-    """Questions to finetune on: "Where was X born?⁇place⁇", of which only "⁇place⁇" is a target.
+    """Questions for finetuning: "Where was X born?⁇place⁇". Only "⁇place⁇" is a target.
 
     Args:
         questions: with their places.
         block_size: characters of a padded line; x and y are one shorter.
         characters: the vocabulary, always that of pretraining.
-        ascii_only: leave out what is not ASCII, as the homework does: "Håvard" is asked for as "Hvard".
-        whole: make all characters targets, those of the question too.
+        ascii_only: leave out characters that are not ASCII, as the homework does: "Håvard" becomes "Hvard".
+        whole: make all characters targets, also those of the question.
 
     Raises:
         ValueError: if there are no places, a line is too long for the block, or a character is not in the
-            vocabulary; with its line.
+            vocabulary. The message has the line.
     """
 
     def __init__(
@@ -239,12 +241,12 @@ class Score:
         return self.correct / self.total
 
     def interval(self, error_rate: float = 0.05) -> Interval:
-        """Clopper-Pearson: where the accuracy on such questions lies, but for `error_rate`."""
+        """Clopper and Pearson's interval for the accuracy on such questions."""
         return proportion().interval(np.arange(self.total) < self.correct, error_rate)
 
 
 def score(predictions: Sequence[str], questions: Questions) -> Score:
-    """Exact matches, as the homework counts them: every character of the place, and no other.
+    """The number of exact matches, as in the homework: all characters of the place, and no others.
 
     Raises:
         ValueError: if the questions have no places, or there is not one prediction for each.
@@ -260,7 +262,7 @@ def score(predictions: Sequence[str], questions: Questions) -> Score:
 
 
 def always(place: str, questions: Questions) -> Score:
-    """The score of one place as the answer to every question: "London" is the homework's baseline.
+    """The score of one place as the answer to every question. The homework's baseline is "London".
 
     Raises:
         ValueError: if the questions have no places.

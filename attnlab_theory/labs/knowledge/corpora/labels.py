@@ -1,11 +1,12 @@
-"""Answers read off a corpus by rule, so that every person it speaks of can be asked for in training.
+"""Answers that a rule finds in a corpus, so that training can have a question about every person in it.
 
-A line of the homework's corpus is a name, a full stop and sentences about its bearer. A rule picks a place from
-those sentences. Two rules:
+A line of the homework's corpus is a name, a full stop and sentences about the person. A rule picks a place from
+these sentences. There are two rules:
 
-* `capitalised` knows letters only: the first capitalised words that are no part of the name, no month and do not
-  begin a sentence;
-* `known` is distant supervision: the first words that are an answer to some question of the training file.
+* `capitalised` looks at letters only. It takes the first capitalised words that are no part of the name and no
+month,
+  and do not begin a sentence.
+* `known` is distant supervision. It takes the first words that are an answer to some question of the training file.
 
 Source of the distinction: Mintz et al. 2009, "Distant supervision for relation extraction without labeled data".
 """
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterable
 from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION, Questions
 
 Rule = Callable[[str, str], str | None]
-"""From a name and the sentences about its bearer to a place, or None where the rule finds none."""
+"""A function of a name and the sentences about the person, to a place. None if the rule finds none."""
 
 # A full stop behind an initial or a title does not end the name. Neither does one behind a surname of two letters,
 # which looks like a title: such lines, 6 of the homework's 2,938, name nobody.
@@ -28,7 +29,7 @@ MONTHS = frozenset(f"{datetime.date(1900, month, 1):%B}" for month in range(1, 1
 
 
 def persons(text: str) -> dict[str, str]:
-    """What a corpus says of each name, without the name in front; of a name's first line if it has several."""
+    """The sentences of a corpus about each name, without the name before them. Of several lines, the first."""
     lines = (HEADER.match(line) for line in text.split("\n"))
     entries: dict[str, str] = {}
     for found in filter(None, lines):
@@ -37,7 +38,7 @@ def persons(text: str) -> dict[str, str]:
 
 
 def capitalised(name: str, entry: str) -> str | None:
-    """The first capitalised words that are no part of the name, no month, and do not begin a sentence."""
+    """The first capitalised words that are no part of the name and no month, and do not begin a sentence."""
     own = set(WORDS.findall(name)) | MONTHS
     for span in SPAN.finditer(entry):
         before = entry[: span.start()].rstrip()
@@ -47,7 +48,7 @@ def capitalised(name: str, entry: str) -> str | None:
 
 
 def known(places: Iterable[str]) -> Rule:
-    """The rule that finds the first of these places, and of two at one spot the longer.
+    """The rule that finds the first of these places. If two begin at the same character, the longer.
 
     Raises:
         ValueError: if there are no places.
@@ -66,12 +67,12 @@ def known(places: Iterable[str]) -> Rule:
 
 
 def labelled(text: str, rule: Rule, given: Questions) -> Questions:
-    """A question for everybody the corpus speaks of, answered by the training file where it does, else by rule.
+    """A question about everybody in the corpus. The training file answers it, or else the rule.
 
     Args:
-        text: one person per line.
-        rule: finds a place; persons for whom it finds none are left out.
-        given: the training questions, all of which are kept; of two answers to one question, the last.
+        text: one person on each line.
+        rule: finds a place. Persons for whom it finds none are left out.
+        given: the training questions, which are all kept. Of two answers to one question, the last counts.
 
     Raises:
         ValueError: if the training questions have no places.

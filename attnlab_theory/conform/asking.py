@@ -1,0 +1,74 @@
+"""One case asked of a target: what it is handed, and what came back, in the order [b h t d]."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.cases import Arrays, Case, arrays
+from attnlab_theory.conform.conventions import Conventions
+from attnlab_theory.conform.layouts import laid_out, taken_in, weights_layout
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    trouble: str = ""
+    """What went wrong, in one line; then there is nothing else."""
+    output: np.ndarray = np.zeros((0, 0, 0, 0))
+    """[b h t e], in float64."""
+    weights: np.ndarray | None = None
+    """[b h t s], where the target gives them too."""
+    kind: str = ""
+    """The type of the output."""
+    printed: str = ""
+    changed: tuple[str, ...] = ()
+    """The names of inputs that are no longer what they were."""
+    several: bool = False
+    """Whether the output was the first of several."""
+
+
+def ask(caller: Caller, way: Conventions, case: Case, given: Arrays | None = None) -> Answer:
+    """Make one call.
+
+    Args:
+        caller: of the target.
+        way: to call it.
+        case: what is asked.
+        given: other arrays than those of the case.
+    """
+    given = arrays(case) if given is None else given
+    plain, named = way.plan(case)
+    plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
+    report, came = caller.call(plan, way.handed(given, case))
+    if report["trouble"]:
+        return Answer(trouble=report["trouble"])
+    names = ("q", "k", "v", *named)
+    changed = tuple(names[i] for i in report["changed"])
+    output, *more = came
+    right = (case.batch, case.heads, case.queries, case.value_width)
+    expected = laid_out(np.broadcast_to(0.0, right), way.layout).shape
+    if output.shape != expected:
+        return Answer(trouble=f"gave {[*output.shape]} where {[*expected]} was expected", changed=changed)
+    rows = weights_layout(way.layout)
+    grid = laid_out(np.broadcast_to(0.0, (*right[:3], case.keys)), rows).shape
+    weights = taken_in(more[0], rows) if more and more[0].shape == grid else None
+    return Answer(
+        output=taken_in(output, way.layout),
+        weights=weights,
+        kind=report["kind"],
+        printed=report["printed"],
+        changed=changed,
+        several=report["several"],
+    )
+
+
+def call_of(way: Conventions, case: Case) -> str:
+    """A call in words: the shapes and arguments that were handed over."""
+    given = arrays(case)
+    plain, named = way.plan(case)
+    shapes = dict(zip(("q", "k", "v", *named), way.handed(given, case), strict=True))
+    said = [f"{name} {[*x.shape]}" for name, x in shapes.items()] + [f"{n}={x}" for n, x in plain.items()]
+    more = [case.values] * (case.values != "plain") + [f"mask: {case.mask}"] * (case.mask != "none")
+    more += [f"{case.garbage} in hidden {case.within}"] * bool(case.garbage) + ["strided"] * case.strided
+    return f"{', '.join(said)}, {case.kind}" + (f" ({'; '.join(more)})" if more else "")

@@ -1,0 +1,170 @@
+"""What a kind implies, tried on cases: one name, one statement and the cases of it."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from attnlab_theory.conform.cases import Case
+from attnlab_theory.conform.conventions import Conventions
+from attnlab_theory.conform.guessing import fitted
+from attnlab_theory.conform.kinds import Kind
+
+
+class Attack(NamedTuple):
+    """Cases in which the answer must be the right one."""
+
+    statement: str
+    cases: Callable[[Kind, Conventions], Sequence[Case]]
+
+
+def _each(name: str, values: Sequence[Any], **others: Any) -> Callable[[Kind, Conventions], list[Case]]:
+    """A case for each value of one field."""
+    return lambda kind, way: [Case(**{name: value, **others}) for value in values]
+
+
+def _sizes(*sizes: tuple[int, int, int, int], **others: Any) -> Callable[[Kind, Conventions], list[Case]]:
+    """A case for each (queries, keys, width, value width)."""
+    names = ("queries", "keys", "width", "value_width")
+    return lambda kind, way: [Case(**dict(zip(names, size, strict=True)), **others) for size in sizes]
+
+
+def _values(*names: str) -> Callable[[Kind, Conventions], list[Case]]:
+    return lambda kind, way: [
+        Case(values=name, queries=t, keys=s, seed=seed)
+        for name in names
+        for seed, (t, s) in enumerate(((5, 5), (3, 7)))
+    ]
+
+
+def _masks(*names: str, by_head: bool) -> Callable[[Kind, Conventions], list[Case]]:
+    return lambda kind, way: [
+        Case(mask=name, by_head=by_head, queries=t, keys=s, seed=seed)
+        for name in names
+        for seed, (t, s) in enumerate(((6, 6), (4, 7)))
+        if way.mask and (way.by_head or not by_head)
+    ]
+
+
+def _hidden(garbage: str) -> Callable[[Kind, Conventions], list[Case]]:
+    return lambda kind, way: [
+        Case(mask="padded end", garbage=garbage, within=within, queries=6, keys=6) for within in "kv" if way.mask
+    ]
+
+
+def _types(kind_of_numbers: str) -> Callable[[Kind, Conventions], list[Case]]:
+    def cases(kind: Kind, way: Conventions) -> list[Case]:
+        found = [Case(kind=kind_of_numbers, queries=t, keys=s, seed=t) for t, s in ((5, 5), (4, 9), (17, 17))]
+        return [*found, Case(kind=kind_of_numbers, values="large"), Case(kind=kind_of_numbers, values="offset")]
+
+    return cases
+
+
+def _features(kind: Kind, way: Conventions) -> dict[str, dict[str, Any]]:
+    """What may be set beside each other, as changes of a case."""
+    found: dict[str, dict[str, Any]] = {
+        "more keys": {"keys": 9},
+        "large scores": {"values": "large"},
+        "strided": {"strided": True},
+        "one query": {"queries": 1},
+        "float64": {"kind": "float64"},
+        "offset values": {"values": "offset"},
+        "17 keys": {"queries": 17, "keys": 17},
+    }
+    if way.mask:
+        found |= {"mask": {"mask": "random"}, "padding": {"mask": "padded end"}}
+    if way.by_head:
+        found["mask by head"] = {"mask": "random", "by_head": True}
+    if "scale" in way.names:
+        found["scale"] = {"scale": 0.3}
+    if "softcap" in way.names:
+        found["softcap"] = {"softcap": 2.0}
+    if "window" in way.names and way.window:
+        found["window"] = {"window": 3}
+    if "bias" in way.names:
+        found["bias"] = {"bias": True}
+    return found
+
+
+def _pairs(kind: Kind, way: Conventions) -> list[Case]:
+    found = []
+    for (_, one), (_, other) in itertools.combinations(_features(kind, way).items(), 2):
+        if not set(one) & set(other):
+            found.append(Case(**{"queries": 6, "keys": 6, "seed": len(found), **one, **other}))
+    return found
+
+
+def _wanted(kind: Kind, way: Conventions) -> list[Case]:
+    """The feature of the kind, at several strengths."""
+    sizes = ((7, 7), (4, 9), (9, 9))
+    match kind.wants:
+        case "window" if "window" in way.names and way.window:
+            return [Case(window=w, queries=t, keys=s) for w in (1, 2, 3, 6) for t, s in sizes]
+        case "softcap" if "softcap" in way.names:
+            return [Case(softcap=c, queries=t, keys=s) for c in (0.5, 3.0, 50.0) for t, s in sizes]
+    return [Case(queries=t, keys=s, seed=seed) for t, s in sizes for seed in (1, 2)]
+
+
+def _scales(kind: Kind, way: Conventions) -> list[Case]:
+    if "scale" not in way.names:
+        return []
+    return [Case(scale=scale, width=width) for scale in (1.0, 0.05, 4.0) for width in (4, 7)]
+
+
+ATTACKS: Mapping[str, Attack] = {
+    "plain": Attack("normal queries, keys and values", _each("seed", range(6))),
+    "feature": Attack("what the kind adds, at several strengths", _wanted),
+    "ties": Attack("equal scores share the weight", _values("ties", "zeros")),
+    "subnormal": Attack("queries below the smallest normal number", _values("subnormal")),
+    "large scores": Attack("scores of 1e4 of either sign do not overflow", _values("large", "negative")),
+    "dominant key": Attack("one key takes all the weight", _values("dominant")),
+    "offset values": Attack("values + 1e4", _values("offset")),
+    "one token": Attack("one query, one key, one channel", _sizes((1, 1, 4, 3), (1, 6, 4, 3), (4, 4, 1, 1))),
+    "odd widths": Attack(
+        "widths that are no multiple of 8", _sizes((5, 5, 7, 5), (5, 5, 3, 3), (6, 6, 17, 9), (5, 5, 64, 40))
+    ),
+    "more queries": Attack("more queries than keys", _sizes((7, 4, 4, 3), (5, 1, 4, 3))),
+    "more keys": Attack("more keys than queries", _sizes((4, 7, 4, 3), (2, 19, 4, 3))),
+    "block edges": Attack(
+        "lengths beside the edges of blocks",
+        _sizes(*((n, n, 4, 3) for n in (15, 16, 17, 63, 64, 65, 127, 129)), batch=1),
+    ),
+    "scale": Attack("a scale that is given is used", _scales),
+    "masks": Attack("masks of all keys, random, one key left", _masks("all", "random", "one", by_head=False)),
+    "padding": Attack("padding at either end", _masks("padded end", "padded start", by_head=False)),
+    "masks by head": Attack("each head has a mask of its own", _masks("random", "one", by_head=True)),
+    "hidden numbers": Attack("7e4 in hidden keys and values changes nothing", _hidden("huge")),
+    "non-contiguous": Attack(
+        "arrays that are rows of larger ones", _each("values", ("plain", "large"), strided=True, queries=4, keys=6)
+    ),
+    "float64": Attack("float64", _types("float64")),
+    "float16": Attack("float16", _types("float16")),
+    "bfloat16": Attack("bfloat16", _types("bfloat16")),
+    "pairs": Attack("features in pairs", _pairs),
+}
+"""In the order in which they are tried: what most targets fail comes first."""
+
+
+def cases_of(name: str, kind: Kind, way: Conventions) -> list[Case]:
+    """The cases of an attack that a target can be asked.
+
+    Args:
+        name: a key of `ATTACKS`.
+        kind: what is promised.
+        way: how the target is called.
+    """
+    found: list[Case] = []
+    for case in ATTACKS[name].cases(kind, way):
+        case = fitted(case, kind, way)
+        square = way.is_causal(case) or bool(way.window)
+        if square and way.alignment == "square" and case.queries != case.keys:
+            continue
+        # Where queries stand before all keys, rows see nothing: they are judged by themselves.
+        if square and way.alignment == "end" and case.queries > case.keys:
+            continue
+        if case.kind == "bfloat16" and way.framework == "numpy":
+            continue
+        if case.bias and case.mask != "none" and "bias" not in way.names:
+            continue
+        found.append(dataclasses.replace(case, width=case.width))
+    return list(dict.fromkeys(found))

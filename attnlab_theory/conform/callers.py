@@ -1,0 +1,185 @@
+"""How a call is made: in this process, or in a child with limits, which may die and is then started again."""
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from attnlab_theory.conform.harness import Host
+from attnlab_theory.grader.reasons import BrokenAnswer, plain
+from attnlab_theory.grader.submission import Submission
+
+HARNESS = Path(__file__).with_name("harness.py")
+
+MOST_DEATHS = 4
+"""How often a child is started again. What kills more of them is not asked further."""
+
+PATIENCE = 120.0
+"""Seconds of processor time of one child, imports included."""
+
+
+class Back(NamedTuple):
+    """What came back from one call."""
+
+    report: dict[str, Any]
+    """As `harness.Host.call` says it; `trouble` is one line, empty if there was none."""
+    arrays: list[np.ndarray]
+    """The output and the weights, in float64, as far as there are any."""
+
+
+class Caller(Protocol):
+    """Makes calls of one target."""
+
+    name: str
+    """What the user calls it."""
+
+    def about(self) -> dict[str, Any]:
+        """Parameters and frameworks, as `harness.Host.about`."""
+        ...
+
+    def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
+        """Make one call."""
+        ...
+
+
+class Direct:
+    """Calls a function of this process; without limits.
+
+    Args:
+        target: the function.
+        name: what to call it.
+    """
+
+    def __init__(self, target: Any, name: str = "") -> None:
+        self._host = Host(target)
+        self.name = name or getattr(target, "__name__", type(target).__name__)
+
+    def about(self) -> dict[str, Any]:
+        """Parameters and frameworks."""
+        return self._host.about()
+
+    def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
+        """Make one call."""
+        return Back(*self._host.call(plan | {"seconds": 0}, [x.copy() for x in arrays]))
+
+
+class Place(NamedTuple):
+    """Where a target lies."""
+
+    folder: str
+    """From which its neighbours are imported."""
+    file: str
+    """Empty for a module."""
+    module: str
+    names: str
+    sees: Path
+    """What the child must be able to read, beside its neighbours."""
+
+
+def place_of(target: str) -> Place:
+    """The place of `FILE.py::FUNCTION` or `PACKAGE.MODULE:FUNCTION`. Nothing of it is imported.
+
+    Raises:
+        ValueError: if the form is another, or there is no such file or package.
+    """
+    where, _, names = target.rpartition("::") if "::" in target else target.rpartition(":")
+    if not where or not all(part.isidentifier() for part in names.split(".")):
+        raise ValueError(f"TARGET is FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION, not {plain(target)!r}")
+    if "::" in target:
+        path = Path(where)
+        if path.suffix != ".py":
+            raise ValueError(f"{plain(where)} is no Python file: name FILE.py::FUNCTION")
+        if not path.is_file():
+            raise ValueError(f"there is no file {plain(where)}")
+        path = path.resolve()
+        module = path.stem if path.stem not in sys.stdlib_module_names else f"target_{path.stem}"
+        return Place(str(path.parent), str(path), module, names, path)
+    if where.endswith(".py"):
+        raise ValueError(f"a function of a file is named with two colons: {plain(where)}::{names}")
+    top = where.partition(".")[0]
+    if not all(part.isidentifier() for part in where.split(".")):
+        raise ValueError(f"{plain(where)!r} names no module: write PACKAGE.MODULE:FUNCTION")
+    for place in (Path.cwd() / top, Path.cwd() / f"{top}.py"):
+        if place.exists():
+            return Place(str(place.parent), "", where, names, place)
+    # Of the outermost package alone, which imports nothing.
+    spec = importlib.util.find_spec(top)
+    if spec is None:
+        raise ValueError(f"there is no module {top} here, and none is installed")
+    found = [*(spec.submodule_search_locations or [])] or [spec.origin or ""]
+    if not os.path.exists(found[0]):
+        raise ValueError(f"{top} has no files: attnlab conform wants a module of Python")
+    return Place(os.path.dirname(found[0]), "", where, names, Path(found[0]))
+
+
+class Fenced:
+    """Calls a target in a child, behind the grader's fences. For a `with` block.
+
+    Args:
+        target: as `place_of`.
+        seconds: of one call.
+
+    Raises:
+        ValueError: as `place_of`; from entering the block if the target cannot be loaded.
+    """
+
+    def __init__(self, target: str, *, seconds: float = 5.0) -> None:
+        self.name, self._place, self._seconds = target, place_of(target), seconds
+        self._child: Submission | None = None
+        self._about: dict[str, Any] = {}
+        self.deaths = 0
+
+    def __enter__(self) -> "Fenced":
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def about(self) -> dict[str, Any]:
+        """Parameters and frameworks."""
+        return self._about
+
+    def call(self, plan: dict[str, Any], arrays: list[np.ndarray]) -> Back:
+        """Make one call; what kills the child is a trouble like any other, and the next call gets a new child."""
+        if self._child is None:
+            if self.deaths > MOST_DEATHS:
+                return Back({"trouble": f"not called: {self.deaths} calls before it ended the process"}, [])
+            self._start()
+        assert self._child is not None
+        try:
+            report, *returned = self._child.call(
+                json.dumps({"plan": plan | {"seconds": self._seconds}}), *arrays, parts=3
+            )
+        except BrokenAnswer as error:
+            self._stop()
+            self.deaths += 1
+            return Back({"trouble": str(error).removeprefix(self.name).lstrip(": ")}, [])
+        return Back(_message(report.array), [each.array for each in returned if each.array.shape != (0,)])
+
+    def _start(self) -> None:
+        self._child = Submission(f"{HARNESS}::answer", time_limit=PATIENCE, sees=self._place.sees)
+        self._child.where = self.name
+        self._child.__enter__()
+        asked = {key: value for key, value in self._place._asdict().items() if key != "sees"}
+        try:
+            self._about = _message(self._child.call(json.dumps({"load": asked}), parts=3)[0].array)
+        except BrokenAnswer as error:
+            self._stop()
+            raise ValueError(f"{error} while it was loaded") from None
+        if self._about.get("trouble"):
+            self._stop()
+            raise ValueError(f"{self.name} cannot be loaded: {self._about['trouble']}")
+
+    def _stop(self) -> None:
+        if self._child is not None:
+            self._child.__exit__(None, None, None)
+            self._child = None
+
+
+def _message(written: np.ndarray) -> dict[str, Any]:
+    return json.loads(written.astype(np.uint8).tobytes())

@@ -1,0 +1,179 @@
+"""How a target is called, and what it means by it: the lines of a profile. None of them is right or wrong."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform.cases import Arrays, Case
+from attnlab_theory.conform.layouts import laid_out, weights_layout
+from attnlab_theory.conform.reference import Problem, shared
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "mask": ("mask", "attn_mask", "attention_mask"),
+    "causal": ("causal", "is_causal"),
+    "scale": ("scale", "softmax_scale", "sm_scale", "scaling"),
+    "softcap": ("softcap", "soft_cap", "logit_cap", "logits_soft_cap", "logit_softcap", "attn_logit_softcapping"),
+    "window": ("window", "window_size", "sliding_window", "local_window_size"),
+    "bias": ("bias", "attn_bias", "attention_bias", "score_bias"),
+}
+"""What parameters are for, by their names."""
+
+MASKS = ("bool-keep", "bool-drop", "additive")
+"""What a mask means: True keeps, True drops, or numbers that are added."""
+
+SCALES = ("rsqrt", "one", "inverse")
+"""1/sqrt(width), 1, or 1/width."""
+
+WINDOWS = ("w keys back, itself included", "w keys back and itself", "w keys to either side", "w/2 to either side")
+"""What a window of w lets a query see."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Conventions:
+    """One way to call a target, and to read it."""
+
+    framework: str = "numpy"
+    layout: str = "bhtd"
+    mask: str = ""
+    """One of `MASKS`; empty where it takes none."""
+    by_head: bool = False
+    """Whether a mask for each head is taken."""
+    causal: str = "never"
+    """never, always, or `asked`: by a flag."""
+    alignment: str = "end"
+    """Of a causal mask where there are more keys than queries: `end`, `start`, or `square` if it refuses them."""
+    scale: str = "rsqrt"
+    """One of `SCALES`, or a number."""
+    interleaved: bool = False
+    """Whether head h reads the keys h % groups."""
+    window: str = ""
+    """One of `WINDOWS`; empty where it has none."""
+    fixed_window: int | None = None
+    """The window of a target that takes none as an argument."""
+    fixed_softcap: float | None = None
+    names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The parameters that it has, by their role."""
+
+    def factor(self, case: Case) -> float:
+        """The scale of the scores."""
+        if case.scale is not None:
+            return case.scale
+        match self.scale:
+            case "rsqrt":
+                return case.width**-0.5
+            case "one":
+                return 1.0
+            case "inverse":
+                return 1 / case.width
+        return float(self.scale)
+
+    def is_causal(self, case: Case) -> bool:
+        """Whether a call hides the future."""
+        return self.causal == "always" or (self.causal == "asked" and case.causal)
+
+    def plan(self, case: Case) -> tuple[dict[str, Any], list[str]]:
+        """The plain arguments of a call, and the names of its arrays beyond q, k, v."""
+        flags = {"causal": True} if self.causal == "asked" and case.causal else {}
+        numbers = {"scale": case.scale, "softcap": case.softcap, "window": case.window}
+        flags |= {role: x for role, x in numbers.items() if x is not None and role in self.names}
+        arrays = [self.names["mask"]] if case.mask != "none" else []
+        arrays += [self.names.get("bias", self.names.get("mask", "bias"))] if case.bias else []
+        return {self.names[role]: x for role, x in flags.items()}, arrays
+
+    def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
+        """The arrays as the target takes them."""
+        found = [laid_out(x, self.layout) for x in given[:3]]
+        if given.mask is not None:
+            found.append(self.said(given.mask, given.q.dtype))
+        if given.bias is not None:
+            found.append(laid_out(given.bias[None], "htd" if "h" in self.layout else "td"))
+        return [np.ascontiguousarray(x) for x in found]
+
+    def said(self, mask: np.ndarray, kind: np.dtype) -> np.ndarray:
+        """A mask, True keeps, as the target wants it."""
+        if mask.ndim == 4:
+            mask = laid_out(mask, weights_layout(self.layout))
+        match self.mask:
+            case "bool-drop":
+                return ~mask
+            case "additive":
+                return np.where(mask, 0.0, -np.inf).astype(kind)
+        return mask
+
+    def visible(self, case: Case, mask: np.ndarray | None) -> np.ndarray:
+        """What each query may see, [1 1 t s] or [b h t s]."""
+        seen = np.ones((1, 1, case.queries, case.keys), bool)
+        if mask is not None:
+            seen = seen & mask
+        shift = 0 if self.alignment == "start" else case.keys - case.queries
+        if self.is_causal(case):
+            seen = seen & np.tri(case.queries, case.keys, shift, dtype=bool)
+        width = case.window if case.window is not None else self.fixed_window
+        if self.window and width is not None:
+            seen = seen & within(self.window, width, case.queries, case.keys, shift)
+        return seen
+
+    def problem(self, given: Arrays, case: Case) -> Problem:
+        """What a case asks, exactly."""
+        k, v = (shared(x, case.heads, interleaved=self.interleaved) for x in (given.k, given.v))
+        cap = case.softcap if case.softcap is not None else self.fixed_softcap
+        return Problem(given.q, k, v, self.factor(case), self.visible(case, given.mask), given.bias, cap)
+
+
+def within(meaning: str, width: int, queries: int, keys: int, shift: int) -> np.ndarray:
+    """What a window lets each query see, [t s].
+
+    Args:
+        meaning: one of `WINDOWS`.
+        width: the number that was handed over.
+        queries: how many.
+        keys: how many.
+        shift: the place of query 0 among the keys.
+    """
+    back = np.arange(queries)[:, None] + shift - np.arange(keys)
+    match meaning:
+        case "w keys back, itself included":
+            return (back >= 0) & (back < width)
+        case "w keys back and itself":
+            return (back >= 0) & (back <= width)
+        case "w keys to either side":
+            return abs(back) <= width
+        case "w/2 to either side":
+            return abs(back) <= width // 2
+    raise ValueError(f"unknown window {meaning!r}")
+
+
+def roles(parameters: Sequence[Sequence[Any]] | None) -> dict[str, str]:
+    """The parameters whose names say what they are for, by role.
+
+    Args:
+        parameters: name, kind and whether it must be given, of each; None where that cannot be seen.
+
+    Raises:
+        ValueError: if one must be given and its name says nothing, or there are fewer than three.
+    """
+    if parameters is None:
+        return {}
+    places = [each for each in parameters if each[1] in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
+    spreads = any(each[1] == "VAR_POSITIONAL" for each in parameters)
+    if len(places) < 3 and not spreads:
+        raise ValueError(
+            f"it takes {', '.join(each[0] for each in places) or 'nothing'}, but is called as f(q, k, v); "
+            "write an adapter: attnlab conform --template numpy"
+        )
+    found, unknown = {}, []
+    for name, kind, required in [*places[3:], *(each for each in parameters if each[1] == "KEYWORD_ONLY")]:
+        role = next((role for role, names in ROLES.items() if name.lower() in names), "")
+        if role:
+            found.setdefault(role, name)
+        elif required:
+            unknown.append(name)
+        del kind
+    if unknown:
+        raise ValueError(
+            f"it must be given {', '.join(unknown)}, which no convention knows; write an adapter: "
+            "attnlab conform --template numpy"
+        )
+    return found

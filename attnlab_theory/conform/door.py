@@ -1,0 +1,93 @@
+"""The door for pytest: one test for each identity that a kind implies.
+
+    from attnlab_theory.conform.door import conforms, suite
+
+    test_mine = suite(attention, kind="causal")
+
+    @conforms("causal", exclude=("float16",))
+    def test_another(q, k, v, mask=None):
+        return another(q, k, v, attn_mask=mask)
+
+Calls are made in the process of the tests, and without limits: `attnlab conform` has those.
+"""
+
+import functools
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+
+
+def suite(
+    target: Callable[..., Any],
+    *,
+    kind: str,
+    include: Collection[str] = (),
+    exclude: Collection[str] = (),
+    accumulate: str | None = None,
+    **declared: Any,
+) -> Callable[[str], None]:
+    """A test function with a case for each identity, to be given a name that begins with `test`.
+
+    Args:
+        target: a function of q, k, v, called as `attnlab conform` calls it.
+        kind: what it promises, a name of `--as`.
+        include: the identities to try; all if none is named.
+        exclude: those that are left out.
+        accumulate: the type in which the target adds up.
+        declared: conventions that need not be guessed, by the fields of `conventions.Conventions`: layout="bthd".
+
+    Raises:
+        ValueError: if there is no such kind, identity or convention.
+    """
+    from attnlab_theory.conform.conventions import Conventions
+    from attnlab_theory.conform.kinds import KINDS
+    from attnlab_theory.conform.suite import IDENTITIES
+
+    for what, given, known in (
+        ("kind", {kind}, KINDS),
+        ("identity", {*include, *exclude}, IDENTITIES),
+        ("convention", declared, Conventions.__dataclass_fields__),
+    ):
+        if unknown := set(given) - set(known):
+            raise ValueError(f"there is no {what} {sorted(unknown)[0]!r}; there are {', '.join(known)}")
+    names = [name for name in IDENTITIES if (not include or name in include) and name not in exclude]
+
+    @functools.cache
+    def judged() -> Any:
+        from attnlab_theory.conform.callers import Direct
+        from attnlab_theory.conform.suite import Suite
+
+        return Suite(Direct(target), kind, declared, accumulate)
+
+    @pytest.mark.parametrize("identity", names)
+    def test(identity: str) -> None:
+        try:
+            row = judged().row(identity)
+        except ValueError as error:
+            pytest.fail(str(error), pytrace=False)
+        if row is None:
+            pytest.skip("there is nothing to try")
+        if row.verdict == "fails":
+            pytest.fail(row.line, pytrace=False)
+        if row.verdict == "not judged":
+            pytest.skip(row.line)
+
+    test.__doc__ = f"{getattr(target, '__name__', target)} as {kind}."
+    return test
+
+
+def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[[str], None]]:
+    """Make tests of a function of q, k, v: the decorated function is the target.
+
+    Args:
+        kind: what it promises.
+        options: as `suite`.
+    """
+
+    def decorated(target: Callable[..., Any]) -> Callable[[str], None]:
+        test = suite(target, kind=kind, **options)
+        test.__name__, test.__module__ = target.__name__, target.__module__
+        return test
+
+    return decorated

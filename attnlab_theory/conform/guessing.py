@@ -1,0 +1,289 @@
+"""How a target wants to be called: found by a few calls, and said. What the user declares is not guessed."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.asking import ask
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.cases import Case, arrays
+from attnlab_theory.conform.conventions import MASKS, SCALES, WINDOWS, Conventions, roles, within
+from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.layouts import has_batch, has_heads
+from attnlab_theory.conform.probe import Seen, probed
+from attnlab_theory.conform.reference import attend
+
+OF_HEADS = ("bhtd", "bthd", "htd", "thd")
+OF_ANY = ("bhtd", "bthd", "btd", "td")
+
+TRIALS = ((4, 6), (5, 5))
+"""Queries and keys of a trial call. Other numbers than those of heads, so that no layout fits by chance."""
+
+
+WIDE = 1000
+"""A window that hides nothing in any case."""
+
+CAP = 3.0
+"""A cap that scores of normal queries and keys do feel."""
+
+
+class Profile(NamedTuple):
+    """How to call a target, what it means, and what is wrong with that."""
+
+    way: Conventions
+    lines: list[tuple[str, str]]
+    """Conventions in words: a name, and what was found."""
+    failures: list[tuple[str, str]]
+    """What contradicts the kind or itself, by the name of an identity."""
+
+
+def fitted(case: Case, kind: Kind, way: Conventions) -> Case:
+    """A case with the axes that a target has, and the features that its kind promises."""
+    heads = case.heads if has_heads(way.layout) else 1
+    if kind.grouped and heads > 1:
+        # Two groups of two: with fewer of either no order of heads can be seen.
+        heads = 4
+    groups = max(heads // 2, 1) if kind.grouped else heads
+    window, softcap = case.window, case.softcap
+    if kind.wants == "window" and "window" in way.names and window is None:
+        window = WIDE
+    if kind.wants == "softcap" and "softcap" in way.names and softcap is None:
+        softcap = CAP
+    return dataclasses.replace(
+        case,
+        batch=case.batch if has_batch(way.layout) else 1,
+        heads=heads,
+        groups=groups,
+        causal=kind.causal,
+        window=window,
+        softcap=softcap,
+        bias=kind.wants == "bias" or case.bias,
+    )
+
+
+def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
+    """The profile of a target.
+
+    Args:
+        caller: of the target.
+        kind: what it promises.
+        declared: fields of `Conventions` that are known.
+
+    Raises:
+        ValueError: if it can be called in no way, with what was handed over, what came back, and the remedy.
+    """
+    about = caller.about()
+    try:
+        names = roles(about["parameters"])
+    except ValueError as error:
+        raise ValueError(f"{caller.name}: {error}") from None
+    profile = Profile(Conventions(**{**declared, "names": names}), [], [])
+    profile = _laid_out(caller, kind, declared, profile, about["uses"])
+    profile = _windowed(caller, kind, declared, _causal(caller, kind, declared, profile))
+    profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
+    return profile
+
+
+def _laid_out(
+    caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile, uses: Sequence[str]
+) -> Profile:
+    """The framework and the layout: those in which every row is a mean of its own head's values."""
+    way, said = profile.way, []
+    if kind.causal and "causal" in way.names:
+        way = dataclasses.replace(way, causal="asked")
+    frameworks = (declared["framework"],) if "framework" in declared else (*uses, "numpy")
+    layouts = (declared["layout"],) if "layout" in declared else OF_HEADS if kind.heads else OF_ANY
+    by_shape: Conventions | None = None
+    for framework in frameworks:
+        for queries, keys in TRIALS:
+            for layout in layouts:
+                trial = dataclasses.replace(way, framework=framework, layout=layout)
+                case = fitted(
+                    Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
+                )
+                seen = probed(caller, trial, case)
+                if seen.is_attention and (order := _order(seen, case)) is not None:
+                    return _said_layout(kind, declared, profile, dataclasses.replace(trial, interleaved=order))
+                if not seen.trouble:
+                    by_shape = by_shape or trial
+                else:
+                    said.append(f"layout {layout}, q {_sizes(case, layout)}: {seen.trouble}")
+    if by_shape is not None:
+        profile.failures.append(
+            ("visibility", "with q = k = 0 a row is not the mean of the values of its own head, in any layout")
+        )
+        return _said_layout(kind, declared, profile, by_shape)
+    first = "; ".join(dict.fromkeys(said[: 2 if len(layouts) > 1 else 1]))
+    raise ValueError(
+        f"{caller.name} answered no trial call. {first}. Say --layout or --framework, or write an adapter: "
+        "attnlab conform --template numpy"
+    )
+
+
+def _said_layout(kind: Kind, declared: Mapping[str, Any], profile: Profile, way: Conventions) -> Profile:
+    lines = [("framework", way.framework), ("layout", " ".join(way.layout) + _mark(declared, "layout"))]
+    if kind.grouped:
+        order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
+        lines.append(("head h reads the keys", order))
+    if used := [f"{name} ({role})" for role, name in way.names.items()]:
+        lines.append(("arguments by name", ", ".join(used)))
+    return Profile(way, lines, profile.failures)
+
+
+def _order(seen: Seen, case: Case) -> bool | None:
+    """Whether keys are shared interleaved; None if no order fits."""
+    b, h, g = case.batch, case.heads, case.groups
+    first = np.arange(b)[:, None] * g
+    for interleaved, group in ((False, np.arange(h) * g // h), (True, np.arange(h) % g)):
+        if np.array_equal(seen.owners, first + group):
+            return interleaved
+    return None
+
+
+def _causal(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:
+    """Whether the future is hidden, and how rows stand to columns."""
+    if kind.wants == "window":
+        return profile
+    way, lines = profile.way, list(profile.lines)
+    case = fitted(Case(queries=6, keys=6), kind, way)
+    seen = probed(caller, way, case)
+    if seen.trouble:
+        profile.failures.append(("visibility", f"6 queries and 6 keys: {seen.trouble}"))
+        return profile
+    shown = np.abs(seen.weights) > 0.01
+    future = bool(np.triu(shown, 1).any())
+    if not future and way.causal != "asked":
+        way = dataclasses.replace(way, causal="always")
+    if kind.causal and not seen.equals(np.tri(6, dtype=bool)):
+        wrong = np.argwhere(shown != np.tri(6, dtype=bool))
+        _, _, t, s = wrong[0] if len(wrong) else (0, 0, 5, 5)
+        profile.failures.append(
+            ("visibility", f"query {t} of 6 gives key {s} the weight {seen.weights[:, :, t, s].max():.2g}")
+        )
+    elif not kind.causal and not future:
+        profile.failures.append(("visibility", "no query sees what comes after it: judge it --as causal"))
+    if way.causal == "never":
+        return Profile(way, lines, profile.failures)
+    lines.append(("hides the future", f"by {way.names['causal']}" if way.causal == "asked" else "always"))
+    if "alignment" not in declared:
+        way = dataclasses.replace(way, alignment=_alignment(caller, kind, way, profile))
+    more = {"end": "last query sees the last key", "start": "query 0 sees key 0 only", "square": "refused"}
+    lines.append(("more keys than queries", f"{way.alignment}: {more[way.alignment]}"))
+    return Profile(way, lines, profile.failures)
+
+
+def _alignment(caller: Caller, kind: Kind, way: Conventions, profile: Profile) -> str:
+    case = fitted(Case(queries=3, keys=5), kind, way)
+    seen = probed(caller, way, case)
+    if seen.trouble:
+        return "square"
+    for name, shift in (("end", 2), ("start", 0)):
+        if seen.equals(np.tri(3, 5, shift, dtype=bool)):
+            return name
+    sees = "; ".join(
+        f"query {t} sees {np.flatnonzero(row > 0.01).tolist()}" for t, row in enumerate(seen.weights[0, 0])
+    )
+    profile.failures.append(("visibility", f"3 queries and 5 keys stand in no known order: {sees}"))
+    return "square"
+
+
+def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:
+    """What a mask means: each query is shown one key."""
+    way, lines = profile.way, list(profile.lines)
+    takes_bias = kind.wants == "bias" and "bias" not in way.names
+    if "mask" not in way.names or takes_bias or declared.get("mask") == "none":
+        return Profile(dataclasses.replace(way, mask=""), lines, profile.failures)
+    case = fitted(Case(queries=6, keys=6), kind, way)
+    keep = (np.arange(6) <= np.arange(6)[:, None]) & (np.arange(6) % 2 == np.arange(6)[:, None] % 2)
+    said = ""
+    for meaning in [declared["mask"]] if declared.get("mask") else MASKS:
+        trial = dataclasses.replace(way, mask=meaning)
+        seen = probed(caller, trial, case, keep)
+        if seen.equals(way.visible(case, keep)):
+            way = trial
+            break
+        said = seen.trouble or said
+    if not way.mask:
+        why = said or "weights do not follow it, whether it is read as True keeps, True drops or numbers added"
+        profile.failures.append(("masks", f"{way.names['mask']}: {why}"))
+        return Profile(way, lines, profile.failures)
+    words = {"bool-keep": "True keeps", "bool-drop": "True drops", "additive": "numbers are added"}
+    lines.append((way.names["mask"], words[way.mask] + _mark(declared, "mask")))
+    by_head = np.broadcast_to(keep, (case.batch, case.heads, 6, 6))
+    if case.batch * case.heads > 1 and not probed(caller, way, case, by_head).trouble:
+        way = dataclasses.replace(way, by_head=True)
+    if case.batch * case.heads > 1:
+        lines.append(("a mask for each head", "taken" if way.by_head else "not taken"))
+    return Profile(way, lines, profile.failures)
+
+
+def _windowed(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:
+    """What a window lets a query see."""
+    way, lines = profile.way, list(profile.lines)
+    if kind.wants != "window":
+        return profile
+    if "window" not in way.names and way.fixed_window is None:
+        raise ValueError(f"{caller.name} has no argument for a window: say --window W if its own is fixed")
+    width = 3 if way.fixed_window is None else way.fixed_window
+    size = 2 * width + 3
+    case = Case(queries=size, keys=size, window=width if "window" in way.names else None)
+    case = fitted(case, kind, way)
+    seen = probed(caller, way, case)
+    for meaning in WINDOWS:
+        if seen.equals(within(meaning, width, size, size, 0)):
+            way = dataclasses.replace(way, window=meaning)
+            break
+    if not way.window:
+        row = size // 2
+        sees = seen.trouble or (
+            f"query {row} of {size} sees {np.flatnonzero(seen.weights[0, 0, row] > 0.01).tolist()}"
+        )
+        profile.failures.append(("visibility", f"a window of {width} is none that is known: {sees}"))
+        return Profile(way, lines, profile.failures)
+    lines.append((f"a window of w = {width}", way.window))
+    case = dataclasses.replace(case, queries=size - 2)
+    seen = probed(caller, way, case)
+    for name, shift in (("end", 2), ("start", 0)):
+        if seen.equals(within(way.window, width, size - 2, size, shift)):
+            way = dataclasses.replace(way, alignment=name)
+            break
+    else:
+        way = dataclasses.replace(way, alignment="square")
+        if not seen.trouble:
+            profile.failures.append(("visibility", f"{size - 2} queries and {size} keys: another window"))
+    lines.append(("more keys than queries", way.alignment))
+    return Profile(way, lines, profile.failures)
+
+
+def _scaled(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile) -> Profile:
+    """The scale that it uses when none is given: that which is nearest at two widths."""
+    way, lines = profile.way, list(profile.lines)
+    if "scale" in declared:
+        return Profile(way, [*lines, ("scale", f"{way.scale} (declared)")], profile.failures)
+    errors: dict[str, float] = {}
+    for width in (4, 16):
+        case = fitted(Case(queries=5, keys=5, width=width, seed=1), kind, way)
+        answer = ask(caller, way, case)
+        if answer.trouble:
+            return profile
+        for scale in SCALES:
+            right = attend(dataclasses.replace(way, scale=scale).problem(arrays(case), case)).output
+            with np.errstate(invalid="ignore"):
+                error = float(np.nanmax(np.abs(right - answer.output)))
+            errors[scale] = max(errors.get(scale, 0.0), error)
+    best = min(errors, key=lambda scale: errors[scale])
+    if best != "rsqrt" and errors[best] < 1e-4:
+        way = dataclasses.replace(way, scale=best)
+    words = {"rsqrt": "1/sqrt(width)", "one": "1", "inverse": "1/width"}
+    return Profile(way, [*lines, ("scale", words[way.scale])], profile.failures)
+
+
+def _sizes(case: Case, layout: str) -> list[int]:
+    sizes = {"b": case.batch, "h": case.heads, "t": case.queries, "d": case.width}
+    return [sizes[axis] for axis in layout]
+
+
+def _mark(declared: Mapping[str, Any], name: str) -> str:
+    return " (declared)" if name in declared else " (guessed)"

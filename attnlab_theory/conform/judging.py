@@ -1,0 +1,120 @@
+"""The judge of one case: how many tolerances an answer is off."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.asking import Answer, ask
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.cases import Arrays, Case, arrays
+from attnlab_theory.conform.conventions import Conventions
+from attnlab_theory.conform.reference import attend
+from attnlab_theory.conform.tolerances import HALF_EPS, coarser, tolerance
+
+
+class Outcome(NamedTuple):
+    """What one answer is worth."""
+
+    ratio: float
+    """The largest error over its tolerance; infinite where there is no answer or no number."""
+    why: str
+    """In words, if the answer is wrong."""
+    judged: bool
+    """Whether some entry had a tolerance that is smaller than the range of the values."""
+    answer: Answer
+    place: tuple[int, ...] = ()
+    """Of the largest error, [b h t e]."""
+    right: float = 0.0
+    """What stands there in the right answer."""
+
+    @property
+    def fails(self) -> bool:
+        """Whether the answer is wrong."""
+        return bool(self.why)
+
+
+class Judge:
+    """Judges answers of one target.
+
+    Args:
+        caller: of the target.
+        way: to call it.
+        accumulate: the type of its sums; by default that of the arrays.
+    """
+
+    def __init__(self, caller: Caller, way: Conventions, accumulate: str | None = None) -> None:
+        self.caller, self.way, self._accumulate = caller, way, accumulate
+        self.largest = 0.0
+        """The largest error per tolerance of all answers that were right."""
+        self.calls = 0
+        self.printed: str = ""
+        """The first that was printed, with the call."""
+        self.changed: tuple[Case, tuple[str, ...]] | None = None
+        """The first case whose inputs were changed, and which."""
+        self.kinds: dict[str, str] = {}
+        """The type of the outputs, by that of the inputs."""
+
+    def ask(self, case: Case, given: Arrays | None = None) -> Answer:
+        """Make a call, and note what it did beside answering."""
+        self.calls += 1
+        answer = ask(self.caller, self.way, case, given)
+        if answer.changed and self.changed is None:
+            self.changed = case, answer.changed
+        self.printed = self.printed or answer.printed
+        if answer.kind:
+            self.kinds.setdefault(case.kind, answer.kind)
+        return answer
+
+    def judge(self, case: Case, kind: str | None = None) -> Outcome:
+        """Ask, and compare with what is right.
+
+        Args:
+            case: the call.
+            kind: the type in which the target may compute; by default that of the arrays.
+        """
+        answer = self.ask(case)
+        if answer.trouble:
+            return Outcome(np.inf, answer.trouble, True, answer)
+        problem = self.way.problem(arrays(case), case)
+        exact = attend(problem)
+        narrow = coarser(case.kind, answer.kind) if answer.kind in HALF_EPS else case.kind
+        bound = tolerance(problem, exact, kind or narrow, self._accumulate)
+        sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
+        ratio, place = _largest(answer.output, exact.output, bound.output, sees & np.isfinite(exact.output))
+        judged = bool((sees & ~bound.loose).any()) or not sees.any()
+        if ratio > 1:
+            return Outcome(
+                ratio,
+                _said(ratio, answer.output[place], exact.output[place], place),
+                True,
+                answer,
+                place,
+                float(exact.output[place]),
+            )
+        if answer.weights is not None:
+            rows = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.weights.shape)
+            of_weights, where = _largest(answer.weights, exact.weights, bound.weights, rows)
+            if of_weights > 1:
+                said = _said(of_weights, answer.weights[where], exact.weights[where], where)
+                return Outcome(of_weights, f"weights: {said}", True, answer, where, float(exact.weights[where]))
+        if judged:
+            self.largest = max(self.largest, ratio)
+        return Outcome(ratio, "", judged, answer)
+
+
+def _largest(
+    given: np.ndarray, right: np.ndarray, most: np.ndarray, where: np.ndarray
+) -> tuple[float, tuple[int, ...]]:
+    """The largest error over its tolerance, and where it is; what is no number is infinitely wrong."""
+    if not where.any():
+        return 0.0, ()
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(where, np.abs(given - right) / most, 0.0)
+    ratio = np.where(np.isfinite(ratio), ratio, np.inf)
+    place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+    return float(ratio[place]), tuple(int(i) for i in place)
+
+
+def _said(ratio: float, given: float, right: float, place: tuple[int, ...]) -> str:
+    off = "" if np.isinf(ratio) else f", {ratio:,.3g} tolerances off"
+    return f"{given:.7g} where {right:.7g} is right{off}, at [b h t e] = {[*place]}"

@@ -1,0 +1,31 @@
+"""What a target may promise: the kinds of `--as`."""
+
+import dataclasses
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One promise about a function of queries, keys and values."""
+
+    promise: str
+    """In one line."""
+    causal: bool = False
+    """Whether no query sees what comes after it."""
+    heads: bool = False
+    """Whether several heads are given in one call."""
+    grouped: bool = False
+    """Whether there are fewer heads of keys than of queries."""
+    wants: str = ""
+    """The feature without which there is nothing to judge: window, softcap or bias."""
+
+
+KINDS: Mapping[str, Kind] = {
+    "softmax": Kind(promise="every query sees every key, but for what a mask hides"),
+    "causal": Kind(promise="no query sees what comes after it", causal=True),
+    "multi-head": Kind(promise="several heads in one call, and none sees another", heads=True),
+    "grouped-query": Kind(promise="several heads of queries share keys and values", heads=True, grouped=True),
+    "sliding-window": Kind(promise="a query sees its neighbours only", wants="window"),
+    "softcap": Kind(promise="scores are bounded by cap * tanh(score / cap), before the mask", wants="softcap"),
+    "bias": Kind(promise="numbers are added to the scores, after the scale", wants="bias"),
+}

@@ -1,0 +1,228 @@
+"""What an answer must be beside right: what several calls say together, and what rows show that see nothing.
+
+Each law gives a verdict and a line. `told` is a convention, which nobody fails.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.cases import Case, arrays
+from attnlab_theory.conform.guessing import fitted
+from attnlab_theory.conform.judging import Judge
+from attnlab_theory.conform.kinds import Kind
+from attnlab_theory.conform.layouts import has_batch, has_heads
+from attnlab_theory.conform.probe import probed
+from attnlab_theory.conform.reference import attend
+
+
+class Said(NamedTuple):
+    """What a law found."""
+
+    verdict: str
+    """holds, fails, told, or none where there was nothing to try."""
+    line: str
+    tried: int = 1
+    case: Case | None = None
+
+
+NOTHING = Said("none", "", 0)
+
+FILLS = (1e4, 1e10)
+"""Scores by which what is hidden is raised over what is visible."""
+
+LENGTHS = (1, 2, 15, 16, 17, 33, 63, 64, 65, 128, 130)
+
+
+def visibility(judge: Judge, kind: Kind) -> Said:
+    """With q = k = 0 every query shares its weight among what it may see, at lengths across the edges of blocks."""
+    for n in LENGTHS:
+        case = fitted(Case(batch=1, queries=n, keys=n, window=_narrow(judge, kind)), kind, judge.way)
+        seen = probed(judge.caller, judge.way, case)
+        judge.calls += 1
+        right = judge.way.visible(case, None)
+        if seen.trouble:
+            return Said("fails", f"{n} tokens: {seen.trouble}", case=case)
+        if not seen.equals(right):
+            wrong = np.abs(seen.weights - right / np.maximum(right.sum(-1, keepdims=True), 1))
+            _, _, t, s = np.unravel_index(int(np.argmax(np.nan_to_num(wrong, nan=np.inf))), wrong.shape)
+            got, share = seen.weights[:, :, t, s].max(), right[0, 0, t, s] / max(right[0, 0, t].sum(), 1)
+            said = f"{n} tokens: query {t} gives key {s} the weight {got:.3g}, and its share is {share:.3g}"
+            return Said("fails", said, case=case)
+    return Said("holds", f"lengths {', '.join(map(str, LENGTHS))}", len(LENGTHS))
+
+
+def _narrow(judge: Judge, kind: Kind) -> int | None:
+    return 3 if kind.wants == "window" and "window" in judge.way.names else None
+
+
+def finite_fill(judge: Judge, kind: Kind) -> Said:
+    """What is hidden has no weight, however much its score is above that of what is visible."""
+    way, size = judge.way, 6
+    case = fitted(Case(batch=1, queries=size, keys=size, window=_narrow(judge, kind)), kind, way)
+    keep = np.arange(size) < 4 if way.mask else None
+    mask = None if keep is None else np.broadcast_to(keep, (size, size))
+    visible = way.visible(case, mask)[0, 0]
+    if visible.all():
+        return NOTHING
+    down = 0.0
+    for fill in FILLS:
+        for scores in (np.linspace(-fill, fill, size), np.where(np.arange(size) < 4, -fill, fill)):
+            seen = probed(judge.caller, way, case, mask, scores)
+            judge.calls += 1
+            if seen.trouble:
+                return Said("fails", f"scores of {fill:g}: {seen.trouble}", case=case)
+            if not np.isfinite(seen.weights).all():
+                return Said("fails", f"with scores of {fill:g} and a hidden key the output is no number")
+            leaked = np.where(visible, 0.0, np.abs(seen.weights)).max()
+            if leaked > 0.01:
+                if fill == FILLS[0]:
+                    return Said("fails", f"with scores of {fill:g} a hidden key gets the weight {leaked:.2g}")
+                return Said("told", f"finite: a score of {fill:g} shows a hidden key, {down:g} does not")
+        down = fill
+    return Said("holds", f"scores down to {-down:g} below a hidden one were tried", 2 * len(FILLS))
+
+
+def blind_rows(judge: Judge, kind: Kind) -> Said:
+    """A row that sees nothing: zeros, the mean, NaN, an error, or the softmax of what is hidden."""
+    way = judge.way
+    if not way.mask:
+        return NOTHING
+    square = Case(batch=1, queries=6, keys=6, window=_narrow(judge, kind), seed=3)
+    names = set()
+    for values in ("zeros", "plain"):
+        case = fitted(dataclasses.replace(square, mask="blind", values=values), kind, way)
+        given = arrays(case)
+        answer = judge.ask(case, given)
+        if answer.trouble:
+            return Said("told", f"refused: {answer.trouble}")
+        row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
+        everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
+        allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
+        v = way.problem(given, case).v[0]
+        past = way.visible(hidden, None)[0, 0, 3]
+        outcomes = {
+            "zeros": np.zeros_like(row),
+            "the mean of what the mask alone hides": v[:, past].mean(1),
+            "the mean of all values": v.mean(1),
+            "the softmax of what the mask alone hides": allowed,
+            "the softmax of everything": everything,
+        }
+        if np.isnan(row).all():
+            names.add("NaN")
+            continue
+        fits = {name for name, right in outcomes.items() if np.allclose(row, right, atol=1e-3)}
+        if not fits:
+            return Said(
+                "fails", f"a row that sees nothing is {np.round(row[0], 4).tolist()}, which is no outcome known"
+            )
+        # With equal scores a mean and a softmax are one; the other case parts them.
+        names = fits if not names else names & fits
+    if not names:
+        return Said("fails", "a row that sees nothing is another thing for other scores")
+    name = next(each for each in ("NaN", *outcomes) if each in names)
+    hides = not way.visible(dataclasses.replace(case, mask="none"), None).all()
+    if hides and name in ("the mean of all values", "the softmax of everything"):
+        return Said("fails", f"a row whose own keys are all masked is {name}: it reads what comes after it")
+    return Said("told", name.replace(" of what the mask alone hides", " of what is hidden") if not hides else name)
+
+
+def hidden_nan(judge: Judge, kind: Kind) -> Said:
+    """NaN and infinity in hidden places: whether they reach the output is told, for nearly everywhere they do."""
+    if not judge.way.mask:
+        return NOTHING
+    reach = []
+    for garbage in ("nan", "infinity"):
+        for within in "kv":
+            case = Case(mask="padded end", garbage=garbage, within=within, queries=6, keys=6)
+            answer = judge.ask(fitted(case, kind, judge.way))
+            if answer.trouble or not np.isfinite(answer.output).all():
+                reach.append(f"{garbage} in a {'key' if within == 'k' else 'value'}")
+    return Said("told", f"reaches the output: {', '.join(reach)}" if reach else "harmless", 4)
+
+
+def same_result(judge: Judge, kind: Kind) -> Said:
+    """The same call gives the same bits, also after calls of another length, type and size."""
+    case = fitted(Case(queries=5, keys=5, seed=11), kind, judge.way)
+    first = judge.ask(case)
+    between = (
+        case,
+        fitted(Case(queries=9, keys=9, seed=5), kind, judge.way),
+        dataclasses.replace(case, kind="float64"),
+    )
+    for other in between:
+        judge.ask(other)
+        again = judge.ask(case)
+        if first.trouble != again.trouble or not np.array_equal(first.output, again.output, equal_nan=True):
+            return Said("fails", "the same call gives another answer after other calls", case=case)
+    return Said("holds", "also after another length and another type", len(between))
+
+
+def apart(judge: Judge, kind: Kind) -> Said:
+    """Batch elements and heads do not see each other: one is replaced by numbers of 1e3, and the others stay."""
+    way = judge.way
+    if not has_batch(way.layout) and not has_heads(way.layout):
+        return NOTHING
+    case = fitted(Case(batch=3, heads=4, queries=5, keys=5, seed=7), kind, way)
+    given = arrays(case)
+    first = judge.ask(case, given)
+    if first.trouble:
+        return Said("fails", first.trouble, case=case)
+    tried = 0
+    for axis, name in ((0, "batch element"), (1, "head")):
+        if given.q.shape[axis] < 2 or given.k.shape[axis] < 2:
+            continue
+        tried += 1
+        spoiled = [x.copy() for x in given[:3]]
+        for x in spoiled:
+            x[(slice(None),) * axis + (-1,)] = 1e3
+        answer = judge.ask(case, given._replace(q=spoiled[0], k=spoiled[1], v=spoiled[2]))
+        groups = (
+            np.arange(case.heads) % case.groups
+            if way.interleaved
+            else np.arange(case.heads) * case.groups // case.heads
+        )
+        kept = np.arange(case.batch - 1) if axis == 0 else np.flatnonzero(groups != case.groups - 1)
+        kept = kept[kept != case.heads - 1] if axis else kept
+        if answer.trouble or not np.allclose(
+            np.take(answer.output, kept, axis), np.take(first.output, kept, axis), rtol=1e-5, atol=1e-6
+        ):
+            return Said("fails", f"another {name} moves when the last one is replaced by 1e3", case=case)
+    return Said("holds", "batch elements and heads" if tried > 1 else "as far as there are several", tried)
+
+
+def empty(judge: Judge, kind: Kind) -> Said:
+    """An empty batch gives an empty batch; who refuses it says so."""
+    if not has_batch(judge.way.layout):
+        return NOTHING
+    answer = judge.ask(fitted(Case(batch=0, queries=4, keys=4), kind, judge.way))
+    return Said("told", f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back")
+
+
+def inputs_unchanged(judge: Judge, kind: Kind) -> Said:
+    """No call has written into what it was given; the last law, for it looks back at all calls before it, too."""
+    for mask in ("none", "random") if judge.way.mask else ("none",):
+        for strided in (False, True):
+            judge.ask(fitted(Case(mask=mask, strided=strided), kind, judge.way))
+    if judge.changed is None:
+        return Said("holds", f"in {judge.calls} calls", judge.calls)
+    case, names = judge.changed
+    return Said("fails", f"the call writes into {', '.join(names)}", judge.calls, case)
+
+
+Law = Callable[[Judge, Kind], Said]
+
+BEFORE: Mapping[str, Law] = {"visibility": visibility, "hidden keys": finite_fill}
+"""What is tried before the attacks."""
+
+AFTER: Mapping[str, Law] = {
+    "blind rows": blind_rows,
+    "hidden NaN": hidden_nan,
+    "same result": same_result,
+    "elements apart": apart,
+    "empty batch": empty,
+    "inputs unchanged": inputs_unchanged,
+}
+"""What is tried after them."""

@@ -1,0 +1,54 @@
+"""The plugin that pytest finds by itself: known failures of conformance tests, each with its reason.
+
+It does nothing unless `--conform-xfails FILE` asks for it, and imports nothing of the lab. A line of the file is
+the id of a test, a # and the reason. A known failure that passes is reported as a failure: its line is to go.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_addoption(parser: "pytest.Parser") -> None:
+    """Add the option."""
+    parser.getgroup("attnlab").addoption(
+        "--conform-xfails", metavar="FILE", help="known failures of conformance tests: lines of ID # reason"
+    )
+
+
+def pytest_collection_modifyitems(config: "pytest.Config", items: "list[pytest.Item]") -> None:
+    """Mark what is known to fail."""
+    path = config.getoption("--conform-xfails")
+    if path is None:
+        return
+    import pytest
+
+    known = _known(Path(path))
+    for item in items:
+        if item.nodeid in known:
+            item.add_marker(pytest.mark.xfail(reason=known.pop(item.nodeid), strict=True))
+    # Who names single tests collects only those; else a line that names nothing is a misspelt one.
+    files = {item.nodeid.partition("::")[0] for item in items}
+    left = [name for name in known if name.partition("::")[0] in files]
+    if left and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"{path} names {left[0]!r}, and there is no such test")
+
+
+def _known(path: Path) -> dict[str, str]:
+    import pytest
+
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise pytest.UsageError(f"--conform-xfails: {path} cannot be read") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, _, reason = line.partition("#")
+        if not reason.strip():
+            raise pytest.UsageError(f"{path}, line {number}: write ID # reason, for a known failure has a reason")
+        found[name.strip()] = reason.strip()
+    return found

@@ -1,0 +1,83 @@
+"""What a target sees: with q = k = 0 all scores are alike, and with v = I the output is the mask over its sums."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.asking import ask
+from attnlab_theory.conform.callers import Caller
+from attnlab_theory.conform.cases import Arrays, Case
+from attnlab_theory.conform.conventions import Conventions
+
+NEAR = 0.1
+"""How far a row of weights may be from a sum of one and still be one: what is wrong with it is judged elsewhere."""
+
+
+class Seen(NamedTuple):
+    """What a probe shows."""
+
+    trouble: str
+    weights: np.ndarray
+    """[b h t s]; empty if there was trouble."""
+    owners: np.ndarray
+    """[b h], which head of which batch element of the keys was read, counted through; -1 for a mixture."""
+
+    @property
+    def is_attention(self) -> bool:
+        """Whether every row is a mean of the values of one head."""
+        return not self.trouble and bool((self.owners >= 0).all())
+
+    def equals(self, visible: np.ndarray) -> bool:
+        """Whether each row shares its weight among what is visible."""
+        if self.trouble:
+            return False
+        share = visible / np.maximum(visible.sum(-1, keepdims=True), 1)
+        rows = np.broadcast_to(visible.any(-1), self.weights.shape[:-1])
+        return bool(np.all(np.abs(self.weights - share)[rows] < NEAR / self.weights.shape[-1]))
+
+
+def probed(
+    caller: Caller,
+    way: Conventions,
+    case: Case,
+    mask: np.ndarray | None = None,
+    scores: np.ndarray | None = None,
+) -> Seen:
+    """Ask with q = k = 0 and v = I; the offset of each head says whose values were read.
+
+    Args:
+        caller: of the target.
+        way: to call it.
+        case: its sizes and flags.
+        mask: True keeps, [t s] or [b h t s]; None for none.
+        scores: of each key, [s], in place of 0.
+    """
+    b, h, g, t, s = case.batch, case.heads, case.groups, case.queries, case.keys
+    kind = "float32" if case.kind == "bfloat16" else case.kind
+    q, k = np.zeros((b, h, t, case.width), kind), np.zeros((b, g, s, case.width), kind)
+    if scores is not None:
+        # Two factors, for their product may be large.
+        root = np.sqrt(np.abs(scores / way.factor(case)))
+        q[..., 0] = root.max()
+        k[..., 0] = np.sign(scores) * root**2 / root.max()
+    v = np.zeros((b, g, s, s + 2), kind)
+    v[..., :s] = np.eye(s)
+    v[..., s:] = 1.0
+    v += np.arange(b * g).reshape(b, g, 1, 1)
+    case = _replaced(case, mask is not None, s + 2)
+    bias = np.zeros((h, t, s), kind) if case.bias else None
+    answer = ask(caller, way, case, Arrays(q, k, v, mask, bias))
+    if answer.trouble:
+        return Seen(answer.trouble, np.zeros((0, 0, 0, 0)), np.zeros((0, 0)))
+    raw = answer.output[..., -2:].mean(-1) - 1
+    owner = np.round(np.nan_to_num(raw, nan=-1.0, posinf=-1.0, neginf=-1.0))
+    alike = (np.abs(raw - owner) < NEAR).all(-1) & (owner == owner[..., :1]).all(-1)
+    owners = np.where(alike & np.isfinite(raw).all(-1), owner[..., 0] if t else 0, -1).astype(int)
+    return Seen("", answer.output[..., :s] - np.maximum(owners, 0)[..., None, None], owners)
+
+
+def _replaced(case: Case, masked: bool, value_width: int) -> Case:
+    return dataclasses.replace(
+        case, value_width=value_width, mask="random" if masked else "none", garbage="", values="plain"
+    )

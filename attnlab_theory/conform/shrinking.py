@@ -1,0 +1,66 @@
+"""The smallest case that fails as a given one does: one field after the other is made simpler, while it fails.
+
+Hypothesis, which shrinks for the grader, would begin with a search of its own; here the failing case is known.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+from attnlab_theory.conform.cases import Case
+from attnlab_theory.conform.judging import Judge, Outcome
+
+MOST = 60
+"""Calls that one counterexample may cost."""
+
+PLAIN = Case()
+
+
+def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
+    """A simpler case that fails, and how.
+
+    Args:
+        judge: of the target.
+        case: one that fails.
+        outcome: how.
+    """
+    left, raises = MOST, bool(outcome.answer.trouble)
+    shrunk = True
+    while shrunk and left > 0:
+        shrunk = False
+        for simpler in _simpler(case):
+            left -= 1
+            found = judge.judge(simpler)
+            if found.fails and bool(found.answer.trouble) == raises:
+                case, outcome, shrunk = simpler, found, True
+                break
+            if left <= 0:
+                break
+    return case, outcome
+
+
+def _simpler(case: Case) -> Iterator[Case]:
+    """Simpler cases, the boldest first."""
+    for field in ("by_head", "strided", "garbage", "kind", "bias"):
+        if getattr(case, field) != getattr(PLAIN, field) and not (field == "garbage" and case.mask == "none"):
+            yield dataclasses.replace(case, **{field: getattr(PLAIN, field)})
+    if case.mask != "none" and not case.garbage:
+        yield dataclasses.replace(case, mask="none")
+    if case.values == "plain":
+        yield dataclasses.replace(case, values="whole")
+    elif case.values not in ("whole", "zeros"):
+        yield dataclasses.replace(case, values="plain")
+    if case.batch > 1:
+        yield dataclasses.replace(case, batch=1)
+    if case.heads > 1:
+        each = case.heads // case.groups
+        yield dataclasses.replace(case, heads=each, groups=1)
+    if case.queries == case.keys and case.keys > 1:
+        for size in dict.fromkeys((1, case.keys // 2, case.keys - 1)):
+            yield dataclasses.replace(case, queries=size, keys=size)
+    if case.queries != case.keys and case.keys > case.queries:
+        yield dataclasses.replace(case, keys=case.queries)
+    for field in ("width", "value_width"):
+        size = getattr(case, field)
+        for less in dict.fromkeys((1, size // 2)):
+            if 0 < less < size:
+                yield dataclasses.replace(case, **{field: less})

@@ -1,0 +1,111 @@
+r"""How far a right answer may be from the exact one: derived from the roundings that any program must make.
+
+Let u be half of the type's eps, and u' that of the type in which sums are accumulated. The bounds hold for sums in
+any order (Higham, Accuracy and Stability, section 3.1). They are worst cases, so a right program is never accused.
+
+Scores. s_j = scale * sum_d q_d k_jd has d products and d - 1 sums: an error of at most d u' a_j, where
+a_j = scale * sum_d |q_d k_jd| + |bias_j|. The root in the scale, the product with it, a factor log2(e) in two
+roundings, the cap (a quotient, a tanh of 2 u, a product), the bias and the store add 8 u a_j. Below the smallest
+normal number `tiny` a product may be lost: d tiny.
+
+Weights. The maximum is subtracted: u (|s_j| + |m|). A program that goes through the keys block by block rescales
+with exp(m - m'), whose exponents are rounded alike and telescope: twice that. An exponential errs by 4 u. Together
+weight j is wrong by a factor within 1 +- r_j, where r_j = expm1(all of these). The same factor in all weights of
+a row cancels. So to all orders
+
+    |sum_j w_j (1 + rho_j) v_j / sum_j w_j (1 + rho_j) - out| <= sum_j w_j r_j |v_j - out| / (1 - sum_j w_j r_j),
+
+and never more than max_j |v_j - out|, for weights are positive.
+
+Sums. n weights are summed, and n products with values: (2 n u' + 6 u)(sum_j w_j |v_j| + |out|), where each block
+may rescale what was before, which n counts twice. Exponentials below tiny are lost: 2 n tiny max_j |v_j|.
+
+A program that takes exp(s_j - L), where L = m + log(sum), divides by nothing afterwards: the rounding of L and that
+of the differences stay, 3 u (|m| + log n)(sum_j w_j |v_j| + |out|).
+
+An entry is *loose* where its tolerance exceeds the range of the values: any mean of them would pass. A case that
+has only loose entries is not judged.
+
+The reference makes the same roundings in float64, so its own bound is added.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.reference import Attended, Problem
+
+HALF_EPS = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""u, by the name of a type: half of the distance from 1 to the next number."""
+
+TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+"""The smallest normal number of a type."""
+
+LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
+"""The largest number of a type, from below."""
+
+
+class Tolerance(NamedTuple):
+    """What a right answer keeps, entry by entry."""
+
+    output: np.ndarray
+    """[b h t e], the largest error."""
+    loose: np.ndarray
+    """[b h t e], whether any mean of the visible values would pass; one value alone has no range, and is judged."""
+    weights: np.ndarray
+    """[b h t s], the largest error of a weight."""
+
+
+def coarser(one: str, other: str) -> str:
+    """The type of the two that rounds more."""
+    return max(one, other, key=lambda kind: HALF_EPS[kind])
+
+
+def tolerance(given: Problem, exact: Attended, kind: str, accumulate: str | None = None) -> Tolerance:
+    """The bound of this module's docstring.
+
+    Args:
+        given: what was asked.
+        exact: what is right.
+        kind: the type in which the target computes.
+        accumulate: the type of its sums; by default `kind`.
+    """
+    one = _bound(given, exact, kind, accumulate or kind)
+    reference = _bound(given, exact, "float64", "float64")
+    return Tolerance(one.output + reference.output, one.loose, one.weights + reference.weights)
+
+
+def _bound(given: Problem, exact: Attended, kind: str, accumulate: str) -> Tolerance:
+    u, sums, tiny = HALF_EPS[kind], HALF_EPS[accumulate], TINY[kind]
+    seen = np.broadcast_to(given.visible, exact.scores.shape)
+    q, k, v = (_finite(x) for x in (given.q, given.k, given.v))
+    d, n = q.shape[-1], seen.sum(-1, keepdims=True)
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = abs(given.scale) * np.einsum("bhtd,bhsd->bhts", np.abs(q), np.abs(k))
+        size = np.where(seen, size + (0.0 if given.bias is None else np.abs(given.bias)), 0.0)
+        scores = np.where(seen, np.abs(exact.scores), 0.0)
+        top = scores.max(-1, keepdims=True, initial=0.0)
+        exponent = d * sums * size + 8 * u * size + d * tiny + 4 * u * (scores + top) + 4 * u
+        factor = np.where(seen, np.expm1(np.minimum(exponent, 600.0)), 0.0)
+    weights, output = _finite(exact.weights), _finite(exact.output)
+    moved = (weights * factor).sum(-1, keepdims=True)
+    room = np.where(moved < 0.5, 1 - moved, np.nan)
+    error, span, mean = np.zeros_like(output), np.zeros_like(output), np.zeros_like(output)
+    # One channel after the other: the differences of all of them at once would be large.
+    for e in range(v.shape[-1]):
+        apart = np.where(seen, np.abs(v[..., None, :, e] - output[..., e, None]), 0.0)
+        error[..., e] = np.nan_to_num((weights * factor * apart).sum(-1) / room[..., 0], nan=np.inf)
+        span[..., e] = apart.max(-1, initial=0.0)
+        mean[..., e] = (weights * np.abs(v[..., None, :, e])).sum(-1)
+    most = np.abs(v).max(-2, keepdims=True, initial=0.0)
+    undivided = 3 * u * (top + np.log(np.maximum(n, 1)))
+    rest = (2 * n * sums + 6 * u + undivided) * (mean + np.abs(output)) + 2 * n * tiny * most + tiny
+    # A weight is moved by its own factor and by that of the normaliser, and never by more than 1.
+    both = np.nan_to_num(factor + moved / room * (1 + factor), nan=1e30) + 2 * n * sums + 6 * u + undivided
+    own = np.minimum(weights * both, 1.0) + 2 * n * tiny
+    total = np.minimum(error, span) + rest
+    return Tolerance(total, (total >= span) & (span > 0), own)
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(np.asarray(x, np.float64), nan=0.0, posinf=0.0, neginf=0.0)

@@ -1,0 +1,220 @@
+"""A folder's README.md: what a run found, as tables on one page. Its numbers are those of the folder's JSON."""
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory import files, inputs
+from attnlab_theory.claims import Finding, Findings
+from attnlab_theory.labs.estimates import Estimate
+from attnlab_theory.labs.folders import RUN
+from attnlab_theory.report.formulas import plain
+from attnlab_theory.report.record import read_findings
+from attnlab_theory.report.table import Tally, interval_text, measured_text, tallies
+from attnlab_theory.stats import Interval
+
+NAME = "README.md"
+
+MARK = "<!-- Written by attnlab from the JSON files of this folder. Changes are lost. -->"
+"""The first line of such a page. A page without it is somebody else's."""
+
+ROWS = 60
+"""Nobody reads a longer table of numbers: their least, median and greatest stand for them."""
+
+MANY = 16
+"""A claim with more settings has a row of its own only."""
+
+
+def write(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = ()) -> None:
+    """Write the page of a folder. A README.md that somebody else wrote stays as it is, and standard error says so.
+
+    Args:
+        folder: with the record of each run in it, its findings and its estimates.
+        sentences: on how verdicts were made.
+        further: names of more files with findings.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+        OSError: if the folder cannot be written.
+    """
+    path = folder / NAME
+    if path.exists() and not path.read_text("utf-8", errors="replace").startswith(MARK):
+        print(f"{path} is not attnlab's and stays as it is: what was found is in the JSON files", file=sys.stderr)
+    else:
+        files.write_text(path, text(folder, sentences, further))
+
+
+def text(folder: Path, sentences: Sequence[str] = (), further: Iterable[str] = ()) -> str:
+    """The page of a folder, in Markdown.
+
+    Args:
+        folder, sentences, further: as `write` takes them.
+
+    Raises:
+        ValueError: if a file is missing or damaged.
+    """
+    paths = sorted(folder.glob(f"*{RUN}"))
+    records = {path.name.removesuffix(RUN): inputs.json_of(path) for path in paths}
+    lines = [MARK, "", f"# {_each(records, 'question', ' ') or 'What a run found'}", ""]
+    lines += ["```", _each(records, "command", "\n"), "```", ""]
+    lines += [
+        f"Options, versions, commits and seconds: {', '.join(f'[{path.name}]({path.name})' for path in paths)}."
+    ]
+    judged, counted = _split(folder, records, further)
+    if judged:
+        lines += ["", "## Verdicts", "", *_of_findings(judged)]
+    if sentences:
+        lines += ["", *(f"* {plain(each)}" for each in sentences)]
+    for name, estimates in counted.items():
+        lines += ["", f"## Numbers{f': {name}' if len(counted) > 1 else ''}", *_of_estimates(estimates)]
+    for name in records:
+        if not (folder / f"{name}.findings.json").exists() and name not in counted:
+            lines += _of_search(inputs.json_of(folder / f"{name}.json"))
+    figures = sorted(folder.glob("*.png"))
+    lines += ["", "## Figures"] if figures else []
+    lines += [line for path in figures for line in ("", f"![{path.stem.replace('_', ' ')}]({path.name})")]
+    return "\n".join(lines) + "\n"
+
+
+def _each(records: Mapping[str, Mapping[str, Any]], field: str, between: str) -> str:
+    """What the records of a folder say in one field, each answer once. Records of old versions may lack it."""
+    return between.join(dict.fromkeys(about[field] for about in records.values() if field in about))
+
+
+def _split(
+    folder: Path, names: Iterable[str], further: Iterable[str]
+) -> tuple[Findings, dict[str, list[Estimate]]]:
+    """The findings of a folder, and the estimates of each run in it.
+
+    Args:
+        folder: of one run, or of several parts, which begin the names of their files with their own.
+        names: of the records in it.
+        further: names of more files with findings.
+    """
+    findings: list[Finding] = []
+    counted: dict[str, list[Estimate]] = {}
+    for name in names:
+        whole = (folder / "estimates.json").exists()
+        of_findings = folder / (f"{name}.json" if whole else f"{name}.findings.json")
+        of_estimates = folder / ("estimates.json" if whole else f"{name}.estimates.json")
+        if of_findings.exists() and of_estimates.exists():
+            findings += read_findings(of_findings)
+            counted[name] = [*map(Estimate.from_json, inputs.json_of(of_estimates))]
+    for name in further:
+        findings += read_findings(folder / f"{name}.json")
+    return Findings(findings), counted
+
+
+def _of_findings(findings: Findings) -> Iterator[str]:
+    """A row for each claim; then one for each setting, where these are not too many."""
+    lines = tallies(findings)
+    rows = [(f"`{each.claim}`", plain(each.worst.statement), str(each.settings), _verdict(each)) for each in lines]
+    yield from _table(("claim", "says", "settings", "verdict"), rows)
+    rows = [
+        (
+            f"`{each.claim}`",
+            _setting(finding),
+            interval_text(finding.predicted),
+            _range(finding.measured),
+            finding.verdict,
+        )
+        for each in lines
+        if each.settings <= MANY
+        for finding in findings
+        if finding.claim == each.claim
+    ]
+    if rows:
+        yield from ("", f"Each setting of claims with at most {MANY}:", "")
+        yield from _table(("claim", "setting", "predicted", "measured", "verdict"), rows)
+
+
+def _verdict(tally: Tally) -> str:
+    if tally.expect is None:
+        return f"{tally.verdict} (a conjecture)"
+    return tally.verdict if tally.as_expected else f"{tally.verdict}, where {tally.expect} was expected"
+
+
+def _setting(finding: Finding) -> str:
+    return ", ".join(f"{name} {_cell(value)}" for name, value in finding.setting.items())
+
+
+def _of_estimates(estimates: Sequence[Estimate]) -> Iterator[str]:
+    """A table for all quantities whose settings have the same fields: a row for each setting."""
+    groups: dict[tuple[str, ...], list[Estimate]] = {}
+    for each in estimates:
+        groups.setdefault(tuple(each.setting), []).append(each)
+    for fields, group in groups.items():
+        quantities = list(dict.fromkeys(each.quantity for each in group))
+        by_setting: dict[tuple[str, ...], dict[str, Estimate]] = {}
+        for each in group:
+            by_setting.setdefault(tuple(map(_cell, each.setting.values())), {})[each.quantity] = each
+        yield ""
+        if len(by_setting) <= ROWS:
+            rows = [
+                (*setting, *(_number(found[quantity]) if quantity in found else "" for quantity in quantities))
+                for setting, found in by_setting.items()
+            ]
+            yield from _table((*fields, *quantities), rows, words=len(fields))
+            continue
+        rows = []
+        for quantity in quantities:
+            values = [each.value for each in group if each.quantity == quantity]
+            told = (f"{x:.4g}" for x in (min(values), float(np.median(values)), max(values)))
+            rows.append((_called(quantity), ", ".join(fields), str(len(values)), *told))
+        yield from _table(("quantity", "by", "numbers", "least", "median", "greatest"), rows, words=2)
+
+
+def _of_search(found: dict[str, Any]) -> Iterator[str]:
+    """The trials of a search, the best first, and what it was worth."""
+    trials = sorted(found["trials"], key=lambda trial: -(trial["validation"] or 0))
+    fields = [name for name in trials[0] if any(trial[name] is not None for trial in trials)]
+    yield from ("", "## Trials", "")
+    yield from _table(fields, [[_cell(trial[name]) for name in fields] for trial in trials], words=0)
+    yield from ("", "## Numbers", *_of_estimates([*map(Estimate.from_json, found["estimates"])]))
+
+
+def _number(estimate: Estimate) -> str:
+    """The value with its interval: as ± where that is symmetric, and alone where there is none."""
+    value, interval = estimate.value, estimate.interval
+    if not math.isfinite(interval.width) or interval.width == 0:
+        return f"{value:.4g}"
+    if abs(value - interval.centre) <= 0.01 * interval.width:
+        return _range(interval)
+    return f"{value:.4g} ({interval_text(interval)})"
+
+
+def _range(interval: Interval) -> str:
+    """What was measured: as `measured_text`, but for numbers so small that it would fill the row with zeros."""
+    small = 0 < max(abs(interval.low), abs(interval.high)) < 1e-4
+    return f"{interval.centre:.2g} ± {interval.width / 2:.1g}" if small else measured_text(interval)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _called(name: str) -> str:
+    """A quantity, or a field of a setting, in words for people."""
+    return name.replace("_", " ").replace(" less ", " minus ")
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> Iterator[str]:
+    """A table in Markdown.
+
+    Args:
+        columns: its headings.
+        rows: its cells.
+        words: how many columns, from the left, hold words; the others hold numbers. None: all.
+    """
+    words = len(columns) if words is None else words
+    yield _row(map(_called, columns))
+    yield f"|{'---|' * words}{'--:|' * (len(columns) - words)}"
+    yield from map(_row, rows)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,0 +1,111 @@
+"""The door for pytest, in a project that has nothing but a test file."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from attnlab_theory.conform.door import suite
+
+PROJECT = '''
+import numpy as np
+from attnlab_theory.conform.door import conforms, suite
+
+
+def attention(q, k, v, mask=None):
+    t, s = q.shape[-2], k.shape[-2]
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    seen = np.tri(t, s, s - t + (s == 17), dtype=bool)
+    scores = np.where(seen if mask is None else seen & mask, scores, -np.inf)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True) @ v
+
+
+test_mine = suite(attention, kind="causal", include=("plain", "block edges", "masks by head"))
+
+
+@conforms("causal", exclude=("pairs", "float16"), layout="td")
+def test_one_head(q, k, v):
+    """Two lines are an adapter."""
+    return attention(q[None], k[None], v[None])[0]
+'''
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "test_project.py").write_text(PROJECT)
+
+    def run(*options):
+        command = [sys.executable, "-m", "pytest", "-p", "attnlab_theory.conform.plugin", "-p", "no:cacheprovider"]
+        done = subprocess.run(
+            [*command, "-rA", "-q", *options],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+def test_there_is_one_test_for_each_identity_and_a_failure_is_one_line(project):
+    code, said = project()
+    assert code == 1
+    assert "PASSED test_project.py::test_mine[plain]" in said
+    assert "FAILED test_project.py::test_mine[block edges] - Failed: 1 of 8: " in said
+    assert (
+        "FAILED test_project.py::test_one_head[visibility] - Failed: 17 tokens: query 0 gives key 0 the weight 0.5"
+        in said
+    )
+    assert "test_one_head[pairs]" not in said
+    # One head in one call has no batch, so that there is nothing to keep apart.
+    assert "SKIPPED" in said
+
+
+def test_a_known_failure_is_expected_and_one_that_passes_is_reported(project, tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("# ours\ntest_project.py::test_mine[block edges]  # the mask is off by one at 17\n")
+    code, said = project("--conform-xfails", "known.txt", "-k", "test_mine")
+    assert (code, "XFAIL" in said, "off by one at 17" in said) == (0, True, True)
+    known.write_text("test_project.py::test_mine[plain] # was wrong once\n")
+    code, said = project("--conform-xfails", "known.txt", "-k", "plain")
+    assert (code, "[XPASS(strict)] was wrong once" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("test_project.py::test_mine[plain]", "write ID # reason"),
+        ("test_project.py::test_mine[plane] # misspelt", "there is no such test"),
+    ],
+)
+def test_a_line_that_says_nothing_is_refused(project, tmp_path, line, said):
+    (tmp_path / "known.txt").write_text(line + "\n")
+    code, printed = project("--conform-xfails", "known.txt", "--collect-only")
+    assert (code != 0, said in printed) == (True, True)
+
+
+def test_the_plugin_imports_nothing_until_it_is_used():
+    code = (
+        "import sys; before = set(sys.modules); import attnlab_theory.conform.plugin;"
+        "ours = {m for m in sys.modules if m.startswith('attnlab')};"
+        "assert ours == {'attnlab_theory', 'attnlab_theory.conform', 'attnlab_theory.conform.plugin'}, ours;"
+        "assert not {'numpy', 'jax', 'pytest'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"kind": "casual"}, "no kind 'casual'"),
+        ({"kind": "causal", "include": ("plane",)}, "no identity 'plane'"),
+        ({"kind": "causal", "order": "bhtd"}, "no convention 'order'"),
+    ],
+)
+def test_misspelt_names_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        suite(print, **options)

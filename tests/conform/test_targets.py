@@ -1,0 +1,247 @@
+"""What strangers hand over: each gets one line that names the call, and the rest of the suite goes on."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from attnlab_theory.cli import main
+
+TARGETS = """
+import os, sys, time
+import numpy as np
+
+
+def right(q, k, v, mask=None):
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return (raised / raised.sum(-1, keepdims=True)) @ v
+
+
+def raises_when_long(q, k, v):
+    if k.shape[-2] > 16:
+        raise RuntimeError("at most 16 keys\\n(see the manual)")
+    return right(q, k, v)
+
+
+def hangs_when_long(q, k, v):
+    while k.shape[-2] == 17:
+        pass
+    return right(q, k, v)
+
+
+def ends_when_long(q, k, v):
+    if k.shape[-2] == 17:
+        os._exit(3)
+    return right(q, k, v)
+
+
+def leaves_when_long(q, k, v):
+    if k.shape[-2] == 17:
+        sys.exit(4)
+    return right(q, k, v)
+
+
+def prints(q, k, v):
+    print("scores", q.shape)
+    return right(q, k, v)
+
+
+def flat_when_long(q, k, v):
+    out = right(q, k, v)
+    return out.sum(-1) if k.shape[-2] == 17 else out
+
+
+def a_dictionary(q, k, v):
+    return {"output": right(q, k, v)}
+
+
+def one_argument(x):
+    return x
+
+
+def needs_dropout(q, k, v, dropout):
+    return right(q, k, v)
+
+
+def one_head(q, k, v):
+    return right(q, k.T.T, v) if q.ndim == 2 else 1 / 0
+
+
+def no_maximum(q, k, v):
+    raised = np.exp(q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5))
+    return raised / raised.sum(-1, keepdims=True) @ v
+
+
+def with_weights(q, k, v):
+    scores = q @ np.swapaxes(k, -1, -2) * q.dtype.type(q.shape[-1] ** -0.5)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = raised / raised.sum(-1, keepdims=True)
+    return weights @ v, raised
+
+
+class Layer:
+    def __call__(self, q, k, v):
+        return right(q, k, v)
+
+
+NUMBER = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("targets")
+    (folder / "targets.py").write_text(TARGETS)
+    (folder / "unreadable.py").write_text("def f(q, k, v:\n")
+    (folder / "raising.py").write_text("raise OSError('no such device')\n")
+    return folder
+
+
+def judged(capsys, at, name, *options):
+    code = main(["conform", f"{at}/targets.py::{name}", "--as", "softmax", "--json", *options])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def verdicts(found):
+    return {row["name"]: row["verdict"] for row in found["identities"]}
+
+
+@pytest.mark.parametrize("name", ["right", "Layer"])
+def test_right_code_ends_with_0_and_no_snippet(capsys, at, name):
+    code, found = judged(capsys, at, name)
+    assert (code, found["snippet"]) == (0, [])
+    assert set(verdicts(found).values()) <= {"holds", "told"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raises_when_long", "RuntimeError: at most 16 keys (see the manual) (targets.py, line "),
+        ("hangs_when_long", "took longer than 0.5 s"),
+        ("ends_when_long", "ended the process (exit status 3)"),
+        ("leaves_when_long", "called exit(4)"),
+        ("flat_when_long", "gave [1, 1, 17] where [1, 1, 17, 1] was expected"),
+    ],
+)
+def test_a_call_that_fails_is_one_line_that_names_it_and_the_rest_goes_on(capsys, at, name, said):
+    code, found = judged(capsys, at, name, "--call-seconds", "0.5")
+    rows = {row["name"]: row for row in found["identities"]}
+    assert code == 1
+    assert said in rows["block edges"]["line"] + rows["visibility"]["line"]
+    assert rows["plain"]["verdict"] == "holds"
+    assert len(rows) > 10
+    assert all("\n" not in row["line"] for row in rows.values())
+    assert rows["block edges"]["verdict"] in ("fails", "not judged")
+
+
+def test_what_is_printed_is_told_and_nobody_fails_for_it(capsys, at):
+    code, found = judged(capsys, at, "prints")
+    assert code == 0
+    assert any("'scores (" in note for note in found["notes"])
+
+
+def test_weights_that_are_no_weights_fail(capsys, at):
+    code, found = judged(capsys, at, "with_weights")
+    assert code == 1
+    assert any("weights: " in row["line"] for row in found["identities"])
+
+
+def test_a_function_of_one_head_is_judged_in_its_own_layout(capsys, at):
+    code, found = judged(capsys, at, "one_head")
+    assert (code, found["profile"]["layout"]) == (0, "t d (guessed)")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("targets.py::a_dictionary", "gave a dict, and no array"),
+        ("targets.py::one_argument", "it takes x, but is called as f(q, k, v)"),
+        ("targets.py::needs_dropout", "it must be given dropout, which no convention knows"),
+        ("targets.py::absent", "there is no absent in it"),
+        ("targets.py::NUMBER", "is of type int, and cannot be called"),
+        ("unreadable.py::f", "cannot be loaded: SyntaxError"),
+        ("raising.py::f", "cannot be loaded: OSError: no such device (raising.py, line 1)"),
+        ("absent.py::f", "there is no file"),
+        ("targets.py:right", "two colons: targets.py::right"),
+        ("no_such_module_anywhere:f", "there is no module"),
+        ("targets.py", "TARGET is FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION"),
+    ],
+)
+def test_what_cannot_be_called_gets_one_line_and_exit_code_2(capsys, at, monkeypatch, target, said):
+    monkeypatch.chdir(at)
+    assert main(["conform", target, "--as", "softmax"]) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scale", "big"], "--scale is rsqrt, one, inverse or a positive number"),
+        (["--window", "0"], "--window is at least 1"),
+        (["--softcap", "-1"], "--softcap is positive"),
+        (["--call-seconds", "0"], "--call-seconds is between 0 and 100"),
+        (["--layout", "htd", "--framework", "jax"], "answered no trial call"),
+        (["--junit", "absent/rows.xml"], "there is no folder"),
+        (["--template", "numpy"], "--template stands alone"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(capsys, at, monkeypatch, options, said):
+    monkeypatch.chdir(at)
+    assert main(["conform", "targets.py::a_dictionary", "--as", "softmax", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_snippet_shows_the_failure_without_our_package(capsys, at, tmp_path):
+    _, found = judged(capsys, at, "no_maximum")
+    assert 0 < len(found["snippet"]) <= 15
+    assert "attnlab" not in "\n".join(found["snippet"])
+    code = "\n".join([*found["snippet"], "assert 'attnlab_theory' not in sys.modules"])
+    run = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    given, right = done.stdout.removesuffix("is right\n").split(" where ")
+    assert given in ("nan", "inf")
+    assert abs(float(right)) < 100
+
+
+def test_a_numpy_target_is_judged_without_jax(at):
+    code = (
+        "import sys; from attnlab_theory.cli import main;"
+        f"code = main(['conform', '{at}/targets.py::right', '--as', 'softmax']);"
+        "assert not {'jax', 'torch', 'matplotlib'} & set(sys.modules), 'jax was imported'; sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_junit_has_a_case_for_each_row_and_a_failure_for_each_that_fails(capsys, at, tmp_path):
+    _, found = judged(capsys, at, "no_maximum", "--junit", str(tmp_path / "rows.xml"))
+    suite = xml.parse(tmp_path / "rows.xml").getroot()
+    assert [case.get("name") for case in suite] == [row["name"] for row in found["identities"]]
+    failed = {case.get("name") for case in suite if case.find("failure") is not None}
+    assert failed == {name for name, verdict in verdicts(found).items() if verdict == "fails"}
+
+
+def test_without_a_kind_the_next_line_to_type_is_printed(capsys, at):
+    assert main(["conform", f"{at}/targets.py::right"]) == 0
+    assert (
+        capsys.readouterr().out.rstrip().endswith(f"Type next: attnlab conform {at}/targets.py::right --as softmax")
+    )
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
+def test_a_template_is_python_of_about_ten_lines(capsys, framework):
+    assert main(["conform", "--template", framework]) == 0
+    text = capsys.readouterr().out
+    compile(text, "adapter.py", "exec")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 10
+
+
+def test_a_module_is_found_from_the_folder_one_is_in(capsys, at, monkeypatch):
+    monkeypatch.chdir(at)
+    assert main(["conform", "targets:right", "--as", "softmax"]) == 0

@@ -1,0 +1,30 @@
+"""The marks of one submission, whatever becomes of its questions."""
+
+from attnlab_theory.grader.classroom import marking
+from attnlab_theory.grader.classroom.marks import NOT_JUDGED, Terms
+from attnlab_theory.grader.classroom.rubric import rubric_of
+from attnlab_theory.grader.contracts import CONTRACTS
+from attnlab_theory.grader.judgement import Judgement
+from attnlab_theory.grader.reasons import Reason
+
+
+def test_after_a_late_question_the_next_has_less_time_and_after_two_nobody_is_asked(tmp_path, monkeypatch):
+    limits = []
+
+    def late(where, question, *, time_limit, **_):
+        limits.append(time_limit)
+        told = {"reason": Reason.TIMED_OUT, "said": "It is late", "cases": 1, "worst": None, "counterexample": None}
+        return Judgement(contract=CONTRACTS[question], where=where, **told)
+
+    monkeypatch.setattr(marking, "check_answer", late)
+    monkeypatch.setattr(marking, "drawn_cases", lambda _: None)
+    rubric = rubric_of("practical4")
+    first, second, *others = marking.marks_of(tmp_path, ["mine.py"], Terms(rubric=rubric, time_limit=32.0)).values()
+    assert limits == [32, 8]
+    assert (first["said"], first["by_hand"]) == ("It is late", False)
+    assert (second["said"].partition(";")[2], second["by_hand"]) == (
+        " a question before it had used up its time, so it got less",
+        True,
+    )
+    assert others
+    assert {(other["reason"], other["by_hand"]) for other in others} == {(NOT_JUDGED, True)}

@@ -1,0 +1,44 @@
+"""The page of a run says what its JSON says, and a README.md of somebody else stays."""
+
+from pathlib import Path
+
+import pytest
+
+from attnlab_theory.labs import page
+
+ROOT = Path(__file__).parents[2]
+APART = ("heads", "heads/all_reviews", "reviews/sst2_search")
+"""Folders whose runs nobody judges again; `test_committed_verdicts.py` looks at the pages of all others."""
+
+
+@pytest.mark.parametrize("name", APART)
+def test_the_page_of_a_folder_says_what_its_json_says(name):
+    folder = ROOT / "figures" / name
+    assert (folder / page.NAME).read_text("utf-8") == page.text(folder)
+
+
+def test_a_page_of_somebody_else_stays(tmp_path, capsys):
+    (tmp_path / page.NAME).write_text("# Mine\n")
+    page.write(tmp_path)
+    assert (tmp_path / page.NAME).read_text() == "# Mine\n"
+    assert "stays as it is" in capsys.readouterr().err
+
+
+def test_a_page_of_attnlab_is_written_again(tmp_path):
+    for path in (ROOT / "figures" / "mixers").glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / page.NAME).write_text(f"{page.MARK}\nan earlier run\n")
+    page.write(tmp_path, ["Nine statements share one rate."])
+    written = (tmp_path / page.NAME).read_text("utf-8")
+    assert "an earlier run" not in written
+    assert "* Nine statements share one rate." in written
+    assert "| additive | 0.0005 ± 0.0024 |" in written
+
+
+def test_a_long_table_is_its_least_median_and_greatest():
+    text = (ROOT / "figures" / "heads" / page.NAME).read_text("utf-8")
+    assert "| accuracy lost | layer, head | 72 |" in text
+    assert (
+        "| `the-head-is-needed` | Without the head fewer labels are right. | 72 | INCONCLUSIVE (a conjecture) |"
+        in text
+    )
