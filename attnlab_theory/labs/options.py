@@ -25,7 +25,7 @@ class WithJson:
     """What every command asks that tells something."""
 
     json: bool = False
-    """Print one JSON value on standard output and nothing else."""
+    """Print one JSON value and nothing else."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,7 @@ class Checkpoints(WithJson):
     writing_params_path: Path
     """File for the trained model. Until training ends, PATH.partial holds the last checkpoint."""
     resume: bool = False
-    """Continue from PATH.partial. The result has the same bytes as that of a run that was never stopped.
-    Without such a file, training starts from the beginning."""
+    """Continue from PATH.partial, if there is one. The result does not change by that."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
 
@@ -46,8 +45,7 @@ class Folder(WithJson):
     """How training in a folder is kept and resumed."""
 
     resume: bool = False
-    """Skip what is finished in the folder, and continue from the last checkpoint.
-    The results have the same bytes as those of a run that was never stopped."""
+    """Skip what is finished in the folder, and go on from the last checkpoint."""
     save_every: float = 60.0
     """Seconds between two checkpoints."""
 

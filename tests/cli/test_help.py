@@ -21,7 +21,7 @@ MOST_WORDS = 25
 
 NOISE = ("{None}", "default: None", "default: ''", "default: False", "default: True")
 
-CALLED = {"among_themselves": "self"}
+CALLED = {"among_themselves": "self", "kind": "as"}
 """Options that are called otherwise than the fields that hold them."""
 
 SCREEN = 40
