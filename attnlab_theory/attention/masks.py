@@ -87,7 +87,7 @@ def window_mask(
         offset = keys - queries
     elif refuse.is_concrete(offset):
         refuse.not_whole(offset=offset)
-    distance = jnp.arange(keys)[None, :] - (jnp.arange(queries) + offset)[:, None]
+    distance = jnp.arange(keys)[None, :] - (jnp.arange(queries) + jnp.asarray(offset, int))[:, None]
     seen = jnp.ones((queries, keys), bool)
     if before is not None:
         seen &= distance >= -before
@@ -114,7 +114,7 @@ def length_mask(queries: int, keys: int, *, length: int | Int[Array, ""]) -> Boo
         refuse.not_whole(length=length)
         if not 0 <= length <= keys:
             raise ValueError(f"the length must lie between 0 and the {keys} keys there are, not {length}")
-    return jnp.broadcast_to(jnp.arange(keys)[None, :] < length, (queries, keys))
+    return jnp.broadcast_to(jnp.arange(keys)[None, :] < jnp.asarray(length, int), (queries, keys))
 
 
 def refuse_blind(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:

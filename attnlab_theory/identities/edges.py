@@ -43,7 +43,8 @@ def edges(
     """Replace all that follows on the edge of a block, at lengths that overrun blocks of 16, 64 and 128.
 
     Args:
-        mixer, replacing: as of `leaks`.
+        mixer: a function of [length width] to [length v], of numpy, jax or torch arrays.
+        replacing: from inputs, start and stop to inputs with those rows replaced; by default `replacements`.
         inputs: of a length, the first of those of any other.
         but: a length that need not be tried again.
 

@@ -145,7 +145,7 @@ def bias_as_keys(mix: Callable[..., Array] = attention) -> Identity[Attending]:
     here, there = jax.jit(biased), jax.jit(told)
 
     def tolerance(case: Attending) -> float:
-        """Of wider queries and keys, either way: a bias is one more term of a score."""
+        """The rounding of wider queries and keys, either way: a bias is one more term of a score."""
         _, q, k = parts(case)
         return 2 * attention_rounding(q, k, case.v, case.scale)
 
