@@ -17,7 +17,7 @@ from tests.toy_experiments import toy
 
 WORDS = list(dict.fromkeys(option.words for option in EVERY))
 MOST_WORDS = 25
-"""Of an option's help. Each line on one of its choices may have as many."""
+"""How many words the help of an option may have, or one line of it that explains a choice."""
 
 NOISE = ("{None}", "default: None", "default: ''", "default: False", "default: True")
 
