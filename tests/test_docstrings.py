@@ -12,8 +12,6 @@ FOLDERS = ("attnlab_theory", "experiments", "benchmarks", "tests")
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 PENDING = (
-    "attnlab_theory/cli",
-    "attnlab_theory/labs/heads",
 )
 """Folders that are not mended yet. A folder leaves this list with the commit that mends it."""
 

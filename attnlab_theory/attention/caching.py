@@ -18,6 +18,12 @@ class Kept(NamedTuple):
 
     Axes before the slots are heads, batches, or none. A slot that is not filled may hold anything: whoever attends
     says by a mask which slots are seen.
+
+    Example:
+        One key more takes one slot more.
+
+        >>> Kept(k=jnp.ones((1, 2)), v=jnp.ones((1, 1))).in_slots(3).v.ravel().tolist()
+        [1.0, 0.0, 0.0]
     """
 
     k: Float[Array, "*heads s d"]

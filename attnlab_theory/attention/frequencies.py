@@ -13,8 +13,8 @@ from jaxtyping import Float
 from attnlab_theory import refuse
 
 Ramp = Literal["index", "rotations"]
-"""In what YaRN's ramp is straight: the number of a pair, as in its published code and in libraries that follow it;
-or the turns that a pair makes within the original length, as in the paper."""
+"""The axis along which YaRN's ramp is straight. index: the number of a pair, as in its published code. rotations:
+the turns that a pair makes within the original length, as in the paper."""
 
 
 def rotary_frequencies(width: int, *, base: float = 10000.0) -> Float[np.ndarray, " half"]:
@@ -24,8 +24,8 @@ def rotary_frequencies(width: int, *, base: float = 10000.0) -> Float[np.ndarray
     array([1.  , 0.01])
 
     Args:
-        width: of what turns, in coordinates; of a part of them, if only a part of each vector is to turn.
-        base: of the geometric progression, dimensionless.
+        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        base: the frequencies fall as its powers; dimensionless.
 
     Raises:
         ValueError: if the width is odd or not positive, or the base is not positive and finite.
@@ -44,11 +44,19 @@ def interpolated_frequencies(width: int, *, factor: float, base: float = 10000.0
     """All pairs turn `factor` times more slowly: positions are squeezed into the original length.
 
     Args:
-        width, base: as of `rotary_frequencies`.
+        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
         factor: how many times longer the texts are, at least 1.
+        base: the frequencies fall as its powers; dimensionless.
 
     Raises:
-        ValueError: as `rotary_frequencies`; also if the factor is below 1 or not finite.
+        ValueError: if the width is odd or not positive, the base is not positive and finite, or the factor is below
+            1 or not finite.
+
+    Example:
+        Texts are twice as long, so both pairs turn half as fast.
+
+        >>> interpolated_frequencies(4, factor=2.0)
+        array([0.5  , 0.005])
 
     Source: Chen et al. 2023, "Positional interpolation", eq. (4).
     """
@@ -58,7 +66,20 @@ def interpolated_frequencies(width: int, *, factor: float, base: float = 10000.0
 def ntk_frequencies(width: int, *, factor: float, base: float = 10000.0) -> Float[np.ndarray, " half"]:
     """A larger base: the slowest pair turns `factor` times more slowly, the fastest as before.
 
-    Args, raises: as `interpolated_frequencies`; also if there is but one pair.
+    Args:
+        width: how many coordinates turn, an even number. It is less than that of the vectors if only a part turns.
+        factor: how many times longer the texts are, at least 1.
+        base: the frequencies fall as its powers; dimensionless.
+
+    Raises:
+        ValueError: if the width is odd or not positive, there is one pair only, the base is not positive and
+            finite, or the factor is below 1 or not finite.
+
+    Example:
+        The first pair turns as before, the last one half as fast.
+
+        >>> ntk_frequencies(4, factor=2.0)
+        array([1.   , 0.005])
 
     Source: Peng et al. 2024, "YaRN", section 3.1, there called NTK-aware interpolation.
     """
@@ -84,15 +105,25 @@ def yarn_frequencies(
     Between the two, frequencies are mixed along a straight ramp. Scores are scaled, too: `yarn_scale`.
 
     Args:
-        width, base, factor: as of `interpolated_frequencies`.
+        width: how many coordinates turn, an even number.
+        factor: how many times longer the texts are, at least 1.
         original: positions that the model was trained on.
+        base: the frequencies fall as its powers; above 1, dimensionless.
         fast: turns within the original length from which on a pair is left alone.
         slow: turns up to which a pair is slowed down in full.
-        ramp: in what it is straight.
+        ramp: the axis along which it is straight.
 
     Raises:
-        ValueError: as `interpolated_frequencies`; also if `original` is not a positive whole number, `fast` is not
-            larger than `slow` and that positive, the base is not above 1, or the ramp is unknown.
+        ValueError: if the width is odd or not positive, the base is not above 1, or the factor is below 1 or not
+            finite. Or if `original` is not a positive whole number, `slow` is not positive and smaller than `fast`,
+            or the ramp is unknown.
+
+    Example:
+        Within 1,000 positions the first pair turns 159 times and stays. The second turns once or twice: it lies
+        halfway along the ramp.
+
+        >>> yarn_frequencies(4, factor=2.0, original=1000).round(4)
+        array([1.    , 0.0075])
 
     Source: Peng et al. 2024, "YaRN", section 3.2; its published code for the ramp along indices.
     """
@@ -137,7 +168,22 @@ def llama3_frequencies(
 ) -> Float[np.ndarray, " half"]:
     """Llama 3.1's: as YaRN's along rotations, with other turns and no scale.
 
-    Args, raises: as `yarn_frequencies`.
+    Args:
+        width: how many coordinates turn, an even number.
+        factor: how many times longer the texts are, at least 1.
+        original: positions that the model was trained on.
+        base: the frequencies fall as its powers; above 1, dimensionless.
+        fast: turns within the original length from which on a pair is left alone.
+        slow: turns up to which a pair is slowed down in full.
+
+    Raises:
+        ValueError: if `yarn_frequencies` refuses the arguments.
+
+    Example:
+        The second pair turns less than once within the original length, so it is slowed down eight times.
+
+        >>> llama3_frequencies(4, original=1000, base=1e6).round(6).tolist()
+        [1.0, 0.000125]
 
     Source: Grattafiori et al. 2024, "The Llama 3 herd of models"; its published code.
     """

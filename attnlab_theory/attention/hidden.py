@@ -22,6 +22,9 @@ def refuse_unknown(blind: Blind) -> None:
 
     Raises:
         ValueError: naming the outcomes.
+
+    Example:
+        >>> refuse_unknown("zeros")
     """
     if blind not in get_args(Blind):
         raise ValueError(f"blind must be one of {', '.join(get_args(Blind))}, not {blind!r:.60}")
@@ -37,7 +40,15 @@ def visible(
     """Which keys a query sees: those that neither the mask hides nor a bias of minus infinity. None: all.
 
     Raises:
-        ValueError: as `refuse_blind`, of the two together; also if the bias is no bias, as `attention_weights`.
+        ValueError: if `refuse_blind` refuses the two together, or `refuse_bias` the bias.
+
+    Example:
+        A bias of minus infinity hides the second key from the first query.
+
+        >>> x, bias = jnp.eye(2), jnp.array([[0.0, -jnp.inf], [0.0, 0.0]])
+        >>> print(visible(x, x, None, bias).astype(int))
+        [[1 0]
+         [1 1]]
     """
     refuse_unknown(blind)
     refuse.wrong_rank(2, q=q, k=k)
@@ -58,6 +69,12 @@ def refuse_bias(bias: Array, t: int, s: int) -> None:
 
     Raises:
         ValueError: if it is not of a floating type or of the wrong shape, or holds NaN or +inf.
+
+    Example:
+        >>> refuse_bias(jnp.zeros((2, 3)), 2, 3)
+        >>> refuse_bias(jnp.zeros((3, 2)), 2, 3)
+        Traceback (most recent call last):
+        ValueError: bias must have shape (2, 3) (queries, keys), not (3, 2)
     """
     refuse.not_floating(bias=bias)
     if bias.shape != (t, s):
@@ -79,6 +96,11 @@ def refuse_visible(mask: Bool[Array, "t s"] | None, blind: Blind = "refuse", **a
 
     Raises:
         ValueError: naming the array, the first offending index and the value there.
+
+    Example:
+        No query sees the second key, so its NaN is harmless.
+
+        >>> refuse_visible(jnp.array([[True, False]]), k=jnp.array([[1.0], [jnp.nan]]))
     """
     if mask is None:
         refuse.non_finite(**arrays)
@@ -92,23 +114,44 @@ def refuse_visible(mask: Bool[Array, "t s"] | None, blind: Blind = "refuse", **a
 
 
 def shown(mask: Bool[Array, "t s"], blind: Blind) -> Bool[np.ndarray, "t s"]:
-    """On the host, the values that a row reads: a blind row reads all of them, if it gives their mean."""
+    """On the host, the values that a row reads: a blind row reads all of them, if it gives their mean.
+
+    Example:
+        >>> print(shown(jnp.array([[True, False], [False, False]]), "mean").astype(int))
+        [[1 0]
+         [1 1]]
+    """
     seen = np.asarray(mask)
     return seen | ~seen.any(axis=1, keepdims=True) if blind == "mean" else seen
 
 
 def without_infinities(x: Float[Array, "s c"]) -> Float[Array, "s c"]:
-    """Zeros where it is not finite."""
+    """The array with zeros where it is not finite.
+
+    Example:
+        >>> print(without_infinities(jnp.array([[1.0, jnp.nan]])))
+        [[1. 0.]]
+    """
     return jnp.where(jnp.isfinite(x), x, 0)
 
 
 def spoilt(x: Float[Array, "s c"]) -> Bool[Array, " s"] | None:
-    """Which rows are not finite; None if it can be read that all are."""
+    """Which rows are not finite; None if it can be read that all are.
+
+    Example:
+        >>> print(spoilt(jnp.array([[1.0], [jnp.inf]])), spoilt(jnp.zeros((2, 1))))
+        [False  True] None
+    """
     return None if all_finite(x) else ~jnp.all(jnp.isfinite(x), axis=1)
 
 
 def blind_rows(mask: Bool[Array, "t s"], blind: Blind) -> Bool[Array, "t 1"] | None:
-    """Which rows see nothing, if that matters; None if it can be read that none does, or they are refused."""
+    """Which rows see nothing, if that matters; None if it can be read that none does, or they are refused.
+
+    Example:
+        >>> print(blind_rows(jnp.array([[True, False], [False, False]]), "zeros").T)
+        [[False  True]]
+    """
     if blind == "refuse":
         return None
     found = ~jnp.any(mask, axis=1, keepdims=True)
@@ -116,12 +159,23 @@ def blind_rows(mask: Bool[Array, "t s"], blind: Blind) -> Bool[Array, "t 1"] | N
 
 
 def with_blind(rows: Float[Array, "t c"], found: Bool[Array, "t 1"] | None, blind: Blind) -> Float[Array, "t c"]:
-    """Rows of weights or of means, made of equal scores where nothing is seen, with the outcome that is wanted."""
+    """Rows of weights or of means, made of equal scores where nothing is seen, with the outcome that is wanted.
+
+    Example:
+        >>> print(with_blind(jnp.full((2, 2), 0.5), jnp.array([[False], [True]]), "zeros"))
+        [[0.5 0.5]
+         [0.  0. ]]
+    """
     if found is None or blind in ("refuse", "mean"):
         return rows
     return jnp.where(found, 0.0 if blind == "zeros" else jnp.nan, rows)
 
 
 def all_finite(x: Array) -> bool:
-    """Whether it can be read, and is finite."""
+    """Whether it can be read, and is finite.
+
+    Example:
+        >>> all_finite(jnp.array([1.0])), all_finite(jnp.array([jnp.nan]))
+        (True, False)
+    """
     return refuse.is_concrete(x) and bool(np.all(np.isfinite(np.asarray(x))))

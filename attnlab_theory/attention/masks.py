@@ -62,15 +62,15 @@ def window_mask(
         keys: how many positions there are in all; by default as many.
         before: how many earlier positions are seen; None: all.
         after: how many later positions are seen; None: all.
-        offset: the position of the first query among the keys, which may be traced and may lie outside; by default
-            keys - queries: the queries are the last of the keys, as in `causal_mask`. 0 puts them first.
+        offset: the position of the first query among the keys. It may be traced, and it may lie outside. By default
+            it is keys - queries, so the queries are the last of the keys, as in `causal_mask`. 0 puts them first.
 
     Returns:
         True where a query may look. Rows of queries that stand far outside the keys are all False.
 
     Raises:
-        ValueError: if a number of positions is not a positive whole number, `before` or `after` is negative, the
-            offset is not a whole number, or, without one, there are fewer keys than queries.
+        ValueError: if a number of positions is not a positive whole number, `before` or `after` is negative, or the
+            offset is not a whole number. Or if there is no offset and there are fewer keys than queries.
 
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
     """
@@ -149,6 +149,12 @@ def refuse_mask(mask: Bool[Array, "t s"] | None, t: int, s: int) -> None:
 
     Raises:
         ValueError: with the dtype or the shape that is needed.
+
+    Example:
+        >>> refuse_mask(causal_mask(3), 3, 3)
+        >>> refuse_mask(causal_mask(3), 2, 3)
+        Traceback (most recent call last):
+        ValueError: mask must have shape (2, 3) (queries, keys), not (3, 3)
     """
     if mask is None:
         return

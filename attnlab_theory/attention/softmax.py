@@ -89,8 +89,8 @@ def attention_weights(
         bias: added to the scores, a float mask for instance; minus infinity hides a key as the mask does. It is
             rounded to the type of the scores.
         blind: what becomes of a row that sees nothing. "refuse" is an error, and NaN under `jit`. Else the weights
-            are zeros, or NaN, or equal for all keys, hidden ones: "mean" then reads what the mask hides, so that a
-            causal row whose past is padding reads its future.
+            are zeros, or NaN, or equal for all keys. "mean" then reads what the mask hides: a causal row whose past
+            is padding reads its future.
 
     Returns:
         Rows are probability vectors over source positions. A row with a score that overflows is NaN; one that
@@ -146,11 +146,13 @@ def attention(
         v: values, one row per source position.
         mask: True where a query may look. None lets every query see every key.
         scale: inverse temperature, dimensionless.
-        softcap, bias, blind: as of `attention_weights`.
+        softcap: c in c tanh(score / c), taken before the bias and the mask. None: no limit.
+        bias: added to the scores, a float mask for instance; minus infinity hides a key as the mask does.
+        blind: what becomes of a row that sees nothing: an error, zeros, the mean of all values, or NaN.
 
     Returns:
-        One row per query. Keys and values that the mask hides from a query may be NaN or infinite, and leave its
-        row and all gradients alone; under `jit`, one that it sees makes the whole row NaN.
+        One row per query. Keys and values that the mask hides from a query may be NaN or infinite: its row and all
+        gradients stay as they are. Under `jit`, one that it sees makes the whole row NaN.
 
     Raises:
         ValueError: if `attention_weights` refuses the arguments; also if k and v differ in length, or v is not
@@ -184,6 +186,12 @@ def masked_scores(
     """The scores, minus infinity where the mask hides a key, NaN where a query sees one that is not finite.
 
     The arguments are those of `attention_weights`, but a mask may hide whole rows.
+
+    Example:
+        >>> x = jnp.eye(2)
+        >>> print(masked_scores(x, x, jnp.array([[True, False], [False, False]]), 1.0))
+        [[  1. -inf]
+         [-inf -inf]]
     """
     refuse_inputs(q, k, scale, mask)
     most = largest_scale(jnp.result_type(q, k))

@@ -46,9 +46,9 @@ def sliding_window_attention(
         offset: the position of the first query among the keys. None: the queries are the last of the keys.
 
     Raises:
-        ValueError: if `attention` refuses the arguments; also if `window` is not positive, or even where it must be
-            odd; if a query stands where its window shows no key; if there is no offset and there are fewer keys
-            than queries.
+        ValueError: if `attention` refuses the arguments. Or if `window` is not positive, or even where it must be
+            odd. Or if a query stands where its window shows no key. Or if there is no offset and there are fewer
+            keys than queries.
 
     Example:
         Queries of 0 take the mean of what they see: a window of 3 is the token and its two neighbours.

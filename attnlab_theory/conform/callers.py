@@ -117,14 +117,15 @@ def place_of(target: str) -> Place:
 
 
 class Fenced:
-    """Calls a target in a child, behind the grader's fences. For a `with` block.
+    """Calls a target in a child, within the grader's fences. For a `with` block.
 
     Args:
-        target: as `place_of`.
-        seconds: of one call.
+        target: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION.
+        seconds: how long one call may take.
 
     Raises:
-        ValueError: as `place_of`; from entering the block if the target cannot be loaded.
+        ValueError: if the target has neither form or there is no such file. Entering the block raises it if the
+            target cannot be loaded.
     """
 
     def __init__(self, target: str, *, seconds: float = 5.0) -> None:

@@ -47,7 +47,7 @@ class Case:
 
     batch: int = 2
     heads: int = 2
-    """Of queries."""
+    """Heads of queries."""
     groups: int = 2
     """Heads of keys and values."""
     queries: int = 5

@@ -43,7 +43,7 @@ class Conventions:
     causal: str = "never"
     """never, always, or `asked`: by a flag."""
     alignment: str = "end"
-    """Of a causal mask where there are more keys than queries: `end`, `start`, or `square` if it refuses them."""
+    """How a causal mask is aligned: `end`, `start`, or `square` if more keys than queries are refused."""
     scale: str = "rsqrt"
     """One of `SCALES`, or a number."""
     interleaved: bool = False

@@ -82,7 +82,7 @@ def conforms(kind: str, **options: Any) -> Callable[[Callable[..., Any]], Callab
 
     Args:
         kind: what it promises.
-        options: as `suite`.
+        options: options of `suite`, such as `include`, `exclude` and the layout.
     """
 
     def decorated(target: Callable[..., Any]) -> Callable[[str], None]:

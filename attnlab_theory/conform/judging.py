@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
     """Whether some entry had a tolerance that is smaller than the range of the values."""
     answer: Answer
     place: tuple[int, ...] = ()
-    """Of the largest error, [b h t e]."""
+    """Where the largest error is, [b h t e]."""
     right: float = 0.0
     """What stands there in the right answer."""
 

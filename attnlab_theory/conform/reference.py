@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     v: np.ndarray
     """[b h s e]."""
     scale: float
-    """Of the scores."""
+    """The factor of the scores."""
     visible: np.ndarray
     """True where a query may look, [b h t s] or what spreads to it."""
     bias: np.ndarray | None = None

@@ -89,7 +89,12 @@ def floor(
 ) -> Estimates:
     """`loss above the grammar`: the mean over sentences that were not cut; nothing where no grammar is known.
 
-    Args: as `above_the_grammar`, and the setting of the estimate.
+    Args:
+        found: the losses of the sentences.
+        sentences: the sentences, in the same order.
+        language: the grammar that they are of; None if there is none.
+        block: how many tokens the model reads.
+        setting: the setting of the estimate.
     """
     if language is None:
         return Estimates()

@@ -92,7 +92,7 @@ class Preset:
     """One model and the ways to train it."""
 
     model: Size | None
-    """Of first weights. None: the pretrained MiniLM, with a new head."""
+    """The size of a model with first weights. None: the pretrained MiniLM, with a new head."""
     recipe: Recipe
     """The recipe. Its rate is that of AdamW, and all optimizers share it in the homework's comparison."""
     rates: Mapping[OptimizerName, tuple[float, ...]]
