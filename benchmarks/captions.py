@@ -91,7 +91,7 @@ def memory_case(who: str) -> Callable[[], float]:
 
 
 def adam() -> Callable[[], object]:
-    """What a step does besides its gradient: moments and parameters made anew."""
+    """What a step does besides its gradient: new moments and parameters."""
     import jax
 
     from attnlab_theory.labs.next_token import ADAM

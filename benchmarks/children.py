@@ -1,4 +1,4 @@
-"""Measuring in a process of its own, which gives all its memory back, and where XLA reads its flags anew.
+"""Measuring in a process of its own, which gives all its memory back, and where XLA reads its flags again.
 
 rows("benchmarks.generation:small", quick=True)      -> the rows that `small(quick=True)` returns there
 """

@@ -133,7 +133,7 @@ class Conform:
         return code
 
     def _snippet(self, suite: "Suite", rows: "list[Row]") -> list[str]:
-        """Of the counterexample with the fewest numbers."""
+        """A snippet of the counterexample with the fewest numbers."""
         from attnlab_theory.conform import report
         from attnlab_theory.conform.callers import place_of
         from attnlab_theory.conform.cases import arrays

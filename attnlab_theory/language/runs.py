@@ -118,14 +118,16 @@ def best_path(path: Path) -> Path:
 
 
 def refuse_left_over(path: Path) -> None:
-    """Refuse to start anew where a stopped run has left a checkpoint of the file.
+    """Refuse to start from the beginning where a stopped run has left a checkpoint of the file.
 
     Raises:
         ValueError: naming the checkpoint.
     """
     partial = partial_path(path)
     if partial.exists():
-        raise ValueError(f"{partial} is left of a stopped run: go on with --resume, or delete it to start anew")
+        raise ValueError(
+            f"{partial} is left of a stopped run: go on with --resume, or delete it to start from the beginning"
+        )
 
 
 def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
@@ -157,17 +159,17 @@ def standing(run: Run, path: Path, *, resume: bool) -> Standing | None:
         _refuse_other_run(partial, run, saved.model.config, saved.text, saved.about)
         if len(saved.about.get("losses", ())) != state.step:
             raise ValueError(
-                f"{partial} does not say the losses of its {state.step} steps: delete it, and train anew"
+                f"{partial} does not say the losses of its {state.step} steps: delete it, and train again"
             )
         validated = tuple(saved.about.get("validated", ()))
         if validated and not best_path(path).exists():
-            raise ValueError(f"{best_path(path)}, the best model of the run so far, is missing: train anew")
+            raise ValueError(f"{best_path(path)}, the best model of the run so far, is missing: train again")
         return Standing(state, tuple(saved.about["losses"]), validated, tuple(saved.about.get("watched", ())))
     if path.exists():
         saved = load_model(path, kinds=run.kinds)
         _refuse_other_run(path, run, saved.model.config, saved.text, saved.about)
         if not saved.about.get("losses"):
-            raise ValueError(f"{path} does not say the losses of its steps: delete it, and train anew")
+            raise ValueError(f"{path} does not say the losses of its steps: delete it, and train again")
         return None
     return Standing(started(run.first(), run.training))
 

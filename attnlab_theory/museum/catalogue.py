@@ -68,7 +68,7 @@ def legend(found: Sequence[Evidence], *, everywhere: bool) -> str:
             f" {', '.join(beside)}."
         )
     elif not lazy:
-        lines.append(f"So do all {len(names)} identities and claims behind them that were tried.")
+        lines.append(f"So do all {len(names)} of their identities and claims that were tried.")
     if (lazy or beside) and not everywhere:
         lines.append("--budget full plants every bug wherever it can be.")
     return "\n".join(lines)

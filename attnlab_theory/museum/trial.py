@@ -111,7 +111,7 @@ def kill_matrix(
     work = functools.partial(evidence_of, cases=cases, per_family=per_family)
     # Most of the time goes into compiling, which leaves the interpreter free: two at once are faster.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        # The results have no name: who stops behind a bug, in `say`, drops them, and with them what has not begun.
+        # No variable keeps the results: an error in `say` frees them, which cancels the bugs that have not begun.
         for evidence in pool.map(work, bugs):
             caught = sum(e.caught for e in evidence)
             say(f"{evidence[0].bug}: caught by {caught} of {len(evidence)}")

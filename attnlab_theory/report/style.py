@@ -168,7 +168,7 @@ def save(draw: Callable[[], Figure], paths: Sequence[Path]) -> None:
     with matplotlib.rc_context(SETTINGS):
         figure = draw()
         _show_what_is_no_formula(figure)
-        # Laid out once: every file would do it anew, and it takes as long as to draw.
+        # Laid out once: every file would do it again, and it takes as long as to draw.
         figure.draw_without_rendering()
         figure.set_layout_engine(None)
         for path in paths:

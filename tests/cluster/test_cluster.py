@@ -53,7 +53,7 @@ def begin(command, *options):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """The address of a scheduler with two workers. A worker that is killed is started anew by its nanny."""
+    """The address of a scheduler with two workers. Its nanny restarts a worker that is killed."""
     folder = tmp_path_factory.mktemp("dask")
     file = folder / "scheduler.json"
     running = [begin("scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", str(file))]

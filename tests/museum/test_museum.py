@@ -113,7 +113,7 @@ def test_the_legend_says_of_an_idle_check_only_what_was_seen():
         in said
     )
     assert "--budget full" in said
-    assert "So do all 1 identities" in catalogue.legend([busy], everywhere=False)
+    assert "So do all 1 of their identities" in catalogue.legend([busy], everywhere=False)
 
 
 def test_the_picture_of_the_forgotten_scale_is_drawn_by_the_bug(monkeypatch):

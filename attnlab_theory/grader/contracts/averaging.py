@@ -96,7 +96,7 @@ class Pair:
 
     def measure(self, answer: tuple[np.ndarray, ...]) -> Measurement:
         """The output's distance from the mean of the two values, for the worst values of norm at most 1."""
-        # Padding with keys behind a mask, and with zero coordinates, changes no weight and keeps one shape
+        # Padding with masked keys, and with zero coordinates, changes no weight and keeps one shape
         # for all n, so the operator is compiled once.
         queries, keys = np.zeros((self.heads, MOST_WIDTH)), np.zeros((MOST_KEYS, MOST_WIDTH))
         queries[:, : self.frame.d], keys[: self.frame.n, : self.frame.d] = answer, self.frame.rows

@@ -132,7 +132,7 @@ class Judge(JudgeLab):
 class Join(JoinLab):
     """Join runs on the same files that trained other seeds or other arms. Nothing is trained or generated.
 
-    All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
+    All comparisons are made again, over all seeds. The folders of the runs stay as they are.
     """
 
     name = "captions"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class JoinLab(WithJson, abc.ABC):
     """Join runs on the same files that trained other seeds or other arms. Nothing is trained.
 
-    All comparisons are made anew, over all seeds. The folders of the runs stay as they are.
+    All comparisons are made again, over all seeds. The folders of the runs stay as they are.
     """
 
     name: ClassVar[str]

@@ -173,7 +173,7 @@ class RunLab(WholeRun, abc.ABC):
 class JudgeLab(WithJson):
     """Judge a finished run again, from the numbers in its folder. Nothing is trained.
 
-    Findings are written anew, and the numbers over seeds that they rest on. The record of the run keeps the commit
+    Findings are written again, and the numbers over seeds that they rest on. The record of the run keeps the commit
     that trained it, and names the one that judged it.
     """
 

@@ -126,7 +126,16 @@ def _exponential(found: Bands) -> Bands:
 
 
 def results(reading: Layered, *, sentences: int, tell: Tell = lambda _: None) -> Results:
-    """Measure and judge; args, raises as `measured`."""
+    """Measure and judge.
+
+    Args:
+        reading: the model with its text.
+        sentences: how many sentences are read.
+        tell: is told what is being done.
+
+    Raises:
+        ValueError: if `measured` refuses the reading.
+    """
     from attnlab_theory.labs.heads import figures
 
     estimates = estimated(measured(reading, sentences=sentences, tell=tell))

@@ -109,11 +109,11 @@ def verdicts_of(findings: Findings) -> dict[tuple[int, int], Verdict]:
 
 
 def shape_of(found: Estimates) -> Shape:
-    """Of a number that is known of every head."""
+    """The shape of the grid of a number that is known of every head."""
     return max(e.setting["layer"] for e in found), max(e.setting["head"] for e in found)
 
 
 def size_of(shape: Shape, rows: int, columns: int) -> tuple[float, float]:
-    """Of a figure with so many grids, in inches."""
+    """The size in inches of a figure with so many grids."""
     layers, heads = shape
     return columns * max(3.6, 1.4 + 0.3 * heads), rows * max(2.2, 1.2 + 0.26 * layers) + 0.8

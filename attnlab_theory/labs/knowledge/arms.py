@@ -55,8 +55,8 @@ class Preset(Size):
 
 
 PRESETS: dict[PresetName, Preset] = {
-    # Two cores shall show the effect within four minutes: short lines, packed; no dropout, and a mark behind the
-    # missing text as behind an answer (72 % were recalled instead of 87 % with dropout 0.1 and without that mark).
+    # Two cores shall show the effect within four minutes: short lines, packed; no dropout, and a mark after the
+    # missing text as after an answer (72 % were recalled instead of 87 % with dropout 0.1 and without that mark).
     # Documents stay whole, for the place stands at their end: cut at random lengths, as in the homework, 83 % were
     # recalled after 4,534 steps (vanilla, seed 0), whole 92 % after 4,200.
     # Finetuning at half the rate for twice the steps (of 5e-4 and 10 epochs) recalled as many or more in each of

@@ -170,7 +170,7 @@ def attention_map(weights: Float[np.ndarray, "t t"], characters: str, *, name: s
     end = start + len(name)
     mark = characters.find(MASK, end)
     if mark < 0:
-        raise ValueError(f"{characters!r} has no mark {MASK} behind the question; give the mark and the answer too")
+        raise ValueError(f"{characters!r} has no mark {MASK} after the question; give the mark and the answer too")
     # The row of the mark decides the first letter; what a closing mark looks at decides nothing.
     answering = weights[mark : max(mark + 1, len(characters.removesuffix(MASK)))]
     on_name = float(np.mean(np.sum(answering[:, start:end], axis=1)))

@@ -134,7 +134,7 @@ def prompts(questions: Questions, characters: Characters, block: int) -> list[np
         where = f"line {number} of {questions.source}"
         for mark in (MASK, PAD):
             if mark in question:
-                raise ValueError(f"{where} holds {mark!r}, which belongs behind a question; take it out")
+                raise ValueError(f"{where} holds {mark!r}, which is put after every question; take it out")
         asked.append(question + MASK)
     rows = characters.encode_lines(asked, where=questions.source)
     for number, row in enumerate(rows, 1):

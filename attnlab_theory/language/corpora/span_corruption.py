@@ -18,7 +18,7 @@ from attnlab_theory.language.text.characters import MASK_ID, PAD_ID, Characters
 
 
 class CharCorruptionDataset:
-    """Every line of a text, corrupted anew in every epoch.
+    """Every line of a text, corrupted again in every epoch.
 
     What is drawn follows from (seed, epoch, index) alone. So a resumed run draws the same, and a document does not
     depend on the others. An empty line, such as the one after the last newline, is a document of two marks alone.

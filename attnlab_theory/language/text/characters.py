@@ -27,7 +27,7 @@ class Characters:
     def __post_init__(self):
         if self.symbols[:2] != PAD + MASK or len(set(self.symbols)) != len(self.symbols):
             raise ValueError(
-                f"a vocabulary is {PAD}{MASK} and different characters behind them, not {self.symbols[:20]!r}"
+                f"a vocabulary is {PAD}{MASK} and different characters after them, not {self.symbols[:20]!r}"
             )
 
     @classmethod

@@ -41,7 +41,7 @@ EACH = None if EXPLORING else 2
 """Bad values of each option."""
 
 NEW = 20
-"""Calls of each command that are drawn anew where somebody explores."""
+"""Calls of each command that are drawn at random where somebody explores."""
 
 PATIENCE = 30.0
 """Seconds of the processor that a refusal may take."""

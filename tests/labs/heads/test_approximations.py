@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.claims import Verdict
-from attnlab_theory.labs.heads import approximating, claims, families, losses, surviving
+from attnlab_theory.labs.heads import approximating, claims, families, losses, survival
 from attnlab_theory.labs.heads.traces import Tokens, Trace, softmax
 from attnlab_theory.language.models.approximations import Coupling, FeatureMap, Linformer, RandomFeatures, Window
 from attnlab_theory.theory.features import pair
@@ -230,7 +230,7 @@ def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences(
         Window(budget=65),
         RandomFeatures(budget=2, kind=FeatureMap.TRIGONOMETRIC, coupling=Coupling.ORTHOGONAL),
     ]
-    found = surviving.accuracies_of(reading, labels, tried, gauge)
+    found = survival.accuracies_of(reading, labels, tried, gauge)
     gains = found.of("accuracy gained")
     assert gains[0].value == 0
     (p,) = found.of("mcnemar p", approximation="sliding window")

@@ -135,7 +135,7 @@ def test_who_names_nobody_is_found_by_the_line():
     ("second", "options", "message"),
     [
         ("Where was Åsa born?", {}, r"^line 2 of dev.tsv holds 'Å' \(U\+00C5\), which is not among the"),
-        ("Where was Ada⁇ born?", {}, "^line 2 of dev.tsv holds '⁇', which belongs behind a question"),
+        ("Where was Ada⁇ born?", {}, "^line 2 of dev.tsv holds '⁇', which is put after every question"),
         ("Where was □ born?", {}, "^line 2 of dev.tsv holds '□'"),
         (
             "a" * MODEL.config.block,

@@ -99,7 +99,7 @@ PLAIN = TEXTS.filter(lambda text: not any(mark in text for mark in RobertaBPE.ma
 
 @given(text=PLAIN)
 def test_robertas_ids_are_gpt2s_under_other_numbers(roberta, text):
-    # GPT-2's token i of 50,256 stands behind four marks, backwards.
+    # GPT-2's token i of 50,256 stands after four marks, backwards.
     assert [50_255 - (i - 4) for i in roberta.encode_text(text).tolist()] == BPE().encode_text(text).tolist()
 
 

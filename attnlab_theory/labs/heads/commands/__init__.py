@@ -99,7 +99,7 @@ class Heads(WithJson):
         return 0
 
     def _found(self, part: PartName, reading: "AnyReading", text: "Text", tell: Callable[[str], None]) -> "Results":
-        from attnlab_theory.labs.heads import collapse, needing, premises, surviving
+        from attnlab_theory.labs.heads import collapse, importance, premises, survival
         from attnlab_theory.labs.heads.encoder import EncoderReading
 
         match part:
@@ -115,7 +115,7 @@ class Heads(WithJson):
             case "collapse":
                 return collapse.results(reading, sentences=self.few, tell=tell)
             case "approximations":
-                return surviving.results(
+                return survival.results(
                     reading,
                     text.labels,
                     sentences=self.few,
@@ -126,7 +126,7 @@ class Heads(WithJson):
             case "ablations":
                 assert isinstance(reading, EncoderReading), "others are refused before"
                 assert text.labels is not None, "so is a text without labels"
-                return needing.results(reading, text.labels, seed=self.seed, tell=tell)
+                return importance.results(reading, text.labels, seed=self.seed, tell=tell)
             case _:
                 assert_never(part)
 

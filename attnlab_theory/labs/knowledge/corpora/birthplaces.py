@@ -130,7 +130,7 @@ def parse_questions(text: str, *, source: str = "the questions") -> Questions:
             wanted = "one tab, between question and place" if with_places else "no tab, for line 1 has none"
             raise ValueError(f"{where} has {len(rest) or 'no'} tab{'s' * (len(rest) > 1)}, but needs {wanted}")
         if with_places and not rest[0].strip():
-            raise ValueError(f"{where} has no place behind its tab")
+            raise ValueError(f"{where} has no place after its tab")
         asked.append(question)
         places += [place.strip() for place in rest]
     return Questions(tuple(asked), tuple(places) if with_places else None, source)

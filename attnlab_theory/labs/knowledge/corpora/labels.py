@@ -20,7 +20,7 @@ from attnlab_theory.labs.knowledge.corpora.birthplaces import QUESTION, Question
 Rule = Callable[[str, str], str | None]
 """A function of a name and the sentences about the person, to a place. None if the rule finds none."""
 
-# A full stop behind an initial or a title does not end the name. Neither does one behind a surname of two letters,
+# A full stop after an initial or a title does not end the name. Neither does one after a surname of two letters,
 # which looks like a title: such lines, 6 of the homework's 2,938, name nobody.
 HEADER = re.compile(r"(.+?)(?<!\b[A-Z])(?<!\b[A-Z][a-z])\. ")
 WORDS = re.compile(r"[^\W\d_]+")
@@ -56,7 +56,7 @@ def known(places: Iterable[str]) -> Rule:
     longest_first = sorted(set(places), key=len, reverse=True)
     if not longest_first:
         raise ValueError("a rule that knows no place finds none; give the answers of the training questions")
-    # Not word boundaries: behind the last full stop of "Washington, D.C." there is none.
+    # Not word boundaries: after the last full stop of "Washington, D.C." there is none.
     anywhere = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
 
     def rule(name: str, entry: str) -> str | None:

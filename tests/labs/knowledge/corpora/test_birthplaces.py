@@ -62,7 +62,7 @@ def test_a_final_newline_changes_nothing(end):
         ("a?\nb?\tBonn", "line 2 of dev.tsv has 1 tab, but needs no tab, for line 1 has none"),
         ("a?\tRome\n\nb?\tBonn", "line 2 of dev.tsv has no question"),
         ("\tRome", "line 1 of dev.tsv has no question"),
-        ("a?\tRome\nb?\t ", "line 2 of dev.tsv has no place behind its tab"),
+        ("a?\tRome\nb?\t ", "line 2 of dev.tsv has no place after its tab"),
     ],
 )
 def test_lines_that_are_no_questions_are_named(text, said):

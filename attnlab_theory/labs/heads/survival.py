@@ -49,14 +49,14 @@ def results(
 
     Args:
         reading: the model with its text.
-        labels: of every sentence, if they are known. With them the accuracy of a classifier is measured.
-        sentences: whose heads are looked at.
-        most_features: as `losses.approximations`.
-        seed: of what is random.
+        labels: the label of every sentence, if they are known. With them the accuracy of a classifier is measured.
+        sentences: how many sentences are read for the heads.
+        most_features: the largest number of random features that is tried.
+        seed: chooses the random projections.
         tell: is told what is being done.
 
     Raises:
-        ValueError: as `approximating.measured`.
+        ValueError: if `approximating.measured` refuses the reading or the number of features.
     """
     from attnlab_theory.labs.heads import figures
 
