@@ -44,7 +44,7 @@ class Conform:
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
-    """Seconds that one call may take."""
+    """Seconds that one call may take; at least 30 where it may be compiled."""
     json: bool = False
     """Print one JSON value and nothing else."""
     junit: Path | None = None

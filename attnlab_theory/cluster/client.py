@@ -181,7 +181,9 @@ class Cluster:
                 return None
             raise ValueError(f"{name}: {type(error).__name__}: {error}") from error
         finally:
-            future.cancel(force=True)
+            # A cluster that is closed meanwhile has nobody left to tell.
+            with contextlib.suppress(Exception):
+                future.cancel(force=True)
 
     @contextlib.contextmanager
     def _taken(self) -> Iterator[str]:

@@ -18,6 +18,9 @@ HARNESS = Path(__file__).with_name("harness.py")
 MOST_DEATHS = 4
 """How often a child is started again. What kills more of them is not asked further."""
 
+COMPILING = 30.0
+"""Seconds that a call may take at least where it may have to be compiled."""
+
 PATIENCE = 120.0
 """Seconds of processor time of one child, imports included."""
 
@@ -121,7 +124,7 @@ class Fenced:
 
     Args:
         target: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION.
-        seconds: how long one call may take.
+        seconds: how long one call may take; at least `COMPILING` where the target is not numpy's.
 
     Raises:
         ValueError: if the target has neither form or there is no such file. Entering the block raises it if the
@@ -152,9 +155,10 @@ class Fenced:
                 return Back({"trouble": f"not called: {self.deaths} calls before it ended the process"}, [])
             self._start()
         assert self._child is not None
+        seconds = self._seconds if plan["framework"] == "numpy" else max(self._seconds, COMPILING)
         try:
             report, *returned = self._child.call(
-                json.dumps({"plan": plan | {"seconds": self._seconds}}), *arrays, parts=3
+                json.dumps({"plan": plan | {"seconds": seconds}}), *arrays, parts=3
             )
         except BrokenAnswer as error:
             self._stop()

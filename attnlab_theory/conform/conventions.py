@@ -53,6 +53,8 @@ class Conventions:
     fixed_window: int | None = None
     """The window of a target that takes none as an argument."""
     fixed_softcap: float | None = None
+    same_width: bool = False
+    """Whether values must be as wide as keys."""
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The parameters that it has, by their role."""
 

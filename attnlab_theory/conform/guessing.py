@@ -1,6 +1,7 @@
 """How a target wants to be called: found by a few calls, and said. What the user declares is not guessed."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,6 +54,7 @@ def fitted(case: Case, kind: Kind, way: Conventions) -> Case:
         softcap = CAP
     return dataclasses.replace(
         case,
+        value_width=case.width if way.same_width else case.value_width,
         batch=case.batch if has_batch(way.layout) else 1,
         heads=heads,
         groups=groups,
@@ -97,9 +99,9 @@ def _laid_out(
     layouts = (declared["layout"],) if "layout" in declared else OF_HEADS if kind.heads else OF_ANY
     by_shape: Conventions | None = None
     for framework in frameworks:
-        for queries, keys in TRIALS:
+        for same, (queries, keys) in itertools.product((False, True), TRIALS):
             for layout in layouts:
-                trial = dataclasses.replace(way, framework=framework, layout=layout)
+                trial = dataclasses.replace(way, framework=framework, layout=layout, same_width=same)
                 case = fitted(
                     Case(batch=2, heads=4 if kind.grouped else 3, queries=queries, keys=keys), kind, trial
                 )
@@ -124,6 +126,8 @@ def _laid_out(
 
 def _said_layout(kind: Kind, declared: Mapping[str, Any], profile: Profile, way: Conventions) -> Profile:
     lines = [("framework", way.framework), ("layout", " ".join(way.layout) + _mark(declared, "layout"))]
+    if way.same_width:
+        lines.append(("values", "must be as wide as keys"))
     if kind.grouped:
         order = "h % groups (interleaved)" if way.interleaved else "h // (heads / groups) (neighbours share)"
         lines.append(("head h reads the keys", order))

@@ -60,8 +60,9 @@ class Host:
             What happened, and the output and the weights in float64; empty where there are none.
         """
         given = [_strided(x) if plan["strided"] else x for x in arrays]
-        kept = [x.copy() for x in given]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
+        # Of what was handed over: jax makes float32 of float64.
+        kept = [_back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
         named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None}

@@ -55,6 +55,8 @@ def probed(
     """
     b, h, g, t, s = case.batch, case.heads, case.groups, case.queries, case.keys
     kind = "float32" if case.kind == "bfloat16" else case.kind
+    if way.same_width:
+        case = dataclasses.replace(case, width=s + 2)
     q, k = np.zeros((b, h, t, case.width), kind), np.zeros((b, g, s, case.width), kind)
     if scores is not None:
         # Two factors, for their product may be large.

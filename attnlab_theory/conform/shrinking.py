@@ -27,7 +27,7 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
     shrunk = True
     while shrunk and left > 0:
         shrunk = False
-        for simpler in _simpler(case):
+        for simpler in _simpler(case, same_width=judge.way.same_width):
             left -= 1
             found = judge.judge(simpler)
             if found.fails and bool(found.answer.trouble) == raises:
@@ -38,7 +38,7 @@ def smallest(judge: Judge, case: Case, outcome: Outcome) -> tuple[Case, Outcome]
     return case, outcome
 
 
-def _simpler(case: Case) -> Iterator[Case]:
+def _simpler(case: Case, *, same_width: bool) -> Iterator[Case]:
     """Simpler cases, the boldest first."""
     for field in ("by_head", "strided", "garbage", "kind", "bias"):
         if getattr(case, field) != getattr(PLAIN, field) and not (field == "garbage" and case.mask == "none"):
@@ -59,8 +59,8 @@ def _simpler(case: Case) -> Iterator[Case]:
             yield dataclasses.replace(case, queries=size, keys=size)
     if case.queries != case.keys and case.keys > case.queries:
         yield dataclasses.replace(case, keys=case.queries)
-    for field in ("width", "value_width"):
-        size = getattr(case, field)
+    for fields in (("width", "value_width"),) if same_width else (("width",), ("value_width",)):
+        size = getattr(case, fields[0])
         for less in dict.fromkeys((1, size // 2)):
             if 0 < less < size:
-                yield dataclasses.replace(case, **{field: less})
+                yield dataclasses.replace(case, **dict.fromkeys(fields, less))

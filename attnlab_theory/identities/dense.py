@@ -27,8 +27,12 @@ def equals_definition(subject: Subject, definition: Definition, causal: bool) ->
     def residual(case: Tokens) -> float:
         """In units of the case's own tolerance, as each length has another."""
         at = (case, *(with_tokens(case, n) for n in subject.lengths))
-        gaps = [gap(subject.mix(each), defined(each)) / subject.rounding(each) for each in at]
-        return float(np.max(gaps)) * subject.rounding(case)
+        gaps = [(gap(subject.mix(each), defined(each)), subject.rounding(each)) for each in at]
+        # Tokens of zero have no rounding: nothing may differ.
+        exact = [found for found, rounding in gaps if not rounding]
+        if any(exact):
+            return np.inf
+        return subject.rounding(case) * max((found / rounding for found, rounding in gaps if rounding), default=0.0)
 
     return Identity(
         family="cheap-is-dense",

@@ -139,7 +139,7 @@ def test_what_a_killed_worker_did_is_done_once_more(address, tmp_path):
 def test_what_kills_two_workers_is_given_up(address, tmp_path):
     with (
         Cluster(address, tell=lambda _: None) as cluster,
-        pytest.raises(ValueError, match="killed 2 times at the same work"),
+        pytest.raises(ValueError, match="2 workers were killed at the same work"),
     ):
         cluster.call(kills_its_worker, tmp_path, 9)
     assert len(list(tmp_path.iterdir())) == 2

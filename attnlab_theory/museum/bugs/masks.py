@@ -5,6 +5,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnlab_theory.attention import attention, blocked_attention, causal_mask, zero_after_softmax
 from attnlab_theory.attention.caching import cached_attention
@@ -13,6 +14,9 @@ from attnlab_theory.identities.agreement import by_chunks
 from attnlab_theory.identities.causality import detached_maximum
 from attnlab_theory.identities.derivatives import hidden_score_slope
 from attnlab_theory.identities.operators import (
+    CAPPED,
+    GROUPED,
+    HEADS,
     SCHEMES,
     SOFTMAX,
     ZERO_AFTER_SOFTMAX,
@@ -22,7 +26,7 @@ from attnlab_theory.identities.operators import (
 )
 from attnlab_theory.identities.zoo import SUBJECTS
 from attnlab_theory.museum import exhibit
-from attnlab_theory.museum.bug import Bug
+from attnlab_theory.museum.bug import FOLKLORE, Bug
 from attnlab_theory.museum.planting import masked, planted, planted_in_mixer
 
 
@@ -190,6 +194,7 @@ CENTRED = Bug(
         ),
         causality.causal("cached", centred_over_time(_cached)),
         *(mixers.past_only(planted_in_mixer(centred_before_mixing, s)) for s in SUBJECTS if s.causal),
+        *(mixers.prefix_is_within(planted_in_mixer(centred_before_mixing, s)) for s in SUBJECTS if s.prefixes),
     ),
     exhibit=lambda: exhibit.moved(masked, centred_over_time(masked)),
 )
@@ -211,4 +216,72 @@ FUTURE_MAXIMUM = Bug(
     exhibit=lambda: exhibit.moved(maximum_of_its_own, detached_maximum),
 )
 
-BUGS = (ZERO_AFTER, INVERTED, OFF_BY_ONE, UPPER_LEFT, FINITE, SKIPPED, CENTRED, FUTURE_MAXIMUM)
+
+def zero_times_whatever_is_hidden(mix):
+    def wrong(q, k, v, mask=None, *, scale):
+        return mix(q, k, v, mask, scale=scale) + 0.0 * v.sum()
+
+    return wrong
+
+
+def _poisoned(mix):
+    keys = exhibit.normal(31, 6, 4)
+    values = exhibit.normal(32, 6, 4).at[-1].set(jnp.nan)
+    return np.nan_to_num(np.asarray(mix(keys, keys, values, causal_mask(6), scale=0.5)))
+
+
+HIDDEN_NAN = Bug(
+    name="hidden-nan-spreads",
+    story="A hidden key has weight zero, and zero times NaN is NaN: one NaN in the padding reaches every output.",
+    where=FOLKLORE,
+    code=(zero_times_whatever_is_hidden,),
+    checks=tuple(
+        rows.hidden_is_harmless(planted(zero_times_whatever_is_hidden, operator))
+        for operator in (SOFTMAX, HEADS, GROUPED, CAPPED)
+    ),
+    exhibit=lambda: exhibit.Exhibit(
+        title="Outputs of six causal tokens whose last value is NaN; NaN is drawn as 0",
+        rows="token",
+        columns="coordinate",
+        right=_poisoned(attention),
+        wrong=_poisoned(zero_times_whatever_is_hidden(attention)),
+    ),
+)
+
+
+def bias_before_the_scale(q, k, v, mask=None, *, scale, bias):
+    return attention(q, k, v, mask, scale=scale, bias=scale * bias)
+
+
+def _biased(mix):
+    keys, bias = exhibit.normal(33, 6, 4), 4.0 * jnp.eye(6)
+    return mix(keys, keys, jnp.eye(6), scale=0.25, bias=bias)
+
+
+SCALED_BIAS = Bug(
+    name="bias-before-the-scale",
+    story="A bias is added to the products before they are scaled. It works, and it counts for less.",
+    where=FOLKLORE,
+    code=(bias_before_the_scale,),
+    checks=(rows.bias_as_keys(bias_before_the_scale),),
+    exhibit=lambda: exhibit.Exhibit(
+        title="Weights of six tokens with a bias of 4 for each token's own key",
+        rows="query",
+        columns="key",
+        right=_biased(attention),
+        wrong=_biased(bias_before_the_scale),
+    ),
+)
+
+BUGS = (
+    ZERO_AFTER,
+    INVERTED,
+    OFF_BY_ONE,
+    UPPER_LEFT,
+    FINITE,
+    SKIPPED,
+    CENTRED,
+    FUTURE_MAXIMUM,
+    HIDDEN_NAN,
+    SCALED_BIAS,
+)

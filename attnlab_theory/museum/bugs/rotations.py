@@ -73,6 +73,14 @@ def sine_without_its_sign_half(x, positions, *, base=10000.0):
     return jnp.concatenate(jnp.split(back, 2, axis=1)[:1] + jnp.split(right, 2, axis=1)[1:], axis=1)
 
 
+def first_coordinate_without_its_sign(rotate):
+    def wrong(x, positions, *, base=10000.0):
+        right, back = (rotate(x, at, base=base) for at in (positions, -positions))
+        return right.at[:, :1].set(back[:, :1])
+
+    return wrong
+
+
 def product_without_its_sign(x, positions, *, base=10000.0):
     right, back = (rotary_by_complex(x, at, base=base) for at in (positions, -positions))
     return right.at[:, 0::2].set(back[:, 0::2])
@@ -89,6 +97,11 @@ SIGN = Bug(
         rotation.kept_lengths("by complex numbers", product_without_its_sign),
         rotation.relative("interleaved", sine_without_its_sign),
         rotation.matrix_form("interleaved", sine_without_its_sign),
+        *(
+            law(name, first_coordinate_without_its_sign(rotate))
+            for name, rotate in (rotation.STRETCHED, rotation.PARTIAL)
+            for law in (rotation.kept_lengths, rotation.relative)
+        ),
     ),
     exhibit=lambda: _moved_pair(sine_without_its_sign, sine_without_its_sign),
 )

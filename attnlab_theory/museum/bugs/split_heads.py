@@ -6,7 +6,14 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from attnlab_theory.attention import attention, averaged_heads, causal_mask, merge_heads, multi_head_attention
+from attnlab_theory.attention import (
+    attention,
+    averaged_heads,
+    causal_mask,
+    grouped_query_attention,
+    merge_heads,
+    multi_head_attention,
+)
 from attnlab_theory.identities import agreement, causality, mixers, several_heads, symmetry
 from attnlab_theory.identities.operators import OPERATORS, heads_pass, queries_keys_values
 from attnlab_theory.identities.zoo import SUBJECTS
@@ -168,4 +175,30 @@ def _averages(wrong) -> exhibit.Exhibit:
     )
 
 
-BUGS = (UNMAPPED, RESHAPED, MASK_BY_HEAD, SUMMED, PADDED)
+def groups_in_the_other_order(q, k, v, mask=None, *, scale, order="consecutive"):
+    other = "strided" if order == "consecutive" else "consecutive"
+    return grouped_query_attention(q, k, v, mask, scale=scale, order=other)
+
+
+def _of_groups(mix):
+    q, k = exhibit.normal(34, 4, 1, 4), exhibit.normal(35, 2, 6, 4)
+    return mix(q, k, jnp.broadcast_to(jnp.eye(6), (2, 6, 6)), scale=1.0).reshape(4, 6)
+
+
+GROUPS = Bug(
+    name="groups-in-another-order",
+    story="Heads of queries share keys. Some code gives neighbouring heads the same keys, other code deals them "
+    "out in turn. Weights of one read by the other run, and every shape fits.",
+    where=FOLKLORE,
+    code=(groups_in_the_other_order,),
+    checks=tuple(several_heads.grouped(order, groups_in_the_other_order) for order in several_heads.SHARED_BY),
+    exhibit=lambda: exhibit.Exhibit(
+        title="Weights of four heads, of one query, over six keys of two groups",
+        rows="head",
+        columns="key",
+        right=_of_groups(grouped_query_attention),
+        wrong=_of_groups(groups_in_the_other_order),
+    ),
+)
+
+BUGS = (UNMAPPED, RESHAPED, MASK_BY_HEAD, SUMMED, PADDED, GROUPS)

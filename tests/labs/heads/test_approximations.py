@@ -62,7 +62,7 @@ def measured(**how):
 
 def judged(**how):
     found = approximating.estimated(measured(**how))
-    return found, families.verdicts(found)
+    return found, families.verdicts(found).findings
 
 
 def said(judged, name, budget):
@@ -108,7 +108,7 @@ def test_theory_knows_the_features_but_for_those_of_rare_large_products():
 def test_a_prediction_of_four_times_the_features_is_refuted():
     found = measured(strength=0.7)
     wrong = approximating.estimated(dataclasses.replace(found, predicted=4 * found.predicted))
-    verdicts = [f.verdict for f in families.verdicts(wrong).of("theory-predicts-the-features")]
+    verdicts = [f.verdict for f in families.verdicts(wrong).findings.of("theory-predicts-the-features")]
     assert verdicts == [Verdict.REFUTED] * 6
 
 
@@ -237,7 +237,7 @@ def test_a_classifier_with_all_heads_replaced_is_compared_on_the_same_sentences(
     assert (p.value, p.setting["only_first"], p.setting["only_second"]) == (1.0, 0, 0)
     changed = found.of("mcnemar p", budget=2)[0].setting
     assert changed["only_first"] + changed["only_second"] > 0
-    assert len(families.verdicts(found)) == 2
+    assert len(families.verdicts(found).findings) == 2
 
 
 def test_a_text_of_few_sentences_is_refused():

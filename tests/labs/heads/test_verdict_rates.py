@@ -34,7 +34,7 @@ def judged(quantity, found):
 
 def _verdicts(quantity, found):
     estimates = Estimates(estimates_of(quantity, found, 1, "", layer_and_head))
-    return [finding.verdict for finding in verdicts_on_heads(estimates)]
+    return [finding.verdict for finding in verdicts_on_heads(estimates).findings]
 
 
 def some(verdicts, verdict):
