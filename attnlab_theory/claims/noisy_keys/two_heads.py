@@ -80,7 +80,7 @@ ERROR = dataclasses.replace(
     one_head.ERROR,
     name="two-heads-error",
     statement=r"At $\beta = 30$ the error $\mathbb{E}\|c-\frac{1}{2}(v_a+v_b)\|^2$ of two heads that ask "
-    r"$\beta\mu_a$ and $\beta\mu_b$ is a nineteenth of one head's, on the same keys.",
+    r"$\beta\mu_a$ and $\beta\mu_b$ is 1/19 of one head's, on the same keys.",
     source="mathematics/noisy_keys.md#two-heads-hedge; cs224n/1d.ii; practical4/2d.2; blog/multi",
     predict=lambda s: Interval.point(theory.two_heads_error(s.n, s.beta, s.variance)),
     resolution=0.006,

@@ -50,7 +50,7 @@ class Heads(WithJson):
     predicted: int = 200
     """For how many sentences theory predicts the weights. 0 leaves this out, the slowest part of premises."""
     few: int = 200
-    """Sentences that collapse and approximations look at. Accuracies are of all sentences."""
+    """How many sentences `collapse` and `approximations` read. Accuracies use all sentences."""
     most_features: int = 1024
     """The largest number of random features that approximations try, at least 1024."""
     seed: int = 0
