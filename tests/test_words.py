@@ -22,9 +22,7 @@ UNUSUAL = {"behind": "after", "anew": "again", "in the place of": "instead of"}
 """What a document does not say, and what it says instead."""
 
 ALLOWED = {
-    "behind fences": "a place, not a time: a submission runs inside them",
-    "behind all fences": "the same",
-    "behind the fences": "the same",
+    "behind the fences": "a place, not a time: a submission runs inside them",
 }
 """Where such a word may stand, with the reason."""
 
