@@ -20,9 +20,10 @@ class Conform:
     """Judge anybody's attention by what it promises: numpy, torch or jax.
 
     The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
-    window, bias. Without --as it prints how the target wants to be called, and the line to type next. A row is a
-    failure, or holds, or is told: a convention that nobody fails. It ends with 0 if nothing fails, with 1 if
-    something does, with 2 if the target cannot be called.
+    window, bias. Without --as it prints how the target wants to be called, and the line to type next.
+
+    A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
+    something does, and 2 if the target cannot be called.
     """
 
     target: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[TARGET]")] = None

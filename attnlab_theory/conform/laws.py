@@ -1,6 +1,6 @@
 """What an answer must be beside right: what several calls say together, and what rows show that see nothing.
 
-Each law gives a verdict and a line. `told` is a convention, which nobody fails.
+Each law gives a verdict and a line. `convention` is a choice that nobody fails for.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ class Said(NamedTuple):
     """What a law found."""
 
     verdict: str
-    """holds, fails, told, or none where there was nothing to try."""
+    """holds, fails, convention, or none where there was nothing to try."""
     line: str
     tried: int = 1
     case: Case | None = None
@@ -85,7 +85,7 @@ def finite_fill(judge: Judge, kind: Kind) -> Said:
             if leaked > 0.01:
                 if fill == FILLS[0]:
                     return Said("fails", f"with scores of {fill:g} a hidden key gets the weight {leaked:.2g}")
-                return Said("told", f"finite: a score of {fill:g} shows a hidden key, {down:g} does not")
+                return Said("convention", f"finite: a score of {fill:g} shows a hidden key, {down:g} does not")
         down = fill
     return Said("holds", f"scores down to {-down:g} below a hidden one were tried", 2 * len(FILLS))
 
@@ -102,7 +102,7 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
         given = arrays(case)
         answer = judge.ask(case, given)
         if answer.trouble:
-            return Said("told", f"refused: {answer.trouble}")
+            return Said("convention", f"refused: {answer.trouble}")
         row, hidden = answer.output[0, :, 3], dataclasses.replace(case, mask="none")
         everything = attend(dataclasses.replace(way, causal="never").problem(given, hidden)).output[0, :, 3]
         allowed = attend(way.problem(given._replace(mask=None), hidden)).output[0, :, 3]
@@ -131,7 +131,9 @@ def blind_rows(judge: Judge, kind: Kind) -> Said:
     hides = not way.visible(dataclasses.replace(case, mask="none"), None).all()
     if hides and name in ("the mean of all values", "the softmax of everything"):
         return Said("fails", f"a row whose own keys are all masked is {name}: it reads what comes after it")
-    return Said("told", name.replace(" of what the mask alone hides", " of what is hidden") if not hides else name)
+    return Said(
+        "convention", name.replace(" of what the mask alone hides", " of what is hidden") if not hides else name
+    )
 
 
 def hidden_nan(judge: Judge, kind: Kind) -> Said:
@@ -145,7 +147,7 @@ def hidden_nan(judge: Judge, kind: Kind) -> Said:
             answer = judge.ask(fitted(case, kind, judge.way))
             if answer.trouble or not np.isfinite(answer.output).all():
                 reach.append(f"{garbage} in a {'key' if within == 'k' else 'value'}")
-    return Said("told", f"reaches the output: {', '.join(reach)}" if reach else "harmless", 4)
+    return Said("convention", f"reaches the output: {', '.join(reach)}" if reach else "harmless", 4)
 
 
 def same_result(judge: Judge, kind: Kind) -> Said:
@@ -203,7 +205,7 @@ def empty(judge: Judge, kind: Kind) -> Said:
     if not has_batch(judge.way.layout):
         return NOTHING
     answer = judge.ask(fitted(Case(batch=0, queries=4, keys=4), kind, judge.way))
-    return Said("told", f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back")
+    return Said("convention", f"refused: {answer.trouble}" if answer.trouble else "an empty batch is given back")
 
 
 def inputs_unchanged(judge: Judge, kind: Kind) -> Said:

@@ -16,7 +16,7 @@ from attnlab_theory.conform.suite import Row, Suite
 LITERAL = 24
 """So many numbers at most are written out; more are drawn."""
 
-MARK = {"holds": "holds", "fails": "FAILS", "told": "told", "not judged": "-"}
+MARK = {"holds": "holds", "fails": "FAILS", "convention": "convention", "not judged": "-"}
 
 
 def profile_lines(suite: Suite) -> list[str]:
@@ -27,7 +27,7 @@ def profile_lines(suite: Suite) -> list[str]:
 
 def line_of(row: Row) -> str:
     """One identity in one line."""
-    return f"{row.name:17} {MARK[row.verdict]:6} {row.tried:>4}  {row.line}"
+    return f"{row.name:17} {MARK[row.verdict]:10} {row.tried:>4}  {row.line}"
 
 
 def notes(suite: Suite) -> list[str]:
@@ -41,7 +41,7 @@ def notes(suite: Suite) -> list[str]:
 def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
     """The last line."""
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in MARK}
-    words = {"holds": "hold", "fails": "fail", "told": "are told", "not judged": "are not judged"}
+    words = {"holds": "hold", "fails": "fail", "convention": "are conventions", "not judged": "are not judged"}
     said = [f"{count} {words[verdict]}" for verdict, count in counts.items() if count]
     return (
         f"{', '.join(said)}. {suite.judge.calls} calls in {seconds:.1f} s. "

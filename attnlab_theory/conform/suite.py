@@ -38,7 +38,7 @@ class Row:
 
     name: str
     verdict: str
-    """holds, fails, told, or not judged."""
+    """holds, fails, convention, or not judged."""
     line: str
     tried: int
     """How many cases or calls."""
@@ -133,11 +133,11 @@ class Suite:
         if name not in kinds:
             return None
         if len(found) == len(cases) and all(outcome.answer.trouble for _, outcome in found):
-            return Row(name=name, verdict="told", line=f"refused: {found[0][1].why}", tried=len(cases))
+            return Row(name=name, verdict="convention", line=f"refused: {found[0][1].why}", tried=len(cases))
         if name == "float64" and not any(self.judge.judge(case, "float32").fails for case, _ in found):
             worst = max(outcome.ratio for _, outcome in found)
             line = f"computed in float32: {worst:,.2g} tolerances of float64, within those of float32"
-            return Row(name=name, verdict="told", line=line, tried=len(cases))
+            return Row(name=name, verdict="convention", line=line, tried=len(cases))
         return None
 
     def _failed(self, name: str, tried: int, found: list[tuple[Case, Outcome]]) -> Row:

@@ -132,12 +132,12 @@ def row_of(target, kind, name):
 
 
 def test_float64_that_is_float32_inside_is_told():
-    assert row_of(in_float32, "softmax", "float64").verdict == "told"
+    assert row_of(in_float32, "softmax", "float64").verdict == "convention"
 
 
 def test_a_fill_of_1e9_is_told_with_the_score_that_shows_it():
     row = row_of(fill_of_1e9, "softmax", "hidden keys")
-    assert (row.verdict, row.line) == ("told", "finite: a score of 1e+10 shows a hidden key, 10000 does not")
+    assert (row.verdict, row.line) == ("convention", "finite: a score of 1e+10 shows a hidden key, 10000 does not")
 
 
 def test_what_promises_to_be_causal_and_is_not_fails_at_once():
@@ -162,10 +162,10 @@ def blind(outcome):
 @pytest.mark.parametrize(
     ("outcome", "verdict", "said"),
     [
-        ("zeros", "told", "zeros"),
-        ("mean", "told", "the mean of what is hidden"),
-        ("nan", "told", "NaN"),
-        ("softmax", "told", "the softmax of what is hidden"),
+        ("zeros", "convention", "zeros"),
+        ("mean", "convention", "the mean of what is hidden"),
+        ("nan", "convention", "NaN"),
+        ("softmax", "convention", "the softmax of what is hidden"),
         ("a constant", "fails", "which is no outcome known"),
     ],
 )
