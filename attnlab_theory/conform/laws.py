@@ -34,10 +34,10 @@ FILLS = (1e4, 1e10)
 """Scores by which what is hidden is raised over what is visible."""
 
 LENGTHS = (1, 2, 15, 16, 17, 33, 63, 64, 65, 128, 130)
-"""Of a numpy or torch target."""
+"""The lengths that a numpy or torch target is given."""
 
 COMPILED = (1, 17, 65)
-"""Of a jax target, which compiles a program for each."""
+"""The lengths that a jax target is given. It compiles a program for each."""
 
 
 def visibility(judge: Judge, kind: Kind) -> Said:
