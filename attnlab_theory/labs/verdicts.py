@@ -115,13 +115,13 @@ class Verdicts:
         lines = []
         if self.family:
             lines.append(
-                f"{self.family} statements about training share an error rate of {self.error_rate:g}: their "
-                f"verdicts together err with at most this probability, each with at most {self.of_each:.2g} "
+                f"{self.family} statements about training share an error rate of {self.error_rate:g}: any of "
+                f"their verdicts is wrong with at most this probability, each with at most {self.of_each:.2g} "
                 "(Bonferroni)."
             )
         if self.apart:
             counts = ", ".join(f"{count} {_at(rate)}" for rate, count in self.apart.items())
-            lines.append(f"Verdicts on every model or on no training, apart: {counts}.")
+            lines.append(f"Other verdicts, on every model or on no training, have rates of their own: {counts}.")
         grouped = collections.Counter((each.claim, each.runs, each.needs) for each in self.unjudged)
         for (claim, runs, needs), count in grouped.items():
             has = "1 run" if runs == 1 else f"{runs} runs"
@@ -263,4 +263,4 @@ def _finding(case: Case, experiment: str, error_rate: float) -> Finding:
 
 
 def _at(rate: float) -> str:
-    return f"at {rate:g}" if rate else "counted, without chance"
+    return f"at {rate:g}" if rate else "without chance"

@@ -136,12 +136,11 @@ def notes(findings: Findings) -> list[str]:
     alone = {f.claim: None for f in findings if f.rival is None and f.expect == Verdict.SUPPORTED}
     if alone:
         lines.append(
-            f"No rival named: {', '.join(alone)}. SUPPORTED then says that the number is as predicted, and "
-            "not what it tells apart."
+            f"No rival named: {', '.join(alone)}. SUPPORTED then only means that the number is as predicted."
         )
     beyond = {f.claim: None for f in findings if f.rival is not None and not f.rival.is_possible}
     if beyond:
-        lines.append(f"A rival that no draws could support, given the bound: {', '.join(beyond)}.")
+        lines.append(f"The bound alone excludes the rival of: {', '.join(beyond)}.")
     return lines
 
 

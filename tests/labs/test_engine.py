@@ -116,7 +116,7 @@ def done(tmp_path_factory):
 def test_a_run_leaves_models_numbers_findings_and_its_record(done, capsys):
     found, about = files_of(done)
     models = {f"models/seed-{seed}/{arm}" for seed in range(3) for arm in ("narrow", "wide")}
-    assert set(found) == {"toy.json", "estimates.json", *models}
+    assert set(found) == {"toy.json", "estimates.json", "README.md", *models}
     claims = [(each["claim"], each["setting"], each["verdict"]) for each in json.loads(found["toy.json"])]
     assert claims == [("toys-learn", {"arm": arm}, "SUPPORTED") for arm in ("narrow", "wide")]
     assert list(about)[:4] == ["question", "seed", "seeds", "arms"]

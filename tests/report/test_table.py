@@ -195,4 +195,4 @@ def test_a_claim_without_a_rival_and_a_rival_that_cannot_be_are_told():
     foil = finding(claim="bent", expect=Verdict.REFUTED, verdict=Verdict.REFUTED)
     alone, beyond = notes(Findings([finding(), finding(claim="far", rival=impossible), foil]))
     assert alone.startswith("No rival named: leak. ")
-    assert beyond.endswith("given the bound: far.")
+    assert beyond.endswith("alone excludes the rival of: far.")

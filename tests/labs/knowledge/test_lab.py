@@ -54,7 +54,7 @@ def tables(folder):
 def test_a_run_writes_models_tables_and_figures(done):
     written = {f"{name}.json" for name in TABLES | {"knowledge.run"}}
     written |= {f"{name}{suffix}" for name in FIGURES for suffix in (".svg", ".png")}
-    assert {path.name for path in done.iterdir()} == written | {"models"}
+    assert {path.name for path in done.iterdir()} == written | {"models", "README.md"}
     assert {path.name for path in (done / "models" / "seed-0").iterdir()} == {
         "none.finetuned",
         "vanilla.finetuned",
