@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attnlab_theory import interrupts
+from attnlab_theory import files, interrupts
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys, or that it cannot show."""
@@ -44,6 +44,7 @@ def exit_code(command: Callable[[], int], *, announcement: str = "") -> int:
             for stream in filter(None, (sys.stdout, sys.stderr)):
                 stream.flush()
             # Python would first wait for every thread, and a compiler takes many seconds.
+            files.remove_unfinished()
             _leave(code)
     return code
 

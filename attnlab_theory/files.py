@@ -16,13 +16,14 @@ _unfinished: set[Path] = set()
 """Temporary files of this process; those that an interrupt left are removed when Python ends."""
 
 
-def _remove_unfinished() -> None:
-    for temporary in _unfinished:
+def remove_unfinished() -> None:
+    """Remove what this process was writing. Python's end does so too; who ends without it calls this first."""
+    for temporary in tuple(_unfinished):
         with contextlib.suppress(OSError):
             temporary.unlink()
 
 
-atexit.register(_remove_unfinished)
+atexit.register(remove_unfinished)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unfinished.clear)
 

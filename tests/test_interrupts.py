@@ -8,13 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from attnlab_theory import exits, experiment, interrupts
+from attnlab_theory import exits, experiment, files, interrupts
 from attnlab_theory.experiment import run
 from attnlab_theory.interrupts import patient, remembered
 from attnlab_theory.stats import Interval, exact
@@ -270,3 +270,17 @@ def test_a_training_in_the_background_of_a_script_ignores_ctrl_c_on():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_command_that_leaves_work_behind_leaves_no_temporary_file(tmp_path, monkeypatch):
+    waits, ended = Future(), []
+    monkeypatch.setattr(exits, "_leave", ended.append)
+    monkeypatch.setattr(interrupts, "_left_behind", [waits])
+
+    def writes_when_interrupted():
+        files._new_file(tmp_path / "found.json")
+        raise KeyboardInterrupt
+
+    assert exits.exit_code(writes_when_interrupted) == 130
+    assert ended == [130]
+    assert list(tmp_path.iterdir()) == []
