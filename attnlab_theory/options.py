@@ -40,6 +40,9 @@ UNKNOWN = re.compile(
 )
 """What tyro says about options that a command lacks, with its suggestions."""
 
+CHOICES = re.compile(r"Expected one of \(([^)]*)\)")
+"""What tyro says about a choice that there is not: all choices, in no order if the option may be left out."""
+
 Budget = Literal["quick", "full"]
 
 NUMBERS = {"INT": "a whole number", "FLOAT": "a number"}
@@ -103,7 +106,15 @@ def _one_line(box: str, elsewhere: Mapping[str, str]) -> str:
         return text[: unknown.start()] + said + text[unknown.end() :]
     if number := NO_NUMBER.search(text):
         return "{0} takes {2}, not {1}: {3}".format(*number.group(1, 2), NUMBERS[number[3]], number[4])
-    return text or "bad usage; see --help"
+    return CHOICES.sub(_choices, text) or "bad usage; see --help"
+
+
+def _choices(said: re.Match[str]) -> str:
+    """The choices that can be typed. Left out is what stands for an option that was not given."""
+    choices = said[1].split(", ")
+    if "'None'" not in choices:
+        return said[0]
+    return f"Expected one of ({', '.join(sorted(choice for choice in choices if choice != repr('None')))})"
 
 
 def _unknown(said: str, elsewhere: Mapping[str, str]) -> str:

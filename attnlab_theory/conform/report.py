@@ -42,7 +42,8 @@ def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:
     """The last line."""
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in MARK}
     words = {"holds": "hold", "fails": "fail", "convention": "are conventions", "not judged": "are not judged"}
-    said = [f"{count} {words[verdict]}" for verdict, count in counts.items() if count]
+    one = {"holds": "holds", "fails": "fails", "convention": "is a convention", "not judged": "is not judged"}
+    said = [f"{count} {(one if count == 1 else words)[verdict]}" for verdict, count in counts.items() if count]
     return (
         f"{', '.join(said)}. {suite.judge.calls} calls in {seconds:.1f} s. "
         f"The largest error of a right answer is {suite.judge.largest:.2g} of its tolerance."

@@ -33,6 +33,10 @@ def run(capsys, *arguments):
         (["list", "--jsn"], "Perhaps you meant: --json"),
         (["knowledge", "rum"], "Available subcommands: pretrain, "),
         (["construct", "subset"], "--keys"),
+        (
+            ["conform", "mine.py::f", "--mask", "keep"],
+            "Expected one of ('additive', 'bool-drop', 'bool-keep', 'none')",
+        ),
     ],
 )
 def test_bad_usage_is_one_line_and_exit_code_2(capsys, arguments, said):
