@@ -17,7 +17,7 @@ Kinds = Literal["softmax", "causal", "multi-head", "grouped-query", "sliding-win
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conform:
-    """Judge anybody's attention by what it promises: numpy, torch or jax.
+    """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
 
     The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
     window, bias. Without --as it prints how the target wants to be called, and the line to type next.
