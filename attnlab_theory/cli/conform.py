@@ -10,9 +10,16 @@ import tyro
 
 if TYPE_CHECKING:
     from attnlab_theory.conform.callers import Fenced
-    from attnlab_theory.conform.suite import Row, Suite
 
-Kinds = Literal["softmax", "causal", "multi-head", "grouped-query", "sliding-window", "softcap", "bias"]
+Kinds = Literal[
+    "softmax",
+    "causal",
+    "multi-head",
+    "grouped-query",
+    "sliding-window",
+    "softcap",
+    "bias",
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +84,7 @@ class Conform:
 
     def _declared(self) -> dict[str, Any]:
         """What the user knows of the target."""
-        from attnlab_theory.conform.conventions import SCALES
+        from attnlab_theory.conform.attention.conventions import SCALES
 
         if self.scale is not None and self.scale not in SCALES:
             try:
@@ -103,11 +110,12 @@ class Conform:
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:
         from attnlab_theory import files
         from attnlab_theory.conform import report
-        from attnlab_theory.conform.suite import Suite
+        from attnlab_theory.conform.callers import place_of
+        from attnlab_theory.conform.suite import suite_class
 
         if self.kind is None:
             return self._profiled(caller, declared)
-        suite = Suite(caller, self.kind, declared, self.accumulate)
+        suite = suite_class(self.kind)(caller, self.kind, declared, self.accumulate)
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite)), "\n", sep="")
@@ -118,51 +126,33 @@ class Conform:
                 print(report.line_of(row), flush=True)
         code = int(any(row.verdict == "fails" for row in rows))
         seconds = time.monotonic() - begun
+        snippet = suite.snippet(place_of(str(self.target)), rows)
         if self.junit is not None:
             files.write_text(self.junit, report.as_junit(rows, str(self.target), self.kind))
         if self.json:
             shown = report.as_json(suite, rows, str(self.target), self.kind, code, seconds)
-            shown["snippet"] = self._snippet(suite, rows)
+            shown["snippet"] = snippet
             print(json.dumps(shown, indent=1))
             return code
-        for note in report.notes(suite):
+        for note in suite.notes():
             print(f"note: {note}")
-        if shown := self._snippet(suite, rows):
+        if snippet:
             print("\nThe smallest counterexample, which needs the target and numpy:\n")
-            print("\n".join(f"    {line}" for line in shown))
+            print("\n".join(f"    {line}" for line in snippet))
         print(f"\n{report.summary(suite, rows, seconds)}")
         return code
-
-    def _snippet(self, suite: "Suite", rows: "list[Row]") -> list[str]:
-        """A snippet of the counterexample with the fewest numbers."""
-        from attnlab_theory.conform import report
-        from attnlab_theory.conform.callers import place_of
-        from attnlab_theory.conform.cases import arrays
-
-        found = [row for row in rows if row.case is not None and row.outcome is not None]
-        if not found:
-            return []
-
-        def numbers(row: "Row") -> int:
-            assert row.case is not None
-            return sum(x.size for x in arrays(row.case) if x is not None)
-
-        row = min(found, key=numbers)
-        assert row.case is not None
-        assert row.outcome is not None
-        return report.snippet(place_of(str(self.target)), suite.judge.way, row.case, row.outcome)
 
     def _profiled(self, caller: "Fenced", declared: dict[str, Any]) -> int:
         """Print how the target wants to be called, and what it seems to be."""
         from attnlab_theory.conform import report
-        from attnlab_theory.conform.suite import Suite
+        from attnlab_theory.conform.attention.suite import AttentionSuite
 
-        suite = Suite(caller, "softmax", declared)
+        suite = AttentionSuite(caller, "softmax", declared)
         kind = "causal" if suite.judge.way.causal == "always" else "softmax"
         if kind == "causal":
-            suite = Suite(caller, "causal", declared)
+            suite = AttentionSuite(caller, "causal", declared)
         if self.json:
-            print(json.dumps({"target": self.target, "kind": kind, "profile": dict(suite.profile.lines)}, indent=1))
+            print(json.dumps({"target": self.target, "kind": kind, "profile": dict(suite.profile)}, indent=1))
             return 0
         print(f"{self.target} looks like {kind}: {suite.kind.promise}\n")
         print("\n".join(report.profile_lines(suite)))

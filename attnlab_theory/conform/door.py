@@ -35,30 +35,27 @@ def suite(
         include: the identities to try; all if none is named.
         exclude: those that are left out.
         accumulate: the type in which the target adds up.
-        declared: conventions that need not be guessed, by the fields of `conventions.Conventions`: layout="bthd".
+        declared: conventions that need not be guessed, as the profile names them: layout="bthd".
 
     Raises:
         ValueError: if there is no such kind, identity or convention.
     """
-    from attnlab_theory.conform.conventions import Conventions
-    from attnlab_theory.conform.kinds import KINDS
-    from attnlab_theory.conform.suite import IDENTITIES
+    from attnlab_theory.conform.suite import suite_class
 
+    judge = suite_class(kind)
     for what, given, known in (
-        ("kind", {kind}, KINDS),
-        ("identity", {*include, *exclude}, IDENTITIES),
-        ("convention", declared, Conventions.__dataclass_fields__),
+        ("identity", {*include, *exclude}, judge.IDENTITIES),
+        ("convention", declared, judge.CONVENTIONS),
     ):
         if unknown := set(given) - set(known):
             raise ValueError(f"there is no {what} {sorted(unknown)[0]!r}; there are {', '.join(known)}")
-    names = [name for name in IDENTITIES if (not include or name in include) and name not in exclude]
+    names = [name for name in judge.IDENTITIES if (not include or name in include) and name not in exclude]
 
     @functools.cache
     def judged() -> Any:
         from attnlab_theory.conform.callers import Direct
-        from attnlab_theory.conform.suite import Suite
 
-        return Suite(Direct(target), kind, declared, accumulate)
+        return judge(Direct(target), kind, declared, accumulate)
 
     @pytest.mark.parametrize("identity", names)
     def test(identity: str) -> None:

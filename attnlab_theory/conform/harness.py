@@ -34,6 +34,7 @@ class Host:
 
     def __init__(self, target: Any) -> None:
         self._target: Callable[..., Any] = target() if isinstance(target, type) else target
+        self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
         """What can be seen of the target without a call: its parameters, and the frameworks that are loaded."""
@@ -54,6 +55,8 @@ class Host:
 
         Args:
             plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
+                Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
+                `places` and `kept`, which hand it over by place and by name.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -65,12 +68,20 @@ class Host:
         kept = [_back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
         named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
-        told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None}
+        named |= {name: self._kept[number] for name, number in plan.get("kept", {}).items()}
+        placed = handed[:places]
+        for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
+            placed.insert(int(place), self._kept[number])
+        told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
             with _silenced(printed), _in_time(plan["seconds"]):
-                came = self._target(*handed[:places], **named)
+                target = getattr(self._target, plan["method"]) if plan.get("method") else self._target
+                came = target(*placed, **named)
+            for place in plan.get("keep", ()):
+                told["kept"].append(len(self._kept))
+                self._kept.append(came[place])
             returned, told["kind"], told["several"] = _read(came)
             told["shape"] = list(returned[0].shape)
         except Slow:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One promise about a function of queries, keys and values."""
+    """One promise. The fields after `suite` are for functions of queries, keys and values."""
 
     promise: str
     """In one line."""
+    suite: str = "attention.suite:AttentionSuite"
+    """Who judges it: a module of this folder, and a class in it."""
     causal: bool = False
     """Whether no query sees what comes after it."""
     heads: bool = False

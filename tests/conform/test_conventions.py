@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from attnlab_theory.conform.attention.suite import AttentionSuite
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.suite import Suite
 from tests.conform.right import plain
 from tests.conform.wrong import whole
 
@@ -122,13 +122,13 @@ def capped_at_three(q, k, v):
     ],
 )
 def test_a_convention_is_a_line_of_the_profile_and_no_failure(target, kind, line, text, declared):
-    suite = Suite(Direct(target), kind, declared)
-    assert dict(suite.profile.lines)[line] == text
+    suite = AttentionSuite(Direct(target), kind, declared)
+    assert dict(suite.profile)[line] == text
     assert [row.line for row in suite.rows() if row.verdict == "fails"] == []
 
 
 def row_of(target, kind, name):
-    return Suite(Direct(target), kind).row(name)
+    return AttentionSuite(Direct(target), kind).row(name)
 
 
 def test_float64_that_is_float32_inside_is_told():

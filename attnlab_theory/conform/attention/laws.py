@@ -5,30 +5,17 @@ Each law gives a verdict and a line. `convention` is a choice that nobody fails 
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.cases import Case, arrays
-from attnlab_theory.conform.guessing import fitted
-from attnlab_theory.conform.judging import Judge
+from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.guessing import fitted
+from attnlab_theory.conform.attention.judging import Judge
+from attnlab_theory.conform.attention.layouts import has_batch, has_heads
+from attnlab_theory.conform.attention.probe import probed
+from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.kinds import Kind
-from attnlab_theory.conform.layouts import has_batch, has_heads
-from attnlab_theory.conform.probe import probed
-from attnlab_theory.conform.reference import attend
-
-
-class Said(NamedTuple):
-    """What a law found."""
-
-    verdict: str
-    """holds, fails, convention, or none where there was nothing to try."""
-    line: str
-    tried: int = 1
-    case: Case | None = None
-
-
-NOTHING = Said("none", "", 0)
+from attnlab_theory.conform.suite import NOTHING, Said
 
 FILLS = (1e4, 1e10)
 """Scores by which what is hidden is raised over what is visible."""
@@ -49,13 +36,13 @@ def visibility(judge: Judge, kind: Kind) -> Said:
         judge.calls += 1
         right = judge.way.visible(case, None)
         if seen.trouble:
-            return Said("fails", f"{n} tokens: {seen.trouble}", case=case)
+            return Said("fails", f"{n} tokens: {seen.trouble}", counterexample=case)
         if not seen.equals(right):
             wrong = np.abs(seen.weights - right / np.maximum(right.sum(-1, keepdims=True), 1))
             _, _, t, s = np.unravel_index(int(np.argmax(np.nan_to_num(wrong, nan=np.inf))), wrong.shape)
             got, share = seen.weights[:, :, t, s].max(), right[0, 0, t, s] / max(right[0, 0, t].sum(), 1)
             said = f"{n} tokens: query {t} gives key {s} the weight {got:.3g}, and its share is {share:.3g}"
-            return Said("fails", said, case=case)
+            return Said("fails", said, counterexample=case)
     return Said("holds", f"lengths {', '.join(map(str, lengths))}", len(lengths))
 
 
@@ -78,7 +65,7 @@ def finite_fill(judge: Judge, kind: Kind) -> Said:
             seen = probed(judge.caller, way, case, mask, scores)
             judge.calls += 1
             if seen.trouble:
-                return Said("fails", f"scores of {fill:g}: {seen.trouble}", case=case)
+                return Said("fails", f"scores of {fill:g}: {seen.trouble}", counterexample=case)
             if not np.isfinite(seen.weights).all():
                 return Said("fails", f"with scores of {fill:g} and a hidden key the output is no number")
             leaked = np.where(visible, 0.0, np.abs(seen.weights)).max()
@@ -163,7 +150,7 @@ def same_result(judge: Judge, kind: Kind) -> Said:
         judge.ask(other)
         again = judge.ask(case)
         if first.trouble != again.trouble or not np.array_equal(first.output, again.output, equal_nan=True):
-            return Said("fails", "the same call gives another answer after other calls", case=case)
+            return Said("fails", "the same call gives another answer after other calls", counterexample=case)
     return Said("holds", "also after another length and another type", len(between))
 
 
@@ -176,7 +163,7 @@ def apart(judge: Judge, kind: Kind) -> Said:
     given = arrays(case)
     first = judge.ask(case, given)
     if first.trouble:
-        return Said("fails", first.trouble, case=case)
+        return Said("fails", first.trouble, counterexample=case)
     tried = 0
     for axis, name in ((0, "batch element"), (1, "head")):
         if given.q.shape[axis] < 2 or given.k.shape[axis] < 2:
@@ -196,7 +183,7 @@ def apart(judge: Judge, kind: Kind) -> Said:
         if answer.trouble or not np.allclose(
             np.take(answer.output, kept, axis), np.take(first.output, kept, axis), rtol=1e-5, atol=1e-6
         ):
-            return Said("fails", f"another {name} moves when the last one is replaced by 1e3", case=case)
+            return Said("fails", f"another {name} moves when the last one is replaced by 1e3", counterexample=case)
     return Said("holds", "batch elements and heads" if tried > 1 else "as far as there are several", tried)
 
 

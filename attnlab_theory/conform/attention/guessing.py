@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.asking import ask
+from attnlab_theory.conform.attention.asking import ask
+from attnlab_theory.conform.attention.cases import Case, arrays
+from attnlab_theory.conform.attention.conventions import MASKS, SCALES, WINDOWS, Conventions, roles, within
+from attnlab_theory.conform.attention.layouts import has_batch, has_heads
+from attnlab_theory.conform.attention.probe import Seen, probed
+from attnlab_theory.conform.attention.reference import attend
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.cases import Case, arrays
-from attnlab_theory.conform.conventions import MASKS, SCALES, WINDOWS, Conventions, roles, within
 from attnlab_theory.conform.kinds import Kind
-from attnlab_theory.conform.layouts import has_batch, has_heads
-from attnlab_theory.conform.probe import Seen, probed
-from attnlab_theory.conform.reference import attend
 
 OF_HEADS = ("bhtd", "bthd", "htd", "thd")
 OF_ANY = ("bhtd", "bthd", "btd", "td")

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.layouts import laid_out, taken_in, weights_layout
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.cases import Arrays, Case, arrays
-from attnlab_theory.conform.conventions import Conventions
-from attnlab_theory.conform.layouts import laid_out, taken_in, weights_layout
 
 
 class Answer(NamedTuple):

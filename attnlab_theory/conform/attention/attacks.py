@@ -5,9 +5,9 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from attnlab_theory.conform.cases import Case
-from attnlab_theory.conform.conventions import Conventions
-from attnlab_theory.conform.guessing import fitted
+from attnlab_theory.conform.attention.cases import Case
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.guessing import fitted
 from attnlab_theory.conform.kinds import Kind
 
 FEW = 3

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from attnlab_theory.conform.cases import Arrays, Case
-from attnlab_theory.conform.layouts import laid_out, weights_layout
-from attnlab_theory.conform.reference import Problem, shared
+from attnlab_theory.conform.attention.cases import Arrays, Case
+from attnlab_theory.conform.attention.layouts import laid_out, weights_layout
+from attnlab_theory.conform.attention.reference import Problem, shared
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "mask": ("mask", "attn_mask", "attention_mask"),

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.asking import Answer, ask
+from attnlab_theory.conform.attention.asking import Answer, ask
+from attnlab_theory.conform.attention.cases import Arrays, Case, arrays
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.attention.tolerances import HALF_EPS, coarser, tolerance
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.cases import Arrays, Case, arrays
-from attnlab_theory.conform.conventions import Conventions
-from attnlab_theory.conform.reference import attend
-from attnlab_theory.conform.tolerances import HALF_EPS, coarser, tolerance
 
 
 class Outcome(NamedTuple):

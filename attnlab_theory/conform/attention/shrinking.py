@@ -6,8 +6,8 @@ Hypothesis, which shrinks for the grader, would begin with a search of its own; 
 import dataclasses
 from collections.abc import Iterator
 
-from attnlab_theory.conform.cases import Case
-from attnlab_theory.conform.judging import Judge, Outcome
+from attnlab_theory.conform.attention.cases import Case
+from attnlab_theory.conform.attention.judging import Judge, Outcome
 
 MOST = 60
 """Calls that one counterexample may cost."""

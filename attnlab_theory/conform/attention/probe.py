@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab_theory.conform.asking import ask
+from attnlab_theory.conform.attention.asking import ask
+from attnlab_theory.conform.attention.cases import Arrays, Case
+from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.callers import Caller
-from attnlab_theory.conform.cases import Arrays, Case
-from attnlab_theory.conform.conventions import Conventions
 
 NEAR = 0.1
 """How far a row of weights may be from a sum of one and still be one: what is wrong with it is judged elsewhere."""

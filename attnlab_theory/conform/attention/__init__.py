@@ -1,0 +1,1 @@
+"""The kinds that are functions of queries, keys and values."""

@@ -1,0 +1,53 @@
+"""A counterexample as a few lines of Python, for those who do not have attnlab."""
+
+from attnlab_theory.conform.attention.cases import Case, arrays, lines, storage
+from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.judging import Outcome
+from attnlab_theory.conform.attention.layouts import LAYOUTS, weights_layout
+from attnlab_theory.conform.callers import Place
+
+LITERAL = 24
+"""So many numbers at most are written out; more are drawn."""
+
+
+def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome) -> list[str]:
+    """At most 15 lines of Python that show a counterexample. They need the target and numpy."""
+    given = arrays(case)
+    numbers = sum(x.size for x in given if x is not None)
+    if numbers <= LITERAL:
+        named = zip(("q", "k", "v", "mask", "bias"), given, strict=True)
+        drawn = [f"{name} = np.array({x.tolist()}, '{x.dtype}')" for name, x in named if x is not None]
+        drawn = [line.replace("nan", "np.nan").replace("inf", "np.inf") for line in drawn]
+    else:
+        drawn = lines(case)
+    handed = [LAYOUTS[way.layout].format(x=x) for x in "qkv"]
+    plain, names = way.plan(case)
+    words = {"bool-drop": "~{x}", "additive": f"np.where({{x}}, 0, -np.inf).astype('{storage(case.kind)}')"}
+    for name, role in zip(names, ("mask", "bias") if case.mask != "none" else ("bias",), strict=False):
+        spread = role == "bias" and "h" not in way.layout
+        shown = "bias[0]" if spread else role
+        if role == "mask":
+            shown = LAYOUTS[weights_layout(way.layout)].format(x="mask") if case.by_head else "mask"
+            shown = words.get(way.mask, "{x}").format(x=shown)
+        handed.append(f"{name}={shown}")
+    handed = [_framed(x, way.framework, case.kind) for x in handed]
+    call = ", ".join([*handed, *(f"{name}={x!r}" for name, x in plain.items())])
+    found = ["import sys", "import numpy as np", *(["import torch"] if way.framework == "torch" else [])]
+    found += [
+        f"sys.path.insert(0, {place.folder!r})",
+        f"from {place.module} import {place.names.partition('.')[0]}",
+    ]
+    found += [*drawn, f"out = {place.names}({call})"]
+    if outcome.place and not outcome.why.startswith("weights"):
+        axes = dict(zip("bhtd", outcome.place, strict=True))
+        index = ", ".join(str(axes[axis]) for axis in way.layout)
+        first = "out[0]" if outcome.answer.several else "out"
+        return [*found, f"print({first}[{index}], 'where {outcome.right:.9g} is right')"]
+    return [*found, f"print(out)  # {outcome.why}"]
+
+
+def _framed(x: str, framework: str, kind: str) -> str:
+    if framework != "torch":
+        return x
+    name, equals, value = x.rpartition("=") if x.startswith(("mask=", "bias=", "attn")) else ("", "", x)
+    return f"{name}{equals}torch.from_numpy({value})" + (".bfloat16()" if kind == "bfloat16" else "")

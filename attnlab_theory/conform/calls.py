@@ -1,0 +1,76 @@
+"""A call of any target: arrays, plain arguments, and objects that an earlier call gave."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.callers import Caller
+
+
+class Kept(NamedTuple):
+    """An object that a call gave, such as a cache. It stays where the target is."""
+
+    number: int
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    trouble: str = ""
+    """What went wrong, in one line; then there is nothing else."""
+    arrays: Sequence[np.ndarray] = ()
+    """The arrays among what was returned, at most two, in float64."""
+    kind: str = ""
+    """The type of the first array."""
+    printed: str = ""
+    changed: Sequence[int] = ()
+    """Which of the arrays handed over are no longer what they were: by place first, then by name."""
+    kept: Sequence[Kept] = ()
+    """The objects that were to be kept."""
+
+
+def call(
+    caller: Caller,
+    *given: np.ndarray | Kept,
+    named: Mapping[str, np.ndarray | Kept] | None = None,
+    plain: Mapping[str, Any] | None = None,
+    framework: str = "numpy",
+    kind: str = "float32",
+    keep: Sequence[int] = (),
+    method: str = "",
+) -> Reply:
+    """Make one call.
+
+    Args:
+        caller: of the target.
+        given: the arguments by their place. Whole numbers stay whole.
+        named: arrays and kept objects by name.
+        plain: numbers and flags by name.
+        framework: whose arrays the target takes.
+        kind: the type of the numbers; bfloat16 is handed over as float32 that hold its numbers.
+        keep: places, among what is returned, of objects to keep for a later call.
+        method: of the target, if that is an object; empty calls the object itself.
+    """
+    names = dict(named or {})
+    arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
+    plan = {
+        "framework": framework,
+        "kind": kind,
+        "strided": False,
+        "names": [name for name, x in names.items() if not isinstance(x, Kept)],
+        "plain": dict(plain or {}),
+        "places": {str(i): x.number for i, x in enumerate(given) if isinstance(x, Kept)},
+        "kept": {name: x.number for name, x in names.items() if isinstance(x, Kept)},
+        "keep": list(keep),
+        "method": method,
+    }
+    report, came = caller.call(plan, [np.ascontiguousarray(x) for x in arrays])
+    return Reply(
+        trouble=report["trouble"],
+        arrays=came,
+        kind=report["kind"],
+        printed=report["printed"],
+        changed=report["changed"],
+        kept=[Kept(number) for number in report.get("kept", ())],
+    )
