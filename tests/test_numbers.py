@@ -1,7 +1,7 @@
 """Every number on the long pages is one that a record holds, or theory gives, rounded as it stands there.
 
-Whole numbers up to twenty are left out: many of them count what the sentence names. The test sees a wrong digit of
-a number of three digits or more. Of one with two digits some record may hold a neighbour by chance.
+This sees a page that quotes another run than the committed one. It does not see every wrong digit: records hold so
+many numbers that three of four wrong ones have a neighbour there by chance. Whole numbers up to twenty are left out.
 """
 
 import bisect
@@ -33,19 +33,29 @@ LABS: Mapping[str, tuple[str, ...]] = {
 }
 """The folders of figures that the long page of a lab tells of."""
 
+OF_LOGARITHMS = ("captions", "heads", "mixers", "recurrent")
+"""Pages on which perplexities and products stand, and records hold their logarithms."""
+
 EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
-    "captions": {"166": "minutes: `seconds` of captions.run.json", "768": "the homework's width"},
+    "captions": {
+        "166": "minutes: `seconds` of captions.run.json",
+        "768": "the homework's width",
+        **dict.fromkeys(("15,000", "15.31", "15.46"), "published"),
+    },
+    "heads": {"61": "how many of the intervals of heads.estimates.json lie above zero"},
     "knowledge": {
-        **dict.fromkeys(("493", "377", "467", "432", "464", "426"), "tests/labs/knowledge/corpora/test_labels.py"),
+        **dict.fromkeys(("493", "467", "432", "426"), "tests/labs/knowledge/corpora/test_labels.py"),
         "3,290,624": "parameters of the homework's network",
-        "425": "trained again: the sentence says at which commit",
-        "424": "figures/birth_test.rope-known.predictions",
     },
     "mixers": {
+        "124": "seconds, with the commit that took them",
+        "24": "steps that were timed",
+        "71": "how many findings of mixers.json are about no training",
         "61,530": "sentences of the homework's training file, in the homework's own report",
         "12,216": "sentences of the file that the page names",
         "26,602": "tests/language/text/test_words.py",
     },
+    "heads of the mathematics": dict.fromkeys(("198", "186"), "of 200: tests/labs/heads/test_own_means.py"),
     "recurrent": {
         "1,115,394": "characters of the file that the page names",
         "5,887": "characters of the homework's novels, in its report",
@@ -56,6 +66,9 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
         "6,920": "reviews of the file that the page names",
         "872": "the same",
         "125": "million parameters, published",
+        "22": "million parameters, published",
+        "57": "tests/labs/reviews: the shape of the homework's first batch",
+        "45": "the same",
         "1,722": "of 1,821, in the homework's report",
         "512": "places of the homework's model",
         **dict.fromkeys(("174,457", "222,720", "297,856", "410,112"), "experiments/labs/review_batches.py"),
@@ -103,6 +116,7 @@ def computed() -> list[float]:
     found |= {variance_per_feature(e, square, 0.0, d=16) for e in Estimator for square in (4.0, 8.0)}
     heard = json.loads((FIGURES / "bigbird_reach.json").read_text("utf-8"))
     for blocks, links, layers in ((64, 2, 2), (1500, 1, 6), (4096, 2, 5)):
+        found.add(hearing.most_heard(links, layers))
         found |= {blocks * x for x in hearing.share_heard(blocks, links, layers)}
         found.add(blocks * hearing.share_heard_if_all_meet_by_chance(blocks, links, layers))
         found |= {
@@ -114,40 +128,49 @@ def computed() -> list[float]:
     return sorted(x for x in found if math.isfinite(x))
 
 
-def stands_in(number: str, known: list[float]) -> bool:
-    """Whether a number is some record's, rounded: as a part or in percent, as a logarithm's power or as a power's."""
-    plain = number.replace(",", "")
+def stands_in(number: str, known: list[float], *, logarithms: bool = False) -> bool:
+    """Whether a number is some record's, rounded as it stands there.
+
+    Args:
+        number: as the page writes it; with a % after it, a share of one may be meant, or what is missing of it.
+        known: what the records hold, in order.
+        logarithms: whether its logarithm may be what was recorded.
+    """
+    plain = number.removesuffix("%").replace(",", "")
     decimals = len(plain.partition(".")[2])
     zeros = len(plain) - len(plain.rstrip("0")) if not decimals else 0
     x, half = float(plain), 0.5 * 10.0 ** (zeros - decimals) + 1e-9
-    ends = [
-        (x - half, x + half),
-        ((x - half) / 100, (x + half) / 100),
-        (1 - (x + half) / 100, 1 - (x - half) / 100),
-    ]
-    if x > half:
+    ends = [(x - half, x + half)]
+    if number.endswith("%"):
+        ends += [((x - half) / 100, (x + half) / 100), (1 - (x + half) / 100, 1 - (x - half) / 100)]
+    if logarithms and x > half:
         low, high = sorted((math.log(x - half), math.log(x + half)), key=abs)
         ends.append((abs(low), abs(high)))
     return any((at := bisect.bisect_left(known, low)) < len(known) and known[at] <= high for low, high in ends)
 
 
 def numbers_in(text: str) -> Iterator[str]:
-    """The numbers of a page, but for those in code, formulas, links and dates."""
+    """The numbers of a page, but for those in code, formulas, links and dates; with a % where shares are told."""
     text = re.sub(r"\]\([^)]*\)|```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|commit \w+", "", text, flags=re.DOTALL)
-    for found in re.findall(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?", text):
-        number = found.rstrip(",")
-        whole = "." not in number and int(number.replace(",", ""))
-        if whole is False or not (whole <= SMALL or 1900 <= whole < 2100):
-            yield number
+    for part in re.split(r"(?<=\|)\n|\n\n|\.\s", text):
+        share = "%" if "%" in part or "point" in part else ""
+        for found in re.findall(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?", part):
+            number = found.rstrip(",")
+            if "." in number or not (
+                int(number.replace(",", "")) <= SMALL or 1900 <= int(number.replace(",", "")) < 2100
+            ):
+                yield number + share
 
 
 @pytest.mark.parametrize("lab", LABS)
 def test_numbers_of_a_labs_long_page_stand_in_its_records(lab):
     known, exceptions = written(LABS[lab]), EXCEPTIONS.get(lab, {})
-    numbers = set(numbers_in((ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8")))
-    assert len(numbers) > 50
-    assert {n for n in numbers if n not in exceptions and not stands_in(n, known)} == set()
-    assert exceptions.keys() <= numbers
+    numbers = {
+        n
+        for n in numbers_in((ROOT / "docs" / "labs" / f"{lab}.md").read_text("utf-8"))
+        if not stands_in(n, known, logarithms=lab in OF_LOGARITHMS)
+    }
+    assert {n.removesuffix("%") for n in numbers} == exceptions.keys()
 
 
 PAGES = sorted((ROOT / "docs" / "mathematics").glob("*.md"))
@@ -155,15 +178,18 @@ PAGES = sorted((ROOT / "docs" / "mathematics").glob("*.md"))
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda each: each.stem)
 def test_numbers_beside_the_mathematics_stand_in_a_record(page):
-    assert {n for n in numbers_in(page.read_text("utf-8")) if not stands_in(n, computed())} == set()
+    numbers = {n for n in numbers_in(page.read_text("utf-8")) if not stands_in(n, computed())}
+    assert numbers == EXCEPTIONS.get(f"{page.stem} of the mathematics", {}).keys()
 
 
 @pytest.mark.parametrize(
     ("number", "known", "right"),
     [
         ("0.497", [0.4968], True),
+        ("0.497", [0.497 / 100], False),
         ("0.497", [0.4961], False),
-        ("93.8", [0.9381], True),
+        ("93.8%", [0.9381], True),
+        ("93.8%", [0.0619], True),
         ("178,000", [177_600.0], True),
         ("178,000", [178_600.0], False),
         ("0.640", [0.4463], True),
@@ -172,7 +198,7 @@ def test_numbers_beside_the_mathematics_stand_in_a_record(page):
     ],
 )
 def test_a_number_is_compared_as_it_is_rounded(number, known, right):
-    assert stands_in(number, known) == right
+    assert stands_in(number, known, logarithms=True) == right
 
 
 def test_code_formulas_and_dates_hold_no_findings():
