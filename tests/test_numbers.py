@@ -1,7 +1,8 @@
 """Every number on the long pages is one that a record holds, or theory gives, rounded as it stands there.
 
-This sees a page that quotes another run than the committed one. It does not see every wrong digit: records hold so
-many numbers that three of four wrong ones have a neighbour there by chance. Whole numbers up to twenty are left out.
+This sees a page that quotes another run than the committed one. It does not see every wrong digit: records hold
+so many numbers that three of four wrong ones have a neighbour there by chance. Whole numbers up to twenty are left
+out.
 """
 
 import bisect
