@@ -20,6 +20,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
+from attnlab_theory.attention.hidden import lost_from_the_first, without_infinities
 from attnlab_theory.attention.precision import of_one_type
 from attnlab_theory.attention.softmax import largest_scale, refuse_inputs, refuse_values
 from attnlab_theory.axes import Scalar
@@ -73,8 +74,8 @@ def blocked_attention(
         One row per query, in the common type of q, k and v; half precision is computed in float32. A row with a
         score that overflows is NaN; below the others it has no weight, unless a whole first tile overflows.
         Values are summed before they are divided: s times the largest must not overflow. Under `jit`, where
-        values cannot be read, a row is NaN too if that sum overflows, with a bad scale or if it sees a key that is
-        not finite.
+        values cannot be read, a row is NaN too if that sum overflows, with a bad scale or if it sees a key or value
+        that is not finite. What the causal mask hides is harmless to it.
 
     Raises:
         ValueError: if `attention` refuses the arguments; also if that sum overflows, `block` is not a positive
@@ -164,9 +165,18 @@ class _State(NamedTuple):
     o: Array
 
 
+def _harmless(plan: _Plan, k: Array, v: Array) -> tuple[Array, Array, Array | None]:
+    """Keys and values of which nothing hidden can do harm, and the rows that see what is not finite.
+
+    Not before the loop over members, or all their keys would be copied.
+    """
+    if not plan.causal or plan.readable:
+        return refuse.nan_unless_finite(k), v, None
+    return without_infinities(k), without_infinities(v), lost_from_the_first(k, v)
+
+
 def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
-    # Not before the loop over members, or all their keys would be copied.
-    k = refuse.nan_unless_finite(k)
+    k, v, lost = _harmless(plan, k, v)
 
     def block_of_queries(carry, start, size):
         q_block = scale * lax.dynamic_slice_in_dim(q, start, size)
@@ -183,7 +193,8 @@ def _forward(plan: _Plan, q: Array, k: Array, v: Array, scale: Array) -> Array:
         # The value product came before this division: t * v divisions instead of t * s.
         return carry, o / state.z[:, None]
 
-    return _over_blocks(plan, block_of_queries, None, q.shape[0])[1]
+    o = _over_blocks(plan, block_of_queries, None, q.shape[0])[1]
+    return o if lost is None else jnp.where(lost, jnp.nan, o)
 
 
 def _nothing(plan: _Plan, size: int, width: int, dtype: Any) -> _State | None:
@@ -217,7 +228,9 @@ def _backward(
     plan: _Plan, q: Array, k: Array, v: Array, scale: Array, d_o: Array
 ) -> tuple[Array, Array, Array, Array]:
     """The gradients. With weights a and their gradient g, that of the scores is a (g - sum a g)."""
-    k = refuse.nan_unless_finite(k)
+    k, v, lost = _harmless(plan, k, v)
+    if lost is not None:
+        d_o = jnp.where(lost & (d_o != 0), jnp.nan, d_o)
 
     def add(d_q, d_k, d_v, start, size, width):
         q_rows, d_o_rows = (lax.dynamic_slice_in_dim(x, start, size) for x in (q, d_o))

@@ -6,6 +6,7 @@ every row that may see it is made NaN afterwards. What is hidden from a row is h
 
 from typing import Literal, get_args
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
@@ -143,6 +144,34 @@ def spoilt(x: Float[Array, "s c"]) -> Bool[Array, " s"] | None:
         [False  True] None
     """
     return None if all_finite(x) else ~jnp.all(jnp.isfinite(x), axis=1)
+
+
+def lost_from_the_first(*arrays: Float[Array, "s _"]) -> Bool[Array, "s 1"]:
+    """Which rows see something that is not finite, if each sees itself and all rows before it.
+
+    Example:
+        >>> print(lost_from_the_first(jnp.array([[1.0], [jnp.inf], [2.0]])).T)
+        [[False  True  True]]
+    """
+    lost = sum(jnp.cumsum(~jnp.all(jnp.isfinite(x), axis=1)) for x in arrays)
+    return jnp.asarray(lost)[:, None] > 0
+
+
+@jax.custom_vjp
+def made_nan(rows: Float[Array, "t c"], lost: Bool[Array, "t 1"]) -> Float[Array, "t c"]:
+    """NaN in place of some rows, and as their gradient if anybody asks for one. Reverse mode only.
+
+    Example:
+        >>> print(made_nan(jnp.ones((2, 1)), jnp.array([[False], [True]])).T)
+        [[ 1. nan]]
+    """
+    return jnp.where(lost, jnp.nan, rows)
+
+
+made_nan.defvjp(
+    lambda rows, lost: (made_nan(rows, lost), lost),
+    lambda lost, slope: (jnp.where(lost & (slope != 0), jnp.nan, slope), None),
+)
 
 
 def blind_rows(mask: Bool[Array, "t s"], blind: Blind) -> Bool[Array, "t 1"] | None:

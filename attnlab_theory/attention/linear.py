@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 
 from attnlab_theory import refuse
 from attnlab_theory.attention.features import log_positive_features
+from attnlab_theory.attention.hidden import lost_from_the_first, made_nan, without_infinities
 from attnlab_theory.attention.precision import of_one_type
 from attnlab_theory.axes import Scalar
 
@@ -216,8 +217,13 @@ def seen_key_shift(log_phi_k: Float[Array, "s m"]) -> Float[Array, " s"]:
 
 def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array | None, remedy: str) -> Array:
     # The normaliser is the output for a value of one.
-    values = jnp.pad(v, ((0, 0), (0, 1)), constant_values=1)
+    values, lost = jnp.pad(v, ((0, 0), (0, 1)), constant_values=1), None
     if causal:
+        # Traced, what is not finite may be hidden from earlier rows, and must not reach them as zero times NaN.
+        if not (refuse.is_concrete(phi_k) and refuse.is_concrete(v)):
+            lost = lost_from_the_first(phi_k, v)
+            phi_k, values = without_infinities(phi_k), without_infinities(values)
+            growth = None if growth is None else lax.cummax(jnp.where(jnp.isfinite(growth), growth, -jnp.inf))
         sums = _causal_product(*of_one_type(phi_q, phi_k, values, growth))
     else:
         sums = jnp.einsum("tm,vm->tv", phi_q, jnp.einsum("sv,sm->vm", values, phi_k))
@@ -226,7 +232,8 @@ def _ratio(phi_q: Array, phi_k: Array, v: Array, *, causal: bool, growth: Array 
     o, normaliser = sums[:, :-1], sums[:, -1]
     _refuse_normaliser(normaliser, remedy)
     _refuse_sums(o, v)
-    return o / normaliser[:, None]
+    o = o / normaliser[:, None]
+    return o if lost is None else made_nan(o, lost)
 
 
 @jax.custom_vjp

@@ -15,7 +15,10 @@ from attnlab_theory.attention import (
     attention,
     attention_scores,
     attention_weights,
+    blocked_attention,
+    feature_attention,
     grouped_query_attention,
+    linear_attention,
     multi_head_attention,
     synthesizer_attention,
 )
@@ -241,3 +244,41 @@ def test_bad_groups_are_refused(changed, message):
     given_ = {"q": jnp.ones((4, T, D)), "k": jnp.ones((2, S, D)), "v": jnp.ones((2, S, V)), "scale": 1.0} | changed
     with pytest.raises(ValueError, match=message):
         grouped_query_attention(**given_)
+
+
+CAUSAL = {
+    "blocked": lambda q, k, v: blocked_attention(q, k, v, scale=1.0, block=4, causal=True),
+    "linear": lambda q, k, v: linear_attention(jnp.abs(q), jnp.abs(k), v, causal=True),
+    "features": lambda q, k, v: feature_attention(q, k, v, jnp.eye(D, dtype=FLOAT), scale=1.0, causal=True),
+}
+LONG = 70  # two chunks of linear attention, and a ragged block
+
+
+@pytest.mark.parametrize("place", [1, 66])
+@pytest.mark.parametrize("name", CAUSAL)
+def test_what_a_causal_operator_hides_is_harmless_under_jit(name, place):
+    q, k, v = (jax.random.normal(jax.random.key(i), (LONG, D), FLOAT) for i in range(3))
+
+    @jax.jit
+    def run(q, k, v):
+        def before(*arrays):
+            return jnp.sum(CAUSAL[name](*arrays)[:place] ** 2)
+
+        return CAUSAL[name](q, k, v), jax.grad(before, (0, 1, 2))(q, k, v)
+
+    clean, slopes = run(q, k, v)
+    for garbage in (NAN, INF, -INF):
+        for spoilt in ((k.at[place, 0].set(garbage), v), (k, v.at[place, 1].set(garbage))):
+            output, found = run(q, *spoilt)
+            assert np.array_equal(output[:place], clean[:place])
+            assert np.isnan(output[place:]).all()
+            for ours, theirs in zip(found, slopes, strict=True):
+                assert np.array_equal(ours[:place], theirs[:place])
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_row_that_sees_nan_has_no_gradient_under_jit(name):
+    q, k, v = (jax.random.normal(jax.random.key(i), (6, D), FLOAT) for i in range(3))
+    slope = jax.jit(jax.grad(lambda q, k, v: jnp.sum(CAUSAL[name](q, k, v))))(q, k, v.at[2, 0].set(NAN))
+    assert np.isfinite(slope[:2]).all()
+    assert np.isnan(slope[2:]).any(axis=1).all()
