@@ -128,6 +128,8 @@ class Conform:
             options = {"fixed_window": "window", "fixed_softcap": "softcap", "hides_future": "causal"}
             for name in found.keys() - set(suite_class(self.kind).CONVENTIONS):
                 raise ValueError(f"--{options.get(name, name)} says nothing of --as {self.kind}")
+            if self.layout == "tbd" and self.kind not in ("mixer", "decode"):
+                raise ValueError(f"--layout tbd says nothing of --as {self.kind}")
         return found
 
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:

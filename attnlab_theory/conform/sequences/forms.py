@@ -40,6 +40,7 @@ SIZES = ("capacity", "max_len", "max_length", "max_seq_len", "max_seq_length", "
 """What a new cache is told of its size."""
 
 MASKS = ("mask", "attn_mask", "attention_mask")
+"""What a mask is called."""
 
 LAYOUTS: Mapping[str, tuple[Callable[[np.ndarray], np.ndarray], str, int]] = {
     "bhtd": (lambda x: x, "", 2),
@@ -62,7 +63,7 @@ class Form:
     start: str = ""
     """The method that makes a new cache, or resets the target."""
     names: tuple[str, ...] = ()
-    """Of the cache, or of its two arrays; empty if the target keeps it."""
+    """The names of the cache, or of its two arrays; empty if the target keeps it."""
     none: bool = False
     """Whether a new cache has to be handed over as None."""
     returns: bool = True

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnlab_theory.conform.sequences.forms import CACHES, PAIRS
-from attnlab_theory.conform.sequences.model import IDS
+from attnlab_theory.conform.sequences.language_model import IDS
 from attnlab_theory.conform.sequences.suite import first_places, named
 
 

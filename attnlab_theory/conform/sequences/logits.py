@@ -1,22 +1,18 @@
 """What a model must keep with or without a cache: identities of the kind `model`."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from attnlab_theory.conform.sequences import continuations
+from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.rounding import apart, peak
 from attnlab_theory.conform.sequences.suite import COMPILED, off, same, told_lengths
 from attnlab_theory.conform.suite import NOTHING, Said
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.sequences.model import ModelSuite
 
 LEAKS = (12, 17, 33, 65)
 """Tokens of the calls in which leaks are looked for."""
 
 
-def all_lengths(suite: "ModelSuite") -> Said:
+def all_lengths(suite: LanguageModelSuite) -> Said:
     """Lengths beside the edges of blocks are taken, and give numbers."""
     refused: dict[int, str] = {}
     for n in suite.lengths:
@@ -29,7 +25,7 @@ def all_lengths(suite: "ModelSuite") -> Said:
     return told_lengths(suite.lengths, refused) or Said("holds", told, len(suite.lengths))
 
 
-def causality(suite: "ModelSuite") -> Said:
+def causality(suite: LanguageModelSuite) -> Said:
     """No logit moves when later tokens are others."""
     tried = 0
     for n in suite.taken(COMPILED[1:3] if suite.framework == "jax" else LEAKS):
@@ -55,7 +51,7 @@ def causality(suite: "ModelSuite") -> Said:
     return Said("holds", "later tokens replaced", tried)
 
 
-def prefixes(suite: "ModelSuite") -> Said:
+def prefixes(suite: LanguageModelSuite) -> Said:
     """The logits of a prefix alone are those within the whole."""
     lengths = suite.taken(suite.lengths)
     whole = lengths[-1]
@@ -78,7 +74,7 @@ def prefixes(suite: "ModelSuite") -> Said:
     return Said("holds", f"prefixes of {', '.join(map(str, lengths))} tokens", len(lengths))
 
 
-def elements(suite: "ModelSuite") -> Said:
+def elements(suite: LanguageModelSuite) -> Said:
     """A row alone is what it is in a batch, whatever the other rows are."""
     if suite.flat:
         return NOTHING
@@ -103,7 +99,7 @@ def elements(suite: "ModelSuite") -> Said:
     return Said("holds", "alone, and beside other rows", 6)
 
 
-def repeated(suite: "ModelSuite") -> Said:
+def repeated(suite: LanguageModelSuite) -> Said:
     """The same call gives the same, also after calls of other lengths, with a cache, and one that is refused."""
     (ids,) = suite.draw(2, 6, 2)
     first = suite.all(ids)
@@ -128,12 +124,12 @@ def repeated(suite: "ModelSuite") -> Said:
     return Said("holds", "also after other lengths, decoding and an id that is refused", 4)
 
 
-def refusal(suite: "ModelSuite") -> Said:
+def refusal(suite: LanguageModelSuite) -> Said:
     """A step with an id that is none is refused, and leaves the cache as it was."""
     return continuations.interrupted(suite, (np.full_like(suite.draw(2, 1, 0)[0], suite.vocabulary + 10**6),))
 
 
-def unwritten(suite: "ModelSuite") -> Said:
+def unwritten(suite: LanguageModelSuite) -> Said:
     """No call has written into the ids."""
     if suite.written is not None:
         return Said("fails", f"the call writes into {suite.ids}, or another array", suite.calls)

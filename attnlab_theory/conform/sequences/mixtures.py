@@ -1,65 +1,28 @@
 """What a mixer must keep: the identities of the kind `mixer`."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from attnlab_theory.conform.sequences.layer import GUESSED, LayerSuite
 from attnlab_theory.conform.sequences.normal import LOUD, numbers
 from attnlab_theory.conform.sequences.rounding import apart, bound, peak
-from attnlab_theory.conform.sequences.suite import COMPILED, LENGTHS, Shown, off, same, told_lengths
+from attnlab_theory.conform.sequences.suite import COMPILED, LENGTHS, off, same, told_lengths
 from attnlab_theory.conform.suite import NOTHING, Said
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.sequences.mixer import MixerSuite
-
-GUESSED = (3, 5)
-"""Tokens of the calls that tell whether the future is hidden. Longer ones must keep it."""
 
 LEAKS = (12, 17, 65, 130)
 """Tokens of the calls in which leaks are looked for."""
 
 
-def leak(suite: "MixerSuite", tokens: int, kind: str) -> Said | None:
-    """A failure of causality at one length; None if there is none."""
-    x = numbers(suite.batch(2), tokens, suite.width, kind, tokens)
-    base, trouble = suite.f(x, kind)
-    if base is None:
-        return Said("fails", f"{tokens} tokens: {trouble}")
-    cuts = sorted({1, tokens // 2, tokens - 2, tokens - 1} & set(range(1, tokens)))
-    for cut in cuts:
-        for name, loud in LOUD.items():
-            y = x.copy()
-            y[:, cut:] = loud(x[:, cut:])
-            came, trouble = suite.f(y, kind)
-            if came is None:
-                return Said("fails", f"{tokens} tokens, from {cut} on {name}: {trouble}")
-            verdict = suite.judged(came[:, :cut], base[:, :cut], y, kind, came, base)
-            suite.moved = max(suite.moved, float(apart(came[:, :cut], base[:, :cut]).max()) / peak(y))
-            if verdict.fails:
-                line = (
-                    f"{tokens} tokens: token {verdict.place[1]} moves when x[{cut}:] is replaced by {name}: "
-                    f"{off(verdict)}; {kind}"
-                )
-                return Said(
-                    "fails", line, len(cuts) * 3, _shown_leak(suite, tokens, kind, cut, name), verdict.ratio
-                )
-    return None
-
-
-def _shown_leak(suite: "MixerSuite", tokens: int, kind: str, cut: int, name: str) -> Shown:
-    lines = [suite.drawn(tokens, kind, tokens), "y = x.copy()", f"y[:, {cut}:] = ({name})[:, {cut}:]"]
-    return suite.shown([*lines, f"print(abs(f(y) - f(x))[:, :{cut}].max(), 'where 0 is right')"])
-
-
-def causality(suite: "MixerSuite") -> Said:
+def causality(suite: LayerSuite) -> Said:
     """No token moves when what comes after it is replaced."""
     if not suite.causal:
         return NOTHING
     lengths, tried = suite.lengths(LEAKS) or suite.lengths(GUESSED), 0
     for kind in ["float32", *(["float64"] if suite.takes("float64") else [])]:
         for n in lengths:
-            if (said := leak(suite, n, kind)) is not None:
+            if (said := suite.leak(n, kind)) is not None:
                 return said
             tried += 12
     said = f"lengths {', '.join(map(str, lengths))}, the future x 4, x -4 and + 1e3"
@@ -68,7 +31,7 @@ def causality(suite: "MixerSuite") -> Said:
     return Said("holds", said, tried)
 
 
-def prefixes(suite: "MixerSuite") -> Said:
+def prefixes(suite: LayerSuite) -> Said:
     """The outputs of a prefix alone are those within the whole."""
     if not suite.causal:
         return NOTHING
@@ -92,7 +55,7 @@ def prefixes(suite: "MixerSuite") -> Said:
     return Said("holds", f"prefixes of {', '.join(map(str, lengths))} tokens", tried)
 
 
-def all_lengths(suite: "MixerSuite") -> Said:
+def all_lengths(suite: LayerSuite) -> Said:
     """Lengths beside the edges of blocks are taken, and give numbers."""
     wanted = COMPILED if suite.framework == "jax" else LENGTHS
     suite.lengths(wanted)
@@ -107,7 +70,7 @@ def all_lengths(suite: "MixerSuite") -> Said:
     return said or Said("holds", ", ".join(map(str, wanted)), len(wanted))
 
 
-def elements(suite: "MixerSuite") -> Said:
+def elements(suite: LayerSuite) -> Said:
     """A batch element alone is what it is within the batch, whatever the others are."""
     if suite.layout == "td":
         return NOTHING
@@ -132,7 +95,7 @@ def elements(suite: "MixerSuite") -> Said:
     return Said("holds", f"lengths {', '.join(map(str, lengths))}", 4 * len(lengths))
 
 
-def strided(suite: "MixerSuite") -> Said:
+def strided(suite: LayerSuite) -> Said:
     """Arrays that are rows of larger ones give the same."""
     for n in suite.lengths((5, 17)):
         x = numbers(suite.batch(2), n, suite.width, "float32", 4)
@@ -146,7 +109,7 @@ def strided(suite: "MixerSuite") -> Said:
     return Said("holds", "every second row of a larger array", 2)
 
 
-def typed(suite: "MixerSuite", kind: str) -> Said:
+def typed(suite: LayerSuite, kind: str) -> Said:
     """The same numbers in another type give the same, within the rounding of the coarser one."""
     if (kind, suite.framework) in (("bfloat16", "numpy"), ("float64", "jax")):
         return NOTHING
@@ -172,7 +135,7 @@ def typed(suite: "MixerSuite", kind: str) -> Said:
     return Said("holds", f"{worst:.2g} of its tolerance" + f"; gives {gives}" * (gives != kind), 3)
 
 
-def repeated(suite: "MixerSuite") -> Said:
+def repeated(suite: LayerSuite) -> Said:
     """The same call gives the same, also after calls of other lengths and types, and after one that is refused."""
     x = suite.handed(numbers(suite.batch(2), 5, suite.width, "float32", 6))
     first = suite.ask(x, plain=suite.plain)
@@ -200,7 +163,7 @@ def repeated(suite: "MixerSuite") -> Said:
     return Said("holds", "also after other lengths and types, and a refused call", len(between))
 
 
-def objects(suite: "MixerSuite") -> Said:
+def objects(suite: LayerSuite) -> Said:
     """Two objects of a class do not know of each other."""
     if not suite.about.get("class"):
         return NOTHING
@@ -211,7 +174,7 @@ def objects(suite: "MixerSuite") -> Said:
     return Said("holds", "called in turn" + ", with different parameters" * (not same(*calls[:2])), 4)
 
 
-def empty(suite: "MixerSuite") -> Said:
+def empty(suite: LayerSuite) -> Said:
     """An empty batch gives an empty batch; who refuses it says so."""
     if suite.layout == "td":
         return NOTHING
@@ -219,7 +182,7 @@ def empty(suite: "MixerSuite") -> Said:
     return Said("convention", f"refused: {trouble}" if trouble else "an empty batch is given back")
 
 
-def unwritten(suite: "MixerSuite") -> Said:
+def unwritten(suite: LayerSuite) -> Said:
     """No call has written into what it was given."""
     suite.f(numbers(suite.batch(2), 6, suite.width, "float32"), strided=True)
     if suite.written is not None:

@@ -1,21 +1,17 @@
 """What padding may not do to a model. Its attention mask is 1 where a token is real, and 0 where it is padding."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
 from attnlab_theory.conform.sequences.suite import off
 from attnlab_theory.conform.suite import NOTHING, Said
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.sequences.model import ModelSuite
 
 TOKENS = 10
 REAL = 7
 """Tokens of the padded row that are real."""
 
 
-def masked(suite: "ModelSuite", mask: np.ndarray, first: int = 0) -> dict[str, np.ndarray]:
+def masked(suite: LanguageModelSuite, mask: np.ndarray, first: int = 0) -> dict[str, np.ndarray]:
     """The mask by its name, and the positions of tokens from `first` on, where the model takes them.
 
     Positions count the real tokens; those of padding are 0.
@@ -26,7 +22,7 @@ def masked(suite: "ModelSuite", mask: np.ndarray, first: int = 0) -> dict[str, n
     return named
 
 
-def padded(suite: "ModelSuite", side: str) -> Said:
+def padded(suite: LanguageModelSuite, side: str) -> Said:
     """A padded row beside a full one gives at its real tokens what it gives alone, whatever the padding is."""
     if not suite.mask or suite.flat:
         return NOTHING
@@ -64,17 +60,17 @@ def padded(suite: "ModelSuite", side: str) -> Said:
     return Said("fails", f"real tokens, padded at the {side} and alone: {off(verdict)}", 3)
 
 
-def right(suite: "ModelSuite") -> Said:
-    """Padding behind the real tokens."""
+def right(suite: LanguageModelSuite) -> Said:
+    """Padding after the real tokens."""
     return padded(suite, "right")
 
 
-def left(suite: "ModelSuite") -> Said:
+def left(suite: LanguageModelSuite) -> Said:
     """Padding before the real tokens."""
     return padded(suite, "left")
 
 
-def cached(suite: "ModelSuite") -> Said:
+def cached(suite: LanguageModelSuite) -> Said:
     """A row that is padded at the left, decoded from a cache, gives what all of it gives at once."""
     if not suite.mask or suite.flat or not suite.keep:
         return NOTHING

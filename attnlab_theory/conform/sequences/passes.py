@@ -1,54 +1,27 @@
 """What the pass over all tokens must keep, and decoding in other types: identities of the kind `decode`."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from attnlab_theory.conform.sequences import continuations
-from attnlab_theory.conform.sequences.normal import LOUD
-from attnlab_theory.conform.sequences.suite import off
+from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.suite import NOTHING, Said
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.sequences.decode import DecodeSuite
 
 LEAKS = (12, 17, 65)
 """Tokens of the calls in which leaks are looked for."""
 
 
-def leak(suite: "DecodeSuite", tokens: int) -> Said | None:
-    """A failure of the whole pass to hide the future; None if there is none."""
-    x = suite.draw(1, tokens, tokens)
-    base, trouble = suite.whole(x)
-    if base is None:
-        return Said("fails", f"{tokens} tokens at once: {trouble}")
-    for cut in sorted({1, tokens // 2, tokens - 1}):
-        for name, loud in LOUD.items():
-            y = tuple(each.copy() for each in x)
-            for each in y:
-                each[..., cut:, :] = loud(each[..., cut:, :])
-            came, trouble = suite.whole(y)
-            if came is None:
-                return Said("fails", f"{tokens} tokens, from {cut} on {name}: {trouble}")
-            verdict = suite.near(came[..., :cut, :], base[..., :cut, :], y)
-            if verdict.fails:
-                line = f"{tokens} tokens at once: token {verdict.place[-2]} moves when those from {cut} on are"
-                return Said("fails", f"{line} {name}: {off(verdict)}", 9, None, verdict.ratio)
-    return None
-
-
-def causality(suite: "DecodeSuite") -> Said:
+def causality(suite: CachedLayerSuite) -> Said:
     """No token of the whole pass moves when what comes after it is replaced."""
     lengths = [n for n in LEAKS if n <= suite.long and suite.whole(suite.draw(1, n, n))[0] is not None]
     for n in lengths:
-        if (said := leak(suite, n)) is not None:
+        if (said := suite.leak(n)) is not None:
             return said
     return Said(
         "holds", f"lengths {', '.join(map(str, lengths))}, the future x 4, x -4 and + 1e3", 9 * len(lengths)
     )
 
 
-def typed(suite: "DecodeSuite", kind: str) -> Said:
+def typed(suite: CachedLayerSuite, kind: str) -> Said:
     """Decoding in another type."""
     if (kind, suite.framework) in (("bfloat16", "numpy"), ("float64", "jax")):
         return NOTHING
@@ -69,13 +42,13 @@ def typed(suite: "DecodeSuite", kind: str) -> Said:
         suite.kind_of_numbers = "float32"
 
 
-def refusal(suite: "DecodeSuite") -> Said:
+def refusal(suite: CachedLayerSuite) -> Said:
     """A step of another width is refused, and leaves the cache as it was."""
     bad = tuple(np.ones((*each.shape[:-1], each.shape[-1] + 1), "float32") for each in suite.draw(2, 1, 0))
     return continuations.interrupted(suite, bad)
 
 
-def unwritten(suite: "DecodeSuite") -> Said:
+def unwritten(suite: CachedLayerSuite) -> Said:
     """No call has written into q, k, v or x."""
     if suite.written is not None:
         return Said("fails", f"the call writes into {suite.form.inputs[min(suite.written[0], 2)]}", suite.calls)

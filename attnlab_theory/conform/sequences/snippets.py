@@ -1,16 +1,13 @@
 """A counterexample of a cache as a few lines of Python."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
 from attnlab_theory.conform.sequences.forms import BATCHES, LAYOUTS, SIZES
 from attnlab_theory.conform.sequences.suite import Shown, named
 
-if TYPE_CHECKING:
-    from attnlab_theory.conform.sequences.decode import DecodeSuite
 
-
-def shown(suite: "DecodeSuite", tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
+def shown(suite: CachedLayerSuite, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
     """A sequence that is cut, and the whole, in Python."""
     form = suite.form
     x = suite.draw(1 if seed == 3 else 2, tokens, seed)

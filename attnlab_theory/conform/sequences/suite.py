@@ -1,6 +1,5 @@
 """What the suites of this folder share: how a target is asked, and how two of its answers are compared."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -143,9 +142,8 @@ def same(one: Reply, other: Reply) -> bool:
     """Whether two calls gave the same bits, or the same trouble."""
     if one.trouble or other.trouble:
         return one.trouble == other.trouble
-    return all(
-        np.array_equal(a, b, equal_nan=True)
-        for a, b in itertools.zip_longest(one.arrays, other.arrays, fillvalue=None)
+    return len(one.arrays) == len(other.arrays) and all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(one.arrays, other.arrays, strict=True)
     )
 
 
