@@ -19,6 +19,9 @@ Kinds = Literal[
     "sliding-window",
     "softcap",
     "bias",
+    "mixer",
+    "decode",
+    "model",
 ]
 
 
@@ -26,8 +29,9 @@ Kinds = Literal[
 class Conform:
     """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
 
-    The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
-    window, bias. Without --as it prints how the target wants to be called, and the line to type next.
+    The target is called as f(q, k, v), a mixer as f(x), a model as f(ids). Further arguments are found by their
+    names: mask, causal, scale, softcap, window, bias, cache. Without --as it prints how the target wants to be
+    called, and the line to type next.
 
     A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
     something does, and 2 if the target cannot be called.
@@ -37,7 +41,7 @@ class Conform:
     """FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION. A class stands for what it makes of no arguments."""
     kind: Annotated[Kinds | None, tyro.conf.arg(name="as")] = None
     """What the target promises. Only that is judged."""
-    layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td"] | None = None
+    layout: Literal["bhtd", "bthd", "htd", "thd", "btd", "td", "tbd"] | None = None
     """The order of the axes: b batch, h heads, t tokens, d channels."""
     mask: Literal["bool-keep", "bool-drop", "additive", "none"] | None = None
     """What a mask means: True keeps, True drops, or numbers that are added."""
@@ -49,6 +53,12 @@ class Conform:
     """The window of a target that has no argument for it."""
     softcap: float | None = None
     """The cap of a target that has no argument for it."""
+    width: int | None = None
+    """The width of the tokens of a mixer or decoder, where trial does not find it."""
+    vocabulary: Annotated[int | None, tyro.conf.arg(aliases=("--vocab",))] = None
+    """How many token ids a model has. By default as many as it has logits."""
+    causal: bool = False
+    """A mixer promises to hide the future, though it looks as if it did not."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -97,6 +107,9 @@ class Conform:
             raise ValueError(f"--window is at least 1, not {self.window}")
         if self.softcap is not None and not self.softcap > 0:
             raise ValueError(f"--softcap is positive, not {self.softcap:g}")
+        for name, least in (("width", 1), ("vocabulary", 2)):
+            if (given := getattr(self, name)) is not None and given < least:
+                raise ValueError(f"--{name} is at least {least}, not {given}")
         known = {
             "layout": self.layout,
             "mask": self.mask,
@@ -104,8 +117,20 @@ class Conform:
             "scale": self.scale,
             "fixed_window": self.window,
             "fixed_softcap": self.softcap,
+            "width": self.width,
+            "vocabulary": self.vocabulary,
+            "hides_future": self.causal or None,
         }
-        return {name: value for name, value in known.items() if value is not None}
+        found = {name: value for name, value in known.items() if value is not None}
+        if self.kind is not None:
+            from attnlab_theory.conform.suite import suite_class
+
+            options = {"fixed_window": "window", "fixed_softcap": "softcap", "hides_future": "causal"}
+            for name in found.keys() - set(suite_class(self.kind).CONVENTIONS):
+                raise ValueError(f"--{options.get(name, name)} says nothing of --as {self.kind}")
+            if self.layout == "tbd" and self.kind not in ("mixer", "decode"):
+                raise ValueError(f"--layout tbd says nothing of --as {self.kind}")
+        return found
 
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:
         from attnlab_theory import files
@@ -146,7 +171,18 @@ class Conform:
         """Print how the target wants to be called, and what it seems to be."""
         from attnlab_theory.conform import report
         from attnlab_theory.conform.attention.suite import AttentionSuite
+        from attnlab_theory.conform.sequences.likely import likely
+        from attnlab_theory.conform.suite import suite_class
 
+        if kind := likely(caller.about()):
+            found = suite_class(kind)(caller, kind, declared)
+            if self.json:
+                print(json.dumps({"target": self.target, "kind": kind, "profile": dict(found.profile)}, indent=1))
+                return 0
+            print(f"{self.target} looks like {kind}: {found.kind.promise}\n")
+            print("\n".join(report.profile_lines(found)))
+            print(f"\nType next: attnlab conform {self.target} --as {kind}")
+            return 0
         suite = AttentionSuite(caller, "softmax", declared)
         kind = "causal" if suite.judge.way.causal == "always" else "softmax"
         if kind == "causal":

@@ -20,6 +20,9 @@ from typing import Any
 
 import numpy as np
 
+METHODS = ("step", "init_cache", "reset", "eval")
+"""Methods of an object that may be called beside itself."""
+
 
 class Slow(BaseException):
     """A call takes too long. Not an Exception, for a target may catch those."""
@@ -33,22 +36,33 @@ class Host:
     """
 
     def __init__(self, target: Any) -> None:
+        self._class = target if isinstance(target, type) else None
         self._target: Callable[..., Any] = target() if isinstance(target, type) else target
+        self._objects: list[Any] = [self._target]
         self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
-        """What can be seen of the target without a call: its parameters, and the frameworks that are loaded."""
-        parameters = None
-        with contextlib.suppress(TypeError, ValueError):
-            parameters = [
-                [each.name, each.kind.name, each.default is inspect.Parameter.empty]
-                for each in inspect.signature(self._target).parameters.values()
-            ]
+        """What can be seen of the target without a call: its parameters, and the frameworks that are loaded.
+
+        Also whether it is a class, whether it is a module in training mode, and the parameters of its methods.
+        """
+        parameters = _parameters(self._target)
+        forward = getattr(self._target, "forward", None)
+        if callable(forward) and parameters and all(each[1].startswith("VAR_") for each in parameters):
+            # A module of torch is called through its forward.
+            parameters = _parameters(forward)
+        methods = {name: getattr(self._target, name, None) for name in METHODS}
         function = inspect.unwrap(self._target) if callable(self._target) else self._target
         own = getattr(function, "__globals__", None) or vars(sys.modules[type(function).__module__])
         names = {getattr(value, "__name__", "").partition(".")[0] for value in [*own.values()]}
         # A function may use what its file imports inside of it; loaded is loaded.
-        return {"parameters": parameters, "uses": [each for each in ("torch", "jax") if each in names]}
+        return {
+            "parameters": parameters,
+            "uses": [each for each in ("torch", "jax") if each in names],
+            "class": self._class is not None,
+            "training": getattr(self._target, "training", False) is True,
+            "methods": {name: _parameters(found) for name, found in methods.items() if callable(found)},
+        }
 
     def call(self, plan: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Make one call.
@@ -56,7 +70,9 @@ class Host:
         Args:
             plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
-                `places` and `kept`, which hand it over by place and by name.
+                `places` and `kept`, which hand it over by place and by name. `object` is the number of the object
+                of a class. `part` names where the output is found in an object that is returned. `reads` is false
+                if no numbers are expected, and `gradients` if torch need not keep track of them.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -68,22 +84,24 @@ class Host:
         kept = [_back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
         named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
-        named |= {name: self._kept[number] for name, number in plan.get("kept", {}).items()}
         placed = handed[:places]
-        for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
-            placed.insert(int(place), self._kept[number])
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
-            with _silenced(printed), _in_time(plan["seconds"]):
-                target = getattr(self._target, plan["method"]) if plan.get("method") else self._target
+            named |= {name: self._again(number) for name, number in plan.get("kept", {}).items()}
+            for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
+                placed.insert(int(place), self._again(number))
+            with _silenced(printed), _in_time(plan["seconds"]), _tracked(plan):
+                target = self._object(plan.get("object", 0))
+                target = getattr(target, plan["method"]) if plan.get("method") else target
                 came = target(*placed, **named)
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
-                self._kept.append(came[place])
-            returned, told["kind"], told["several"] = _read(came)
-            told["shape"] = list(returned[0].shape)
+                self._kept.append(_part(came, place))
+            if plan.get("reads", True):
+                returned, told["kind"], told["several"] = _read(_named_part(came, plan.get("part", ())))
+                told["shape"] = list(returned[0].shape)
         except Slow:
             told["trouble"] = f"took longer than {plan['seconds']:g} s"
         except SystemExit as error:
@@ -96,6 +114,20 @@ class Host:
         after = [_back(x) for x in handed]
         told["changed"] = [i for i, pair in enumerate(zip(kept, after, strict=True)) if not _same(*pair)]
         return told, returned
+
+    def _object(self, number: int) -> Any:
+        """An object of the class, made when it is first asked for."""
+        while number >= len(self._objects):
+            if self._class is None:
+                raise TypeError("it is no class, so there is one of it")
+            self._objects.append(self._class())
+        return self._objects[number]
+
+    def _again(self, number: int) -> Any:
+        """What an earlier call gave."""
+        if number >= len(self._kept):
+            raise LookupError("what an earlier call gave is gone, for the process was started again")
+        return self._kept[number]
 
 
 def load(folder: str, file: str, module: str, names: str) -> Any:
@@ -171,6 +203,50 @@ def _back(x: Any) -> np.ndarray:
         x = x.detach().cpu()
         return x.float().numpy() if "bfloat16" in str(x.dtype) else x.numpy()
     return np.asarray(x)
+
+
+def _parameters(function: Any) -> list[list[Any]] | None:
+    """Name, kind and whether it must be given, of each parameter; None where that cannot be seen."""
+    with contextlib.suppress(TypeError, ValueError):
+        return [
+            [each.name, each.kind.name, each.default is inspect.Parameter.empty]
+            for each in inspect.signature(function).parameters.values()
+        ]
+    return None
+
+
+def _part(came: Any, place: int | str) -> Any:
+    """A part of what was returned: by its place in a tuple, or by the name of an attribute or a key; "" is all."""
+    if place == "":
+        return came
+    if isinstance(place, str):
+        found = came.get(place) if isinstance(came, dict) else getattr(came, place, None)
+        if found is None:
+            raise TypeError(f"gave a {type(came).__name__} without {place}")
+        return found
+    if not isinstance(came, tuple | list) or len(came) <= place:
+        raise TypeError(f"gave a {type(came).__name__} where {place + 1} things were expected")
+    return came[place]
+
+
+def _named_part(came: Any, names: Sequence[str]) -> Any:
+    """The first part of these names that an object has; the object itself if it has none, or is an array."""
+    if hasattr(came, "shape"):
+        return came
+    for name in names:
+        found = came.get(name) if isinstance(came, dict) else getattr(came, name, None)
+        if hasattr(found, "shape"):
+            return found
+    return came
+
+
+def _tracked(plan: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
+    """A block in which torch keeps no track for gradients, if the plan says that none are needed."""
+    if plan["framework"] == "torch" and not plan.get("gradients", True):
+        import torch  # pyright: ignore[reportMissingImports]
+
+        return torch.no_grad()
+    return contextlib.nullcontext()
 
 
 def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:

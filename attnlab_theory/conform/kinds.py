@@ -30,4 +30,14 @@ KINDS: Mapping[str, Kind] = {
     "sliding-window": Kind(promise="a query sees its neighbours only", wants="window"),
     "softcap": Kind(promise="scores are bounded by cap * tanh(score / cap), before the mask", wants="softcap"),
     "bias": Kind(promise="numbers are added to the scores, after the scale", wants="bias"),
+    "mixer": Kind(
+        promise="a sequence to a sequence, one output for each token", suite="sequences.mixer:MixerSuite"
+    ),
+    "decode": Kind(
+        promise="token by token with a cache gives what the whole gives", suite="sequences.decode:DecodeSuite"
+    ),
+    "model": Kind(
+        promise="token ids to logits, and no logit depends on what comes after it",
+        suite="sequences.model:ModelSuite",
+    ),
 }

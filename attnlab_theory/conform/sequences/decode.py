@@ -1,0 +1,36 @@
+"""The kind `decode`: a cache, f(q, k, v, cache) -> (out, cache), f(x, cache), or an object with `step`."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from attnlab_theory.conform.sequences import continuations, passes, snippets
+from attnlab_theory.conform.sequences.cached_layer import CachedLayerSuite
+from attnlab_theory.conform.sequences.suite import Shown
+
+
+class DecodeSuite(CachedLayerSuite):
+    """A cache, and what it promises."""
+
+    def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
+        """A sequence that is cut, and the whole, in Python."""
+        return snippets.shown(self, tokens, cuts, seed)
+
+    LAWS: ClassVar = {
+        "token by token": continuations.single,
+        "chunks": continuations.chunks,
+        "prefill, then steps": continuations.prefilled,
+        "many tokens": continuations.lasting,
+        "full cache": continuations.full,
+        "two caches": continuations.separate,
+        "old cache": continuations.branching,
+        "elements apart": continuations.elements,
+        "two objects": continuations.objects,
+        "causality": passes.causality,
+        "float64": lambda suite: passes.typed(suite, "float64"),
+        "float16": lambda suite: passes.typed(suite, "float16"),
+        "bfloat16": lambda suite: passes.typed(suite, "bfloat16"),
+        "same result": continuations.repeated,
+        "refused step": passes.refusal,
+        "inputs unchanged": passes.unwritten,
+    }
+    IDENTITIES = tuple(LAWS)

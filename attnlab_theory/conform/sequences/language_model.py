@@ -1,0 +1,244 @@
+"""A model, token ids [b t] to logits [b t vocabulary], with or without a cache: how it is called."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab_theory.conform.calls import Kept, Reply
+from attnlab_theory.conform.sequences.caches import NO_OUTPUT, CacheSuite, Fed, Inputs, State
+from attnlab_theory.conform.sequences.forms import CACHES
+from attnlab_theory.conform.sequences.rounding import of_logits
+from attnlab_theory.conform.sequences.suite import (
+    COMPILED,
+    REMEDY,
+    Shown,
+    Verdict,
+    first_places,
+    named,
+    unsaid,
+)
+from attnlab_theory.conform.suite import Row
+
+IDS = ("input_ids", "ids", "tokens", "token_ids", "idx", "input", "x")
+"""What token ids are called."""
+
+LOGITS = ("logits", "last_hidden_state", "output", "outputs")
+"""Where the logits are, in an object that is returned."""
+
+MODEL_CACHES = (*CACHES, "cache_params", "past_keys_values")
+
+GET = "lambda o: o.logits if hasattr(o, 'logits') else o[0] if isinstance(o, tuple) else o"
+"""The logits of what came back, in Python."""
+
+SPARED = 4
+"""The first ids are not drawn, for some models take one of them for padding."""
+
+SIZES = (1, 2, 12, 15, 16, 17, 33, 63, 64, 65)
+"""Tokens of a call."""
+
+
+class LanguageModelSuite(CacheSuite):
+    """A language model, as it is called."""
+
+    axis = -1
+    long = 66
+    CONVENTIONS = ("framework", "vocabulary")
+
+    def find(self) -> None:
+        """How it is called, its vocabulary, and whether it has a cache."""
+        parameters = self.about["parameters"]
+        places = first_places(parameters)
+        self.ids = named(parameters, IDS[:4]) or (places or ["ids"])[0]
+        self.by_name = bool(parameters) and self.ids in {each[0] for each in parameters} and self.ids != places[0]
+        if more := unsaid(parameters, self.ids):
+            raise ValueError(
+                f"{self.caller.name}: it must be given {', '.join(more)}, but is called as f(ids): {REMEDY}"
+            )
+        self.mask = named(parameters, ("attention_mask",))
+        self.positions = named(parameters, ("position_ids",))
+        self.use_cache = named(parameters, ("use_cache",))
+        self.cache = named(parameters, MODEL_CACHES)
+        self.keep: tuple[int | str, ...] = ()
+        self.number_kind, self.flat = "float32", False
+        self._trial()
+        self._vocabulary()
+        if self.framework == "jax":
+            self.long = 18
+        if self.cache:
+            self._cached()
+        self.loose = self._loose()
+        said = "declared" if "vocabulary" in self.declared else "found by trial"
+        self.profile += [
+            ("framework", self.framework),
+            ("ids", f"{self.ids} " + ("[t]" if self.flat else "[b t]") + ", int64"),
+            ("vocabulary", f"{self.vocabulary} ({said})"),
+            ("logits", self.number_kind),
+            ("cache", f"{self.cache}, which comes back {self.back}" if self.keep else "none"),
+            ("padding", self.mask + (f" and {self.positions}" if self.positions else "") if self.mask else "none"),
+        ]
+
+    def _trial(self) -> None:
+        tried: list[str] = []
+        ids = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 0, 0]])
+        for framework in self.frameworks():
+            self.framework = framework
+            for self.flat in (False, True):
+                first = ids[:1] if self.flat else ids
+                came, trouble = self.whole((first,))
+                if came is not None:
+                    self.vocabulary = self.declared.get("vocabulary", came.shape[-1])
+                    self.refuse_chance(self.all(first), self.all(first))
+                    return
+                tried.append(f"{self.ids} {[*(first[0] if self.flat else first).shape]}: {trouble}")
+        raise self.refused(tried, "Say --framework")
+
+    def _vocabulary(self) -> None:
+        """The largest id that is taken: the width of the logits, unless that is padded."""
+        if "vocabulary" in self.declared:
+            return
+
+        def taken(id: int) -> bool:
+            return self.whole((np.full((1, 3), id),))[0] is not None
+
+        low, high = 1, self.vocabulary - 1
+        while low < high and not taken(high):
+            low, high = (middle, high - 1) if taken(middle := (low + high) // 2) else (low, middle - 1)
+        self.vocabulary = max(high, low) + 1
+
+    def _cached(self) -> None:
+        """Where the cache comes back: as an attribute, or in a tuple."""
+        x, why = self.draw(2, 4, 0), ""
+        for keep in ((self.cache,), ("past_key_values",), (1,), ("cache",), ("state",)):
+            self.keep = keep
+            fed = self.feed(self.part(x, 0, 2), 0, ())
+            if not fed.trouble and fed.state:
+                more = self.feed(self.part(x, 2, 4), 2, fed.state)
+                single = self.feed(self.part(x, 2, 3), 2, self.feed(self.part(x, 0, 2), 0, ()).state)
+                self.chunked = not more.trouble
+                if not single.trouble:
+                    return
+                why = single.trouble
+            why = why or fed.trouble
+        self.keep = ()
+        self.profile.append((self.cache, f"cannot be used: {why}"))
+
+    def _loose(self) -> bool:
+        came, _ = self.whole(self.draw(2, 12, 1))
+        return came is not None and bool((of_logits(self.number_kind, came, came) >= np.ptp(came)).all())
+
+    @property
+    def back(self) -> str:
+        """Where the cache comes back, in words."""
+        return f"as .{self.keep[0]}" if isinstance(self.keep[0], str) else "after the logits"
+
+    # The calls.
+
+    def draw(self, batch: int, tokens: int, seed: int) -> Inputs:
+        """Token ids."""
+        first = SPARED if self.vocabulary > 2 * SPARED else 0
+        batch = 1 if self.flat else batch
+        return (np.random.default_rng(seed).integers(first, self.vocabulary, (batch, tokens)),)
+
+    def all(self, ids: np.ndarray, number: int = 0, **more: Any) -> Reply:
+        """One call of all tokens."""
+        ids = ids[0] if self.flat else ids
+        names: dict[str, np.ndarray | Kept] = dict(more.pop("named", {}))
+        plain = {self.use_cache: bool(more.get("keep"))} if self.use_cache else {}
+        given = () if self.by_name else (ids,)
+        if self.by_name:
+            names = {self.ids: ids, **names}
+        return self.ask(*given, named=names, plain=plain, number=number, part=LOGITS, **more)
+
+    def read(self, reply: Reply, ids: np.ndarray) -> tuple[np.ndarray | None, str]:
+        """The logits [b t v], and what is wrong with them."""
+        if reply.trouble:
+            return None, reply.trouble
+        came, expected = reply.arrays[0], ids.shape[1:] if self.flat else ids.shape
+        if came.ndim != len(expected) + 1 or came.shape[:-1] != expected:
+            return None, f"gave {[*came.shape]} where {[*expected, 'vocabulary']} was expected"
+        self.number_kind = reply.kind
+        return (came[None] if self.flat else came), ""
+
+    def whole(self, x: Inputs, number: int = 0) -> tuple[np.ndarray | None, str]:
+        """All tokens at once."""
+        return self.read(self.all(x[0], number), x[0])
+
+    def begin(self, batch: int, capacity: int, number: int = 0) -> tuple[State, str]:
+        """A new cache is none at all."""
+        del batch, capacity, number
+        return (), ""
+
+    def feed(self, x: Inputs, past: int, state: State, number: int = 0, **more: Any) -> Fed:
+        """Some tokens, and the cache before them."""
+        del past
+        named = dict(more.get("named", {})) | ({self.cache: state[0]} if state else {})
+        reply = self.all(x[0], number, named=named, keep=self.keep)
+        output, trouble = self.read(reply, x[0])
+        if output is None:
+            return Fed(f"{self.ids} {[*x[0].shape]}: {trouble}", NO_OUTPUT, state)
+        return Fed("", output, tuple(reply.kept))
+
+    def near(self, one: np.ndarray, other: np.ndarray, x: Inputs) -> Verdict:
+        """Two logits beside each other."""
+        del x
+        return self.compared(one, other, of_logits(self.number_kind, other, one))
+
+    def row(self, name: str) -> Row | None:
+        """As of any suite; nothing is judged where the rule is wider than the logits."""
+        if self.loose and name not in ("same result", "inputs unchanged"):
+            line = f"tolerances of {self.number_kind} exceed the range of the logits"
+            return Row(name=name, verdict="not judged", line=line, tried=0)
+        return super().row(name)
+
+    # What is printed.
+
+    def call(self, ids: str, more: str = "") -> str:
+        """A call in Python."""
+        ids = f"{ids}[0]" if self.flat else ids
+        ids = f"torch.from_numpy({ids})" if self.framework == "torch" else ids
+        return f"target({self.ids + '=' if self.by_name else ''}{ids}{more})"
+
+    def got(self, o: str) -> str:
+        """The logits of what came back, in Python."""
+        back = f"{o}.detach().float()" if self.framework == "torch" else o
+        return f"np.asarray({back})" + "[None]" * self.flat
+
+    def shown_f(self, lines: Sequence[str]) -> Shown:
+        """A counterexample with a function of ids."""
+        return Shown([f"get = {GET}", f"f = lambda ids: {self.got('get(' + self.call('ids') + ')')}", *lines])
+
+    def drawn(self, batch: int, tokens: int, seed: int) -> str:
+        """The line that draws ids."""
+        first = SPARED if self.vocabulary > 2 * SPARED else 0
+        size = (1 if self.flat else batch, tokens)
+        return f"ids = np.random.default_rng({seed}).integers({first}, {self.vocabulary}, {size})"
+
+    def shown(self, tokens: int, cuts: Sequence[int], seed: int) -> Shown | None:
+        """A sequence that is cut, and the whole, in Python."""
+        more = f", {self.cache}=c" + f", {self.use_cache}=True" * bool(self.use_cache)
+        place = self.keep[0]
+        logits, cache = ("o[0]", "o[1]") if isinstance(place, int) else ("o.logits", f"o.{place}")
+        said = f"range({cuts[0]}, {tokens})" if [*cuts] == [*range(cuts[0], tokens)] else repr((*cuts,))
+        return Shown(
+            [
+                self.drawn(1 if seed == 3 else 2, tokens, seed),
+                "def run(*cuts):",
+                "    out, c = [], None",
+                f"    for a, b in zip((0, *cuts), (*cuts, {tokens})):",
+                f"        o = {self.call('ids[:, a:b]', more)}",
+                f"        c = {cache}",
+                f"        out.append({self.got(logits)})",
+                "    return np.concatenate(out, 1)",
+                f"print(abs(run(*{said}) - run()).max(), 'where 0 is right')",
+            ]
+        )
+
+    def taken(self, wanted: Sequence[int]) -> list[int]:
+        """Those lengths that it takes."""
+        return [n for n in wanted if self.whole(self.draw(1, n, n))[0] is not None]
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Those to try."""
+        return COMPILED if self.framework == "jax" else SIZES

@@ -1,0 +1,136 @@
+"""What a model must keep with or without a cache: identities of the kind `model`."""
+
+import numpy as np
+
+from attnlab_theory.conform.sequences import continuations
+from attnlab_theory.conform.sequences.language_model import LanguageModelSuite
+from attnlab_theory.conform.sequences.rounding import apart, peak
+from attnlab_theory.conform.sequences.suite import COMPILED, off, same, told_lengths
+from attnlab_theory.conform.suite import NOTHING, Said
+
+LEAKS = (12, 17, 33, 65)
+"""Tokens of the calls in which leaks are looked for."""
+
+
+def all_lengths(suite: LanguageModelSuite) -> Said:
+    """Lengths beside the edges of blocks are taken, and give numbers."""
+    refused: dict[int, str] = {}
+    for n in suite.lengths:
+        came, trouble = suite.whole(suite.draw(2, n, n))
+        if came is None:
+            refused[n] = trouble
+        elif not np.isfinite(came).all():
+            return Said("fails", f"{n} tokens: logits are no numbers", len(suite.lengths))
+    told = ", ".join(map(str, suite.lengths))
+    return told_lengths(suite.lengths, refused) or Said("holds", told, len(suite.lengths))
+
+
+def causality(suite: LanguageModelSuite) -> Said:
+    """No logit moves when later tokens are others."""
+    tried = 0
+    for n in suite.taken(COMPILED[1:3] if suite.framework == "jax" else LEAKS):
+        (ids,) = suite.draw(2, n, n)
+        base, _ = suite.whole((ids,))
+        for cut in sorted({1, n // 2, n - 2, n - 1}):
+            for seed in (1, 2):
+                other = ids.copy()
+                other[:, cut:] = suite.draw(2, n, n + seed)[0][:, cut:]
+                came, trouble = suite.whole((other,))
+                tried += 1
+                if came is None or base is None:
+                    return Said("fails", f"{n} tokens: {trouble}", tried)
+                verdict = suite.near(came[:, :cut], base[:, :cut], (ids,))
+                if verdict.fails:
+                    line = f"{n} tokens: logits of token {verdict.place[1]} move with the tokens from {cut} on"
+                    lines = [
+                        suite.drawn(2, n, n),
+                        f"other = ids.copy(); other[:, {cut}:] = ids[:, {cut}:][:, ::-1] ^ 1",
+                        f"print(abs(f(other) - f(ids))[:, :{cut}].max(), 'where 0 is right')",
+                    ]
+                    return Said("fails", f"{line}: {off(verdict)}", tried, suite.shown_f(lines), verdict.ratio)
+    return Said("holds", "later tokens replaced", tried)
+
+
+def prefixes(suite: LanguageModelSuite) -> Said:
+    """The logits of a prefix alone are those within the whole."""
+    lengths = suite.taken(suite.lengths)
+    whole = lengths[-1]
+    (ids,) = suite.draw(2, whole, 1)
+    base, trouble = suite.whole((ids,))
+    if base is None:
+        return Said("fails", f"{whole} tokens: {trouble}")
+    for n in lengths[:-1]:
+        came, trouble = suite.whole((ids[:, :n],))
+        if came is None:
+            return Said("fails", f"{n} tokens: {trouble}", len(lengths))
+        verdict = suite.near(came, base[:, :n], (ids,))
+        if verdict.fails:
+            line = f"{n} tokens alone, and within {whole}: token {verdict.place[1]} is {off(verdict)}"
+            lines = [
+                suite.drawn(2, whole, 1),
+                f"print(abs(f(ids[:, :{n}]) - f(ids)[:, :{n}]).max(), 'where 0 is right')",
+            ]
+            return Said("fails", line, len(lengths), suite.shown_f(lines), verdict.ratio)
+    return Said("holds", f"prefixes of {', '.join(map(str, lengths))} tokens", len(lengths))
+
+
+def elements(suite: LanguageModelSuite) -> Said:
+    """A row alone is what it is in a batch, whatever the other rows are."""
+    if suite.flat:
+        return NOTHING
+    for n in suite.taken((1, 5, 17)):
+        (ids,) = suite.draw(3, n, n)
+        base, trouble = suite.whole((ids,))
+        if base is None:
+            return Said("fails", f"3 rows of {n} tokens: {trouble}")
+        others = np.concatenate([ids[:1], suite.draw(2, n, n + 1)[0]])
+        for name, given in (("left out", ids[:1]), ("others", others)):
+            came, trouble = suite.whole((given,))
+            if came is None:
+                return Said("fails", f"{len(given)} rows of {n} tokens: {trouble}")
+            verdict = suite.near(came[:1], base[:1], (ids,))
+            if verdict.fails:
+                line = f"{n} tokens: row 0 moves when the other rows are {name}: {off(verdict)}"
+                lines = [
+                    suite.drawn(3, n, n),
+                    "print(abs(f(ids[:1]) - f(ids)[:1]).max(), 'where 0 is right')",
+                ]
+                return Said("fails", line, 6, suite.shown_f(lines), verdict.ratio)
+    return Said("holds", "alone, and beside other rows", 6)
+
+
+def repeated(suite: LanguageModelSuite) -> Said:
+    """The same call gives the same, also after calls of other lengths, with a cache, and one that is refused."""
+    (ids,) = suite.draw(2, 6, 2)
+    first = suite.all(ids)
+    for name in ("the same", "another length", "decoding", "an id that is refused"):
+        match name:
+            case "another length":
+                suite.whole(suite.draw(1, 9, 3))
+            case "decoding":
+                suite.run((ids,), range(1, 6)) if suite.keep else None
+            case "an id that is refused":
+                suite.all(np.full((1, 3), suite.vocabulary + 10**6))
+        again = suite.all(ids)
+        if not same(first, again):
+            if (
+                first.trouble
+                or again.trouble
+                or float(apart(first.arrays[0], again.arrays[0]).max()) > 1e-5 * (1 + peak(first.arrays[0]))
+            ):
+                line = f"two equal calls differ, after {name}; a module must be in evaluation mode: model.eval()"
+                return Said("fails", line, 4)
+            return Said("convention", f"equal calls differ in the last bits, after {name}", 4)
+    return Said("holds", "also after other lengths, decoding and an id that is refused", 4)
+
+
+def refusal(suite: LanguageModelSuite) -> Said:
+    """A step with an id that is none is refused, and leaves the cache as it was."""
+    return continuations.interrupted(suite, (np.full_like(suite.draw(2, 1, 0)[0], suite.vocabulary + 10**6),))
+
+
+def unwritten(suite: LanguageModelSuite) -> Said:
+    """No call has written into the ids."""
+    if suite.written is not None:
+        return Said("fails", f"the call writes into {suite.ids}, or another array", suite.calls)
+    return Said("holds", f"in {suite.calls} calls", suite.calls)

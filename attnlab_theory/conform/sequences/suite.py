@@ -1,0 +1,188 @@
+"""What the suites of this folder share: how a target is asked, and how two of its answers are compared."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.calls import Kept, Reply, call
+from attnlab_theory.conform.sequences.rounding import apart
+from attnlab_theory.conform.suite import LawSuite, Row, Said
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Place
+
+LENGTHS = (1, 2, 12, 15, 16, 17, 33, 63, 64, 65, 127, 128, 130)
+"""Tokens, on both sides of the edges of blocks."""
+
+COMPILED = (1, 5, 17, 33)
+"""Tokens of a jax target, which compiles a program for each."""
+
+POLITE = ("ValueError", "NotImplementedError", "AssertionError")
+"""Errors by which a length in the middle may be refused."""
+
+CAUSAL = ("causal", "is_causal")
+"""What a flag is called that hides the future."""
+
+REMEDY = "write an adapter: attnlab conform --template numpy"
+
+
+class Shown(NamedTuple):
+    """A counterexample: lines of Python that follow the import of the target."""
+
+    lines: Sequence[str]
+
+
+class Verdict(NamedTuple):
+    """Two answers beside each other."""
+
+    ratio: float
+    """The largest distance over its tolerance."""
+    error: float
+    """The distance there."""
+    place: tuple[int, ...] = ()
+
+    @property
+    def fails(self) -> bool:
+        """Whether they are too far apart."""
+        return not self.ratio <= 1
+
+
+class SequenceSuite(LawSuite):
+    """A target that is compared with itself."""
+
+    framework = "numpy"
+
+    def ask(self, *given: np.ndarray | Kept, kind: str = "float32", **options: Any) -> Reply:
+        """Make one call, and remember what no call may do."""
+        reply = call(self.caller, *given, framework=self.framework, kind=kind, gradients=False, **options)
+        self.calls += 1
+        if reply.changed and self.written is None:
+            self.written = [*reply.changed]
+        self.printed = self.printed or reply.printed
+        self.note(reply.trouble)
+        return reply
+
+    def open(self) -> None:
+        """Look at the target, and begin to count."""
+        if self.accumulate is not None:
+            raise ValueError(f"--accumulate says nothing of --as {self.name}: the target is compared with itself")
+        self.written: list[int] | None = None
+        self.printed = ""
+        self.about = self.caller.about()
+        self.find()
+        self.calls, self._hung = 0, 0
+
+    def find(self) -> None:
+        """Find out how the target wants to be called, and fill the profile."""
+        raise NotImplementedError
+
+    def frameworks(self) -> list[str]:
+        """Those to try."""
+        if "framework" in self.declared:
+            return [self.declared["framework"]]
+        return [*self.about["uses"], "numpy"]
+
+    def refused(self, tried: Sequence[str], said: str) -> ValueError:
+        """The error of a target that answered no trial call."""
+        why = "; ".join(dict.fromkeys(tried[:2]))
+        return ValueError(f"{self.caller.name} answered no trial call. {why}. {said}, or {REMEDY}")
+
+    def refuse_chance(self, one: Reply, other: Reply) -> None:
+        """Refuse a module in training mode whose two equal calls differ.
+
+        Raises:
+            ValueError: then nothing can be said of it.
+        """
+        if self.about.get("training") and not same(one, other):
+            raise ValueError(
+                f"{self.caller.name} is a module in training mode, and two equal calls differ: "
+                "hand over module.eval()"
+            )
+
+    def compared(self, one: np.ndarray, other: np.ndarray, tolerance: Any) -> Verdict:
+        """Two answers of one shape beside each other.
+
+        Args:
+            one: an answer.
+            other: the answer that it should be.
+            tolerance: a number, or one for each entry.
+        """
+        gap = apart(one, other)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(gap == 0, 0.0, gap / tolerance)
+        place = np.unravel_index(int(ratio.argmax()), ratio.shape) if ratio.size else ()
+        worst = float(ratio[place]) if ratio.size else 0.0
+        if worst <= 1:
+            self.largest = max(self.largest, worst)
+        return Verdict(worst, float(gap[place]) if ratio.size else 0.0, tuple(int(i) for i in place))
+
+    def notes(self) -> list[str]:
+        """What was printed, and the mode of a module."""
+        found = [f"prints while it is called: {self.printed!r}"] if self.printed else []
+        if self.about.get("training"):
+            found.append("it is a module in training mode; hand over module.eval() to judge the other")
+        return found
+
+    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+        """The shortest counterexample."""
+        found = [row.counterexample.lines for row in rows if isinstance(row.counterexample, Shown)]
+        if not found:
+            return []
+        begin = ["import sys", "import numpy as np"] + ["import torch"] * (self.framework == "torch")
+        begin += [
+            f"sys.path.insert(0, {place.folder!r})",
+            f"from {place.module} import {place.names.partition('.')[0]}",
+        ]
+        make = [f"target = {place.names}" + "()" * bool(self.about.get("class"))]
+        return [*begin, *make, *min(found, key=len)]
+
+
+def same(one: Reply, other: Reply) -> bool:
+    """Whether two calls gave the same bits, or the same trouble."""
+    if one.trouble or other.trouble:
+        return one.trouble == other.trouble
+    return len(one.arrays) == len(other.arrays) and all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(one.arrays, other.arrays, strict=True)
+    )
+
+
+def off(verdict: Verdict) -> str:
+    """How far off, in words."""
+    if np.isinf(verdict.error):
+        return "one of them is no number"
+    return f"apart by {verdict.error:.2g}, {verdict.ratio:,.2g} tolerances"
+
+
+def unsaid(parameters: Sequence[Sequence[Any]] | None, *known: str) -> list[str]:
+    """The parameters that must be given, and of which nothing is known."""
+    return [name for name, kind, must in parameters or () if must and name not in known and "VAR" not in kind]
+
+
+def named(parameters: Sequence[Sequence[Any]] | None, names: Sequence[str]) -> str:
+    """The first parameter that has one of some names; empty if none has."""
+    found = [name for name, *_ in parameters or () if name.lower() in names]
+    return found[0] if found else ""
+
+
+def first_places(parameters: Sequence[Sequence[Any]] | None) -> list[str]:
+    """The parameters that are given by their place, in order."""
+    return [name for name, kind, _ in parameters or () if kind in ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD")]
+
+
+def told_lengths(lengths: Sequence[int], refused: Mapping[int, str]) -> Said | None:
+    """What is to be said of lengths that were refused; None if none was."""
+    if not refused:
+        return None
+    taken = [n for n in lengths if n not in refused]
+    first = min(refused)
+    why = refused[first]
+    if not taken:
+        return Said("fails", f"{first} tokens: {why}", len(lengths))
+    inner = [n for n in refused if n < max(taken) and not refused[n].startswith(POLITE)]
+    if inner:
+        return Said("fails", f"{inner[0]} tokens: {refused[inner[0]]}; {max(taken)} are taken", len(lengths))
+    return Said("convention", f"{', '.join(map(str, sorted(refused)))} tokens are refused: {why}", len(lengths))
+
+
+Law = Callable[[Any], Said]

@@ -1,0 +1,137 @@
+"""Mixers, caches and models: right code of several styles holds, and each planted bug is found where it must be."""
+
+import numpy as np
+import pytest
+
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.sequences.decode import DecodeSuite
+from attnlab_theory.conform.sequences.mixer import MixerSuite
+from attnlab_theory.conform.sequences.model import ModelSuite
+from tests.conform.sequences import decoding, mixing, modelling
+
+
+def failures(suite):
+    return {row.name: row.line for row in suite.rows() if row.verdict == "fails"}
+
+
+def verdict(suite, name):
+    row = suite.row(name)
+    return row and row.verdict
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    for left in (mixing.calls, decoding.LEFT_OVER, modelling.LEFT, modelling.SEEN):
+        left.clear()
+
+
+@pytest.mark.parametrize("name", mixing.RIGHT)
+def test_a_right_mixer_holds_however_it_is_written(name):
+    target, future = mixing.RIGHT[name]
+    suite = MixerSuite(Direct(target), "mixer")
+    assert future in dict(suite.profile)["what comes after a token"]
+    assert failures(suite) == {}
+
+
+@pytest.mark.parametrize("name", mixing.BUGS)
+def test_a_planted_bug_of_a_mixer_is_found_by_its_identity(name):
+    target, identity, declared = mixing.BUGS[name]
+    assert verdict(MixerSuite(Direct(target), "mixer", declared), identity) == "fails"
+
+
+@pytest.mark.parametrize("name", decoding.RIGHT)
+def test_a_right_cache_holds_however_it_is_written(name):
+    assert failures(DecodeSuite(Direct(decoding.RIGHT[name]), "decode")) == {}
+
+
+@pytest.mark.parametrize("name", decoding.BUGS)
+def test_a_planted_bug_of_a_cache_is_found_by_its_identity(name):
+    assert verdict(DecodeSuite(Direct(decoding.decode(name)), "decode"), decoding.BUGS[name]) == "fails"
+
+
+@pytest.mark.parametrize("name", decoding.OTHERS)
+def test_a_bug_of_another_kind_of_cache_is_found_by_its_identity(name):
+    target, identity = decoding.OTHERS[name]
+    assert verdict(DecodeSuite(Direct(target), "decode"), identity) == "fails"
+
+
+@pytest.mark.parametrize("name", modelling.RIGHT)
+def test_a_right_model_holds_however_it_is_written(name):
+    suite = ModelSuite(Direct(modelling.RIGHT[name]), "model")
+    assert dict(suite.profile)["vocabulary"] == f"{modelling.VOCABULARY} (found by trial)"
+    assert failures(suite) == {}
+
+
+@pytest.mark.parametrize("name", modelling.BUGS)
+def test_a_planted_bug_of_a_model_is_found_by_its_identity(name):
+    suite = ModelSuite(Direct(modelling.library(name)), "model")
+    assert verdict(suite, modelling.BUGS[name]) == "fails"
+
+
+@pytest.mark.parametrize(
+    ("suite", "name", "said"),
+    [
+        (lambda: DecodeSuite(Direct(decoding.RIGHT["limited"]), "decode"), "many tokens", "full after 20 tokens"),
+        (lambda: DecodeSuite(Direct(decoding.in_place), "decode"), "old cache", "updated in place"),
+        (lambda: DecodeSuite(Direct(decoding.decode()), "decode"), "old cache", "can be used once more"),
+        (lambda: DecodeSuite(Direct(decoding.in_place), "decode"), "refused step", "of no use after"),
+        (lambda: DecodeSuite(Direct(decoding.Recurrent), "decode"), "chunks", "one token at a time"),
+        (lambda: ModelSuite(Direct(modelling.learned), "model"), "lengths", "63, 64, 65 tokens are refused"),
+        (lambda: MixerSuite(Direct(mixing.running_mean), "mixer"), "empty batch", "is given back"),
+    ],
+)
+def test_a_convention_is_told(suite, name, said):
+    row = suite().row(name)
+    assert (row.verdict, said in row.line) == ("convention", True)
+
+
+def test_a_padded_transform_is_causal_to_rounding_and_one_that_wraps_around_is_not():
+    held = MixerSuite(Direct(mixing.fourier), "mixer", {"hides_future": True}).row("causality")
+    assert (held.verdict, "to rounding" in held.line) == ("holds", True)
+    leaks = MixerSuite(Direct(mixing.barely_padded), "mixer", {"hides_future": True}).row("causality")
+    assert leaks.verdict == "fails"
+
+
+def test_float64_that_is_computed_in_float32_is_no_leak():
+    assert verdict(MixerSuite(Direct(in_single), "mixer", {"hides_future": True}), "causality") == "holds"
+
+
+def in_single(x):
+    """The sum of everything minus the sum of what is to come, in float32."""
+    y = x.astype(np.float32)
+    after = np.cumsum(y[:, ::-1], 1, dtype=np.float32)[:, ::-1] - y
+    return (y.sum(1, keepdims=True, dtype=np.float32) - after).astype(x.dtype)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_right_code_of_20_seeds_is_within_its_tolerance(kind, monkeypatch):
+    from attnlab_theory.conform.sequences import layer, mixtures, normal
+
+    worst = 0.0
+    for seed in range(20):
+
+        def other(batch, tokens, width, kind, first=0, seed=seed):
+            return normal.numbers(batch, tokens, width, kind, first + 1000 * seed)
+
+        monkeypatch.setattr(mixtures, "numbers", other)
+        monkeypatch.setattr(layer, "numbers", other)
+        for target in (mixing.block, mixing.fourier, mixing.linear, in_single):
+            suite = MixerSuite(Direct(target), "mixer")
+            assert suite.leak(17, kind) is None
+            assert verdict(suite, "prefixes") == "holds"
+            worst = max(worst, suite.largest)
+    assert 1e-4 < worst < 0.5
+
+
+class Chance:
+    """As a module of torch that drops numbers by chance while it is in training mode."""
+
+    training = True
+
+    def __call__(self, x):
+        return x * mixing.CHANCE.random(x.shape)
+
+
+def test_a_module_in_training_mode_gets_the_remedy():
+    with pytest.raises(ValueError, match=r"in training mode, and two equal calls differ: hand over module.eval"):
+        MixerSuite(Direct(Chance), "mixer")
