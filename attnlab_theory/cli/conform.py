@@ -19,6 +19,7 @@ Kinds = Literal[
     "sliding-window",
     "softcap",
     "bias",
+    "onnx",
 ]
 
 
@@ -119,11 +120,11 @@ class Conform:
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite)), "\n", sep="")
-        rows = []
+        rows, width = [], max(17, *(len(name) for name in suite.IDENTITIES))
         for row in suite.rows():
             rows.append(row)
             if not self.json:
-                print(report.line_of(row), flush=True)
+                print(report.line_of(row, width), flush=True)
         code = int(any(row.verdict == "fails" for row in rows))
         seconds = time.monotonic() - begun
         snippet = suite.snippet(place_of(str(self.target)), rows)

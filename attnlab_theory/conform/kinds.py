@@ -30,4 +30,5 @@ KINDS: Mapping[str, Kind] = {
     "sliding-window": Kind(promise="a query sees its neighbours only", wants="window"),
     "softcap": Kind(promise="scores are bounded by cap * tanh(score / cap), before the mask", wants="softcap"),
     "bias": Kind(promise="numbers are added to the scores, after the scale", wants="bias"),
+    "onnx": Kind(promise="the answers of ONNX's own test vectors of attention", suite="vectors.suite:OnnxSuite"),
 }

@@ -119,7 +119,9 @@ def test_causal_blocks_of_sixteen(q, k, v):
 
 
 def row_of(target, kind, identity):
-    return AttentionSuite(Direct(target), kind, {"framework": "jax", "layout": "td"}).row(identity)
+    row = AttentionSuite(Direct(target), kind, {"framework": "jax", "layout": "td"}).row(identity)
+    assert row is not None
+    return row
 
 
 @pytest.mark.parametrize(
