@@ -58,6 +58,8 @@ class Conform:
     """Print one JSON value and nothing else."""
     junit: Path | None = None
     """Write the rows into this file, as JUnit's XML."""
+    export: Literal["npz", "onnx"] | None = None
+    """Write our own vectors to the file or folder TARGET, for others to read, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter to fill in, and nothing else."""
 
@@ -72,6 +74,8 @@ class Conform:
                 raise ValueError("--template stands alone: attnlab conform --template numpy > adapter.py")
             print(TEMPLATES[self.template], end="")
             return 0
+        if self.export is not None:
+            return self._exported()
         if self.target is None:
             raise ValueError("attnlab conform needs a TARGET: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION")
         if not 0 < self.call_seconds <= 100:
@@ -82,6 +86,16 @@ class Conform:
         begun = time.monotonic()
         with Fenced(self.target, seconds=self.call_seconds) as caller:
             return self._judged(caller, declared, begun)
+
+    def _exported(self) -> int:
+        """Write our vectors."""
+        from attnlab_theory.conform.vectors import export
+
+        if self.target is None or "::" in self.target or self.kind is not None:
+            raise ValueError(f"--export stands alone, with a place: attnlab conform --export {self.export} vectors")
+        write = {"npz": export.export_npz, "onnx": export.export_onnx}[str(self.export)]
+        print(f"Wrote {write(Path(self.target))}")
+        return 0
 
     def _declared(self) -> dict[str, Any]:
         """What the user knows of the target."""
