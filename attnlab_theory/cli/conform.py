@@ -22,6 +22,7 @@ Kinds = Literal[
     "mixer",
     "decode",
     "model",
+    "onnx",
 ]
 
 
@@ -67,6 +68,8 @@ class Conform:
     """Print one JSON value and nothing else."""
     junit: Path | None = None
     """Write the rows into this file, as JUnit's XML."""
+    export: Literal["npz", "onnx"] | None = None
+    """Write our own vectors to the file or folder TARGET, for others to read, and nothing else."""
     template: Literal["numpy", "torch", "jax"] | None = None
     """Print an adapter to fill in, and nothing else."""
 
@@ -81,6 +84,8 @@ class Conform:
                 raise ValueError("--template stands alone: attnlab conform --template numpy > adapter.py")
             print(TEMPLATES[self.template], end="")
             return 0
+        if self.export is not None:
+            return self._exported()
         if self.target is None:
             raise ValueError("attnlab conform needs a TARGET: FILE.py::FUNCTION or PACKAGE.MODULE:FUNCTION")
         if not 0 < self.call_seconds <= 100:
@@ -91,6 +96,16 @@ class Conform:
         begun = time.monotonic()
         with Fenced(self.target, seconds=self.call_seconds) as caller:
             return self._judged(caller, declared, begun)
+
+    def _exported(self) -> int:
+        """Write our vectors."""
+        from attnlab_theory.conform.vectors import export
+
+        if self.target is None or "::" in self.target or self.kind is not None:
+            raise ValueError(f"--export stands alone, with a place: attnlab conform --export {self.export} vectors")
+        write = {"npz": export.export_npz, "onnx": export.export_onnx}[str(self.export)]
+        print(f"Wrote {write(Path(self.target))}")
+        return 0
 
     def _declared(self) -> dict[str, Any]:
         """What the user knows of the target."""
@@ -144,11 +159,11 @@ class Conform:
         if not self.json:
             print(f"{self.target} as {self.kind}: {suite.kind.promise}\n")
             print("\n".join(report.profile_lines(suite)), "\n", sep="")
-        rows = []
+        rows, width = [], max(17, *(len(name) for name in suite.IDENTITIES))
         for row in suite.rows():
             rows.append(row)
             if not self.json:
-                print(report.line_of(row), flush=True)
+                print(report.line_of(row, width), flush=True)
         code = int(any(row.verdict == "fails" for row in rows))
         seconds = time.monotonic() - begun
         snippet = suite.snippet(place_of(str(self.target)), rows)

@@ -40,4 +40,5 @@ KINDS: Mapping[str, Kind] = {
         promise="token ids to logits, and no logit depends on what comes after it",
         suite="sequences.model:ModelSuite",
     ),
+    "onnx": Kind(promise="the answers of ONNX's own test vectors of attention", suite="vectors.suite:OnnxSuite"),
 }

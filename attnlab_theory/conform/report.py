@@ -17,9 +17,9 @@ def profile_lines(suite: Suite) -> list[str]:
     return [f"  {name:{width}}  {text}" for name, text in suite.profile]
 
 
-def line_of(row: Row) -> str:
-    """One identity in one line."""
-    return f"{row.name:17} {MARK[row.verdict]:10} {row.tried:>4}  {row.line}"
+def line_of(row: Row, width: int = 17) -> str:
+    """One identity in one line, whose name has so many columns."""
+    return f"{row.name:{width}} {MARK[row.verdict]:10} {row.tried:>4}  {row.line}"
 
 
 def summary(suite: Suite, rows: Sequence[Row], seconds: float) -> str:

@@ -1,12 +1,12 @@
 """ONNX's own test vectors as calls of our operators: layouts, caches and masks of theirs said in ours.
 
-The wheel makes the vectors when its modules are imported; nothing is downloaded.
+`conform.vectors` asks them of anybody's attention; here stands what it does not ask: the further outputs of
+Attention, and rotary embeddings.
 """
 
 import importlib
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +19,7 @@ from attnlab_theory.attention import (
     rotary,
     window_mask,
 )
+from attnlab_theory.conform.vectors.reading import Vector, by_head
 from attnlab_theory.identities.rounding import (
     attention_rounding,
     epsilon,
@@ -28,49 +29,8 @@ from attnlab_theory.identities.rounding import (
     weight_rounding,
 )
 
-MODULES = ("attention", "rotaryembedding", "linear_attention", "flexattention")
-NODES = "onnx.backend.test.case.node"
-
 Answer = tuple[np.ndarray, float]
 """An output of ours, and how far it may be from theirs."""
-
-
-class Vector(NamedTuple):
-    """One call and its answers."""
-
-    name: str
-    operator: str
-    inputs: dict[str, np.ndarray]
-    attributes: dict[str, Any]
-    outputs: dict[str, np.ndarray]
-
-
-def vectors() -> list[Vector]:
-    """All of them, without those that say the same as a graph of primitive operators."""
-    onnx, nodes = importlib.import_module("onnx"), importlib.import_module(NODES)
-    with warnings.catch_warnings():
-        # Its reference divides by zero and overflows on the way, and says so.
-        warnings.simplefilter("ignore")
-        for module in MODULES:
-            importlib.import_module(f"{NODES}.{module}")
-    found = {}
-    for case in nodes._NodeTestCases:
-        (node, *more), (given, wanted) = case.model.graph.node, case.data_sets[0]
-        if more or "_expanded" in case.name:
-            continue
-        found[case.name] = Vector(
-            name=case.name.removeprefix("test_"),
-            operator=node.op_type,
-            inputs=dict(zip(filter(None, node.input), given, strict=True)),
-            attributes={a.name: onnx.helper.get_attribute_value(a) for a in node.attribute},
-            outputs=dict(zip(filter(None, node.output), wanted, strict=True)),
-        )
-    return list(found.values())
-
-
-def _by_head(x: np.ndarray, heads: int | None) -> np.ndarray:
-    """[batch head position width], as it is or cut from [batch position width]."""
-    return x if x.ndim == 4 else x.reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)
 
 
 def _places(said: dict[str, Any], given: dict[str, np.ndarray], batch: int, t: int, s: int) -> np.ndarray:
@@ -93,7 +53,7 @@ def attention(vector: Vector) -> dict[str, Answer]:
     """Attention-23 to 25: batches in a loop, heads in groups, past keys in front."""
     said, given = vector.attributes, vector.inputs
     counts = said.get("q_num_heads"), said.get("kv_num_heads"), said.get("kv_num_heads")
-    q, k, v = (_by_head(given[name], h) for name, h in zip("QKV", counts, strict=True))
+    q, k, v = (by_head(given[name], h) for name, h in zip("QKV", counts, strict=True))
     if "past_key" in given:
         k, v = (np.concatenate([given[f"past_{n}"], x], axis=2) for n, x in (("key", k), ("value", v)))
     (batches, h, t, d), s = q.shape, k.shape[2]
@@ -172,7 +132,7 @@ def _atol(q: Any, k: Any, v: Any, scale: float, softcap: float | None, bias: Any
 def rotary_embedding(vector: Vector) -> dict[str, Answer]:
     """Their tables are random numbers, no rotation: each pair turns by an angle and is stretched by a radius."""
     said, given = vector.attributes, vector.inputs
-    x = _by_head(given["input"], said.get("num_heads"))
+    x = by_head(given["input"], said.get("num_heads"))
     cos, sin = given["cos_cache"], given["sin_cache"]
     if "position_ids" in given:
         cos, sin = (table[given["position_ids"]] for table in (cos, sin))

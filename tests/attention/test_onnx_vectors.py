@@ -10,7 +10,8 @@ pytest.importorskip(
     "onnx", reason="onnx is not installed: 126 vectors of ONNX were not tried; pip install '.[conformance]'"
 )
 
-from tests.attention.onnx_vectors import ADAPTERS, vectors
+from attnlab_theory.conform.vectors.reading import vectors
+from tests.attention.onnx_vectors import ADAPTERS
 
 VECTORS = vectors()
 

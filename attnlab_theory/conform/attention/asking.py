@@ -63,9 +63,9 @@ def ask(caller: Caller, way: Conventions, case: Case, given: Arrays | None = Non
     )
 
 
-def call_of(way: Conventions, case: Case) -> str:
+def call_of(way: Conventions, case: Case, given: Arrays | None = None) -> str:
     """A call in words: the shapes and arguments that were handed over."""
-    given = arrays(case)
+    given = arrays(case) if given is None else given
     plain, named = way.plan(case)
     shapes = dict(zip(("q", "k", "v", *named), way.handed(given, case), strict=True))
     said = [f"{name} {[*x.shape]}" for name, x in shapes.items()] + [f"{n}={x}" for n, x in plain.items()]

@@ -1,0 +1,143 @@
+"""Our own operators through the door that strangers use: each is judged as what it promises."""
+# ruff: noqa: PT028 (what stands below a decorator is a target)
+
+import functools
+
+import jax
+import pytest
+
+from attnlab_theory.attention import (
+    attention,
+    attention_weights,
+    blocked_attention,
+    causal_mask,
+    grouped_query_attention,
+    multi_head_attention,
+    sliding_window_attention,
+    window_mask,
+)
+from attnlab_theory.conform.attention.suite import AttentionSuite
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.door import conforms
+
+ours = functools.partial(conforms, framework="jax")
+FEW = ("visibility", "plain", "large scores", "more keys", "block edges", "float16")
+"""What is tried of a second way to say the same: each shape is compiled."""
+
+ONE_HEAD = ("float64", "masks by head", "elements apart", "empty batch")
+"""What a function of one head has not. In float64 the suite asks no jax target."""
+
+
+def usual(q, scale=None):
+    return q.shape[-1] ** -0.5 if scale is None else scale
+
+
+@ours("softmax", layout="td", exclude=ONE_HEAD)
+@jax.jit
+def test_one_head_and_its_weights(q, k, v, mask=None, scale=None):
+    rows = attention_weights(q, k, mask, scale=usual(q, scale), blind="zeros")
+    return attention(q, k, v, mask, scale=usual(q, scale), blind="zeros"), rows
+
+
+def causal(q, k, v, mask, blind):
+    past = causal_mask(len(q), len(k))
+    return attention(q, k, v, past if mask is None else past & mask, scale=usual(q), blind=blind)
+
+
+@ours("causal", layout="td", exclude=(*ONE_HEAD, "scale", "float16", "bfloat16", "more queries"))
+@jax.jit
+def test_a_causal_head(q, k, v, mask=None):
+    return causal(q, k, v, mask, "zeros")
+
+
+@ours("softmax", layout="td", include=(*FEW, "hidden NaN"))
+def test_a_head_that_is_not_compiled(q, k, v, mask=None):
+    return attention(q, k, v, mask, scale=usual(q), blind="nan")
+
+
+@ours("multi-head", layout="htd", exclude=("float64", "scale", "empty batch", "odd widths", "one token", "pairs"))
+@jax.jit
+def test_several_heads(q, k, v, mask=None):
+    return multi_head_attention(q, k, v, mask, scale=usual(q), blind="zeros")
+
+
+@ours("grouped-query", layout="bhtd", include=(*FEW, "masks by head", "elements apart", "empty batch"))
+@jax.jit
+def test_neighbouring_heads_share_keys_in_a_batch(q, k, v, mask=None):
+    heads = functools.partial(grouped_query_attention, scale=usual(q))
+    masks = mask is not None and mask.ndim == 4
+    return jax.vmap(heads, in_axes=(0, 0, 0, 0 if masks else None))(q, k, v, mask)
+
+
+@ours("grouped-query", layout="htd", include=FEW, interleaved=True)
+@jax.jit
+def test_heads_share_keys_in_turn(q, k, v):
+    return grouped_query_attention(q, k, v, scale=usual(q), order="strided")
+
+
+@ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys", "padding", "pairs"))
+@functools.partial(jax.jit, static_argnames="window")
+def test_a_window_that_is_a_mask(q, k, v, window, mask=None):
+    near = window_mask(len(q), len(k), before=window - 1, offset=len(k) - len(q))
+    return attention(q, k, v, near if mask is None else near & mask, scale=usual(q), blind="zeros")
+
+
+@ours("sliding-window", layout="td", include=(*FEW, "feature", "hidden keys"), fixed_window=3)
+@jax.jit
+def test_a_causal_window_of_three(q, k, v):
+    return sliding_window_attention(q, k, v, scale=usual(q), window=3, causal=True, offset=len(k) - len(q))
+
+
+@ours("sliding-window", layout="td", include=(*FEW, "hidden keys"), fixed_window=1)
+@jax.jit
+def test_a_window_of_one_to_either_side(q, k, v):
+    return sliding_window_attention(q, k, v, scale=usual(q), window=3, offset=len(k) - len(q))
+
+
+@ours("softcap", layout="td", include=(*FEW, "feature", "masks", "padding", "pairs"))
+@jax.jit
+def test_capped_scores(q, k, v, softcap, mask=None):
+    return attention(q, k, v, mask, scale=usual(q), softcap=softcap, blind="zeros")
+
+
+@ours("bias", layout="htd", include=(*FEW, "masks", "masks by head", "pairs"))
+@jax.jit
+def test_a_bias(q, k, v, bias, mask=None):
+    return multi_head_attention(q, k, v, mask, scale=usual(q), bias=bias, blind="zeros")
+
+
+@ours("softmax", layout="td", include=(*FEW, "offset values", "dominant key", "more queries"))
+@jax.jit
+def test_blocks_of_four(q, k, v, scale=None):
+    return blocked_attention(q, k, v, scale=usual(q, scale), block=4)
+
+
+@ours("causal", layout="td", include=(*set(FEW) - {"more keys"}, "hidden keys"), alignment="square")
+@jax.jit
+def test_causal_blocks_of_sixteen(q, k, v):
+    return blocked_attention(q, k, v, scale=usual(q), block=16, causal=True)
+
+
+def row_of(target, kind, identity):
+    row = AttentionSuite(Direct(target), kind, {"framework": "jax", "layout": "td"}).row(identity)
+    assert row is not None
+    return row
+
+
+@pytest.mark.parametrize(
+    ("blind", "verdict", "said"),
+    [
+        ("zeros", "convention", "zeros"),
+        ("nan", "convention", "NaN"),
+        ("mean", "fails", "it reads what comes after it"),
+    ],
+)
+def test_a_causal_row_that_sees_nothing_is_what_was_asked_for(blind, verdict, said):
+    """The docstring of `attention_weights` warns of the mean, and the suite sees why."""
+    row = row_of(lambda q, k, v, mask=None: causal(q, k, v, mask, blind), "causal", "blind rows")
+    assert (row.verdict, said in row.line) == (verdict, True)
+
+
+def test_what_is_hidden_is_harmless_in_ours():
+    row = row_of(lambda q, k, v, mask=None: causal(q, k, v, mask, "zeros"), "causal", "hidden NaN")
+    assert row.line == "harmless"
