@@ -24,7 +24,7 @@ Kinds = Literal[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conform:
-    """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
+    """Judge anybody's attention by what it promises: numpy, torch or jax.
 
     The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
     window, bias. Without --as it prints how the target wants to be called, and the line to type next.

@@ -7,7 +7,6 @@ through: whatever goes wrong is one line in the report.
 import contextlib
 import importlib
 import importlib.util
-import inspect
 import io
 import json
 import os
@@ -19,6 +18,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+
+def _beside(name: str) -> Any:
+    """A file of this folder. By its path, and under a name that no stranger's module has."""
+    own = f"attnlab_harness_{name}"
+    spec = importlib.util.spec_from_file_location(own, os.path.join(os.path.dirname(__file__), f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[own] = found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+frameworks = _beside("frameworks")
 
 
 class Slow(BaseException):
@@ -33,22 +46,13 @@ class Host:
     """
 
     def __init__(self, target: Any) -> None:
-        self._target: Callable[..., Any] = target() if isinstance(target, type) else target
+        self._target: Callable[..., Any] = frameworks.made(target)
+        self._is_made = isinstance(target, type)
         self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
-        """What can be seen of the target without a call: its parameters, and the frameworks that are loaded."""
-        parameters = None
-        with contextlib.suppress(TypeError, ValueError):
-            parameters = [
-                [each.name, each.kind.name, each.default is inspect.Parameter.empty]
-                for each in inspect.signature(self._target).parameters.values()
-            ]
-        function = inspect.unwrap(self._target) if callable(self._target) else self._target
-        own = getattr(function, "__globals__", None) or vars(sys.modules[type(function).__module__])
-        names = {getattr(value, "__name__", "").partition(".")[0] for value in [*own.values()]}
-        # A function may use what its file imports inside of it; loaded is loaded.
-        return {"parameters": parameters, "uses": [each for each in ("torch", "jax") if each in names]}
+        """What can be seen of the target without a call: its parameters, its frameworks, its mode."""
+        return frameworks.about(self._target, self._is_made)
 
     def call(self, plan: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Make one call.
@@ -56,7 +60,8 @@ class Host:
         Args:
             plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
-                `places` and `kept`, which hand it over by place and by name.
+                `places` and `kept`, which hand it over by place and by name. `gradients` has torch keep what it
+                needs for them, `seed` starts random numbers anew, and `shared` hands over q in every place.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -64,19 +69,21 @@ class Host:
         """
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
+        if plan.get("gradients"):
+            handed = [frameworks.tracked(x) for x in handed]
         # Of what was handed over: jax makes float32 of float64.
         kept = [_back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
         named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
         named |= {name: self._kept[number] for name, number in plan.get("kept", {}).items()}
-        placed = handed[:places]
+        placed = [handed[0]] * places if plan.get("shared") else handed[:places]
         for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
             placed.insert(int(place), self._kept[number])
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
-            with _silenced(printed), _in_time(plan["seconds"]):
+            with _silenced(printed), _in_time(plan["seconds"]), frameworks.mode(plan["framework"], plan):
                 target = getattr(self._target, plan["method"]) if plan.get("method") else self._target
                 came = target(*placed, **named)
             for place in plan.get("keep", ()):
@@ -138,6 +145,7 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     returned: list[np.ndarray] = []
     if "plan" in request:
         report, returned = _hosts[0].call(request["plan"], arrays)
+        report["given"] = len(returned)
     else:
         try:
             with _silenced(io.StringIO()):
@@ -181,7 +189,8 @@ def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:
         parts = parts[:1]
     if not hasattr(parts[0], "shape") and not np.isscalar(parts[0]) and not isinstance(parts[0], list):
         raise TypeError(f"gave a {type(came).__name__}, and no array")
-    kind = str(getattr(parts[0], "dtype", np.asarray(parts[0]).dtype)).removeprefix("torch.")
+    first: Any = parts[0]
+    kind = str(first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype).removeprefix("torch.")
     numbers = [_back(x) for x in parts]
     if numbers[0].dtype.kind not in "fiub" and "float" not in kind:
         raise TypeError(f"gave numbers of type {kind}")
@@ -235,6 +244,8 @@ def _in_time(seconds: float) -> Iterator[None]:
 
 def _explained(error: BaseException) -> str:
     """An exception in one line, with the last place outside of this file."""
+    if isinstance(error, frameworks.Unfit):
+        return str(error)
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
     frames = [each for each in frames if "importlib" not in each.filename]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
