@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 FRAMEWORKS = ("torch", "jax")
@@ -82,7 +82,7 @@ def about(target: Any, is_made: bool) -> dict[str, Any]:
 
 
 def _signature(target: Any) -> inspect.Signature | None:
-    """Of a function, of `forward` where that is what a call calls, or as the first line of a docstring says."""
+    """The signature of a target: of `forward` where a call calls that, or as its docstring begins."""
     found = None
     inner = getattr(target, "_orig_mod", target)
     for each in (target, getattr(inner, "forward", target)):
@@ -155,3 +155,49 @@ def _seeded(seed: int) -> None:
 def tracked(x: Any) -> Any:
     """A tensor of torch whose gradient is wanted, if it holds numbers with a point."""
     return x.requires_grad_() if hasattr(x, "requires_grad_") and x.is_floating_point() else x
+
+
+def pulled_back(
+    framework: str,
+    called: Callable[[Sequence[Any]], Any],
+    handed: Sequence[Any],
+    cotangent: Any,
+    back: Callable[[Any], Any],
+) -> Any:
+    """The gradients of sum(cotangent * output), for every array of numbers with a point, end to end in numpy.
+
+    Args:
+        framework: torch or jax.
+        called: the call, of the arrays that are handed over.
+        handed: those.
+        cotangent: in the shape of the output.
+        back: makes an array of numpy of one of the framework.
+    """
+    import numpy as np
+
+    def output(came: Any) -> Any:
+        return came[0] if isinstance(came, tuple | list) else came
+
+    if framework == "torch":
+        import torch  # pyright: ignore[reportMissingImports]
+
+        out = output(called(handed))
+        if not out.requires_grad:
+            raise TypeError("the output keeps none")
+        inputs = [x for x in handed if x.is_floating_point()]
+        found = torch.autograd.grad(out, inputs, cotangent.detach().to(out.dtype), allow_unused=True)
+        found = [torch.zeros_like(x) if each is None else each for x, each in zip(inputs, found, strict=True)]
+    else:
+        import jax
+
+        places = [i for i, x in enumerate(handed) if jax.numpy.issubdtype(x.dtype, jax.numpy.floating)]
+
+        def of_floats(*floats: Any) -> Any:
+            every = [*handed]
+            for place, x in zip(places, floats, strict=True):
+                every[place] = x
+            return output(called(every))
+
+        out, pull = jax.vjp(of_floats, *(handed[place] for place in places))
+        found = pull(cotangent.astype(out.dtype))
+    return np.concatenate([np.asarray(back(x), np.float64).ravel() for x in found])

@@ -61,7 +61,8 @@ class Host:
             plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
                 `places` and `kept`, which hand it over by place and by name. `gradients` has torch keep what it
-                needs for them, `seed` starts random numbers anew, and `shared` hands over q in every place.
+                needs for them, `seed` starts random numbers anew, and `shared` hands over q in every place. With
+                `cotangent` the last array is one, and the gradients come back in place of the output, end to end.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -71,21 +72,29 @@ class Host:
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
         if plan.get("gradients"):
             handed = [frameworks.tracked(x) for x in handed]
+        cotangent = handed.pop() if plan.get("cotangent") else None
         # Of what was handed over: jax makes float32 of float64.
         kept = [_back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
-        named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
-        named |= {name: self._kept[number] for name, number in plan.get("kept", {}).items()}
-        placed = [handed[0]] * places if plan.get("shared") else handed[:places]
-        for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
-            placed.insert(int(place), self._kept[number])
+
+        def called(handed: Sequence[Any]) -> Any:
+            named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
+            named |= {name: self._kept[number] for name, number in plan.get("kept", {}).items()}
+            placed = [handed[0]] * places if plan.get("shared") else [*handed[:places]]
+            for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
+                placed.insert(int(place), self._kept[number])
+            target = getattr(self._target, plan["method"]) if plan.get("method") else self._target
+            return target(*placed, **named)
+
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
             with _silenced(printed), _in_time(plan["seconds"]), frameworks.mode(plan["framework"], plan):
-                target = getattr(self._target, plan["method"]) if plan.get("method") else self._target
-                came = target(*placed, **named)
+                if cotangent is None:
+                    came = called(handed)
+                else:
+                    came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
                 self._kept.append(came[place])

@@ -44,7 +44,7 @@ class Judge:
     """
 
     def __init__(self, caller: Caller, way: Conventions, accumulate: str | None = None) -> None:
-        self.caller, self.way, self._accumulate = caller, way, accumulate
+        self.caller, self.way, self.accumulate = caller, way, accumulate
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
         self.calls = 0
@@ -82,7 +82,7 @@ class Judge:
             return Outcome(np.inf, answer.trouble, True, answer)
         problem = self.way.problem(arrays(case), case)
         exact = attend(problem)
-        bound = tolerance(problem, exact, kind or self.type_of(case, answer), self._accumulate)
+        bound = tolerance(problem, exact, kind or self.type_of(case, answer), self.accumulate)
         sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
         ratio, place = _largest(answer.output, exact.output, bound.output, sees & np.isfinite(exact.output))
         judged = bool((sees & ~bound.loose).any()) or not sees.any()

@@ -11,6 +11,7 @@ from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.gradients import gradients
 from attnlab_theory.conform.attention.guessing import guessed
 from attnlab_theory.conform.attention.judging import Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MOST_SHRUNK = 3
 """So many counterexamples are made small, whatever it costs."""
 
-LAWS: Mapping[str, Law] = {**BEFORE, "gradient mode": gradient_mode, **AFTER}
+LAWS: Mapping[str, Law] = {**BEFORE, "gradients": gradients, "gradient mode": gradient_mode, **AFTER}
 
 COSTLY = ("pairs", "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
