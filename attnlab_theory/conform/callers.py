@@ -164,7 +164,8 @@ class Fenced:
             self._stop()
             self.deaths += 1
             return Back({"trouble": str(error).removeprefix(self.name).lstrip(": ")}, [])
-        return Back(_message(report.array), [each.array for each in returned if each.array.shape != (0,)])
+        told = _message(report.array)
+        return Back(told, [each.array for each in returned][: told["given"]])
 
     def _start(self) -> None:
         self._child = Submission(f"{HARNESS}::answer", time_limit=PATIENCE, sees=self._place.sees)

@@ -43,7 +43,7 @@ def call(
     number: int = 0,
     part: Sequence[str] = (),
     reads: bool = True,
-    gradients: bool = True,
+    gradients: bool = False,
 ) -> Reply:
     """Make one call.
 
@@ -61,7 +61,7 @@ def call(
         number: of the object, if the target is a class; each is made when it is first called.
         part: where the output is found, if an object is returned: the first of these names that it has.
         reads: whether numbers are expected.
-        gradients: whether torch keeps track for them.
+        gradients: whether torch keeps what it needs for them.
     """
     names = dict(named or {})
     arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]

@@ -24,6 +24,20 @@ METHODS = ("step", "init_cache", "reset", "eval")
 """Methods of an object that may be called beside itself."""
 
 
+def _beside(name: str) -> Any:
+    """A file of this folder. By its path, and under a name that no stranger's module has."""
+    own = f"attnlab_harness_{name}"
+    spec = importlib.util.spec_from_file_location(own, os.path.join(os.path.dirname(__file__), f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[own] = found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+frameworks = _beside("frameworks")
+
+
 class Slow(BaseException):
     """A call takes too long. Not an Exception, for a target may catch those."""
 
@@ -37,32 +51,15 @@ class Host:
 
     def __init__(self, target: Any) -> None:
         self._class = target if isinstance(target, type) else None
-        self._target: Callable[..., Any] = target() if isinstance(target, type) else target
+        self._target: Callable[..., Any] = frameworks.made(target)
         self._objects: list[Any] = [self._target]
         self._kept: list[Any] = []
 
     def about(self) -> dict[str, Any]:
-        """What can be seen of the target without a call: its parameters, and the frameworks that are loaded.
-
-        Also whether it is a class, whether it is a module in training mode, and the parameters of its methods.
-        """
-        parameters = _parameters(self._target)
-        forward = getattr(self._target, "forward", None)
-        if callable(forward) and parameters and all(each[1].startswith("VAR_") for each in parameters):
-            # A module of torch is called through its forward.
-            parameters = _parameters(forward)
+        """What can be seen of the target without a call: its parameters and those of its methods, its mode."""
         methods = {name: getattr(self._target, name, None) for name in METHODS}
-        function = inspect.unwrap(self._target) if callable(self._target) else self._target
-        own = getattr(function, "__globals__", None) or vars(sys.modules[type(function).__module__])
-        names = {getattr(value, "__name__", "").partition(".")[0] for value in [*own.values()]}
-        # A function may use what its file imports inside of it; loaded is loaded.
-        return {
-            "parameters": parameters,
-            "uses": [each for each in ("torch", "jax") if each in names],
-            "class": self._class is not None,
-            "training": getattr(self._target, "training", False) is True,
-            "methods": {name: _parameters(found) for name, found in methods.items() if callable(found)},
-        }
+        told = frameworks.about(self._target, self._class is not None)
+        return told | {"methods": {name: _parameters(found) for name, found in methods.items() if callable(found)}}
 
     def call(self, plan: dict[str, Any], arrays: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Make one call.
@@ -72,7 +69,9 @@ class Host:
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
                 `places` and `kept`, which hand it over by place and by name. `object` is the number of the object
                 of a class. `part` names where the output is found in an object that is returned. `reads` is false
-                if no numbers are expected, and `gradients` if torch need not keep track of them.
+                if no numbers are expected. `gradients` has torch keep what it needs for them, `seed` starts random
+                numbers anew, and `shared` hands over q in every place. With `cotangent` the last array is one, and
+                the gradients come back in place of the output, end to end.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
@@ -80,22 +79,32 @@ class Host:
         """
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
+        if plan.get("gradients"):
+            handed = [frameworks.tracked(x) for x in handed]
+        cotangent = handed.pop() if plan.get("cotangent") else None
         # Of what was handed over: jax makes float32 of float64.
         kept = [_back(x).copy() for x in handed]
         places = len(handed) - len(plan["names"])
-        named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
-        placed = handed[:places]
+
+        def called(handed: Sequence[Any]) -> Any:
+            named = dict(zip(plan["names"], handed[places:], strict=True)) | plan["plain"]
+            named |= {name: self._again(number) for name, number in plan.get("kept", {}).items()}
+            placed = [handed[0]] * places if plan.get("shared") else [*handed[:places]]
+            for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
+                placed.insert(int(place), self._again(number))
+            target = self._object(plan.get("object", 0))
+            target = getattr(target, plan["method"]) if plan.get("method") else target
+            return target(*placed, **named)
+
         told: dict[str, Any] = {"trouble": "", "kind": "", "printed": "", "changed": [], "shape": None, "kept": []}
         returned: list[np.ndarray] = []
         printed = io.StringIO()
         try:
-            named |= {name: self._again(number) for name, number in plan.get("kept", {}).items()}
-            for place, number in sorted(plan.get("places", {}).items(), key=lambda each: int(each[0])):
-                placed.insert(int(place), self._again(number))
-            with _silenced(printed), _in_time(plan["seconds"]), _tracked(plan):
-                target = self._object(plan.get("object", 0))
-                target = getattr(target, plan["method"]) if plan.get("method") else target
-                came = target(*placed, **named)
+            with _silenced(printed), _in_time(plan["seconds"]), frameworks.mode(plan["framework"], plan):
+                if cotangent is None:
+                    came = called(handed)
+                else:
+                    came = frameworks.pulled_back(plan["framework"], called, handed, cotangent, _back)
             for place in plan.get("keep", ()):
                 told["kept"].append(len(self._kept))
                 self._kept.append(_part(came, place))
@@ -120,7 +129,7 @@ class Host:
         while number >= len(self._objects):
             if self._class is None:
                 raise TypeError("it is no class, so there is one of it")
-            self._objects.append(self._class())
+            self._objects.append(frameworks.made(self._class))
         return self._objects[number]
 
     def _again(self, number: int) -> Any:
@@ -170,6 +179,7 @@ def answer(told: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     returned: list[np.ndarray] = []
     if "plan" in request:
         report, returned = _hosts[0].call(request["plan"], arrays)
+        report["given"] = len(returned)
     else:
         try:
             with _silenced(io.StringIO()):
@@ -240,15 +250,6 @@ def _named_part(came: Any, names: Sequence[str]) -> Any:
     return came
 
 
-def _tracked(plan: dict[str, Any]) -> contextlib.AbstractContextManager[Any]:
-    """A block in which torch keeps no track for gradients, if the plan says that none are needed."""
-    if plan["framework"] == "torch" and not plan.get("gradients", True):
-        import torch  # pyright: ignore[reportMissingImports]
-
-        return torch.no_grad()
-    return contextlib.nullcontext()
-
-
 def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:
     """The output and, of several, the weights; the type of the first; whether there were several."""
     several = isinstance(came, tuple | list) and len(came) > 0 and hasattr(came[0], "shape")
@@ -257,7 +258,8 @@ def _read(came: Any) -> tuple[list[np.ndarray], str, bool]:
         parts = parts[:1]
     if not hasattr(parts[0], "shape") and not np.isscalar(parts[0]) and not isinstance(parts[0], list):
         raise TypeError(f"gave a {type(came).__name__}, and no array")
-    kind = str(getattr(parts[0], "dtype", np.asarray(parts[0]).dtype)).removeprefix("torch.")
+    first: Any = parts[0]
+    kind = str(first.dtype if hasattr(first, "dtype") else np.asarray(first).dtype).removeprefix("torch.")
     numbers = [_back(x) for x in parts]
     if numbers[0].dtype.kind not in "fiub" and "float" not in kind:
         raise TypeError(f"gave numbers of type {kind}")
@@ -311,6 +313,8 @@ def _in_time(seconds: float) -> Iterator[None]:
 
 def _explained(error: BaseException) -> str:
     """An exception in one line, with the last place outside of this file."""
+    if isinstance(error, frameworks.Unfit):
+        return str(error)
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
     frames = [each for each in frames if "importlib" not in each.filename]
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""

@@ -57,12 +57,14 @@ def test_jax_answers_are_accepted(file):
     ]
 
 
+@pytest.mark.torch
 def test_a_torch_function_is_asked_with_torch_arrays(file):
     pytest.importorskip("torch")
     where = file("import torch\ndef f(x): return torch.cumsum(x, 0).bfloat16().requires_grad_()")
     assert answer(where, np.ones(3), any_framework=True).tolist() == [1, 2, 3]
 
 
+@pytest.mark.torch
 def test_a_torch_model_in_double_precision_is_asked_in_double_precision(file):
     pytest.importorskip("torch")
     where = file("import torch\nw = torch.ones(2, 2, dtype=torch.float64)\ndef f(x): return x @ w")
@@ -173,6 +175,7 @@ def test_a_crash_names_its_signal(file, number, name):
     assert refused(file(f"import os\ndef f(): os.kill(os.getpid(), {number})")).endswith(f"died of {name}")
 
 
+@pytest.mark.torch
 def test_a_torch_tensor_that_is_no_array_is_refused(file):
     pytest.importorskip("torch")
     said = refused(file("import torch\ndef f(): return torch.eye(2).to_sparse()"))

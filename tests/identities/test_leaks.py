@@ -127,6 +127,7 @@ def test_functions_may_write_into_their_argument():
     assert np.array_equal(X, random_tokens(5, 4))
 
 
+@pytest.mark.torch
 def test_torch_functions_and_modules_are_read():
     torch = pytest.importorskip("torch")
 

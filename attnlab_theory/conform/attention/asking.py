@@ -1,6 +1,7 @@
 """One case asked of a target: what it is handed, and what came back, in the order [b h t d]."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +29,13 @@ class Answer(NamedTuple):
     """Whether the output was the first of several."""
 
 
-def ask(caller: Caller, way: Conventions, case: Case, given: Arrays | None = None) -> Answer:
+def ask(
+    caller: Caller,
+    way: Conventions,
+    case: Case,
+    given: Arrays | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> Answer:
     """Make one call.
 
     Args:
@@ -36,23 +43,25 @@ def ask(caller: Caller, way: Conventions, case: Case, given: Arrays | None = Non
         way: to call it.
         case: what is asked.
         given: other arrays than those of the case.
+        more: of the plan, as `harness.Host.call` has it.
     """
     given = arrays(case) if given is None else given
     plain, named = way.plan(case)
     plan = {"framework": way.framework, "kind": case.kind, "strided": case.strided, "names": named, "plain": plain}
+    plan |= more or {}
     report, came = caller.call(plan, way.handed(given, case))
     if report["trouble"]:
         return Answer(trouble=report["trouble"])
     names = ("q", "k", "v", *named)
     changed = tuple(names[i] for i in report["changed"])
-    output, *more = came
+    output, *others = came
     right = (case.batch, case.heads, case.queries, case.value_width)
     expected = laid_out(np.broadcast_to(0.0, right), way.layout).shape
     if output.shape != expected:
         return Answer(trouble=f"gave {[*output.shape]} where {[*expected]} was expected", changed=changed)
     rows = weights_layout(way.layout)
     grid = laid_out(np.broadcast_to(0.0, (*right[:3], case.keys)), rows).shape
-    weights = taken_in(more[0], rows) if more and more[0].shape == grid else None
+    weights = taken_in(others[0], rows) if others and others[0].shape == grid else None
     return Answer(
         output=taken_in(output, way.layout),
         weights=weights,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from attnlab_theory.conform.attention.cases import Case
 from attnlab_theory.conform.attention.conventions import Conventions
-from attnlab_theory.conform.attention.guessing import fitted
+from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.kinds import Kind
 
 FEW = 3

@@ -17,8 +17,16 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "softcap": ("softcap", "soft_cap", "logit_cap", "logits_soft_cap", "logit_softcap", "attn_logit_softcapping"),
     "window": ("window", "window_size", "sliding_window", "local_window_size"),
     "bias": ("bias", "attn_bias", "attention_bias", "score_bias"),
+    "grouped": ("enable_gqa",),
 }
 """What parameters are for, by their names."""
+
+AT_REST: Mapping[str, Any] = {
+    **dict.fromkeys(("dropout", "dropout_p", "dropout_rate", "attn_dropout", "attention_dropout", "p_drop"), 0.0),
+    **dict.fromkeys(("training", "train", "is_training"), False),
+    **dict.fromkeys(("deterministic", "inference"), True),
+}
+"""What switches dropout off, by the names of parameters: handed over where the default is another."""
 
 MASKS = ("bool-keep", "bool-drop", "additive")
 """What a mask means: True keeps, True drops, or numbers that are added."""
@@ -57,6 +65,8 @@ class Conventions:
     """Whether values must be as wide as keys."""
     names: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The parameters that it has, by their role."""
+    always: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Plain arguments of every call."""
 
     def factor(self, case: Case) -> float:
         """The scale of the scores."""
@@ -80,9 +90,10 @@ class Conventions:
         flags = {"causal": True} if self.causal == "asked" and case.causal else {}
         numbers = {"scale": case.scale, "softcap": case.softcap, "window": case.window}
         flags |= {role: x for role, x in numbers.items() if x is not None and role in self.names}
+        flags |= {"grouped": True} if "grouped" in self.names and case.groups != case.heads else {}
         arrays = [self.names["mask"]] if case.mask != "none" else []
         arrays += [self.names.get("bias", self.names.get("mask", "bias"))] if case.bias else []
-        return {self.names[role]: x for role, x in flags.items()}, arrays
+        return {**self.always, **{self.names[role]: x for role, x in flags.items()}}, arrays
 
     def handed(self, given: Arrays, case: Case) -> list[np.ndarray]:
         """The arrays as the target takes them."""

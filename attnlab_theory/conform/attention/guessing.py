@@ -2,17 +2,18 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attnlab_theory.conform.attention.asking import ask
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.conventions import MASKS, SCALES, WINDOWS, Conventions, roles, within
-from attnlab_theory.conform.attention.layouts import has_batch, has_heads
+from attnlab_theory.conform.attention.conventions import AT_REST, MASKS, SCALES, WINDOWS, Conventions, roles, within
+from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.probe import Seen, probed
 from attnlab_theory.conform.attention.reference import attend
+from attnlab_theory.conform.attention.refusals import projects, refuse_unsettled
 from attnlab_theory.conform.callers import Caller
 from attnlab_theory.conform.kinds import Kind
 
@@ -23,13 +24,6 @@ TRIALS = ((4, 6), (5, 5))
 """Queries and keys of a trial call. Other numbers than those of heads, so that no layout fits by chance."""
 
 
-WIDE = 1000
-"""A window that hides nothing in any case."""
-
-CAP = 3.0
-"""A cap that scores of normal queries and keys do feel."""
-
-
 class Profile(NamedTuple):
     """How to call a target, what it means, and what is wrong with that."""
 
@@ -38,31 +32,6 @@ class Profile(NamedTuple):
     """Conventions in words: a name, and what was found."""
     failures: list[tuple[str, str]]
     """What contradicts the kind or itself, by the name of an identity."""
-
-
-def fitted(case: Case, kind: Kind, way: Conventions) -> Case:
-    """A case with the axes that a target has, and the features that its kind promises."""
-    heads = case.heads if has_heads(way.layout) else 1
-    if kind.grouped and heads > 1:
-        # Two groups of two: with fewer of either no order of heads can be seen.
-        heads = 4
-    groups = max(heads // 2, 1) if kind.grouped else heads
-    window, softcap = case.window, case.softcap
-    if kind.wants == "window" and "window" in way.names and window is None:
-        window = WIDE
-    if kind.wants == "softcap" and "softcap" in way.names and softcap is None:
-        softcap = CAP
-    return dataclasses.replace(
-        case,
-        value_width=case.width if way.same_width else case.value_width,
-        batch=case.batch if has_batch(way.layout) else 1,
-        heads=heads,
-        groups=groups,
-        causal=kind.causal,
-        window=window,
-        softcap=softcap,
-        bias=kind.wants == "bias" or case.bias,
-    )
 
 
 def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
@@ -81,21 +50,26 @@ def guessed(caller: Caller, kind: Kind, declared: Mapping[str, Any]) -> Profile:
         names = roles(about["parameters"])
     except ValueError as error:
         raise ValueError(f"{caller.name}: {error}") from None
-    profile = Profile(Conventions(**{**declared, "names": names}), [], [])
-    profile = _laid_out(caller, kind, declared, profile, about["uses"])
+    given = about.get("defaults", {})
+    always = {name: x for name, x in AT_REST.items() if name in given and bool(given[name]) != bool(x)}
+    profile = Profile(Conventions(**{"always": always, **declared, "names": names}), [], [])
+    profile = _laid_out(caller, kind, declared, profile, about)
+    refuse_unsettled(caller, kind, profile.way, about)
     profile = _windowed(caller, kind, declared, _causal(caller, kind, declared, profile))
     profile = _scaled(caller, kind, declared, _masked(caller, kind, declared, profile))
     return profile
 
 
 def _laid_out(
-    caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile, uses: Sequence[str]
+    caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Profile, about: Mapping[str, Any]
 ) -> Profile:
     """The framework and the layout: those in which every row is a mean of its own head's values."""
     way, said = profile.way, []
     if kind.causal and "causal" in way.names:
         way = dataclasses.replace(way, causal="asked")
-    frameworks = (declared["framework"],) if "framework" in declared else (*uses, "numpy")
+    # Who imports nothing, and calls methods of tensors, is asked with numpy first.
+    frameworks = dict.fromkeys((*about["uses"], "numpy", *about.get("loaded", ())))
+    frameworks = (declared["framework"],) if "framework" in declared else tuple(frameworks)
     layouts = (declared["layout"],) if "layout" in declared else OF_HEADS if kind.heads else OF_ANY
     by_shape: Conventions | None = None
     for framework in frameworks:
@@ -107,7 +81,8 @@ def _laid_out(
                 )
                 seen = probed(caller, trial, case)
                 if seen.is_attention and (order := _order(seen, case)) is not None:
-                    return _said_layout(kind, declared, profile, dataclasses.replace(trial, interleaved=order))
+                    trial = dataclasses.replace(trial, interleaved=order)
+                    return _said_layout(kind, declared, profile, trial, about)
                 if not seen.trouble:
                     by_shape = by_shape or trial
                 else:
@@ -116,7 +91,9 @@ def _laid_out(
         profile.failures.append(
             ("visibility", "with q = k = 0 a row is not the mean of the values of its own head, in any layout")
         )
-        return _said_layout(kind, declared, profile, by_shape)
+        return _said_layout(kind, declared, profile, by_shape, about)
+    if about.get("learns"):
+        raise ValueError(projects(caller, about))
     first = "; ".join(dict.fromkeys(said[: 2 if len(layouts) > 1 else 1]))
     raise ValueError(
         f"{caller.name} answered no trial call. {first}. Say --layout or --framework, or write an adapter: "
@@ -124,7 +101,9 @@ def _laid_out(
     )
 
 
-def _said_layout(kind: Kind, declared: Mapping[str, Any], profile: Profile, way: Conventions) -> Profile:
+def _said_layout(
+    kind: Kind, declared: Mapping[str, Any], profile: Profile, way: Conventions, about: Mapping[str, Any]
+) -> Profile:
     lines = [("framework", way.framework), ("layout", " ".join(way.layout) + _mark(declared, "layout"))]
     if way.same_width:
         lines.append(("values", "must be as wide as keys"))
@@ -133,6 +112,10 @@ def _said_layout(kind: Kind, declared: Mapping[str, Any], profile: Profile, way:
         lines.append(("head h reads the keys", order))
     if used := [f"{name} ({role})" for role, name in way.names.items()]:
         lines.append(("arguments by name", ", ".join(used)))
+    if way.always:
+        lines.append(("dropout", f"off, by {', '.join(f'{name}={x}' for name, x in way.always.items())}"))
+    if about.get("mode"):
+        lines.append(("mode", about["mode"]))
     return Profile(way, lines, profile.failures)
 
 
@@ -209,6 +192,11 @@ def _masked(caller: Caller, kind: Kind, declared: Mapping[str, Any], profile: Pr
             way = trial
             break
         said = seen.trouble or said
+    if not way.mask and said and way.is_causal(case) and way.causal == "asked":
+        beside = dataclasses.replace(case, causal=False)
+        if not all(probed(caller, dataclasses.replace(way, mask=each), beside, keep).trouble for each in MASKS):
+            lines.append((f"{way.names['mask']} and {way.names['causal']}", f"refused together: {said}"))
+            return Profile(way, lines, profile.failures)
     if not way.mask:
         why = said or "weights do not follow it, whether it is read as True keeps, True drops or numbers added"
         profile.failures.append(("masks", f"{way.names['mask']}: {why}"))

@@ -1,6 +1,7 @@
 """The judge of one case: how many tolerances an answer is off."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Judge:
     """
 
     def __init__(self, caller: Caller, way: Conventions, accumulate: str | None = None) -> None:
-        self.caller, self.way, self._accumulate = caller, way, accumulate
+        self.caller, self.way, self.accumulate = caller, way, accumulate
         self.largest = 0.0
         """The largest error per tolerance of all answers that were right."""
         self.calls = 0
@@ -54,16 +55,20 @@ class Judge:
         self.kinds: dict[str, str] = {}
         """The type of the outputs, by that of the inputs."""
 
-    def ask(self, case: Case, given: Arrays | None = None) -> Answer:
+    def ask(self, case: Case, given: Arrays | None = None, more: Mapping[str, Any] | None = None) -> Answer:
         """Make a call, and note what it did beside answering."""
         self.calls += 1
-        answer = ask(self.caller, self.way, case, given)
+        answer = ask(self.caller, self.way, case, given, more)
         if answer.changed and self.changed is None:
             self.changed = case, answer.changed
         self.printed = self.printed or answer.printed
         if answer.kind:
             self.kinds.setdefault(case.kind, answer.kind)
         return answer
+
+    def type_of(self, case: Case, answer: Answer) -> str:
+        """The type in which an answer may have been computed: the coarser one of what came in and went out."""
+        return coarser(case.kind, answer.kind) if answer.kind in HALF_EPS else case.kind
 
     def judge(self, case: Case, kind: str | None = None) -> Outcome:
         """Ask, and compare with what is right.
@@ -77,8 +82,7 @@ class Judge:
             return Outcome(np.inf, answer.trouble, True, answer)
         problem = self.way.problem(arrays(case), case)
         exact = attend(problem)
-        narrow = coarser(case.kind, answer.kind) if answer.kind in HALF_EPS else case.kind
-        bound = tolerance(problem, exact, kind or narrow, self._accumulate)
+        bound = tolerance(problem, exact, kind or self.type_of(case, answer), self.accumulate)
         sees = np.broadcast_to(problem.visible.any(-1, keepdims=True), exact.output.shape)
         ratio, place = _largest(answer.output, exact.output, bound.output, sees & np.isfinite(exact.output))
         judged = bool((sees & ~bound.loose).any()) or not sees.any()

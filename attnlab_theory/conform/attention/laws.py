@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from attnlab_theory.conform.attention.cases import Case, arrays
-from attnlab_theory.conform.attention.guessing import fitted
+from attnlab_theory.conform.attention.fitting import fitted
 from attnlab_theory.conform.attention.judging import Judge
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads
 from attnlab_theory.conform.attention.probe import probed

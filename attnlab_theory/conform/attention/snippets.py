@@ -1,5 +1,7 @@
 """A counterexample as a few lines of Python, for those who do not have attnlab."""
 
+import re
+
 from attnlab_theory.conform.attention.cases import Case, arrays, lines, storage
 from attnlab_theory.conform.attention.conventions import Conventions
 from attnlab_theory.conform.attention.judging import Outcome
@@ -10,8 +12,16 @@ LITERAL = 24
 """So many numbers at most are written out; more are drawn."""
 
 
-def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome) -> list[str]:
-    """At most 15 lines of Python that show a counterexample. They need the target and numpy."""
+def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome, call: str = "{}") -> list[str]:
+    """At most 15 lines of Python that show a counterexample. They need the target and numpy.
+
+    Args:
+        place: of the target.
+        way: to call it.
+        case: the counterexample.
+        outcome: what came back.
+        call: what is called, of its name: `{}()` where a class is named.
+    """
     given = arrays(case)
     numbers = sum(x.size for x in given if x is not None)
     if numbers <= LITERAL:
@@ -31,13 +41,14 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome) -> lis
             shown = words.get(way.mask, "{x}").format(x=shown)
         handed.append(f"{name}={shown}")
     handed = [_framed(x, way.framework, case.kind) for x in handed]
-    call = ", ".join([*handed, *(f"{name}={x!r}" for name, x in plain.items())])
+    inside = ", ".join([*handed, *(f"{name}={x!r}" for name, x in plain.items())])
     found = ["import sys", "import numpy as np", *(["import torch"] if way.framework == "torch" else [])]
+    found += ["torch.set_grad_enabled(False)"] if way.framework == "torch" else []
     found += [
         f"sys.path.insert(0, {place.folder!r})",
         f"from {place.module} import {place.names.partition('.')[0]}",
     ]
-    found += [*drawn, f"out = {place.names}({call})"]
+    found += [*drawn, f"out = {call.format(place.names)}({inside})"]
     if outcome.place and not outcome.why.startswith("weights"):
         axes = dict(zip("bhtd", outcome.place, strict=True))
         index = ", ".join(str(axes[axis]) for axis in way.layout)
@@ -49,5 +60,7 @@ def snippet(place: Place, way: Conventions, case: Case, outcome: Outcome) -> lis
 def _framed(x: str, framework: str, kind: str) -> str:
     if framework != "torch":
         return x
-    name, equals, value = x.rpartition("=") if x.startswith(("mask=", "bias=", "attn")) else ("", "", x)
-    return f"{name}{equals}torch.from_numpy({value})" + (".bfloat16()" if kind == "bfloat16" else "")
+    named = re.fullmatch(r"(\w+=)(.*)", x)
+    name, value = named.groups() if named else ("", x)
+    is_numbers = not re.search(r"\bmask\b", value) or "astype" in value
+    return f"{name}torch.from_numpy({value})" + ".bfloat16()" * (kind == "bfloat16" and is_numbers)

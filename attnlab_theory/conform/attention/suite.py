@@ -1,7 +1,7 @@
 """The suite of attention: functions of queries, keys and values."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,9 +11,11 @@ from attnlab_theory.conform.attention.asking import call_of
 from attnlab_theory.conform.attention.attacks import ATTACKS, cases_of
 from attnlab_theory.conform.attention.cases import Case, arrays
 from attnlab_theory.conform.attention.conventions import Conventions
+from attnlab_theory.conform.attention.gradients import gradients
 from attnlab_theory.conform.attention.guessing import guessed
 from attnlab_theory.conform.attention.judging import Judge, Outcome
 from attnlab_theory.conform.attention.laws import AFTER, BEFORE, Law
+from attnlab_theory.conform.attention.paths import gradient_mode
 from attnlab_theory.conform.attention.shrinking import smallest
 from attnlab_theory.conform.suite import HUNG, Row, Suite, row_of
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_SHRUNK = 3
 """So many counterexamples are made small, whatever it costs."""
+
+LAWS: Mapping[str, Law] = {**BEFORE, "gradients": gradients, "gradient mode": gradient_mode, **AFTER}
 
 COSTLY = ("pairs", "block edges")
 """Identities whose counterexamples stay as they are after the first few."""
@@ -40,7 +44,7 @@ class Found(NamedTuple):
 class AttentionSuite(Suite):
     """A function of queries, keys and values, and what it promises."""
 
-    IDENTITIES = (*BEFORE, *ATTACKS, *AFTER)
+    IDENTITIES = tuple(dict.fromkeys((*BEFORE, *ATTACKS, *LAWS)))
     CONVENTIONS = tuple(Conventions.__dataclass_fields__)
 
     def open(self) -> None:
@@ -61,8 +65,7 @@ class AttentionSuite(Suite):
         contradiction = [line for identity, line in self.failures if identity == name]
         if contradiction:
             return Row(name=name, verdict="fails", line=contradiction[0], tried=1)
-        law: Law | None = BEFORE.get(name) or AFTER.get(name)
-        if law is not None:
+        if (law := LAWS.get(name)) is not None:
             said = law(self.judge, self.kind)
             self.note(said.line)
             return row_of(name, said)
@@ -135,4 +138,6 @@ class AttentionSuite(Suite):
         if not found:
             return []
         least = min(found, key=lambda each: sum(x.size for x in arrays(each.case) if x is not None))
-        return snippets.snippet(place, self.judge.way, *least)
+        about = self.caller.about()
+        call = "{}" + "()" * bool(about.get("made")) + ".eval()" * bool(about.get("made") and about.get("mode"))
+        return snippets.snippet(place, self.judge.way, *least, call)

@@ -159,7 +159,7 @@ def elements(suite: CacheSuite) -> Said:
 
 def objects(suite: CacheSuite) -> Said:
     """Two objects of a class, fed in turn, have caches of their own."""
-    if not suite.about.get("class"):
+    if not suite.about["made"]:
         return NOTHING
     x = suite.draw(2, 6, 10)
     states = []

@@ -55,7 +55,7 @@ class SequenceSuite(LawSuite):
 
     def ask(self, *given: np.ndarray | Kept, kind: str = "float32", **options: Any) -> Reply:
         """Make one call, and remember what no call may do."""
-        reply = call(self.caller, *given, framework=self.framework, kind=kind, gradients=False, **options)
+        reply = call(self.caller, *given, framework=self.framework, kind=kind, **options)
         self.calls += 1
         if reply.changed and self.written is None:
             self.written = [*reply.changed]
@@ -94,7 +94,7 @@ class SequenceSuite(LawSuite):
         Raises:
             ValueError: then nothing can be said of it.
         """
-        if self.about.get("training") and not same(one, other):
+        if self.about["mode"] == "training" and not same(one, other):
             raise ValueError(
                 f"{self.caller.name} is a module in training mode, and two equal calls differ: "
                 "hand over module.eval()"
@@ -120,7 +120,7 @@ class SequenceSuite(LawSuite):
     def notes(self) -> list[str]:
         """What was printed, and the mode of a module."""
         found = [f"prints while it is called: {self.printed!r}"] if self.printed else []
-        if self.about.get("training"):
+        if self.about["mode"] == "training":
             found.append("it is a module in training mode; hand over module.eval() to judge the other")
         return found
 
@@ -134,7 +134,7 @@ class SequenceSuite(LawSuite):
             f"sys.path.insert(0, {place.folder!r})",
             f"from {place.module} import {place.names.partition('.')[0]}",
         ]
-        make = [f"target = {place.names}" + "()" * bool(self.about.get("class"))]
+        make = [f"target = {place.names}" + "()" * bool(self.about["made"])]
         return [*begin, *make, *min(found, key=len)]
 
 

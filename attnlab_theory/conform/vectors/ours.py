@@ -125,7 +125,7 @@ def _own(name: str, kind: str, way: Conventions, no_ops: Sequence[str] = (), **f
     ]
 
 
-def _of(t: int, s: int, d: int = 8, e: int = 5) -> dict[str, int]:
+def _of(t: int, s: int, d: int = 8, e: int = 5) -> dict[str, Any]:
     return {"queries": t, "keys": s, "width": d, "value_width": e}
 
 

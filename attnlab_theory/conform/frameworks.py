@@ -1,0 +1,203 @@
+"""What can be seen of a target without a call, and what torch and jax want beside arrays.
+
+`harness` loads this file by its path, so it imports nothing of this package.
+"""
+
+import ast
+import contextlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+FRAMEWORKS = ("torch", "jax")
+
+
+class Unfit(ValueError):
+    """A target that cannot be judged as it is. The message says what to do."""
+
+
+def made(target: Any) -> Any:
+    """The target itself, or what a class makes of no arguments; a module of torch in evaluation mode.
+
+    Raises:
+        Unfit: if the class must be given arguments.
+    """
+    if not isinstance(target, type):
+        return target
+    if missing := _missing(target):
+        given, more = ", ".join(f"{name}=..." for name in missing), ".eval()" * _is_module(target)
+        raise Unfit(
+            f"it is a class that must be given {', '.join(missing)}. Write model = {target.__name__}({given}){more}"
+            " into a file.py, and name file.py::model. If it projects, write an adapter with identity projections: "
+            "attnlab conform --template torch"
+        )
+    found = target()
+    return found.eval() if _is_module(target) else found
+
+
+def _missing(kind: type) -> list[str]:
+    """What a class must be given."""
+    with contextlib.suppress(ValueError, TypeError):
+        wanted = inspect.signature(kind).parameters.values()
+        kinds = ("POSITIONAL_ONLY", "POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY")
+        return [x.name for x in wanted if x.default is inspect.Parameter.empty and x.kind.name in kinds]
+    return []
+
+
+def _is_module(kind: type) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and issubclass(kind, torch.nn.Module)
+
+
+def about(target: Any, is_made: bool) -> dict[str, Any]:
+    """What can be seen of a target.
+
+    Returns:
+        `parameters`: name, kind and whether it must be given, of each; None where that cannot be seen.
+        `defaults`: the numbers and flags among their defaults.
+        `uses`: the frameworks by which it is written; `loaded`: those that are there.
+        `made`: whether it was made of a class. `mode`: training or evaluation, of a module of torch.
+        `learns`: the parameters of such a module, with their shapes.
+    """
+    signature = _signature(target)
+    parameters = None if signature is None else [*signature.parameters.values()]
+    told: dict[str, Any] = {
+        "parameters": parameters
+        and [[each.name, each.kind.name, each.default is inspect.Parameter.empty] for each in parameters],
+        "defaults": {
+            each.name: each.default for each in parameters or () if isinstance(each.default, bool | int | float)
+        },
+        "uses": _uses(target),
+        "loaded": [each for each in FRAMEWORKS if each in sys.modules],
+        "made": is_made,
+        "mode": "",
+        "learns": [],
+    }
+    if _is_module(type(target)):
+        told["mode"] = "training" if target.training else "evaluation"
+        told["learns"] = [f"{name} {[*x.shape]}" for name, x in target.named_parameters()][:3]
+    return told
+
+
+def _signature(target: Any) -> inspect.Signature | None:
+    """The signature of a target: of `forward` where a call calls that, or as its docstring begins."""
+    found = None
+    inner = getattr(target, "_orig_mod", target)
+    for each in (target, getattr(inner, "forward", target)):
+        with contextlib.suppress(TypeError, ValueError):
+            found = inspect.signature(each)
+            if any(not x.kind.name.startswith("VAR_") for x in found.parameters.values()):
+                return found
+    # Compiled functions have no signature, but torch and numpy write one down.
+    said = re.match(r"\s*\w+\(([^()]*)\)\s*->", getattr(target, "__doc__", None) or "")
+    if found is None and said:
+        with contextlib.suppress(SyntaxError, ValueError):
+            return _parsed(said[1])
+    return found
+
+
+def _parsed(written: str) -> inspect.Signature:
+    function = ast.parse(f"def f({written}): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    given = function.args
+    kinds = [(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in (*given.posonlyargs, *given.args)]
+    defaults: list[Any] = [None] * (len(kinds) - len(given.defaults)) + given.defaults
+    kinds += [(each, inspect.Parameter.KEYWORD_ONLY) for each in given.kwonlyargs]
+    defaults += given.kw_defaults
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                each.arg, kind, default=inspect.Parameter.empty if value is None else ast.literal_eval(value)
+            )
+            for (each, kind), value in zip(kinds, defaults, strict=True)
+        ]
+    )
+
+
+def _uses(target: Any) -> list[str]:
+    """The frameworks that a function's globals, its own lines, its module or its bases name."""
+    function = inspect.unwrap(target) if callable(target) else target
+    own = getattr(function, "__globals__", None)
+    if own is None:
+        own = vars(sys.modules.get(type(function).__module__, sys))
+    names = {str(getattr(value, "__name__", "")).partition(".")[0] for value in [*own.values()]}
+    names |= {*getattr(getattr(function, "__code__", None), "co_names", ())}
+    places = [getattr(function, "__module__", None), *(each.__module__ for each in type(function).__mro__)]
+    names |= {str(place).partition(".")[0] for place in places}
+    return [each for each in FRAMEWORKS if each in names]
+
+
+@contextlib.contextmanager
+def mode(framework: str, plan: dict[str, Any]) -> Iterator[None]:
+    """Calls of torch keep no gradients unless the plan asks for them; `seed` starts random numbers anew."""
+    if (seed := plan.get("seed")) is not None:
+        _seeded(seed)
+    if framework != "torch":
+        yield
+        return
+    import torch  # pyright: ignore[reportMissingImports]
+
+    with torch.set_grad_enabled(bool(plan.get("gradients"))):
+        yield
+
+
+def _seeded(seed: int) -> None:
+    import random
+
+    random.seed(seed)
+    for name, start in (("numpy", lambda it: it.random.seed(seed)), ("torch", lambda it: it.manual_seed(seed))):
+        if name in sys.modules:
+            start(sys.modules[name])
+
+
+def tracked(x: Any) -> Any:
+    """A tensor of torch whose gradient is wanted, if it holds numbers with a point."""
+    return x.requires_grad_() if hasattr(x, "requires_grad_") and x.is_floating_point() else x
+
+
+def pulled_back(
+    framework: str,
+    called: Callable[[Sequence[Any]], Any],
+    handed: Sequence[Any],
+    cotangent: Any,
+    back: Callable[[Any], Any],
+) -> Any:
+    """The gradients of sum(cotangent * output), for every array of numbers with a point, end to end in numpy.
+
+    Args:
+        framework: torch or jax.
+        called: the call, of the arrays that are handed over.
+        handed: those.
+        cotangent: in the shape of the output.
+        back: makes an array of numpy of one of the framework.
+    """
+    import numpy as np
+
+    def output(came: Any) -> Any:
+        return came[0] if isinstance(came, tuple | list) else came
+
+    if framework == "torch":
+        import torch  # pyright: ignore[reportMissingImports]
+
+        out = output(called(handed))
+        if not out.requires_grad:
+            raise TypeError("the output keeps none")
+        inputs = [x for x in handed if x.is_floating_point()]
+        found = torch.autograd.grad(out, inputs, cotangent.detach().to(out.dtype), allow_unused=True)
+        found = [torch.zeros_like(x) if each is None else each for x, each in zip(inputs, found, strict=True)]
+    else:
+        import jax
+
+        places = [i for i, x in enumerate(handed) if jax.numpy.issubdtype(x.dtype, jax.numpy.floating)]
+
+        def of_floats(*floats: Any) -> Any:
+            every = [*handed]
+            for place, x in zip(places, floats, strict=True):
+                every[place] = x
+            return output(called(every))
+
+        out, pull = jax.vjp(of_floats, *(handed[place] for place in places))
+        found = pull(cotangent.astype(out.dtype))
+    return np.concatenate([np.asarray(back(x), np.float64).ravel() for x in found])
