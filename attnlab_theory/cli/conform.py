@@ -19,6 +19,7 @@ Kinds = Literal[
     "sliding-window",
     "softcap",
     "bias",
+    "linear",
 ]
 
 
@@ -49,6 +50,10 @@ class Conform:
     """The window of a target that has no argument for it."""
     softcap: float | None = None
     """The cap of a target that has no argument for it."""
+    features: Literal["elu", "relu", "exp", "identity", "softmax", "efficient"] | None = None
+    """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
+    normaliser: Literal["yes", "no"] | None = None
+    """Whether linear attention divides by the sum of its weights."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -104,7 +109,12 @@ class Conform:
             "scale": self.scale,
             "fixed_window": self.window,
             "fixed_softcap": self.softcap,
+            "features": self.features,
+            "normaliser": None if self.normaliser is None else self.normaliser == "yes",
         }
+        for name in ("features", "normaliser"):
+            if known[name] is not None and self.kind != "linear":
+                raise ValueError(f"--{name} says nothing of --as {self.kind}")
         return {name: value for name, value in known.items() if value is not None}
 
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:

@@ -30,4 +30,7 @@ KINDS: Mapping[str, Kind] = {
     "sliding-window": Kind(promise="a query sees its neighbours only", wants="window"),
     "softcap": Kind(promise="scores are bounded by cap * tanh(score / cap), before the mask", wants="softcap"),
     "bias": Kind(promise="numbers are added to the scores, after the scale", wants="bias"),
+    "linear": Kind(
+        promise="features of q times sums over keys, by a stated feature map", suite="linear.suite:LinearSuite"
+    ),
 }
