@@ -20,6 +20,7 @@ Kinds = Literal[
     "softcap",
     "bias",
     "linear",
+    "recurrent",
 ]
 
 
@@ -54,6 +55,8 @@ class Conform:
     """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
     normaliser: Literal["yes", "no"] | None = None
     """Whether linear attention divides by the sum of its weights."""
+    against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
+    """Another form of the target, which must give the same."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -85,7 +88,10 @@ class Conform:
             files.refuse_unwritable(self.junit)
         begun = time.monotonic()
         with Fenced(self.target, seconds=self.call_seconds) as caller:
-            return self._judged(caller, declared, begun)
+            if self.against is None:
+                return self._judged(caller, declared, begun)
+            with Fenced(self.against, seconds=self.call_seconds) as other:
+                return self._judged(caller, declared | {"against": other}, begun)
 
     def _declared(self) -> dict[str, Any]:
         """What the user knows of the target."""
@@ -115,6 +121,8 @@ class Conform:
         for name in ("features", "normaliser"):
             if known[name] is not None and self.kind != "linear":
                 raise ValueError(f"--{name} says nothing of --as {self.kind}")
+        if self.against is not None and self.kind != "recurrent":
+            raise ValueError(f"--against says nothing of --as {self.kind}")
         return {name: value for name, value in known.items() if value is not None}
 
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:

@@ -33,4 +33,7 @@ KINDS: Mapping[str, Kind] = {
     "linear": Kind(
         promise="features of q times sums over keys, by a stated feature map", suite="linear.suite:LinearSuite"
     ),
+    "recurrent": Kind(
+        promise="whole, in parts with a state and in chunks: one answer", suite="linear.recurrent:RecurrentSuite"
+    ),
 }
