@@ -23,6 +23,8 @@ Kinds = Literal[
     "decode",
     "model",
     "onnx",
+    "linear",
+    "recurrent",
 ]
 
 
@@ -60,6 +62,12 @@ class Conform:
     """How many token ids a model has. By default as many as it has logits."""
     causal: bool = False
     """A mixer promises to hide the future, though it looks as if it did not."""
+    features: Literal["elu", "relu", "exp", "identity", "softmax", "efficient"] | None = None
+    """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
+    normaliser: Literal["yes", "no"] | None = None
+    """Whether linear attention divides by the sum of its weights."""
+    against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
+    """Another form of the target, which must give the same."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -95,7 +103,10 @@ class Conform:
             files.refuse_unwritable(self.junit)
         begun = time.monotonic()
         with Fenced(self.target, seconds=self.call_seconds) as caller:
-            return self._judged(caller, declared, begun)
+            if self.against is None:
+                return self._judged(caller, declared, begun)
+            with Fenced(self.against, seconds=self.call_seconds) as other:
+                return self._judged(caller, declared | {"against": other}, begun)
 
     def _exported(self) -> int:
         """Write our vectors."""
@@ -135,6 +146,9 @@ class Conform:
             "width": self.width,
             "vocabulary": self.vocabulary,
             "hides_future": self.causal or None,
+            "features": self.features,
+            "normaliser": None if self.normaliser is None else self.normaliser == "yes",
+            "against": self.against,
         }
         found = {name: value for name, value in known.items() if value is not None}
         if self.kind is not None:
@@ -145,6 +159,8 @@ class Conform:
                 raise ValueError(f"--{options.get(name, name)} says nothing of --as {self.kind}")
             if self.layout == "tbd" and self.kind not in ("mixer", "decode"):
                 raise ValueError(f"--layout tbd says nothing of --as {self.kind}")
+        elif self.against is not None:
+            raise ValueError("--against wants to know what both promise: say --as")
         return found
 
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:

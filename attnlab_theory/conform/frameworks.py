@@ -58,7 +58,7 @@ def about(target: Any, is_made: bool) -> dict[str, Any]:
         `parameters`: name, kind and whether it must be given, of each; None where that cannot be seen.
         `defaults`: the numbers and flags among their defaults.
         `uses`: the frameworks by which it is written; `loaded`: those that are there.
-        `made`: whether it was made of a class. `mode`: training or evaluation, of a module of torch.
+        `made`: whether it was made of a class. `mode`: training or evaluation, of a module that says so.
         `learns`: the parameters of such a module, with their shapes.
     """
     signature = _signature(target)
@@ -75,8 +75,9 @@ def about(target: Any, is_made: bool) -> dict[str, Any]:
         "mode": "",
         "learns": [],
     }
-    if _is_module(type(target)):
+    if isinstance(getattr(target, "training", None), bool):
         told["mode"] = "training" if target.training else "evaluation"
+    if _is_module(type(target)):
         told["learns"] = [f"{name} {[*x.shape]}" for name, x in target.named_parameters()][:3]
     return told
 

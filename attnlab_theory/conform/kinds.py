@@ -41,4 +41,10 @@ KINDS: Mapping[str, Kind] = {
         suite="sequences.model:ModelSuite",
     ),
     "onnx": Kind(promise="the answers of ONNX's own test vectors of attention", suite="vectors.suite:OnnxSuite"),
+    "linear": Kind(
+        promise="features of q times sums over keys, by a stated feature map", suite="linear.suite:LinearSuite"
+    ),
+    "recurrent": Kind(
+        promise="whole, in parts with a state and in chunks: one answer", suite="linear.recurrent:RecurrentSuite"
+    ),
 }

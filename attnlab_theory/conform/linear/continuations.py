@@ -1,0 +1,300 @@
+"""What holds of every recurrence: forms agree, and what comes later moves nothing that was before."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from attnlab_theory.conform.attention.layouts import has_batch
+from attnlab_theory.conform.linear.forms import part
+from attnlab_theory.conform.linear.passes import COMPILED, Passes, Split
+from attnlab_theory.conform.suite import NOTHING, Said
+
+CHUNKS = (1, 2, 3, 4, 5, 7, 8, 16, 32, 64, 200)
+
+PARTS: Sequence[Sequence[int]] = ((1, 16, 31, 17), (64, 1, 65), (16, 16, 16, 16), (5, 7, 3, 2), (63, 2, 64))
+"""Lengths of parts that follow each other."""
+
+DECAYS = ("strong", "none")
+
+
+def two_parts(passes: Passes) -> Said:
+    """Split anywhere, continued from the state: the whole."""
+    if "state" not in passes.form.names:
+        return NOTHING
+    tried = 0
+    for n in passes.lengths:
+        whole = passes.whole(n)
+        for cut in sorted({1, n // 2, n - 1, min(16, n - 1), min(64, n - 1)} - {0}):
+            tried += 1
+            if wrong := passes.compared(whole, (cut, n - cut)):
+                return Said("fails", wrong, tried)
+    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", tried)
+
+
+def one_by_one(passes: Passes) -> Said:
+    """One token at a time is the whole."""
+    if "state" not in passes.form.names:
+        return NOTHING
+    lengths = (5,) if passes.lengths is COMPILED else (2, 5, 17, 66)
+    for tried, n in enumerate(lengths, 1):
+        if wrong := passes.compared(passes.whole(n), [1] * n):
+            return Said("fails", wrong.replace(f"in parts of {', '.join('1' * n)}", "one by one"), tried)
+    return Said("holds", f"lengths {', '.join(map(str, lengths))}", len(lengths))
+
+
+def several_parts(passes: Passes) -> Said:
+    """Several parts in a row are the whole."""
+    if "state" not in passes.form.names or passes.lengths is COMPILED:
+        return NOTHING
+    for tried, sizes in enumerate(PARTS, 1):
+        if wrong := passes.compared(passes.whole(sum(sizes)), sizes):
+            return Said("fails", wrong, tried)
+    return Said("holds", "up to four parts across the edges of blocks", len(PARTS))
+
+
+def last_state(passes: Passes) -> Said:
+    """The state after parts is that after the whole, where it is an array."""
+    if "state" not in passes.form.names:
+        return NOTHING
+    for n in (5, 17):
+        whole = passes.whole(n)
+        trouble, _, last = passes.parts(whole, (n // 2, n - n // 2))
+        if trouble or whole.answer.trouble:
+            return Said("fails", trouble or whole.answer.trouble)
+        right = whole.answer.second
+        if right is None or last is None:
+            return NOTHING
+        if right.shape != last.shape:
+            return Said("convention", f"its shape depends on the parts: {[*right.shape]}, {[*last.shape]}")
+        # A state is a sum of as many products as an output, but for the query: the larger of the two sizes counts.
+        most = whole.tolerance * (1 + np.abs(right).max(initial=0.0) / max(np.abs(whole.answer.output).max(), 1e-9))
+        off = float(np.nan_to_num(np.abs(right - last), nan=np.inf).max(initial=0.0))
+        if off > most:
+            return Said("fails", f"{n} tokens in two parts end in another state, {off / most:,.3g} tolerances off")
+    return Said("holds", "after two parts", 2)
+
+
+def chunks(passes: Passes) -> Said:
+    """Chunks of every size give one answer, also those that do not divide the length."""
+    if "chunk" not in passes.form.names:
+        return NOTHING
+    tried, refused = 0, ""
+    for n in passes.lengths:
+        whole = passes.whole(n)
+        if whole.answer.trouble and not (refused and whole.case.length % 2):
+            return Said("fails", f"{n} tokens: {whole.answer.trouble}", tried)
+        for size in CHUNKS if passes.lengths is not COMPILED else (5, 8):
+            answer = passes.form.ask(whole.given, whole.case, chunk=size)
+            tried += 1
+            if answer.trouble:
+                if n % size == 0:
+                    return Said("fails", f"{n} tokens in chunks of {size}: {answer.trouble}", tried)
+                refused = refused or f"{n} tokens in chunks of {size}: {answer.trouble}"
+            elif wrong := passes.off(whole, answer.output):
+                passes.split = Split(whole.case, chunk=size)
+                return Said("fails", f"in chunks of {size}, {wrong}", tried)
+    if refused:
+        return Said("convention", f"sizes that do not divide the length are refused ({refused})", tried)
+    return Said("holds", f"chunks of {', '.join(map(str, CHUNKS))}", tried)
+
+
+def chunks_and_parts(passes: Passes) -> Said:
+    """Chunks within parts."""
+    if not {"chunk", "state"} <= set(passes.form.names) or passes.lengths is COMPILED:
+        return NOTHING
+    tried = 0
+    for size in (4, 16):
+        for sizes in ((16, 16), (48, 16), (32, 64, 32)):
+            tried += 1
+            if wrong := passes.compared(passes.whole(sum(sizes)), sizes, size):
+                return Said("fails", f"chunks of {size}, {wrong}", tried)
+    return Said("holds", "chunks of 4 and 16 within parts", tried)
+
+
+def against(passes: Passes) -> Said:
+    """Another form gives the same."""
+    if passes.other is None:
+        return NOTHING
+    for tried, n in enumerate(passes.lengths, 1):
+        whole = passes.whole(n)
+        answer = passes.other.ask(whole.given, whole.case)
+        if wrong := answer.trouble or passes.off(whole, answer.output):
+            return Said("fails", f"{passes.other.asker.caller.name}: {wrong}", tried)
+    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", len(passes.lengths))
+
+
+def decays(passes: Passes) -> Said:
+    """Forms agree where all is forgotten at once, and where nothing is."""
+    if not {"log decay", "decay"} & set(passes.form.axes):
+        return NOTHING
+    tried = 0
+    for decay in DECAYS:
+        for n in (17, 65, 130) if passes.lengths is not COMPILED else (65,):
+            whole = passes.whole(n, decay=decay)
+            tried += 1
+            name = {"strong": "a decay by more than e^5 a step", "none": "no decay"}[decay]
+            if whole.answer.trouble or not np.isfinite(whole.answer.output).all():
+                wrong = whole.answer.trouble or "the output is no number"
+                return Said("fails", f"{name}, {n} tokens: {wrong}", tried)
+            if wrong := _forms_agree(passes, n, decay=decay):
+                return Said("fails", f"{name}, {wrong}", tried)
+    return Said("holds", "more than e^5 a step, and none", tried)
+
+
+def narrow(passes: Passes) -> Said:
+    """In float32 all of it holds, too."""
+    if passes.type == "float32":
+        return NOTHING
+    for tried, n in enumerate((17, 65), 1):
+        if wrong := _forms_agree(passes, n, kind="float32"):
+            return Said("fails", wrong, tried)
+    return Said("holds", "17 and 65 tokens", 2)
+
+
+def strided(passes: Passes) -> Said:
+    """Arrays that are rows of larger ones."""
+    whole = passes.whole(17)
+    answer = passes.whole(17, strided=True).answer
+    wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output)
+    return Said("fails", wrong) if wrong else Said("holds", "17 tokens")
+
+
+def _forms_agree(passes: Passes, n: int, **others: str) -> str:
+    """What is wrong with the forms of one sequence, in words."""
+    whole = passes.whole(n, **others)
+    if whole.answer.trouble:
+        return f"{n} tokens: {whole.answer.trouble}"
+    if "state" in passes.form.names and (wrong := passes.compared(whole, (n // 2, n - n // 2))):
+        return wrong
+    if "chunk" in passes.form.names:
+        for size in (n, 1, 16):
+            answer = passes.form.ask(whole.given, whole.case, chunk=size)
+            if not answer.trouble and (wrong := passes.off(whole, answer.output)):
+                return f"in chunks of {size}, {wrong}"
+    if passes.other is not None:
+        answer = passes.other.ask(whole.given, whole.case)
+        return answer.trouble or passes.off(whole, answer.output)
+    return ""
+
+
+def future(passes: Passes) -> Said:
+    """Outputs stay where what comes after them is replaced."""
+    tried = 0
+    for n in passes.lengths:
+        whole = passes.whole(n)
+        for cut in sorted({1, n // 2, n - 1} - {0}):
+            for factor, more in ((4.0, 0.0), (1.0, 1e3)):
+                tried += 1
+                other = {name: x.copy() for name, x in whole.given.items()}
+                for name in "qv":
+                    other[name][:, :, cut:] = factor * other[name][:, :, cut:] + more
+                # Keys keep their length, and gates their range: else a delta rule grows without end.
+                other["k"][:, :, cut:] *= -1
+                other["beta"][:, :, cut:] = 1 - other["beta"][:, :, cut:]
+                for name in ("log decay", "decay"):
+                    other[name][:, :, cut:] *= 0.5
+                answer = passes.form.ask(other, whole.case)
+                wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output[:, :, :cut])
+                if wrong:
+                    return Said("fails", f"tokens from {cut} on are replaced: {wrong}", tried)
+    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", tried)
+
+
+def prefixes(passes: Passes) -> Said:
+    """The outputs of a prefix alone are those within the whole."""
+    tried = 0
+    for n in passes.lengths:
+        whole = passes.whole(n)
+        for cut in sorted({1, n // 2, n - 1} - {0}):
+            tried += 1
+            answer = passes.form.ask(part(whole.given, 0, cut), whole.case)
+            wrong = answer.trouble or whole.answer.trouble or passes.off(whole, answer.output)
+            if wrong:
+                return Said("fails", f"the first {cut} tokens alone: {wrong}", tried)
+    return Said("holds", f"lengths {', '.join(map(str, passes.lengths))}", tried)
+
+
+def apart(passes: Passes) -> Said:
+    """Batch elements and heads do not see each other."""
+    whole = passes.whole(17, batch=3, heads=3)
+    tried = 0
+    for axis, name in ((0, "batch element"), (1, "head")):
+        if whole.answer.output.shape[axis:][:1] in ((), (1,)):
+            continue
+        for last in (0, -1):
+            tried += 1
+            other = {name: x.copy() for name, x in whole.given.items()}
+            other["v"][(slice(None),) * axis + (last,)] = 1e3
+            answer = passes.form.ask(other, whole.case)
+            if answer.trouble or whole.answer.trouble:
+                return Said("fails", answer.trouble or whole.answer.trouble, tried)
+            kept = np.delete(np.arange(whole.answer.output.shape[axis]), last)
+            moved = np.abs(np.take(answer.output - whole.answer.output, kept, axis)).max(initial=0.0)
+            if not moved <= whole.tolerance:
+                return Said("fails", f"another {name} moves by {moved:.3g} when the values of one are 1e3", tried)
+    return Said("holds", "batch elements and heads", tried) if tried else NOTHING
+
+
+def same_result(passes: Passes) -> Said:
+    """The same call gives the same bits, also after calls of another length and after a continuation."""
+    whole = passes.whole(9)
+    for n in (9, 17):
+        passes.form.ask(part(passes.whole(17).given, 0, n), whole.case)
+        if "state" in passes.form.names:
+            passes.parts(passes.whole(17), (8, 9))
+        again = passes.form.ask(whole.given, whole.case, keep="state" in passes.form.names)
+        if again.trouble != whole.answer.trouble or not np.array_equal(again.output, whole.answer.output):
+            return Said("fails", "the same call gives another answer after other calls", 2)
+    return Said("holds", "also after another length and a continuation", 2)
+
+
+def state_again(passes: Passes) -> Said:
+    """Whether one state can be continued twice: who writes into it is told."""
+    if "state" not in passes.form.names:
+        return NOTHING
+    whole = passes.whole(9)
+    first = passes.form.ask(part(whole.given, 0, 4), whole.case, keep=True)
+    if first.trouble:
+        return Said("fails", first.trouble)
+    two = [passes.form.ask(part(whole.given, 4, 9), whole.case, state=first.kept[0], keep=True) for _ in range(2)]
+    if two[0].trouble or two[1].trouble or not np.array_equal(two[0].output, two[1].output):
+        return Said("convention", "a state is used up by the call that continues it", 2)
+    return Said("holds", "a state can be continued twice", 2)
+
+
+def empty(passes: Passes) -> Said:
+    """An empty batch gives an empty batch; who refuses it says so."""
+    if not has_batch(passes.form.asker.layout):
+        return NOTHING
+    trouble = passes.whole(5, batch=0).answer.trouble
+    return Said("convention", f"refused: {trouble}" if trouble else "an empty batch is given back")
+
+
+def unchanged(passes: Passes) -> Said:
+    """No call has written into what it was given."""
+    asker = passes.form.asker
+    if asker.changed:
+        return Said("fails", f"a call writes into {asker.changed}", asker.calls)
+    return Said("holds", f"in {asker.calls} calls", asker.calls)
+
+
+LAWS: Mapping[str, Callable[[Passes], Said]] = {
+    "two parts": two_parts,
+    "one by one": one_by_one,
+    "several parts": several_parts,
+    "last state": last_state,
+    "chunks": chunks,
+    "chunks in parts": chunks_and_parts,
+    "against": against,
+    "decays": decays,
+    "float32": narrow,
+    "future": future,
+    "prefixes": prefixes,
+    "non-contiguous": strided,
+    "elements apart": apart,
+    "same result": same_result,
+    "state again": state_again,
+    "empty batch": empty,
+    "inputs unchanged": unchanged,
+}
+"""In the order in which they are tried."""

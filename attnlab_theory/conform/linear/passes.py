@@ -1,0 +1,115 @@
+"""A recurrence in whole passes, in parts that follow each other and in chunks, and how far these are apart."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.asking import Answer
+from attnlab_theory.conform.linear.forms import Case, Form, arrays, part
+from attnlab_theory.conform.linear.sensitivity import measured
+
+LENGTHS = (2, 3, 15, 16, 17, 63, 64, 65, 127, 128, 129, 130)
+COMPILED = (5, 17, 65)
+
+
+class Whole(NamedTuple):
+    """A whole pass."""
+
+    case: Case
+    given: Mapping[str, np.ndarray]
+    answer: Answer
+    tolerance: float
+
+
+class Split(NamedTuple):
+    """A call that is another way to compute a whole pass, and does not agree with it."""
+
+    case: Case
+    sizes: Sequence[int] = ()
+    """Of parts that follow each other."""
+    chunk: int | None = None
+
+
+class Passes:
+    """Passes of one target.
+
+    Args:
+        form: how it is called.
+        other: another form of the same recurrence; None if there is none.
+    """
+
+    def __init__(self, form: Form, other: Form | None = None) -> None:
+        self.form, self.other = form, other
+        self.largest = 0.0
+        """The largest error per tolerance of what was right."""
+        self.split: Split | None = None
+        """The last that did not agree."""
+        self._kept: dict[Case, Whole] = {}
+        self.type, self.inside = self._types()
+
+    def _types(self) -> tuple[str, str]:
+        """The type that is handed over, and that in which it computes."""
+        if self.form.asker.framework == "jax":
+            return "float32", "float32"
+        case = self.form.fitted(Case(length=5, seed=2))
+        fine = {name: x * (1 + 1e-12) for name, x in arrays(case).items()}
+        one = self.form.ask(fine, case)
+        if one.trouble:
+            return "float32", "float32"
+        other = self.form.ask({name: x.astype(np.float32) for name, x in fine.items()}, case)
+        return "float64", "float32" if np.array_equal(one.output, other.output) else "float64"
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Those that are tried."""
+        return COMPILED if self.form.asker.framework == "jax" else LENGTHS
+
+    def whole(self, length: int, **others: Any) -> Whole:
+        """A whole pass, with its tolerance."""
+        case = self.form.fitted(Case(**{"length": length, "kind": self.type, "seed": length, **others}))
+        if case not in self._kept:
+            given = arrays(case)
+            answer = self.form.ask(given, case, keep="state" in self.form.names)
+            kind = self.inside if case.kind == "float64" else case.kind
+            bound = 0.0 if answer.trouble else measured(self.form, given, case, answer.output, kind)
+            self._kept[case] = Whole(case, given, answer, bound)
+        return self._kept[case]
+
+    def parts(
+        self, whole: Whole, sizes: Iterable[int], chunk: int | None = None
+    ) -> tuple[str, np.ndarray, np.ndarray | None]:
+        """The tokens in parts, each from the state of the one before: trouble, outputs, and the last state."""
+        begin, state, found, last = 0, None, [], None
+        for size in sizes:
+            given = part(whole.given, begin, begin + size)
+            answer = self.form.ask(given, whole.case, state=state, keep=True, chunk=chunk)
+            if answer.trouble:
+                return f"tokens {begin} to {begin + size - 1}: {answer.trouble}", np.zeros(0), None
+            state, last = answer.kept[0], answer.second
+            found.append(answer.output)
+            begin += size
+        return "", np.concatenate(found, 2), last
+
+    def off(self, whole: Whole, output: np.ndarray) -> str:
+        """By how much an output is off that of the whole, in words; empty if it is not. It may be shorter."""
+        right = whole.answer.output[:, :, : output.shape[2]]
+        if not np.isfinite(whole.answer.output).all():
+            return "the whole gives what is no number"
+        ratio = np.nan_to_num(np.abs(output - right) / max(whole.tolerance, 1e-300), nan=np.inf)
+        worst = float(ratio.max(initial=0.0))
+        if worst <= 1:
+            self.largest = max(self.largest, worst)
+            return ""
+        place = np.unravel_index(int(ratio.argmax()), ratio.shape)
+        said = f"output {place[2]} of {whole.case.length} is {output[place]:.7g}"
+        return f"{said} where the whole gives {right[place]:.7g}, {worst:,.3g} tolerances off"
+
+    def compared(self, whole: Whole, sizes: Sequence[int], chunk: int | None = None) -> str:
+        """What is wrong with the tokens in parts, in words."""
+        if whole.answer.trouble:
+            return f"{whole.case.length} tokens: {whole.answer.trouble}"
+        trouble, output, _ = self.parts(whole, sizes, chunk)
+        if said := trouble or self.off(whole, output):
+            self.split = Split(whole.case, sizes, chunk)
+        return f"in parts of {', '.join(map(str, sizes))}: {said}" if said else ""

@@ -1,0 +1,161 @@
+"""The suite of linear attention: functions of queries, keys and values with a stated feature map."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from attnlab_theory.conform.attention.layouts import LAYOUTS
+from attnlab_theory.conform.linear import laws
+from attnlab_theory.conform.linear.attacks import ATTACKS, cases_of
+from attnlab_theory.conform.linear.cases import Case, arrays, lines
+from attnlab_theory.conform.linear.conventions import Conventions
+from attnlab_theory.conform.linear.guessing import guessed
+from attnlab_theory.conform.linear.judging import Judge, Outcome
+from attnlab_theory.conform.suite import HUNG, Row, Said, Suite, row_of
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Place
+
+MOST_SHRUNK = 30
+"""Calls that one counterexample may cost."""
+
+
+class Found(NamedTuple):
+    """A counterexample."""
+
+    case: Case
+    outcome: Outcome
+
+
+class LinearSuite(Suite):
+    """A function of queries, keys and values, and what a feature map makes of them."""
+
+    IDENTITIES = (*ATTACKS, *laws.LAWS)
+    CONVENTIONS = tuple(Conventions.__dataclass_fields__)
+
+    def open(self) -> None:
+        """Guess the conventions."""
+        self.asker, profile = guessed(self.caller, self.declared)
+        self.way, self.profile, self.failures = profile
+        self.judge = Judge(self.asker, self.way, self.accumulate)
+
+    def row(self, name: str) -> Row | None:
+        """Try one identity."""
+        wrong = [line for identity, line in self.failures if identity == name]
+        if wrong:
+            found: Row | None = Row(name=name, verdict="fails", line=wrong[0], tried=1)
+        elif name in laws.LAWS:
+            said: Said = laws.LAWS[name](self.judge)
+            self.note(said.line)
+            found = row_of(name, said)
+        else:
+            found = self._attacked(name)
+        self.calls, self.largest = self.asker.calls, self.judge.largest
+        return found
+
+    def _attacked(self, name: str) -> Row | None:
+        cases = cases_of(name, self.way)
+        if not cases:
+            return None
+        found, worst, loose = [], 0.0, 0
+        for case in cases:
+            outcome = self.judge.judge(case)
+            if outcome.why:
+                found.append(Found(case, outcome))
+                self.note(outcome.why)
+                if self._hung >= HUNG:
+                    break
+            worst, loose = max(worst, outcome.ratio), loose + (not outcome.judged)
+        if found:
+            return self._convention(name, cases, found) or self._failed(name, len(cases), found)
+        if loose == len(cases):
+            line = "tolerances exceed the range of the values"
+            return Row(name=name, verdict="not judged", line=line, tried=len(cases))
+        line = f"largest error {worst:.2g} of its tolerance" + (f"; {loose} not judged" if loose else "")
+        return Row(name=name, verdict="holds", line=line, tried=len(cases), ratio=worst)
+
+    def _convention(self, name: str, cases: Sequence[Case], found: Sequence[Found]) -> Row | None:
+        """What is told: a type that is refused, and float64 that is float32 inside."""
+        if name not in ("float64", "float16", "bfloat16"):
+            return None
+        if len(found) == len(cases) and all(each.outcome.answer.trouble for each in found):
+            line = f"refused: {found[0].outcome.why}"
+            return Row(name=name, verdict="convention", line=line, tried=len(cases))
+        if name == "float64" and not any(self.judge.judge(each.case, "float32").why for each in found):
+            line = "computed in float32: within the tolerances of float32, beyond those of float64"
+            return Row(name=name, verdict="convention", line=line, tried=len(cases))
+        return None
+
+    def _failed(self, name: str, tried: int, found: Sequence[Found]) -> Row:
+        worst = max(found, key=lambda each: each.outcome.ratio if np.isfinite(each.outcome.ratio) else 0.0)
+        least = worst if self._hung else self._shrunk(worst)
+        line = f"{len(found)} of {tried}: {least.outcome.why}; the call: {self.judge.call_of(least.case)}"
+        return Row(
+            name=name, verdict="fails", line=line, tried=tried, ratio=worst.outcome.ratio, counterexample=least
+        )
+
+    def _shrunk(self, found: Found) -> Found:
+        """A smaller case that fails in the same way."""
+        left, raises, shrunk = MOST_SHRUNK, bool(found.outcome.answer.trouble), True
+        while shrunk and left > 0:
+            shrunk = False
+            for case in _simpler(found.case, self.way):
+                left -= 1
+                outcome = self.judge.judge(case)
+                if outcome.why and bool(outcome.answer.trouble) == raises:
+                    found, shrunk = Found(case, outcome), True
+                    break
+        return found
+
+    def notes(self) -> list[str]:
+        """What was seen on the way."""
+        return self.asker.notes()
+
+    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+        """A snippet of the counterexample with the fewest numbers."""
+        found = [row.counterexample for row in rows if isinstance(row.counterexample, Found)]
+        if not found:
+            return []
+        case, outcome = min(found, key=lambda each: sum(x.size for x in arrays(each.case)[:3]))
+        framed = "torch.from_numpy({x})" if self.way.framework == "torch" else "{x}"
+        handed = [framed.format(x=LAYOUTS[self.way.layout].format(x=x)) for x in "qkv"]
+        spread = "" if "b" in self.way.layout else "[0]"
+        for name in self.way.masks(arrays(case)[3]):
+            value = f"{'~' * (self.way.mask == 'bool-drop')}mask{spread}"
+            handed.append(f"{name}={framed.format(x=value)}")
+        handed += [f"{name}={x!r}" for name, x in self.way.plain(case).items()]
+        shown = ["import sys", "import numpy as np", *["import torch"] * (self.way.framework == "torch")]
+        shown += [
+            f"sys.path.insert(0, {place.folder!r})",
+            f"from {place.module} import {place.names.partition('.')[0]}",
+        ]
+        shown += [*lines(case), f"out = {place.names}({', '.join(handed)})"]
+        if not outcome.place:
+            return [*shown, f"print(out)  # {outcome.why}"]
+        axes = dict(zip("bhtd", outcome.place, strict=True))
+        index = ", ".join(str(axes[axis]) for axis in self.way.layout)
+        return [*shown, f"print(out[{index}], 'where {outcome.right:.9g} is right')"]
+
+
+def _simpler(case: Case, way: Conventions) -> Iterator[Case]:
+    """Simpler cases, the boldest first."""
+    plain: Mapping[str, object] = {"strided": False, "padded": False, "kind": "float32"}
+    for field, value in plain.items():
+        if getattr(case, field) != value:
+            yield dataclasses.replace(case, **{field: value})
+    if case.values == "plain":
+        yield dataclasses.replace(case, values="whole")
+    elif case.values != "whole":
+        yield dataclasses.replace(case, values="plain")
+    for field in ("batch", "heads"):
+        if getattr(case, field) > 1:
+            yield dataclasses.replace(case, **{field: 1})
+    if case.queries == case.keys:
+        for size in dict.fromkeys((1, case.keys // 2, case.keys - 1)):
+            if 0 < size < case.keys:
+                yield dataclasses.replace(case, queries=size, keys=size)
+    for fields in (("width", "value_width"),) if way.same_width else (("width",), ("value_width",)):
+        if getattr(case, fields[0]) > 1:
+            yield dataclasses.replace(case, **dict.fromkeys(fields, 1))

@@ -1,0 +1,125 @@
+"""Recurrences as black boxes: forms of right code agree, and every planted bug fails."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from attnlab_theory.cli import main
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.linear.recurrent import RecurrentSuite
+from tests.conform.linear import recurrent_code as code
+
+
+def failures(target, **declared):
+    suite = RecurrentSuite(Direct(target), "recurrent", declared)
+    return suite, [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"]
+
+
+@pytest.mark.parametrize("target", code.RIGHT, ids=lambda each: each.__name__)
+def test_right_recurrences_hold_however_they_are_written(target):
+    suite, failed = failures(target)
+    assert failed == []
+    assert suite.largest < 0.5
+
+
+@pytest.mark.parametrize("pair", code.AGAINST, ids=lambda each: each[0].__name__)
+def test_two_right_forms_of_one_recurrence_agree(pair):
+    if pair[0] is code.delta_chunked:
+
+        def target(q, k, v, beta):
+            return code.delta_chunked(q, k, v, beta, chunk_size=q.shape[-2])[0]
+
+        pair = (target, code.delta)
+    assert failures(pair[0], against=pair[1])[1] == []
+
+
+def test_chunks_that_do_not_divide_the_length_may_be_refused():
+    suite = RecurrentSuite(
+        Direct(lambda q, k, v, beta, chunk: code.delta_chunked(q, k, v, beta, chunk)), "recurrent"
+    )
+    row = suite.row("chunks")
+    assert row is not None
+    assert (row.verdict, "do not divide" in row.line) == ("convention", True)
+
+
+@pytest.mark.parametrize("bug", code.BUGS)
+def test_a_planted_bug_fails(bug):
+    suite = RecurrentSuite(Direct(code.buggy(bug)), "recurrent")
+    assert next((row for row in suite.rows() if row.verdict == "fails"), None) is not None
+
+
+def test_the_same_code_without_a_bug_holds():
+    assert failures(code.buggy(""))[1] == []
+
+
+def test_two_forms_that_differ_fail():
+    _, failed = failures(code.gated_parallel, against=lambda q, k, v, g: code.gated_recurrent(q, k, v, 1.01 * g))
+    assert [name for name, _ in failed][:1] == ["against"]
+    assert "tolerances off" in failed[0][1]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (code.retention, {"layout": "b t h d", "decay": "gamma [h]", "state": "state"}),
+        (code.gated, {"log decay": "g [b h t d]", "chunk": "chunk_size"}),
+        (code.delta, {"beta": "beta [b h t]"}),
+        (code.in_float32, {"judged in": "float64, computed in float32 inside"}),
+    ],
+)
+def test_how_it_is_called_is_found_and_said(target, said):
+    found = dict(RecurrentSuite(Direct(target), "recurrent").profile)
+    assert {name: found[name] for name in said} == said
+
+
+def test_without_a_state_chunks_or_another_form_the_remedy_is_said():
+    with pytest.raises(ValueError, match=r"no argument for a state or for chunks: say --against"):
+        RecurrentSuite(Direct(lambda q, k, v: v), "recurrent")
+
+
+def test_a_state_that_is_written_into_is_told_and_nobody_fails_for_it():
+    row = RecurrentSuite(Direct(code.Cell), "recurrent").row("state again")
+    assert row is not None
+    assert row.verdict == "convention"
+
+
+TARGET = """
+import numpy as np
+
+
+def forgets(q, k, v, g, state=None):
+    out, s = [], np.zeros((*q.shape[:-2], q.shape[-1], v.shape[-1]))
+    for t in range(q.shape[-2]):
+        s = np.exp(g[..., t, None, None]) * s + k[..., t, :, None] * v[..., t, None, :]
+        out.append((q[..., t, :, None] * s).sum(-2))
+    return np.stack(out, -2), s
+
+
+def whole(q, k, v, g):
+    return forgets(q, k, v, g)[0]
+"""
+
+
+@pytest.fixture
+def at(tmp_path):
+    (tmp_path / "targets.py").write_text(TARGET)
+    return tmp_path
+
+
+def test_a_snippet_shows_that_parts_are_not_the_whole(capsys, at):
+    assert main(["conform", f"{at}/targets.py::forgets", "--as", "recurrent", "--json"]) == 1
+    snippet = json.loads(capsys.readouterr().out)["snippet"]
+    assert 0 < len(snippet) <= 15
+    script = "\n".join([*snippet, "assert 'attnlab_theory' not in sys.modules"])
+    done = subprocess.run([sys.executable, "-c", script], cwd=at, capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 0.01
+
+
+def test_another_form_is_named_on_the_command_line(capsys, at):
+    other = f"{at}/targets.py::forgets"
+    assert main(["conform", f"{at}/targets.py::whole", "--as", "recurrent", "--against", other]) == 0
+    assert "against " in capsys.readouterr().out
+    assert main(["conform", f"{at}/targets.py::whole", "--as", "recurrent"]) == 2
+    assert "say --against FILE.py::FUNCTION" in capsys.readouterr().err
