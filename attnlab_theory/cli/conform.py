@@ -19,6 +19,9 @@ Kinds = Literal[
     "sliding-window",
     "softcap",
     "bias",
+    "rotary",
+    "sinusoidal",
+    "alibi",
 ]
 
 
@@ -49,6 +52,10 @@ class Conform:
     """The window of a target that has no argument for it."""
     softcap: float | None = None
     """The cap of a target that has no argument for it."""
+    base: float | None = None
+    """Of rotary and sinusoidal positions: frequencies are its powers. By default it is guessed."""
+    pairs: Literal["interleaved", "halves"] | None = None
+    """Which channels turn together: 2i and 2i + 1, or i and i + half."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -97,6 +104,8 @@ class Conform:
             raise ValueError(f"--window is at least 1, not {self.window}")
         if self.softcap is not None and not self.softcap > 0:
             raise ValueError(f"--softcap is positive, not {self.softcap:g}")
+        if self.base is not None and not 1 < self.base < 1e15:
+            raise ValueError(f"--base is above 1, not {self.base:g}")
         known = {
             "layout": self.layout,
             "mask": self.mask,
@@ -104,8 +113,17 @@ class Conform:
             "scale": self.scale,
             "fixed_window": self.window,
             "fixed_softcap": self.softcap,
+            "base": self.base,
+            "pairs": self.pairs,
         }
-        return {name: value for name, value in known.items() if value is not None}
+        found = {name: value for name, value in known.items() if value is not None}
+        if self.kind is not None:
+            from attnlab_theory.conform.suite import suite_class
+
+            options = {"fixed_window": "window", "fixed_softcap": "softcap"}
+            for name in found.keys() - set(suite_class(self.kind).CONVENTIONS):
+                raise ValueError(f"--{options.get(name, name)} says nothing of --as {self.kind}")
+        return found
 
     def _judged(self, caller: "Fenced", declared: dict[str, Any], begun: float) -> int:
         from attnlab_theory import files

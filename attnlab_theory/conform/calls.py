@@ -39,6 +39,7 @@ def call(
     kind: str = "float32",
     keep: Sequence[int] = (),
     method: str = "",
+    strided: bool = False,
 ) -> Reply:
     """Make one call.
 
@@ -51,13 +52,14 @@ def call(
         kind: the type of the numbers; bfloat16 is handed over as float32 that hold its numbers.
         keep: places, among what is returned, of objects to keep for a later call.
         method: of the target, if that is an object; empty calls the object itself.
+        strided: whether the arrays are every second row of larger ones.
     """
     names = dict(named or {})
     arrays = [x for x in (*given, *names.values()) if not isinstance(x, Kept)]
     plan = {
         "framework": framework,
         "kind": kind,
-        "strided": False,
+        "strided": strided,
         "names": [name for name, x in names.items() if not isinstance(x, Kept)],
         "plain": dict(plain or {}),
         "places": {str(i): x.number for i, x in enumerate(given) if isinstance(x, Kept)},

@@ -30,4 +30,9 @@ KINDS: Mapping[str, Kind] = {
     "sliding-window": Kind(promise="a query sees its neighbours only", wants="window"),
     "softcap": Kind(promise="scores are bounded by cap * tanh(score / cap), before the mask", wants="softcap"),
     "bias": Kind(promise="numbers are added to the scores, after the scale", wants="bias"),
+    "rotary": Kind(promise="pairs of channels turn with the position", suite="positions.rotary:RotarySuite"),
+    "sinusoidal": Kind(
+        promise="a vector of sines and cosines for each position", suite="positions.sinusoidal:SinusoidalSuite"
+    ),
+    "alibi": Kind(promise="a bias in proportion to the distance", suite="positions.alibi:AlibiSuite"),
 }
