@@ -27,7 +27,7 @@ EXPERT = frozenset(
         *("cluster", "processes", "save_every"),
         *("heads", "layers", "width"),
         *("closing", "mask_lengths", "truncation"),
-        *("base", "pairs"),
+        *("accumulate", "base", "pairs", "softcap"),
         *("activation", "block_size", "count", "dropout", "micro_batches", "mean", "precision", "rows", "schedule"),
         *("least", "longer", "unit", "vocabulary"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),

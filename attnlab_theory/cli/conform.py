@@ -53,7 +53,7 @@ class Conform:
     softcap: float | None = None
     """The cap of a target that has no argument for it."""
     base: float | None = None
-    """Of rotary and sinusoidal positions: frequencies are its powers. By default it is guessed."""
+    """The number whose powers are the frequencies of rotary and sinusoidal positions. By default it is guessed."""
     pairs: Literal["interleaved", "halves"] | None = None
     """Which channels turn together: 2i and 2i + 1, or i and i + half."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None

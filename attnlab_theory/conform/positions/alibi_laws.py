@@ -1,17 +1,14 @@
 """What linear biases promise: a slope for each head, and rows in proportion to the distance."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlab_theory.conform.positions.alibi_judging import FUTURES, Biases, Size, published
 from attnlab_theory.conform.positions.calling import Shown
 from attnlab_theory.conform.suite import NOTHING, Said
 
-if TYPE_CHECKING:
-    from attnlab_theory.conform.positions.alibi import AlibiSuite
-
-Law = Callable[["AlibiSuite"], Said]
+Law = Callable[[Biases], Said]
 
 POWERS = (1, 2, 4, 8, 16, 32)
 
@@ -19,20 +16,16 @@ OTHERS = (3, 5, 6, 12, 20, 71)
 """Numbers of heads that are no powers of two; Falcon has 71."""
 
 
-def falling(suite: "AlibiSuite") -> Said:
+def falling(suite: Biases) -> Said:
     """A row falls in proportion to the distance."""
     if suite.why:
-        from attnlab_theory.conform.positions.alibi import Size
-
         answer = suite.ask(Size(suite.heads, 6, 6))
         return Said("fails", suite.why, counterexample=Shown(answer.call, None, (), 0.0))
     return Said("holds", "past keys lie on a straight line")
 
 
-def _slopes(suite: "AlibiSuite", numbers: Sequence[int]) -> Said:
+def _slopes(suite: Biases, numbers: Sequence[int]) -> Said:
     """The published slopes, or others that each head has for itself."""
-    from attnlab_theory.conform.positions.alibi import Size, published
-
     worst, other, tried = 0.0, "", 0
     for heads in numbers:
         size = Size(heads, 33, 33)
@@ -64,7 +57,7 @@ def _few(slopes: np.ndarray) -> str:
     return ", ".join(f"{x:.4g}" for x in slopes[:4]) + ", ..." * (len(slopes) > 4)
 
 
-def slopes(suite: "AlibiSuite") -> Said:
+def slopes(suite: Biases) -> Said:
     """The published slopes, where heads are a power of two."""
     if suite.gives == "float64" and _slopes(suite, _numbers(suite, (4,))).verdict == "fails":
         suite.narrow = "float32"
@@ -76,29 +69,25 @@ def slopes(suite: "AlibiSuite") -> Said:
     return said
 
 
-def other_heads(suite: "AlibiSuite") -> Said:
+def other_heads(suite: Biases) -> Said:
     """The published slopes of other numbers of heads: those of the next lower power first."""
     if "heads" not in suite.names and suite.heads in POWERS:
         return NOTHING
     return _slopes(suite, _numbers(suite, OTHERS))
 
 
-def _numbers(suite: "AlibiSuite", numbers: Sequence[int]) -> Sequence[int]:
+def _numbers(suite: Biases, numbers: Sequence[int]) -> Sequence[int]:
     return numbers if "heads" in suite.names else (suite.heads,)
 
 
-def lengths(suite: "AlibiSuite") -> Said:
+def lengths(suite: Biases) -> Said:
     """Every row is straight, at lengths beside the edges of blocks."""
-    from attnlab_theory.conform.positions.alibi import Size
-
     sizes = (2, 17, 65) if suite.framework == "jax" else (2, 3, 15, 16, 17, 63, 64, 65, 129)
     return suite.all_of([Size(suite.heads, n, n) for n in sizes])
 
 
-def one_token(suite: "AlibiSuite") -> Said:
+def one_token(suite: Biases) -> Said:
     """One query on one key has a bias that is a number."""
-    from attnlab_theory.conform.positions.alibi import Size
-
     answer = suite.ask(Size(suite.heads, 1, 1))
     if answer.trouble:
         return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
@@ -107,19 +96,15 @@ def one_token(suite: "AlibiSuite") -> Said:
     return Said("holds", "a number for each head")
 
 
-def more_keys(suite: "AlibiSuite") -> Said:
+def more_keys(suite: Biases) -> Said:
     """More keys than queries stand in the same order at every size."""
-    from attnlab_theory.conform.positions.alibi import Size
-
     if not suite.two or suite.one_row:
         return NOTHING
     return suite.all_of([Size(suite.heads, t, s) for t, s in ((1, 6), (2, 9), (7, 9), (16, 33), (1, 130))])
 
 
-def future(suite: "AlibiSuite") -> Said:
+def future(suite: Biases) -> Said:
     """What becomes of keys after the query is told; it has to be one thing at every size."""
-    from attnlab_theory.conform.positions.alibi import FUTURES, Size
-
     if suite.one_row:
         return Said("convention", "all rows are one: a causal mask has to hide what comes after a query")
     pairs = ((4, 6), (5, 9)) if suite.two else ()
@@ -139,10 +124,8 @@ def future(suite: "AlibiSuite") -> Said:
     return Said("convention", FUTURES[suite.future])
 
 
-def long(suite: "AlibiSuite") -> Said:
+def long(suite: Biases) -> Said:
     """Long texts: near keys are told apart as well as at the beginning."""
-    from attnlab_theory.conform.positions.alibi import Size
-
     heads = 12 if "heads" in suite.names else suite.heads
     if suite.one_row:
         sizes = [Size(heads, n, n) for n in (2048, 16384)]
@@ -156,10 +139,8 @@ def long(suite: "AlibiSuite") -> Said:
     return said
 
 
-def same_result(suite: "AlibiSuite") -> Said:
+def same_result(suite: Biases) -> Said:
     """The same call gives the same bits, also after other calls."""
-    from attnlab_theory.conform.positions.alibi import Size
-
     size = Size(suite.heads, 6, 6)
     first = suite.ask(size)
     for other in (size, Size(suite.heads, 40, 40), Size(8 if "heads" in suite.names else suite.heads, 6, 6)):

@@ -13,6 +13,9 @@ EXACT = 1e-4
 NEAR = 0.02
 """Frequencies this near to those of a known base are meant to be those; what is wrong with them is judged."""
 
+TRIAL = (0, 1, 8, 64, 256)
+"""Positions of trial calls: each is near enough to the one before that full turns can be counted."""
+
 MOST_NATURAL = 64
 """The largest whole number by which positions may be divided."""
 
@@ -128,3 +131,28 @@ def _natural(x: float) -> float:
     """The whole number, or one over it, that x is; 0 if it is none."""
     near = round(x) if x >= 1 else 1 / max(round(1 / x), 1) if x > 0 else 0
     return float(near) if near and near <= MOST_NATURAL and abs(x / near - 1) < 0.01 else 0.0
+
+
+def unwrapped(angles: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies from angles at growing positions, as far as these go together; and how far they may be off.
+
+    Args:
+        angles: [t pairs], known up to full turns.
+        positions: [t], the first two a token apart.
+    """
+    apart = positions - positions[0]
+    found = wrapped(angles[1] - angles[0]) / apart[1]
+    error = np.full(len(found), 1e-6 / apart[1])
+    for p, angle in zip(apart[2:], angles[2:], strict=True):
+        ahead = found * p
+        missed = wrapped(angle - angles[0] - ahead)
+        # Where a reading contradicts the one before, the one before stays.
+        good = np.abs(missed) < 0.3
+        found = np.where(good, (ahead + missed) / p, found)
+        error = np.where(good, 1e-6 / p + 2e-7 * np.abs(found), error)
+    return found, error
+
+
+def wrapped(angles: np.ndarray) -> np.ndarray:
+    """Angles between -pi and pi."""
+    return (angles + np.pi) % (2 * np.pi) - np.pi

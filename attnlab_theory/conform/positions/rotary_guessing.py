@@ -3,48 +3,23 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import ADAPTER, drawn
-from attnlab_theory.conform.positions.frequencies import formula
-from attnlab_theory.conform.positions.rotary_ways import PAIRS, TABLES, Case, Table, Way
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.positions.rotary import RotarySuite
+from attnlab_theory.conform.positions.frequencies import TRIAL, unwrapped, wrapped
+from attnlab_theory.conform.positions.rotary_judging import Rotation
+from attnlab_theory.conform.positions.rotary_ways import NONE, PAIRS, TABLES, Case, Reading, Table, Way
 
 WIDTHS = (8, 64, 128, 32, 16)
 """Widths of trial calls: a target may have one of its own."""
-
-TRIAL = (0, 1, 8, 64, 256)
-"""Positions of trial calls: each is near enough to the one before that full turns can be counted."""
 
 TOKENS = 5
 
 MOVED = 1e-10
 """An entry that is further from that of the unit matrix belongs to a pair that turns: the others are copied."""
-
-
-class Reading(NamedTuple):
-    """What the unit vectors became."""
-
-    pairs: str
-    turning: int
-    """Channels that turn."""
-    sign: int
-    frequencies: np.ndarray
-    """Radians per token, [pairs]."""
-    error: np.ndarray
-    """How far they may be off, [pairs]."""
-    shift: float
-    scale: float
-    why: str = ""
-    """Why it is no rotation that is known; then nothing else counts."""
-
-
-NONE = Reading("interleaved", 0, 1, np.zeros(0), np.zeros(0), 0.0, 1.0)
 
 
 class Trial(NamedTuple):
@@ -54,7 +29,7 @@ class Trial(NamedTuple):
     reading: Reading
 
 
-def tried(suite: "RotarySuite") -> Trial:
+def tried(suite: Rotation) -> Trial:
     """The first way whose unit vectors turn in pairs, alike in all batch elements and heads.
 
     Raises:
@@ -83,7 +58,7 @@ def tried(suite: "RotarySuite") -> Trial:
     raise ValueError(f"{suite.caller.name} answered no trial call, such as {said[0]}. {ADAPTER}")
 
 
-def _candidates(suite: "RotarySuite", width: int) -> Iterator[Way]:
+def _candidates(suite: Rotation, width: int) -> Iterator[Way]:
     layouts = (suite.declared["layout"],) if "layout" in suite.declared else ways.LAYOUTS
     names = suite.names
     for layout in layouts:
@@ -99,7 +74,7 @@ def _candidates(suite: "RotarySuite", width: int) -> Iterator[Way]:
             yield Way(layout=layout, told="rows", width=width)
 
 
-def read(suite: "RotarySuite", case: Case, way: Way) -> Reading:
+def read(suite: Rotation, case: Case, way: Way) -> Reading:
     """What becomes of unit vectors: which channels turn together, how fast, and which way."""
     matrix = np.zeros((case.batch, case.heads, TOKENS, case.width, case.width))
     for j in range(case.width):
@@ -147,7 +122,7 @@ def _angles(one: np.ndarray, way: Way, case: Case, turning: int) -> Reading:
             return NONE._replace(why="the two channels of a pair turn by different angles")
     size = np.hypot(a, b)
     angles = np.arctan2(b, a)
-    sign = 1 if _wrapped(angles[1] - angles[0])[0] >= 0 else -1
+    sign = 1 if wrapped(angles[1] - angles[0])[0] >= 0 else -1
     angles = angles * sign
     p = np.asarray(case.positions if way.told != "rows" else range(TOKENS), float)
     if way.told == "rows":
@@ -156,32 +131,3 @@ def _angles(one: np.ndarray, way: Way, case: Case, turning: int) -> Reading:
     shift = float(np.round(angles[0, 0] / frequencies[0], 3)) if frequencies[0] else 0.0
     scale = float(size[0].mean())
     return Reading(pairs, turning, sign, frequencies, error, shift, scale if abs(scale - 1) > 1e-2 else 1.0)
-
-
-def unwrapped(angles: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies from angles at growing positions, as far as these go together; and how far they may be off.
-
-    Args:
-        angles: [t pairs], known up to full turns.
-        positions: [t], the first two a token apart.
-    """
-    apart = positions - positions[0]
-    found = _wrapped(angles[1] - angles[0]) / apart[1]
-    error = np.full(len(found), 1e-6 / apart[1])
-    for p, angle in zip(apart[2:], angles[2:], strict=True):
-        ahead = found * p
-        missed = _wrapped(angle - angles[0] - ahead)
-        # Where a reading contradicts the one before, the one before stays.
-        good = np.abs(missed) < 0.3
-        found = np.where(good, (ahead + missed) / p, found)
-        error = np.where(good, 1e-6 / p + 2e-7 * np.abs(found), error)
-    return found, error
-
-
-def _wrapped(angles: np.ndarray) -> np.ndarray:
-    return (angles + np.pi) % (2 * np.pi) - np.pi
-
-
-def table_frequencies(width: int) -> np.ndarray:
-    """The frequencies of a table that is handed over, [width / 2]."""
-    return formula(1e4, width // 2, width // 2)

@@ -1,17 +1,14 @@
 """What rotary positions promise: the right numbers, wherever a row stands, and however it is handed over."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from attnlab_theory.conform.positions import rotary_together as together
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import Shown, drawn
+from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_together import SCATTERED
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.suite import NOTHING, Said
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.positions.rotary import RotarySuite
 
 LARGE = (300, 1023, 2047, 4095, 16383, 131071)
 """Positions of long texts."""
@@ -23,7 +20,7 @@ COMPILED = (2, 17, 65)
 """The lengths that a jax target is given."""
 
 
-def turning(suite: "RotarySuite") -> Said:
+def turning(suite: Rotation) -> Said:
     """Channels turn in pairs, alike in all batch elements and heads."""
     if suite.why:
         case = ways.fitted(Case((0, 1, 2), 1, 1, 1), suite.way)
@@ -34,13 +31,13 @@ def turning(suite: "RotarySuite") -> Said:
     return Said("holds", f"{suite.reading.turning // 2} pairs of {suite.way.width} channels")
 
 
-def rotation(suite: "RotarySuite") -> Said:
+def rotation(suite: Rotation) -> Said:
     """Every number is that of the rotation, at positions in and out of order."""
     cases = [Case(seed=seed) for seed in range(3)]
     return suite.all_of([*cases, *(Case(SCATTERED, seed=seed) for seed in range(3, 6))])
 
 
-def position_0(suite: "RotarySuite") -> Said:
+def position_0(suite: Rotation) -> Said:
     """Nothing turns at position 0."""
     if suite.way.shift:
         return Said("convention", f"row 0 stands at {suite.way.shift:g}")
@@ -49,7 +46,7 @@ def position_0(suite: "RotarySuite") -> Said:
     return suite.all_of([Case((0,), seed=seed) for seed in range(2)])
 
 
-def large(suite: "RotarySuite") -> Said:
+def large(suite: Rotation) -> Said:
     """The same numbers far away, within the rounding of an angle of that size."""
     if suite.way.told == "rows":
         if suite.framework == "jax":
@@ -74,18 +71,18 @@ def large(suite: "RotarySuite") -> Said:
     return Said("holds", f"up to {last}: largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
-def one_token(suite: "RotarySuite") -> Said:
+def one_token(suite: Rotation) -> Said:
     """One row, one batch element, one head."""
     return suite.all_of([Case((p,), 1, 1, 1, seed=p) for p in (0, 1, 9)] + [Case((4,), seed=1)])
 
 
-def lengths(suite: "RotarySuite") -> Said:
+def lengths(suite: Rotation) -> Said:
     """Odd lengths, and those beside the edges of blocks."""
     sizes = COMPILED if suite.framework == "jax" else LENGTHS
     return suite.all_of([Case(tuple(range(t)), 1, 2, 2, seed=t) for t in sizes])
 
 
-def widths(suite: "RotarySuite") -> Said:
+def widths(suite: Rotation) -> Said:
     """Other widths: who refuses them has one of its own."""
     own = suite.way.width
     tried, refused = [], []
@@ -104,7 +101,7 @@ def widths(suite: "RotarySuite") -> Said:
     return said
 
 
-def by_row(suite: "RotarySuite") -> Said:
+def by_row(suite: Rotation) -> Said:
     """Batch elements that stand at other positions."""
     if suite.way.told != "positions" or "b" not in suite.way.layout:
         return NOTHING
@@ -116,26 +113,26 @@ def by_row(suite: "RotarySuite") -> Said:
     return Said("holds", f"positions [b t]: largest error {outcome.ratio:.2g} of its tolerance")
 
 
-def base(suite: "RotarySuite") -> Said:
+def base(suite: Rotation) -> Said:
     """A base that is given is used."""
     if "base" not in suite.names or not suite.fit.base or suite.way.told == "table":
         return NOTHING
     return suite.all_of([Case(base=value, seed=4) for value in (500.0, 2e6)])
 
 
-def offset(suite: "RotarySuite") -> Said:
+def offset(suite: Rotation) -> Said:
     """Rows stand at the offset that is given, and after it."""
     if "offset" not in suite.names or suite.way.told != "rows":
         return NOTHING
     return suite.all_of([Case(offset=value, seed=4) for value in (1, 16, 100)])
 
 
-def values(suite: "RotarySuite") -> Said:
+def values(suite: Rotation) -> Said:
     """Zeros, numbers of 1e4, and those below the smallest normal number."""
     return suite.all_of([Case(factor=factor, seed=6) for factor in (0.0, 1e4, 1e30, 1e-40)])
 
 
-def fewer_keys(suite: "RotarySuite") -> Said:
+def fewer_keys(suite: Rotation) -> Said:
     """Keys may have fewer heads than queries."""
     if "k" not in suite.names or "h" not in suite.way.layout:
         return NOTHING
@@ -147,18 +144,18 @@ def fewer_keys(suite: "RotarySuite") -> Said:
     return Said("holds", f"4 heads of queries, 2 of keys: largest error {outcome.ratio:.2g} of its tolerance")
 
 
-def strided(suite: "RotarySuite") -> Said:
+def strided(suite: Rotation) -> Said:
     """Arrays that are rows of larger ones."""
     return suite.all_of([Case(strided=True, seed=seed) for seed in (1, 2)])
 
 
-def kind(name: str) -> Callable[["RotarySuite"], Said]:
+def kind(name: str) -> Callable[[Rotation], Said]:
     """The law of a type."""
 
-    def law(suite: "RotarySuite") -> Said:
+    def law(suite: Rotation) -> Said:
         if (name, suite.framework) in (("bfloat16", "numpy"), ("float64", "jax")):
             return NOTHING
-        far = tuple(min(p, suite.reach()) for p in (300, 0, 257, 2049, 4001, 1, 2))
+        far = tuple(min(p, together.reach(suite)) for p in (300, 0, 257, 2049, 4001, 1, 2))
         cases = [Case(kind=name, seed=1)]
         if suite.way.told != "rows":
             cases.append(Case(far, kind=name, seed=2))
@@ -181,12 +178,12 @@ def kind(name: str) -> Callable[["RotarySuite"], Said]:
     return law
 
 
-def _judged(law: Callable[["RotarySuite"], Said]) -> Callable[["RotarySuite"], Said]:
+def _judged(law: Callable[[Rotation], Said]) -> Callable[[Rotation], Said]:
     """A law that has nothing to try where channels turn in no known way."""
     return lambda suite: NOTHING if suite.why else law(suite)
 
 
-LAWS: Mapping[str, Callable[["RotarySuite"], Said]] = {
+LAWS: Mapping[str, Callable[[Rotation], Said]] = {
     "turning": turning,
     **{
         name: _judged(law)

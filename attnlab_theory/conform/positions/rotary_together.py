@@ -1,18 +1,14 @@
 """What several answers of a rotation say together: norms, relativity, composition, prefixes, and what stays."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Given, drawn, largest, off
 from attnlab_theory.conform.positions.frequencies import power
+from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.suite import NOTHING, Said
-
-if TYPE_CHECKING:
-    from attnlab_theory.conform.positions.rotary import RotarySuite
 
 SCATTERED = (3, 0, 11, 5, 5, 40, 1)
 """Positions in no order, one of them twice."""
@@ -21,7 +17,7 @@ LONG = 256
 """Up to here no length may change a frequency: models are trained on more."""
 
 
-def norms(suite: "RotarySuite") -> Said:
+def norms(suite: Rotation) -> Said:
     """The norm of each pair stays, and so does each channel that does not turn, to the last bit."""
     case = ways.fitted(Case(SCATTERED, seed=8), suite.way)
     answer = suite.ask(case)
@@ -43,7 +39,7 @@ def norms(suite: "RotarySuite") -> Said:
     return Said("holds", "of pairs; channels that do not turn stay as they are")
 
 
-def relativity(suite: "RotarySuite") -> Said:
+def relativity(suite: Rotation) -> Said:
     """The score of a query at m and a key at n depends on m - n only."""
     if suite.way.told == "table":
         return NOTHING
@@ -71,7 +67,7 @@ def relativity(suite: "RotarySuite") -> Said:
     return Said("holds", f"largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
-def _scores(suite: "RotarySuite", case: Case) -> tuple[np.ndarray, np.ndarray] | str:
+def _scores(suite: Rotation, case: Case) -> tuple[np.ndarray, np.ndarray] | str:
     """All scores of one query and one key, [t t], and how far they may be off; or what went wrong."""
     code = "np.random.default_rng({seed}).standard_normal({width}) + np.zeros({shape})"
     shape = tuple(ways.shape_of(case, suite.way.layout, 1))
@@ -94,7 +90,7 @@ def _scores(suite: "RotarySuite", case: Case) -> tuple[np.ndarray, np.ndarray] |
     return q @ k.T, of_q @ np.abs(k).T + np.abs(q) @ of_k.T + of_q @ of_k.T
 
 
-def composition(suite: "RotarySuite") -> Said:
+def composition(suite: Rotation) -> Said:
     """To turn by m and then by n is to turn by m + n."""
     if suite.way.told != "positions" or suite.way.shift or suite.way.scale != 1:
         return NOTHING
@@ -119,11 +115,11 @@ def composition(suite: "RotarySuite") -> Said:
     return Said("holds", "by up to 200 and 60", 3)
 
 
-def _laid(x: np.ndarray, suite: "RotarySuite") -> np.ndarray:
+def _laid(x: np.ndarray, suite: Rotation) -> np.ndarray:
     return np.ascontiguousarray(ways.outward(x, suite.way.layout), np.float32)
 
 
-def _partners(most: np.ndarray, suite: "RotarySuite", width: int) -> np.ndarray:
+def _partners(most: np.ndarray, suite: Rotation, width: int) -> np.ndarray:
     """The tolerance of the other channel of each pair: a turn mixes the two."""
     first, second = ways.firsts(suite.way.pairs, suite.turning(width))
     out = np.zeros_like(most)
@@ -131,7 +127,7 @@ def _partners(most: np.ndarray, suite: "RotarySuite", width: int) -> np.ndarray:
     return out
 
 
-def prefix(suite: "RotarySuite") -> Said:
+def prefix(suite: Rotation) -> Said:
     """What stands later changes nothing. Frequencies that change with long texts are told."""
     if suite.way.told == "table":
         return NOTHING
@@ -169,7 +165,7 @@ def prefix(suite: "RotarySuite") -> Said:
     return Said("holds", f"up to position {max(pairs[max(tried - 1, 0)][1])}", tried)
 
 
-def _grown(suite: "RotarySuite", short: tuple[int, ...], long: tuple[int, ...], ratio: float, row: int) -> Said:
+def _grown(suite: Rotation, short: tuple[int, ...], long: tuple[int, ...], ratio: float, row: int) -> Said:
     """Frequencies depend on the length: a convention for texts that are long, if each call is a rotation."""
     n, last = suite.turning(suite.way.width), max(long)
     at = f"position {short[row]} is turned otherwise when {last} stands in the same call{off(ratio)}"
@@ -192,7 +188,7 @@ def _grown(suite: "RotarySuite", short: tuple[int, ...], long: tuple[int, ...], 
     )
 
 
-def apart(suite: "RotarySuite") -> Said:
+def apart(suite: Rotation) -> Said:
     """Batch elements and heads do not see each other: the last is replaced by numbers of 1e3, and others stay."""
     case = ways.fitted(Case(batch=3, heads=3, seed=7), suite.way)
     tried = 0
@@ -219,7 +215,7 @@ def apart(suite: "RotarySuite") -> Said:
     return Said("holds", "batch elements and heads" if tried > 1 else "as far as there are several", tried)
 
 
-def same_result(suite: "RotarySuite") -> Said:
+def same_result(suite: Rotation) -> Said:
     """The same call gives the same bits, also after calls of another length, width and type."""
     case = ways.fitted(Case(seed=11), suite.way)
     first = suite.ask(case)
@@ -235,8 +231,19 @@ def same_result(suite: "RotarySuite") -> Said:
     return Said("holds", "also after another length, width and type", len(between))
 
 
-def unchanged(suite: "RotarySuite") -> Said:
+def unchanged(suite: Rotation) -> Said:
     """No call has written into what it was given."""
     if suite.changed:
         return Said("fails", suite.changed, suite.calls)
     return Said("holds", f"in {suite.calls} calls", suite.calls)
+
+
+def reach(suite: Rotation) -> int:
+    """The largest position, of some, that is taken and turned as near ones are."""
+    if not suite.reached:
+        prefix(suite)
+        suite.reached = suite.grows_from or (4001 if suite.way.told == "table" else 300)
+        for p in () if suite.grows_from or suite.way.told == "table" else (2049, 4001):
+            if not suite.ask(ways.fitted(Case((p, 0)), suite.way)).trouble:
+                suite.reached = p
+    return suite.reached

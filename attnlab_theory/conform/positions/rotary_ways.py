@@ -8,6 +8,7 @@ import numpy as np
 
 from attnlab_theory.conform.attention.layouts import has_batch, has_heads, laid_out, taken_in
 from attnlab_theory.conform.positions.calling import Call, Given, drawn, normal, whole
+from attnlab_theory.conform.positions.frequencies import formula
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "q": ("q", "query", "queries", "xq", "q_embed"),
@@ -63,14 +64,14 @@ class Way:
     scale: float = 1.0
     """What all vectors are multiplied by."""
     width: int = 8
-    """Of the vectors that are handed over where nothing else is said."""
+    """Width of the vectors that are handed over where nothing else is said."""
 
 
 class Case(NamedTuple):
     """One call."""
 
     positions: tuple[int, ...] = tuple(range(7))
-    """Of the rows."""
+    """Where the rows stand."""
     batch: int = 2
     heads: int = 3
     key_heads: int = 3
@@ -86,6 +87,26 @@ class Case(NamedTuple):
     """Handed over; 0 leaves it to the target."""
     offset: int = 0
     """Handed over, where the target has an argument for it."""
+
+
+class Reading(NamedTuple):
+    """What the unit vectors became."""
+
+    pairs: str
+    turning: int
+    """Channels that turn."""
+    sign: int
+    frequencies: np.ndarray
+    """Radians per token, [pairs]."""
+    error: np.ndarray
+    """How far they may be off, [pairs]."""
+    shift: float
+    scale: float
+    why: str = ""
+    """Why it is no rotation that is known; then nothing else counts."""
+
+
+NONE = Reading("interleaved", 0, 1, np.zeros(0), np.zeros(0), 0.0, 1.0)
 
 
 def fitted(case: Case, way: Way) -> Case:
@@ -227,3 +248,8 @@ def outward(x: np.ndarray, layout: str) -> np.ndarray:
 def inward(x: np.ndarray, layout: str) -> np.ndarray:
     """An array of a target as [b h t d]."""
     return taken_in(np.asarray(x, np.float64), layout)
+
+
+def table_frequencies(width: int) -> np.ndarray:
+    """The frequencies of a table that is handed over, [width / 2]."""
+    return formula(1e4, width // 2, width // 2)

@@ -1,7 +1,6 @@
 """What sinusoidal positions promise: the right numbers, and what rows say together."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,12 +8,10 @@ from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Shown, largest, off
 from attnlab_theory.conform.positions.frequencies import formula
 from attnlab_theory.conform.positions.rotary_ways import firsts
+from attnlab_theory.conform.positions.sinusoidal_judging import Sinusoids
 from attnlab_theory.conform.suite import NOTHING, Said
 
-if TYPE_CHECKING:
-    from attnlab_theory.conform.positions.sinusoidal import SinusoidalSuite
-
-Law = Callable[["SinusoidalSuite"], Said]
+Law = Callable[[Sinusoids], Said]
 
 FAR = (1023, 4095, 20000)
 """The last rows of long tables; positions that are handed over go on to 131071."""
@@ -23,14 +20,14 @@ ROWS = 300
 """Rows of a long table that are compared, the last among them."""
 
 
-def waves(suite: "SinusoidalSuite") -> Said:
+def waves(suite: Sinusoids) -> Said:
     """Columns are sines and cosines of one angle, in pairs."""
     if suite.why:
         return Said("fails", suite.why, counterexample=Shown(suite.ask(range(3)).call, None, (), 0.0))
     return Said("holds", f"{suite.width // 2} pairs")
 
 
-def table(suite: "SinusoidalSuite") -> Said:
+def table(suite: Sinusoids) -> Said:
     """Every number is that of the formula."""
     said = suite.all_of([(range(n),) for n in (1, 5, 17, 64)])
     if said.verdict == "fails" and suite.gives == "float64":
@@ -43,14 +40,14 @@ def table(suite: "SinusoidalSuite") -> Said:
     return said
 
 
-def position_0(suite: "SinusoidalSuite") -> Said:
+def position_0(suite: Sinusoids) -> Said:
     """Row 0 has sines of 0 and cosines of 1."""
     if suite.shift:
         return Said("convention", f"row 0 stands at {suite.shift:g}")
     return suite.all_of([((0,),)])
 
 
-def relative(suite: "SinusoidalSuite") -> Said:
+def relative(suite: Sinusoids) -> Said:
     """To move by a distance is to turn each pair by an angle that no position changes."""
     rows, worst = tuple(range(64)), 0.0
     answer = suite.ask(rows)
@@ -73,7 +70,7 @@ def relative(suite: "SinusoidalSuite") -> Said:
     return Said("holds", f"by 1, 5 and 40: largest error {worst:.2g} of its tolerance", 3, ratio=worst)
 
 
-def prefix(suite: "SinusoidalSuite") -> Said:
+def prefix(suite: Sinusoids) -> Said:
     """A shorter table is the beginning of a longer one."""
     for short, long in ((1, 5), (5, 6), (17, 130), (130, 1030)):
         one, other = suite.ask(range(short)), suite.ask(range(long))
@@ -90,7 +87,7 @@ def prefix(suite: "SinusoidalSuite") -> Said:
     return Said("holds", "of up to 1030 rows", 4)
 
 
-def large(suite: "SinusoidalSuite") -> Said:
+def large(suite: Sinusoids) -> Said:
     """The same numbers far away, within the rounding of an angle of that size."""
     last = ()
     if suite.told == "positions":
@@ -109,20 +106,20 @@ def large(suite: "SinusoidalSuite") -> Said:
     return Said("holds", said, tried, ratio=worst)
 
 
-def in_any_order(suite: "SinusoidalSuite") -> Said:
+def in_any_order(suite: Sinusoids) -> Said:
     """Positions out of order, and one of them twice."""
     if suite.told != "positions":
         return NOTHING
     return suite.all_of([((3, 0, 11, 5, 5, 40, 1),), ((9,),)])
 
 
-def lengths(suite: "SinusoidalSuite") -> Said:
+def lengths(suite: Sinusoids) -> Said:
     """Lengths beside the edges of blocks."""
     sizes = (2, 17, 65) if suite.framework == "jax" else (2, 3, 15, 16, 63, 65, 127, 128, 129)
     return suite.all_of([(range(n),) for n in sizes])
 
 
-def widths(suite: "SinusoidalSuite") -> Said:
+def widths(suite: Sinusoids) -> Said:
     """Even widths, each with frequencies of its own."""
     if "width" not in suite.names and suite.told != "x":
         return Said("convention", f"the width is {suite.width}")
@@ -138,7 +135,7 @@ def widths(suite: "SinusoidalSuite") -> Said:
     )
 
 
-def odd_widths(suite: "SinusoidalSuite") -> Said:
+def odd_widths(suite: Sinusoids) -> Said:
     """What is made of an odd width is told."""
     if "width" not in suite.names and suite.told != "x":
         return NOTHING
@@ -158,14 +155,14 @@ def odd_widths(suite: "SinusoidalSuite") -> Said:
     return Said("convention", "neither a column of zeros nor one left out")
 
 
-def base(suite: "SinusoidalSuite") -> Said:
+def base(suite: Sinusoids) -> Said:
     """A base that is given is used."""
     if "base" not in suite.names or not suite.fit.base:
         return NOTHING
     return suite.all_of([(range(9), 0, value) for value in (500.0, 2e6)])
 
 
-def added(suite: "SinusoidalSuite") -> Said:
+def added(suite: Sinusoids) -> Said:
     """Tokens are added, or not looked at."""
     if suite.told != "x":
         return NOTHING
@@ -183,7 +180,7 @@ def added(suite: "SinusoidalSuite") -> Said:
     )
 
 
-def same_result(suite: "SinusoidalSuite") -> Said:
+def same_result(suite: Sinusoids) -> Said:
     """The same call gives the same bits, also after other calls."""
     first = suite.ask(range(6))
     for rows, width in ((range(6), 0), (range(40), 0), (range(6), 16), (range(3), 0)):
@@ -194,7 +191,7 @@ def same_result(suite: "SinusoidalSuite") -> Said:
     return Said("holds", "also after another length and width", 4)
 
 
-def unchanged(suite: "SinusoidalSuite") -> Said:
+def unchanged(suite: Sinusoids) -> Said:
     """No call has written into what it was given."""
     if suite.told == "length":
         return NOTHING

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab_theory.conform.callers import Direct
-from attnlab_theory.conform.positions import alibi, rotary, sinusoidal
+from attnlab_theory.conform.positions import alibi, alibi_judging, rotary, sinusoidal
 from tests.conform.positions import right, wrong
 
 
@@ -165,7 +165,7 @@ def test_slopes_that_are_not_the_published_ones_are_told():
 
 def test_published_slopes_are_those_of_the_published_code():
     for heads in (*range(1, 33), 71):
-        assert alibi.published(heads) == pytest.approx(right.slopes(heads), rel=1e-12)
+        assert alibi_judging.published(heads) == pytest.approx(right.slopes(heads), rel=1e-12)
 
 
 @pytest.mark.parametrize(
