@@ -145,6 +145,7 @@ class Biases(PositionSuite):
             if not answer.trouble:
                 return
             said.append(f"{answer.call.shown(self.names)}: {answer.trouble}")
+            self.refuse_hung(said[-1])
         raise ValueError(f"{self.caller.name} answered no trial call, such as {said[0]}. {ADAPTER}")
 
     def _align(self) -> None:
@@ -269,7 +270,6 @@ class Biases(PositionSuite):
             worst = max(worst, ratio)
             if why:
                 fails.append((ratio, why, shown))
-                self.note(why)
                 if self._hung >= HUNG:
                     break
         if not fails:

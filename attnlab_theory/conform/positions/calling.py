@@ -103,6 +103,8 @@ class Shown(NamedTuple):
     right: float
     less: tuple[int, ...] = ()
     """The place of a number that is subtracted."""
+    before: Call | None = None
+    """A call that is made first; the number at the same place of its answer is the right one."""
 
 
 class PositionSuite(LawSuite):
@@ -119,6 +121,7 @@ class PositionSuite(LawSuite):
         """
         about = self.caller.about()
         self.uses: Sequence[str] = about["uses"]
+        self.is_class: bool = about.get("class", False)
         self.framework = self.declared.get("framework", "numpy")
         self.changed, self.printed = "", ""
         self.kinds: dict[str, str] = {}
@@ -141,6 +144,15 @@ class PositionSuite(LawSuite):
     def frameworks(self) -> Sequence[str]:
         """Whose arrays to try, in this order."""
         return (self.declared["framework"],) if "framework" in self.declared else (*self.uses, "numpy")
+
+    def refuse_hung(self, said: str) -> None:
+        """End trial calls at the first that takes too long.
+
+        Raises:
+            ValueError: if one did.
+        """
+        if self._hung:
+            raise ValueError(f"{self.caller.name} answered no trial call, such as {said}. {ADAPTER}")
 
     def arranged(self, asked: Call) -> tuple[list[str], list[str]]:
         """The roles that are given by place, and those by name."""
@@ -175,6 +187,7 @@ class PositionSuite(LawSuite):
             written = ", ".join(self.names.get(order[i], order[i]) for i in reply.changed)
             self.changed = f"the call writes into {written}; {asked.words(self.names)}"
         self.printed = self.printed or reply.printed
+        self.note(reply.trouble)
         if reply.kind:
             self.kinds.setdefault(asked.kind, reply.kind)
         return reply
@@ -197,21 +210,30 @@ class PositionSuite(LawSuite):
         if not found:
             return []
         shown = min(found, key=lambda each: sum(x.array.size for x in _arrays(each.call)))
-        placed, named = self.arranged(shown.call)
         lines = ["import sys", "import numpy as np", *(["import torch"] if self.framework == "torch" else [])]
         lines += [
             f"sys.path.insert(0, {place.folder!r})",
             f"from {place.module} import {place.names.partition('.')[0]}",
         ]
-        handed = []
+        if self.is_class:
+            lines.append(f"made = {place.names}()")
+        function = "made" if self.is_class else place.names
+        if shown.before is not None:
+            lines += self._lines("first", function, shown.before)
+        return [*lines, *self._lines("out", function, shown.call), _printed(shown)]
+
+    def _lines(self, name: str, function: str, asked: Call) -> list[str]:
+        """A call, and the lines that draw its arrays."""
+        placed, named = self.arranged(asked)
+        lines, handed = [], []
         for role in (*placed, *named):
-            x, name = shown.call.values[role], self.names.get(role, role)
+            x, called = asked.values[role], self.names.get(role, role)
             value = repr(x)
             if isinstance(x, Given):
-                lines.append(f"{name} = {_bits(x, shown.call.kind)}")
-                value = self._framed(name, x, shown.call.kind)
-            handed.append(value if role in placed else f"{name}={value}")
-        return [*lines, f"out = {place.names}({', '.join(handed)})", _printed(shown)]
+                lines.append(f"{called} = {_bits(x, asked.kind)}")
+                value = self._framed(called, x, asked.kind)
+            handed.append(value if role in placed else f"{called}={value}")
+        return [*lines, f"{name} = {function}({', '.join(handed)})"]
 
     def _framed(self, name: str, x: Given, kind: str) -> str:
         if self.framework != "torch":
@@ -224,6 +246,9 @@ def _printed(shown: Shown) -> str:
     first = "out" if shown.part is None else f"out[{shown.part}]"
     if not shown.place:
         return f"print({first})"
+    if shown.before is not None:
+        index = ", ".join(map(str, shown.place))
+        return f"print({first}[{index}], 'where', {first.replace('out', 'first')}[{index}], 'is right')"
     wrong, less = (f"{first}[{', '.join(map(str, place))}]" for place in (shown.place, shown.less))
     return f"print({wrong}{f' - {less}' if shown.less else ''}, 'where {shown.right:.9g} is right')"
 

@@ -45,6 +45,7 @@ def tried(suite: Rotation) -> Trial:
                 answer = suite.ask(case, way)
                 if answer.trouble:
                     said.append(f"{answer.call.shown(suite.names)}: {answer.trouble}")
+                    suite.refuse_hung(said[-1])
                     continue
                 reading = read(suite, case, way)
                 if not reading.why:

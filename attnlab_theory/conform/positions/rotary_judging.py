@@ -203,7 +203,6 @@ class Rotation(PositionSuite):
             worst = max(worst, outcome.ratio)
             if outcome.why:
                 fails.append(outcome)
-                self.note(outcome.why)
                 if self._hung >= HUNG:
                     break
         if not fails:

@@ -4,7 +4,7 @@ import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
-from attnlab_theory.conform.positions.calling import Given, drawn, largest, off
+from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off
 from attnlab_theory.conform.positions.frequencies import power
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
@@ -63,7 +63,7 @@ def relativity(suite: Rotation) -> Said:
             worst, tried = max(worst, ratio), tried + 1
             if ratio > 1:
                 said = f"{-k} apart: the score is {a[0]:.7g} at one place and {b[place]:.7g} at another{off(ratio)}"
-                return Said("fails", said, tried, ratio=ratio)
+                return Said("fails", f"{said}; {size} positions from each of {[*starts]} on", tried, ratio=ratio)
     return Said("holds", f"largest error {worst:.2g} of its tolerance", tried, ratio=worst)
 
 
@@ -161,7 +161,11 @@ def prefix(suite: Rotation) -> Said:
         most = ways.spread(most, suite.way.pairs, n, one.width)
         ratio, place = largest(second.outputs[0][:, :, : len(short)], first.outputs[0], most)
         if ratio > 1:
-            return _grown(suite, short, long, ratio, place[2])
+            said = _grown(suite, short, long, ratio, place[2])
+            axes = dict(zip("bhtd", place, strict=True))
+            where = tuple(axes[each] for each in suite.way.layout)
+            shown = Shown(second.call, 0 if "k" in suite.names else None, where, 0.0, before=first.call)
+            return said._replace(counterexample=shown) if said.verdict == "fails" else said
     return Said("holds", f"up to position {max(pairs[max(tried - 1, 0)][1])}", tried)
 
 

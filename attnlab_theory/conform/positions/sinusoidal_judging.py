@@ -96,6 +96,7 @@ class Sinusoids(PositionSuite):
                 self.width = answer.table.shape[1]
                 return
             said.append(f"{answer.call.shown(self.names)}: {answer.trouble}")
+            self.refuse_hung(said[-1])
         raise ValueError(f"{self.caller.name} answered no trial call, such as {said[0]}. {ADAPTER}")
 
     def ask(self, positions: Sequence[int], width: int = 0, base: float = 0.0, filled: float = 0.0) -> Answer:
@@ -256,7 +257,6 @@ class Sinusoids(PositionSuite):
             worst = max(worst, ratio)
             if why:
                 fails.append((ratio, why, shown))
-                self.note(why)
                 if self._hung >= HUNG:
                     break
         if not fails:

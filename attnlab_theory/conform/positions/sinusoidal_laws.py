@@ -83,7 +83,10 @@ def prefix(suite: Sinusoids) -> Said:
         ratio, place = largest(other.table[:short], one.table, most)
         if ratio > 1:
             said = f"row {place[0]} has {one.table[place]:.7g} in a table of {short}"
-            return Said("fails", f"{said} and {other.table[place]:.7g} in one of {long}{off(ratio)}", ratio=ratio)
+            where = tuple({"t": place[0], "d": place[1]}.get(axis, 0) for axis in suite.axes)
+            shown = Shown(other.call, None, where, 0.0, before=one.call)
+            said = f"{said} and {other.table[place]:.7g} in one of {long}{off(ratio)}"
+            return Said("fails", said, counterexample=shown, ratio=ratio)
     return Said("holds", "of up to 1030 rows", 4)
 
 
