@@ -29,8 +29,9 @@ Kinds = Literal[
 class Conform:
     """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
 
-    The target is called as f(q, k, v). Further arguments are found by their names: mask, causal, scale, softcap,
-    window, bias. Without --as it prints how the target wants to be called, and the line to type next.
+    The target is called as f(q, k, v), and rotary positions as f(x, positions). Further arguments are found by their
+    names: mask, causal, scale, softcap, window, bias. Without --as it prints how the target wants to be called, and
+    the line to type next.
 
     A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
     something does, and 2 if the target cannot be called.
@@ -164,7 +165,18 @@ class Conform:
         """Print how the target wants to be called, and what it seems to be."""
         from attnlab_theory.conform import report
         from attnlab_theory.conform.attention.suite import AttentionSuite
+        from attnlab_theory.conform.positions.likely import likely
+        from attnlab_theory.conform.suite import suite_class
 
+        if kind := likely(caller.about()):
+            found = suite_class(kind)(caller, kind, declared)
+            if self.json:
+                print(json.dumps({"target": self.target, "kind": kind, "profile": dict(found.profile)}, indent=1))
+                return 0
+            print(f"{self.target} looks like {kind}: {found.kind.promise}\n")
+            print("\n".join(report.profile_lines(found)))
+            print(f"\nType next: attnlab conform {self.target} --as {kind}")
+            return 0
         suite = AttentionSuite(caller, "softmax", declared)
         kind = "causal" if suite.judge.way.causal == "always" else "softmax"
         if kind == "causal":

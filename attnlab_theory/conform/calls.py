@@ -71,8 +71,8 @@ def call(
     return Reply(
         trouble=report["trouble"],
         arrays=came,
-        kind=report["kind"],
-        printed=report["printed"],
-        changed=report["changed"],
+        kind=report.get("kind", ""),
+        printed=report.get("printed", ""),
+        changed=report.get("changed", ()),
         kept=[Kept(number) for number in report.get("kept", ())],
     )

@@ -16,6 +16,9 @@ NEAR = 0.02
 TRIAL = (0, 1, 8, 64, 256)
 """Positions of trial calls: each is near enough to the one before that full turns can be counted."""
 
+SHORT = (0, 1, 2, 4, 6)
+"""The same where a table is too short for those."""
+
 MOST_NATURAL = 64
 """The largest whole number by which positions may be divided."""
 

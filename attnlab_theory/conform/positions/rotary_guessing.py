@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import ADAPTER, drawn
-from attnlab_theory.conform.positions.frequencies import TRIAL, unwrapped, wrapped
+from attnlab_theory.conform.positions.frequencies import SHORT, TRIAL, unwrapped, wrapped
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import NONE, PAIRS, TABLES, Case, Reading, Table, Way
 
@@ -40,8 +40,11 @@ def tried(suite: Rotation) -> Trial:
     for framework in suite.frameworks():
         suite.framework = framework
         for width in WIDTHS:
-            for way in _candidates(suite, width):
-                case = ways.fitted(Case(positions=TRIAL, width=width), way)
+            for way, trial in itertools.product([*_candidates(suite, width)], (TRIAL, SHORT)):
+                if way.told == "rows" and trial == SHORT:
+                    continue
+                suite.trial = trial
+                case = ways.fitted(Case(positions=suite.trial, width=width), way)
                 answer = suite.ask(case, way)
                 if answer.trouble:
                     said.append(f"{answer.call.shown(suite.names)}: {answer.trouble}")

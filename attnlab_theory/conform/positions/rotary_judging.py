@@ -56,6 +56,8 @@ class Rotation(PositionSuite):
     fit: Fit
     why = ""
     """Why channels turn in no known way; empty if they do."""
+    trial: tuple[int, ...]
+    """Positions of trial calls."""
     grows_from = 0
     """The position beyond which frequencies depend on the length; 0 if they do not."""
     reached = 0
@@ -95,7 +97,7 @@ class Rotation(PositionSuite):
     def turning(self, width: int) -> int:
         """How many channels turn of vectors of some width: those of ones that do not stay one."""
         if width not in self.turns:
-            case = ways.fitted(Case(positions=(0, 1, 8, 64, 256), width=width), self.way)
+            case = ways.fitted(Case(positions=self.trial, width=width), self.way)
             shapes = [ways.shape_of(case, self.way.layout, h) for h in (case.heads, case.key_heads)]
             answer = self.ask(case, given=[drawn(f"np.ones({tuple(s)})", case.kind) for s in shapes])
             moved = [] if answer.trouble else np.flatnonzero(np.abs(answer.outputs[0][0, 0] - 1).max(0) > 0)

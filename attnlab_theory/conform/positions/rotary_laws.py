@@ -6,7 +6,6 @@ from attnlab_theory.conform.positions import rotary_together as together
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions.calling import Shown, drawn
 from attnlab_theory.conform.positions.rotary_judging import Rotation
-from attnlab_theory.conform.positions.rotary_together import SCATTERED
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.suite import NOTHING, Said
 
@@ -34,7 +33,7 @@ def turning(suite: Rotation) -> Said:
 def rotation(suite: Rotation) -> Said:
     """Every number is that of the rotation, at positions in and out of order."""
     cases = [Case(seed=seed) for seed in range(3)]
-    return suite.all_of([*cases, *(Case(SCATTERED, seed=seed) for seed in range(3, 6))])
+    return suite.all_of([*cases, *(Case(together.scattered(suite), seed=seed) for seed in range(3, 6))])
 
 
 def position_0(suite: Rotation) -> Said:
@@ -62,7 +61,9 @@ def large(suite: Rotation) -> Said:
             break
         outcome = suite.judge(case)
         if outcome.why:
-            if tried and outcome.shown is not None and not outcome.shown.place:
+            last = last or together.reach(suite)
+            refused = outcome.shown is not None and not outcome.shown.place
+            if refused and (tried or last < LARGE[0]):
                 return Said("convention", f"refused beyond {last}: {outcome.why}", tried)
             return Said("fails", outcome.why, tried + 1, outcome.shown, outcome.ratio)
         worst, tried, last = max(worst, outcome.ratio), tried + 1, max(case.positions)
@@ -79,6 +80,8 @@ def one_token(suite: Rotation) -> Said:
 def lengths(suite: Rotation) -> Said:
     """Odd lengths, and those beside the edges of blocks."""
     sizes = COMPILED if suite.framework == "jax" else LENGTHS
+    if suite.way.told == "positions":
+        sizes = [t for t in sizes if t - 1 <= together.reach(suite)]
     return suite.all_of([Case(tuple(range(t)), 1, 2, 2, seed=t) for t in sizes])
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from attnlab_theory.conform.positions import rotary_ways as ways
 from attnlab_theory.conform.positions import tolerances
 from attnlab_theory.conform.positions.calling import Given, Shown, drawn, largest, off
-from attnlab_theory.conform.positions.frequencies import power
+from attnlab_theory.conform.positions.frequencies import SHORT, power
 from attnlab_theory.conform.positions.rotary_judging import Rotation
 from attnlab_theory.conform.positions.rotary_ways import Case
 from attnlab_theory.conform.suite import NOTHING, Said
@@ -19,7 +19,7 @@ LONG = 256
 
 def norms(suite: Rotation) -> Said:
     """The norm of each pair stays, and so does each channel that does not turn, to the last bit."""
-    case = ways.fitted(Case(SCATTERED, seed=8), suite.way)
+    case = ways.fitted(Case(scattered(suite), seed=8), suite.way)
     answer = suite.ask(case)
     if answer.trouble:
         return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
@@ -94,7 +94,8 @@ def composition(suite: Rotation) -> Said:
     """To turn by m and then by n is to turn by m + n."""
     if suite.way.told != "positions" or suite.way.shift or suite.way.scale != 1:
         return NOTHING
-    for m, n in ((1, 2), (17, 5), (200, 60)):
+    tried = [(m, n) for m, n in ((1, 2), (17, 5), (200, 60)) if m + n <= reach(suite)]
+    for m, n in tried:
         size = 5
         one, two, both = (ways.fitted(Case((p,) * size, 1, 1, 1, seed=5), suite.way) for p in (m, n, m + n))
         whole, first = suite.ask(both), suite.ask(one)
@@ -112,7 +113,7 @@ def composition(suite: Rotation) -> Said:
         if ratio > 1:
             said = f"{second.outputs[0][place]:.7g}, and {whole.outputs[0][place]:.7g} by {m + n} at once"
             return Said("fails", f"turned by {m}, then by {n}: {said}{off(ratio)}", ratio=ratio)
-    return Said("holds", "by up to 200 and 60", 3)
+    return Said("holds", f"by up to {tried[-1][0]} and {tried[-1][1]}", len(tried))
 
 
 def _laid(x: np.ndarray, suite: Rotation) -> np.ndarray:
@@ -242,12 +243,18 @@ def unchanged(suite: Rotation) -> Said:
     return Said("holds", f"in {suite.calls} calls", suite.calls)
 
 
+def scattered(suite: Rotation) -> tuple[int, ...]:
+    """Positions in no order, as far as they are taken."""
+    return tuple(min(p, reach(suite)) for p in SCATTERED)
+
+
 def reach(suite: Rotation) -> int:
     """The largest position, of some, that is taken and turned as near ones are."""
     if not suite.reached:
         prefix(suite)
-        suite.reached = suite.grows_from or (4001 if suite.way.told == "table" else 300)
-        for p in () if suite.grows_from or suite.way.told == "table" else (2049, 4001):
-            if not suite.ask(ways.fitted(Case((p, 0)), suite.way)).trouble:
-                suite.reached = p
+        suite.reached = suite.grows_from or (4001 if suite.way.told == "table" else SHORT[-1])
+        for p in () if suite.grows_from or suite.way.told != "positions" else (16, 40, 64, 128, 300, 2049, 4001):
+            if suite.ask(ways.fitted(Case((p, 0)), suite.way)).trouble:
+                break
+            suite.reached = p
     return suite.reached

@@ -19,7 +19,7 @@ from attnlab_theory.conform.positions.calling import (
     off,
     whole,
 )
-from attnlab_theory.conform.positions.frequencies import TRIAL, Fit, fitted, power, unwrapped
+from attnlab_theory.conform.positions.frequencies import SHORT, TRIAL, Fit, fitted, power, unwrapped
 from attnlab_theory.conform.positions.rotary_ways import PAIRS, firsts
 from attnlab_theory.conform.suite import HUNG, Said
 
@@ -150,7 +150,7 @@ class Sinusoids(PositionSuite):
         rows: tuple[int, ...] = TRIAL
         answer = self.ask(rows)
         if answer.trouble:
-            rows = (0, 1, 2, 4, 6)
+            rows = SHORT
             answer = self.ask(rows)
         self.gives = answer.kind if answer.kind in HALF_EPS else "float32"
         if answer.trouble or answer.table.shape[1] < 2:
@@ -209,7 +209,7 @@ class Sinusoids(PositionSuite):
         if known is not None:
             return known, None
         if width not in self._own:
-            rows = TRIAL if not self.ask(TRIAL, width).trouble else (0, 1, 2, 4, 6)
+            rows = TRIAL if not self.ask(TRIAL, width).trouble else SHORT
             sines, cosines = self.split(self.ask(rows, width).table)
             self._own[width] = unwrapped(np.arctan2(sines, cosines), np.array(rows, float))
         return self._own[width]

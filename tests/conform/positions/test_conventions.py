@@ -182,3 +182,14 @@ def test_what_cannot_be_called_is_refused_with_the_remedy(kind, target, said):
     suite = {"rotary": rotary.RotarySuite, "sinusoidal": sinusoidal.SinusoidalSuite, "alibi": alibi.AlibiSuite}
     with pytest.raises(ValueError, match=re.escape(said) + ".*adapter"):
         suite[kind](Direct(target), kind)
+
+
+@pytest.mark.parametrize("rows", [12, 64, 100])
+def test_a_short_table_is_no_failure(rows):
+    def target(x, positions):
+        cos, sin = (y[positions].astype(x.dtype) for y in right.tables(np.arange(rows), x.shape[-1]))
+        a, b = np.split(x, 2, -1)
+        return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
+
+    suite = rotated(target)
+    assert [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"] == []
