@@ -29,7 +29,7 @@ Kinds = Literal[
 class Conform:
     """Judge anybody's attention by what it promises: numpy or jax (torch is untried).
 
-    The target is called as f(q, k, v), and rotary positions as f(x, positions). Further arguments are found by their
+    The target is called as f(q, k, v), rotary positions as f(x, positions). Further arguments are found by their
     names: mask, causal, scale, softcap, window, bias. Without --as it prints how the target wants to be called, and
     the line to type next.
 
