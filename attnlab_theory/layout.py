@@ -27,6 +27,7 @@ EXPERT = frozenset(
         *("cluster", "processes", "save_every"),
         *("heads", "layers", "width"),
         *("closing", "mask_lengths", "truncation"),
+        *("accumulate", "base", "pairs", "softcap"),
         *("activation", "block_size", "count", "dropout", "micro_batches", "mean", "precision", "rows", "schedule"),
         *("least", "longer", "unit", "vocabulary"),
         *("accumulate", "call_seconds"),

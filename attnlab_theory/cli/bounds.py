@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 MOST: Mapping[str, float] = {
+    "base": 10**15,
     "batch_size": 10**6,
     "batches": 10**6,
     "block_size": 2**16,

@@ -25,6 +25,9 @@ Kinds = Literal[
     "onnx",
     "linear",
     "recurrent",
+    "rotary",
+    "sinusoidal",
+    "alibi",
 ]
 
 
@@ -32,9 +35,9 @@ Kinds = Literal[
 class Conform:
     """Judge anybody's attention by what it promises: numpy, torch or jax.
 
-    The target is called as f(q, k, v), a mixer as f(x), a model as f(ids). Further arguments are found by their
-    names: mask, causal, scale, softcap, window, bias, cache. Without --as it prints how the target wants to be
-    called, and the line to type next.
+    The target is called as f(q, k, v), a mixer as f(x), a model as f(ids), rotary positions as f(x, positions).
+    Further arguments are found by their names: mask, causal, scale, softcap, window, bias, cache. Without --as it
+    prints how the target wants to be called, and the line to type next.
 
     A row holds, or fails, or is a convention, for which nobody fails. The exit code is 0 if nothing fails, 1 if
     something does, and 2 if the target cannot be called.
@@ -68,6 +71,10 @@ class Conform:
     """Whether linear attention divides by the sum of its weights."""
     against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
     """Another form of the target, which must give the same."""
+    base: float | None = None
+    """The number whose powers are the frequencies of rotary and sinusoidal positions. By default it is guessed."""
+    pairs: Literal["interleaved", "halves"] | None = None
+    """Which channels turn together: 2i and 2i + 1, or i and i + half."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
     """The type in which the target adds up. By default that of its arrays."""
     call_seconds: float = 5.0
@@ -136,6 +143,8 @@ class Conform:
         for name, least in (("width", 1), ("vocabulary", 2)):
             if (given := getattr(self, name)) is not None and given < least:
                 raise ValueError(f"--{name} is at least {least}, not {given}")
+        if self.base is not None and not 1 < self.base < 1e15:
+            raise ValueError(f"--base is above 1, not {self.base:g}")
         known = {
             "layout": self.layout,
             "mask": self.mask,
@@ -149,6 +158,8 @@ class Conform:
             "features": self.features,
             "normaliser": None if self.normaliser is None else self.normaliser == "yes",
             "against": self.against,
+            "base": self.base,
+            "pairs": self.pairs,
         }
         found = {name: value for name, value in known.items() if value is not None}
         if self.kind is not None:
@@ -202,7 +213,7 @@ class Conform:
         """Print how the target wants to be called, and what it seems to be."""
         from attnlab_theory.conform import report
         from attnlab_theory.conform.attention.suite import AttentionSuite
-        from attnlab_theory.conform.sequences.likely import likely
+        from attnlab_theory.conform.likely import likely
         from attnlab_theory.conform.suite import suite_class
 
         if kind := likely(caller.about()):

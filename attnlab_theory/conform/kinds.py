@@ -47,4 +47,9 @@ KINDS: Mapping[str, Kind] = {
     "recurrent": Kind(
         promise="whole, in parts with a state and in chunks: one answer", suite="linear.recurrent:RecurrentSuite"
     ),
+    "rotary": Kind(promise="pairs of channels turn with the position", suite="positions.rotary:RotarySuite"),
+    "sinusoidal": Kind(
+        promise="a vector of sines and cosines for each position", suite="positions.sinusoidal:SinusoidalSuite"
+    ),
+    "alibi": Kind(promise="a bias in proportion to the distance", suite="positions.alibi:AlibiSuite"),
 }

@@ -1,0 +1,232 @@
+"""What sinusoidal positions promise: the right numbers, and what rows say together."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from attnlab_theory.conform.positions import tolerances
+from attnlab_theory.conform.positions.calling import Shown, largest, off
+from attnlab_theory.conform.positions.frequencies import formula
+from attnlab_theory.conform.positions.rotary_ways import firsts
+from attnlab_theory.conform.positions.sinusoidal_judging import Sinusoids
+from attnlab_theory.conform.suite import NOTHING, Said
+
+Law = Callable[[Sinusoids], Said]
+
+FAR = (1023, 4095, 20000)
+"""The last rows of long tables; positions that are handed over go on to 131071."""
+
+ROWS = 300
+"""Rows of a long table that are compared, the last among them."""
+
+
+def waves(suite: Sinusoids) -> Said:
+    """Columns are sines and cosines of one angle, in pairs."""
+    if suite.why:
+        return Said("fails", suite.why, counterexample=Shown(suite.ask(range(3)).call, None, (), 0.0))
+    return Said("holds", f"{suite.width // 2} pairs")
+
+
+def table(suite: Sinusoids) -> Said:
+    """Every number is that of the formula."""
+    said = suite.all_of([(range(n),) for n in (1, 5, 17, 64)])
+    if said.verdict == "fails" and suite.gives == "float64":
+        suite.narrow = "float32"
+        again = suite.all_of([(range(n),) for n in (1, 5, 17, 64)])
+        if again.verdict == "holds":
+            line = f"computed in float32: {said.ratio:,.2g} tolerances of float64, within those of float32"
+            return Said("convention", line, said.tried)
+        suite.narrow = ""
+    return said
+
+
+def position_0(suite: Sinusoids) -> Said:
+    """Row 0 has sines of 0 and cosines of 1."""
+    if suite.shift:
+        return Said("convention", f"row 0 stands at {suite.shift:g}")
+    return suite.all_of([((0,),)])
+
+
+def relative(suite: Sinusoids) -> Said:
+    """To move by a distance is to turn each pair by an angle that no position changes."""
+    rows, worst = tuple(range(64)), 0.0
+    answer = suite.ask(rows)
+    if answer.trouble:
+        return Said("fails", f"{answer.trouble}; {answer.call.words(suite.names)}")
+    sines, cosines = suite.split(answer.table)
+    _, most = suite.exact(rows, suite.width)
+    first, _ = firsts(suite.pairs, suite.width)
+    frequencies, _ = suite.frequencies(suite.width)
+    for k in (1, 5, 40):
+        c, s = np.cos(k * frequencies), np.sin(k * frequencies)
+        turned = sines[:-k] * c + cosines[:-k] * s
+        bound = most[:-k, first] * (np.abs(c) + np.abs(s)) + most[k:, first]
+        ratio, place = largest(sines[k:], turned, bound)
+        worst = max(worst, ratio)
+        if ratio > 1:
+            got, by = sines[k:][place], turned[place]
+            said = f"{got:.7g} at position {place[0] + k}, and {by:.7g} by turning row {place[0]}"
+            return Said("fails", f"pair {place[1]}: {said}{off(ratio)}", ratio=ratio)
+    return Said("holds", f"by 1, 5 and 40: largest error {worst:.2g} of its tolerance", 3, ratio=worst)
+
+
+def prefix(suite: Sinusoids) -> Said:
+    """A shorter table is the beginning of a longer one."""
+    for short, long in ((1, 5), (5, 6), (17, 130), (130, 1030)):
+        one, other = suite.ask(range(short)), suite.ask(range(long))
+        if one.trouble or other.trouble:
+            bad = one if one.trouble else other
+            return Said("fails", f"{bad.trouble}; {bad.call.words(suite.names)}")
+        rows = np.arange(short) + suite.shift
+        same = tolerances.of_same_angles(rows, suite.frequencies(suite.width)[0], suite.narrow or suite.gives)
+        most = np.full(one.table.shape, 2 * same.max())
+        ratio, place = largest(other.table[:short], one.table, most)
+        if ratio > 1:
+            said = f"row {place[0]} has {one.table[place]:.7g} in a table of {short}"
+            where = tuple({"t": place[0], "d": place[1]}.get(axis, 0) for axis in suite.axes)
+            shown = Shown(other.call, None, where, 0.0, before=one.call)
+            said = f"{said} and {other.table[place]:.7g} in one of {long}{off(ratio)}"
+            return Said("fails", said, counterexample=shown, ratio=ratio)
+    return Said("holds", "of up to 1030 rows", 4)
+
+
+def large(suite: Sinusoids) -> Said:
+    """The same numbers far away, within the rounding of an angle of that size."""
+    last = ()
+    if suite.told == "positions":
+        last = tuple(((p, p // 3, p - 1, 0),) for p in (*FAR, 131071))
+    else:
+        last = tuple(((*range(0, p, p // ROWS), p),) for p in FAR)
+    worst, tried = 0.0, 0
+    for case in last:
+        ratio, why, shown = suite.judge(*case)
+        if why and tried and shown is not None and not shown.place:
+            return Said("convention", f"refused beyond {max(last[tried - 1][0])}: {why}", tried)
+        if why:
+            return Said("fails", why, tried + 1, shown, ratio)
+        worst, tried = max(worst, ratio), tried + 1
+    said = f"up to position {max(last[-1][0])}: largest error {worst:.2g} of its tolerance"
+    return Said("holds", said, tried, ratio=worst)
+
+
+def in_any_order(suite: Sinusoids) -> Said:
+    """Positions out of order, and one of them twice."""
+    if suite.told != "positions":
+        return NOTHING
+    return suite.all_of([((3, 0, 11, 5, 5, 40, 1),), ((9,),)])
+
+
+def lengths(suite: Sinusoids) -> Said:
+    """Lengths beside the edges of blocks."""
+    sizes = (2, 17, 65) if suite.framework == "jax" else (2, 3, 15, 16, 63, 65, 127, 128, 129)
+    return suite.all_of([(range(n),) for n in sizes])
+
+
+def widths(suite: Sinusoids) -> Said:
+    """Even widths, each with frequencies of its own."""
+    if "width" not in suite.names and suite.told != "x":
+        return Said("convention", f"the width is {suite.width}")
+    tried = [n for n in (2, 4, 6, 10, 64, 130) if not suite.ask(range(9), n).trouble]
+    if not tried:
+        return Said("convention", f"the width is {suite.width}; others are refused")
+    if suite.fit.counted == "all but one":
+        # One pair cannot fall from 1 to 1 / base.
+        tried = [n for n in tried if n > 2]
+    said = suite.all_of([(range(9), n) for n in tried])
+    return (
+        said if said.verdict == "fails" else said._replace(line=f"{said.line}; widths {', '.join(map(str, tried))}")
+    )
+
+
+def odd_widths(suite: Sinusoids) -> Said:
+    """What is made of an odd width is told."""
+    if "width" not in suite.names and suite.told != "x":
+        return NOTHING
+    answer = suite.ask(range(9), 7)
+    if answer.trouble:
+        return Said("convention", f"refused: {answer.trouble}")
+    if not np.isfinite(answer.table).all():
+        return Said("fails", f"numbers that are not finite; {answer.call.words(suite.names)}")
+    even, _ = suite.exact(range(9), 6) if suite.fit.base else (np.full((9, 6), np.nan), None)
+    if np.allclose(answer.table[:, :6], even, atol=2e-3) and not answer.table[:, 6].any():
+        return Said("convention", "a column of zeros after those of an even width")
+    if suite.fit.base and suite.pairs == "interleaved":
+        angles = np.arange(9)[:, None] * formula(suite.fit.base, 4, 3.5, suite.fit.factor) + 0.0
+        both = np.stack((np.sin(angles), np.cos(angles))[:: 1 if suite.sine_first else -1], -1).reshape(9, 8)
+        if np.allclose(answer.table, both[:, :7], atol=2e-3):
+            return Said("convention", "the last column is left out")
+    return Said("convention", "neither a column of zeros nor one left out")
+
+
+def base(suite: Sinusoids) -> Said:
+    """A base that is given is used."""
+    if "base" not in suite.names or not suite.fit.base:
+        return NOTHING
+    return suite.all_of([(range(9), 0, value) for value in (500.0, 2e6)])
+
+
+def added(suite: Sinusoids) -> Said:
+    """Tokens are added, or not looked at."""
+    if suite.told != "x":
+        return NOTHING
+    none, some = suite.ask(range(5)), suite.ask(range(5), filled=2.0)
+    if none.trouble or some.trouble:
+        return Said("fails", none.trouble or some.trouble)
+    apart = some.table - none.table
+    if np.ptp(apart) > 1e-5:
+        return Said(
+            "fails", f"with tokens of 2 in place of 0 its numbers move by {apart.min():.4g} to {apart.max():.4g}"
+        )
+    times = float(apart.mean()) / 2
+    return Said(
+        "convention", "gives the table alone" if abs(times) < 1e-6 else f"tokens times {times:.4g} are added"
+    )
+
+
+def same_result(suite: Sinusoids) -> Said:
+    """The same call gives the same bits, also after other calls."""
+    first = suite.ask(range(6))
+    for rows, width in ((range(6), 0), (range(40), 0), (range(6), 16), (range(3), 0)):
+        suite.ask(rows, width)
+        again = suite.ask(range(6))
+        if first.trouble != again.trouble or not np.array_equal(first.table, again.table):
+            return Said("fails", f"the same call gives another answer; {first.call.words(suite.names)}")
+    return Said("holds", "also after another length and width", 4)
+
+
+def unchanged(suite: Sinusoids) -> Said:
+    """No call has written into what it was given."""
+    if suite.told == "length":
+        return NOTHING
+    if suite.changed:
+        return Said("fails", suite.changed, suite.calls)
+    return Said("holds", f"in {suite.calls} calls", suite.calls)
+
+
+def _judged(law: Law) -> Law:
+    """A law that has nothing to try where no waves were found."""
+    return lambda suite: NOTHING if suite.why else law(suite)
+
+
+LAWS: Mapping[str, Law] = {
+    "waves": waves,
+    **{
+        name: _judged(law)
+        for name, law in {
+            "table": table,
+            "position 0": position_0,
+            "relative rotation": relative,
+            "prefix": prefix,
+            "large positions": large,
+            "any order": in_any_order,
+            "lengths": lengths,
+            "widths": widths,
+            "odd widths": odd_widths,
+            "base": base,
+            "added": added,
+            "same result": same_result,
+        }.items()
+    },
+    "inputs unchanged": unchanged,
+}
+"""In the order in which they are tried."""

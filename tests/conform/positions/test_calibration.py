@@ -1,0 +1,105 @@
+"""Every planted bug of positions is found, and right code is never accused, however it is written."""
+
+import subprocess
+import sys
+
+import pytest
+
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.positions.rotary import RotarySuite
+from attnlab_theory.conform.positions.rotary_ways import Case
+from attnlab_theory.conform.suite import suite_class
+from tests.conform.positions import right, wrong
+
+SEEDS = 20
+
+RIGHT = {"rotary": right.ROTARY, "sinusoidal": right.SINUSOIDAL, "alibi": right.ALIBI}
+
+
+def failures(suite):
+    return [row.line for row in suite.rows() if row.verdict == "fails"]
+
+
+@pytest.mark.parametrize("bug", wrong.BUGS)
+def test_a_planted_bug_fails(bug):
+    kind, make = wrong.BUGS[bug]
+    wrong.kept.clear()
+    suite = suite_class(kind)(Direct(make(bug)), kind)
+    assert any(row.verdict == "fails" for row in suite.rows())
+
+
+@pytest.mark.parametrize("make", dict.fromkeys(make for _, make in wrong.BUGS.values() if make is not wrong.bloom))
+def test_the_same_code_without_a_bug_fails_nothing(make):
+    kind = next(kind for kind, each in wrong.BUGS.values() if each is make)
+    assert failures(suite_class(kind)(Direct(make("")), kind)) == []
+
+
+@pytest.mark.parametrize(("kind", "target"), [(kind, each) for kind, targets in RIGHT.items() for each in targets])
+def test_right_code_fails_nothing_however_it_is_written(kind, target):
+    assert failures(suite_class(kind)(Direct(target), kind)) == []
+
+
+@pytest.mark.parametrize("target", right.ROTARY)
+def test_right_rotations_of_20_seeds_are_within_their_tolerance(target):
+    suite = RotarySuite(Direct(target), "rotary")
+    near = tuple(range(9))
+    for kind, most in (("float32", "float32"), ("float64", "float32"), ("float16", "float16")):
+        said = suite.all_of([Case(near, seed=seed, kind=kind) for seed in range(SEEDS)], most)
+        assert said.verdict == "holds", said.line
+        assert kind != "float32" or said.ratio > 0
+
+
+def test_a_bug_is_found_at_the_identity_that_is_named_for_it():
+    found = {}
+    for bug, identity in (
+        ("positions in bfloat16", "large positions"),
+        ("clipped at 2048", "large positions"),
+        ("contiguous only", "non-contiguous"),
+        ("writes into x", "inputs unchanged"),
+        ("heads mixed", "elements apart"),
+        ("longer by a thousandth", "norms"),
+        ("blocks of 16 forget", "lengths"),
+        ("positions in float16", "float16"),
+        ("table in bfloat16", "relativity"),
+        ("remembers its first table", "same result"),
+    ):
+        wrong.kept.clear()
+        kind, make = wrong.BUGS[bug]
+        found[bug] = RotarySuite(Direct(make(bug)), kind).row(identity).verdict
+    found.pop(
+        "remembers its first table"
+    )  # By then it has been asked at other positions, and stays with the first.
+    assert set(found.values()) == {"fails"}, found
+
+
+def test_frequencies_in_bfloat16_keep_relativity_and_fail_all_the_same():
+    suite = RotarySuite(Direct(wrong.rotary("frequencies in bfloat16")), "rotary")
+    assert suite.row("relativity").verdict == "holds"
+    assert suite.row("large positions").verdict == "fails"
+
+
+def test_a_numpy_target_is_judged_without_jax():
+    code = (
+        "import sys; from attnlab_theory.conform.suite import suite_class;"
+        "from attnlab_theory.conform.callers import Direct; from tests.conform.positions import right;"
+        "[list(suite_class(k)(Direct(f), k).rows()) for k, f in"
+        " (('rotary', right.interleaved), ('sinusoidal', right.in_float32), ('alibi', right.bloom))];"
+        "assert not {'jax', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_one_of_jax_holds_in_its_own_framework():
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def target(x, positions):
+        half = x.shape[-1] // 2
+        angles = positions[:, None].astype(jnp.float32) * 10000.0 ** (-jnp.arange(half) / half)[None]
+        a, b = jnp.split(x.astype(jnp.float32), 2, -1)
+        cos, sin = (f(angles).reshape(*[1] * (x.ndim - 2), *angles.shape) for f in (jnp.cos, jnp.sin))
+        return jnp.concatenate((a * cos - b * sin, a * sin + b * cos), -1).astype(x.dtype)
+
+    suite = RotarySuite(Direct(target), "rotary", {"framework": "jax"})
+    assert [suite.row(name).verdict for name in ("rotation", "bfloat16")] == ["holds", "holds"]

@@ -1,0 +1,195 @@
+"""What positions may mean is told, and nobody fails for it; what contradicts what was declared does."""
+
+import re
+
+import numpy as np
+import pytest
+
+from attnlab_theory.conform.callers import Direct
+from attnlab_theory.conform.positions import alibi, alibi_judging, rotary, sinusoidal
+from tests.conform.positions import right, wrong
+
+
+def told(suite):
+    return dict(suite.profile)
+
+
+def rotated(target, **declared):
+    return rotary.RotarySuite(Direct(target), "rotary", declared)
+
+
+def of_base(base, divided=1.0):
+    def target(x, positions):
+        half = x.shape[-1] // 2
+        angles = np.asarray(positions)[:, None] / divided * base ** (-np.arange(half) / half)
+        cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+        a, b = np.split(x, 2, -1)
+        return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
+
+    return target
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (right.interleaved, {"pairs": "interleaved (guessed)", "layout": "b h t d (guessed)"}),
+        (right.halves, {"pairs": "halves (guessed)", "vectors in one call": "queries and keys"}),
+        (right.half_table, {"is told": "a column for each pair", "pairs": "halves (guessed)"}),
+        (right.apply_rotary_pos_emb, {"is told": "[b t d], a column for each channel"}),
+        (right.complex_numbers, {"is told": "row t stands at t", "layout": "b t h d (guessed)"}),
+        (right.in_float64, {"layout": "t d (guessed)"}),
+        (right.partial, {"channels that turn": "the first 4 of 8"}),
+        (right.backwards, {"direction": "the other way"}),
+        (right.from_a_table, {"width": "64: no smaller one is taken"}),
+        (right.llama, {"frequencies": "base 500,000, positions divided by 4 (guessed)"}),
+        (right.yarn, {"frequencies": "of its own", "vectors are multiplied by": "1.208, as YaRN does"}),
+        (of_base(1e6), {"frequencies": "base 1e+06"}),
+        (of_base(63496.0), {"frequencies": "of its own", "": "powers of about 63,49"}),
+    ],
+)
+def test_the_profile_of_a_rotation_says_what_was_found(target, said):
+    profile = told(rotated(target))
+    assert all(words in profile[name] for name, words in said.items()), profile
+
+
+def test_frequencies_that_fall_with_long_texts_are_told():
+    row = rotated(right.dynamic).row("prefix")
+    assert row.verdict == "convention"
+    assert "frequencies fall with long texts (base 32,8" in row.line
+
+
+def test_frequencies_that_change_with_short_texts_fail():
+    assert rotated(wrong.rotary("base grows with every token")).row("prefix").verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    ("target", "declared", "verdict"),
+    [
+        (of_base(63496.0), {"base": 63496.0}, "holds"),
+        (of_base(63496.0), {"base": 63500.0}, "fails"),
+        (of_base(1e4, 4.0), {"base": 1e4}, "holds"),
+        (of_base(100.0), {"base": 1e4}, "fails"),
+        (right.interleaved, {"base": 5e5}, "fails"),
+    ],
+)
+def test_a_base_that_is_declared_is_judged_by(target, declared, verdict):
+    assert rotated(target, **declared).row("large positions").verdict == verdict
+
+
+def test_pairs_that_are_declared_and_are_others_fail():
+    assert rotated(right.interleaved, pairs="interleaved").row("turning").verdict == "holds"
+    row = rotated(right.interleaved, pairs="halves").row("turning")
+    assert (row.verdict, row.line) == ("fails", "channels turn in pairs that are interleaved, not halves")
+
+
+def test_a_base_and_an_offset_that_can_be_given_are_given():
+    assert rotated(right.halves).row("base").verdict == "holds"
+    assert rotated(right.complex_numbers).row("offset").verdict == "holds"
+    assert rotated(lambda x, positions, base=1e4: right.interleaved(x, positions)).row("base").verdict == "fails"
+    assert (
+        rotated(lambda x, offset=0: right.interleaved(x, np.arange(x.shape[-2]))).row("offset").verdict == "fails"
+    )
+
+
+def test_a_target_that_turns_nothing_fails_with_a_line():
+    suite = rotated(lambda x, positions: x)
+    rows = list(suite.rows())
+    assert [(row.name, row.verdict) for row in rows] == [("turning", "fails"), ("inputs unchanged", "holds")]
+    assert rows[0].line == "no channel turns: the answer is the same at all positions"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (right.paper, {"columns": "sine, cosine, sine, cosine", "frequencies": "base 10,000"}),
+        (right.in_float32, {"columns": "all sines, then all cosines", "is told": "positions"}),
+        (right.tensor2tensor, {"frequencies": "the last pair reaches 1 / base"}),
+        (right.timesteps, {"columns": "all cosines, then all sines"}),
+        (right.Added, {"is told": "tokens", "gives": "[b t d]"}),
+        (right.from_one, {"row 0 stands at": "1", "gives": "[1 t d]"}),
+        (right.other_base, {"frequencies": "of its own", "": "powers of about 777"}),
+        (right.half_precision, {"gives": "[t d], float16"}),
+    ],
+)
+def test_the_profile_of_sinusoids_says_what_was_found(target, said):
+    profile = told(sinusoidal.SinusoidalSuite(Direct(target), "sinusoidal"))
+    assert all(words in profile[name] for name, words in said.items()), profile
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        (right.paper, "the last column is left out"),
+        (right.tensor2tensor, "a column of zeros after those of an even width"),
+        (right.in_float32, "refused: "),
+    ],
+)
+def test_what_is_made_of_an_odd_width_is_told(target, line):
+    row = sinusoidal.SinusoidalSuite(Direct(target), "sinusoidal").row("odd widths")
+    assert (row.verdict, row.line[: len(line)]) == ("convention", line)
+
+
+def test_sinusoids_of_another_base_fail_where_one_is_declared():
+    suite = sinusoidal.SinusoidalSuite(Direct(right.other_base), "sinusoidal", {"base": 1e4})
+    assert suite.row("table").verdict == "fails"
+    assert (
+        sinusoidal.SinusoidalSuite(Direct(right.other_base), "sinusoidal", {"base": 777.0}).row("table").ratio < 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "future", "alignment"),
+    [
+        (right.symmetric, "lower with the distance, as past ones", None),
+        (right.bloom, "higher still: a causal mask has to hide them", None),
+        (right.causal_end, "hidden (-inf)", "end"),
+        (right.from_the_start, "lower with the distance, as past ones", "start"),
+        (right.relative_in_half, "no bias", "end"),
+    ],
+)
+def test_the_profile_of_a_bias_says_what_was_found(target, future, alignment):
+    profile = told(alibi.AlibiSuite(Direct(target), "alibi"))
+    assert profile["keys after the query"] == future
+    assert profile.get("more keys than queries", "").partition(":")[0] == (alignment or "")
+
+
+def test_slopes_that_are_not_the_published_ones_are_told():
+    suite = alibi.AlibiSuite(Direct(right.plain_progression), "alibi")
+    assert suite.row("slopes").verdict == "holds"
+    row = suite.row("other heads")
+    assert row.verdict == "convention"
+    assert row.line.startswith("3 heads: slopes of its own, 0.1575")
+    backwards = alibi.AlibiSuite(Direct(lambda heads, length: right.symmetric(heads, length)[::-1]), "alibi")
+    assert "in another order" in backwards.row("slopes").line
+
+
+def test_published_slopes_are_those_of_the_published_code():
+    for heads in (*range(1, 33), 71):
+        assert alibi_judging.published(heads) == pytest.approx(right.slopes(heads), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "said"),
+    [
+        ("rotary", lambda x, positions, mystery: x, "nobody knows what to give for mystery"),
+        ("rotary", lambda x, positions: 1 / 0, "answered no trial call"),
+        ("sinusoidal", lambda length, width: 1 / 0, "answered no trial call"),
+        ("alibi", lambda heads, length: 1 / 0, "answered no trial call"),
+        ("alibi", lambda heads, length: np.zeros((length, heads)), "gave [6, 4] where [4, 6, 6] was expected"),
+    ],
+)
+def test_what_cannot_be_called_is_refused_with_the_remedy(kind, target, said):
+    suite = {"rotary": rotary.RotarySuite, "sinusoidal": sinusoidal.SinusoidalSuite, "alibi": alibi.AlibiSuite}
+    with pytest.raises(ValueError, match=re.escape(said) + ".*adapter"):
+        suite[kind](Direct(target), kind)
+
+
+@pytest.mark.parametrize("rows", [12, 64, 100])
+def test_a_short_table_is_no_failure(rows):
+    def target(x, positions):
+        cos, sin = (y[positions].astype(x.dtype) for y in right.tables(np.arange(rows), x.shape[-1]))
+        a, b = np.split(x, 2, -1)
+        return np.concatenate((a * cos - b * sin, a * sin + b * cos), -1)
+
+    suite = rotated(target)
+    assert [(row.name, row.line) for row in suite.rows() if row.verdict == "fails"] == []
