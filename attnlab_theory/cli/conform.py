@@ -21,6 +21,7 @@ Kinds = Literal[
     "bias",
     "linear",
     "recurrent",
+    "dropout",
 ]
 
 

@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -56,12 +57,14 @@ class Host:
         Args:
             plan: `framework`, `kind`, `strided`, `seconds`, the names of the arrays, and plain keyword arguments.
                 Also, where there are any: `method`, `keep`, the places of what is kept for later calls, and
-                `places` and `kept`, which hand it over by place and by name.
+                `places` and `kept`, which hand it over by place and by name. `random` names sources of
+                randomness, each with its style and a seed.
             arrays: q, k, v by their place, then those that are named.
 
         Returns:
             What happened, and the output and the weights in float64; empty where there are none.
         """
+        plan = plan | {"plain": plan["plain"] | _generators(plan.get("random", {}))}
         given = [_strided(x) if plan["strided"] else x for x in arrays]
         handed = [_handed(x, plan["framework"], plan["kind"]) for x in given]
         # Of what was handed over: jax makes float32 of float64.
@@ -126,6 +129,31 @@ def load(folder: str, file: str, module: str, names: str) -> Any:
         found = getattr(found, name)
     if not callable(found):
         raise TypeError(f"{names} is of type {type(found).__name__}, and cannot be called")
+    return found
+
+
+def _generators(asked: dict[str, list[Any]]) -> dict[str, Any]:
+    """Sources of randomness by the names of parameters, each asked for by its style and a seed.
+
+    A style is int, numpy, jax or torch. The empty name seeds what numpy, torch and Python share.
+    """
+    found: dict[str, Any] = {}
+    for name, (style, seed) in asked.items():
+        if not name:
+            np.random.seed(seed)  # noqa: NPY002, for it is what strangers draw from
+            random.seed(seed)
+            if "torch" in sys.modules:
+                sys.modules["torch"].manual_seed(seed)
+        elif style == "jax":
+            import jax
+
+            found[name] = jax.random.PRNGKey(seed)
+        elif style == "torch":
+            import torch  # pyright: ignore[reportMissingImports]
+
+            found[name] = torch.Generator().manual_seed(seed)
+        else:
+            found[name] = np.random.default_rng(seed) if style == "numpy" else seed
     return found
 
 

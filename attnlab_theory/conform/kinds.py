@@ -36,4 +36,7 @@ KINDS: Mapping[str, Kind] = {
     "recurrent": Kind(
         promise="whole, in parts with a state and in chunks: one answer", suite="linear.recurrent:RecurrentSuite"
     ),
+    "dropout": Kind(
+        promise="weights are dropped at a rate, and their mean stays", suite="laws.dropout:DropoutSuite"
+    ),
 }
