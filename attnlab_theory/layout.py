@@ -30,7 +30,7 @@ EXPERT = frozenset(
         *("activation", "block_size", "count", "dropout", "micro_batches", "mean", "precision", "rows", "schedule"),
         *("least", "longer", "unit", "vocabulary"),
         *("forgetful", "gpt2", "optimizers", "orders", "sweep", "test_reviews", "train_reviews"),
-        *("accumulate", "against", "call_seconds", "features", "normaliser", "softcap", "window"),
+        *("accumulate", "against", "call_seconds", "features", "kernel", "normaliser", "softcap", "window"),
         *("few", "most_features", "occurrences", "predicted"),
         *("finetuned", "held_out", "never_seen", "order", "places", "statements", "templates", "wordings"),
         *("decodings", "generations", "hold_back", "lines", "questions_too", "rule"),

@@ -22,6 +22,7 @@ Kinds = Literal[
     "linear",
     "recurrent",
     "dropout",
+    "random-features",
 ]
 
 
@@ -56,6 +57,8 @@ class Conform:
     """The feature map of linear attention: elu is elu(x) + 1; efficient softmaxes keys over tokens."""
     normaliser: Literal["yes", "no"] | None = None
     """Whether linear attention divides by the sum of its weights."""
+    kernel: Literal["softmax", "gaussian"] | None = None
+    """What random features estimate: exp(scale q.k), or exp(-scale |q - k|^2 / 2)."""
     against: Annotated[str | None, tyro.conf.arg(metavar="FILE.py::FUNCTION")] = None
     """Another form of the target, which must give the same."""
     accumulate: Literal["float64", "float32", "float16", "bfloat16"] | None = None
@@ -117,10 +120,11 @@ class Conform:
             "fixed_window": self.window,
             "fixed_softcap": self.softcap,
             "features": self.features,
+            "kernel": self.kernel,
             "normaliser": None if self.normaliser is None else self.normaliser == "yes",
         }
-        for name in ("features", "normaliser"):
-            if known[name] is not None and self.kind != "linear":
+        for name, kind in (("features", "linear"), ("normaliser", "linear"), ("kernel", "random-features")):
+            if known[name] is not None and self.kind != kind:
                 raise ValueError(f"--{name} says nothing of --as {self.kind}")
         if self.against is not None and self.kind != "recurrent":
             raise ValueError(f"--against says nothing of --as {self.kind}")

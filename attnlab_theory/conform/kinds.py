@@ -39,4 +39,7 @@ KINDS: Mapping[str, Kind] = {
     "dropout": Kind(
         promise="weights are dropped at a rate, and their mean stays", suite="laws.dropout:DropoutSuite"
     ),
+    "random-features": Kind(
+        promise="products of features are the kernel on average", suite="laws.features:FeatureSuite"
+    ),
 }

@@ -221,11 +221,12 @@ def mean(dropping: Dropping) -> Said:
     case = drawing.fitted(Case(queries=4, keys=6, batch=COPIES, heads=2, seed=21))
     given = arrays(case)
     # Copies of one batch element are draws of one law.
-    copies = Arrays(*(np.broadcast_to(x[:1], x.shape).copy() for x in given[:3]), None, None)
+    q, k, v = (np.broadcast_to(x[:1], x.shape).copy() for x in given[:3])
+    copies = Arrays(q, k, v, None, None)
     exact = drawing.plain(copies, case)
     slack = 2 * tolerance(drawing.problem(copies, case), exact, case.kind).output[0] / (1 - rate)
-    weights, v = np.asarray(exact.weights[0]), np.abs(np.asarray(copies.v[0], np.float64))
-    most = np.einsum("hts,hse->hte", weights, v) / (1 - rate) + slack
+    weights, size = np.asarray(exact.weights[0]), np.abs(np.asarray(v[0], np.float64))
+    most = np.einsum("hts,hse->hte", weights, size) / (1 - rate) + slack
     drawn = []
     for seed in range(MEANS):
         answer = drawing.ask(copies, rate, 1000 + seed)
