@@ -1,8 +1,15 @@
 """The suite of dropout: attention some of whose weights are dropped at random."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attnlab_theory.conform.laws import snippets
 from attnlab_theory.conform.laws.drawing import drawing_of
 from attnlab_theory.conform.laws.drops import LAWS, Dropping
 from attnlab_theory.conform.suite import Row, Suite, row_of
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Place
 
 
 class DropoutSuite(Suite):
@@ -33,6 +40,12 @@ class DropoutSuite(Suite):
         self.note(said.line)
         self.calls, self.largest = self.dropping.drawing.asker.calls, self.dropping.largest
         return row_of(name, said)
+
+    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+        """A snippet that shows what is dropped."""
+        if self.dropping.drawing.asker.framework != "numpy" or all(row.verdict != "fails" for row in rows):
+            return []
+        return snippets.of_dropout(place, self.dropping.drawing)
 
     def notes(self) -> list[str]:
         """What was seen on the way."""

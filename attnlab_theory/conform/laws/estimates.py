@@ -85,7 +85,7 @@ def spread(features: Features) -> Said:
         trouble, drawn, last = features.drawn(count if count != COUNT else None)
         if trouble:
             return Said("fails", trouble)
-        share = (drawn - features.right) ** 2 / features.variances(last)
+        share = (drawn - drawn.mean(0)) ** 2 / features.variances(last)
         for pair, row in enumerate(share.T):
             interval = bound.interval(row, ALPHA / share.shape[1] / len(counts))
             if interval.low > LARGEST_SHARE:
@@ -119,7 +119,7 @@ def independent(features: Features) -> Said:
     trouble, drawn, _ = features.drawn()
     if trouble:
         return Said("fails", trouble)
-    errors = drawn - features.right
+    errors = drawn - drawn.mean(0)
     # Of one pair, for all pairs share their projections.
     products = errors[::2, 0] * errors[1::2, 0] / max(float((errors[:, 0] ** 2).mean()), 1e-300)
     if products.min() == products.max():

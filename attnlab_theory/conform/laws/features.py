@@ -1,10 +1,16 @@
 """The suite of random features: maps of rows, and attention that is made of them."""
 
-from attnlab_theory.conform.laws import approximations, estimates
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from attnlab_theory.conform.laws import approximations, estimates, snippets
 from attnlab_theory.conform.laws.approximations import approximation_of
 from attnlab_theory.conform.laws.estimates import Features
 from attnlab_theory.conform.laws.mapping import mapping_of
 from attnlab_theory.conform.suite import Row, Suite, row_of
+
+if TYPE_CHECKING:
+    from attnlab_theory.conform.callers import Place
 
 
 class FeatureSuite(Suite):
@@ -52,6 +58,14 @@ class FeatureSuite(Suite):
         self.note(said.line)
         self.calls = self.asker.calls
         return row_of(name, said)
+
+    def snippet(self, place: "Place", rows: Sequence[Row]) -> list[str]:
+        """A snippet that shows the mean of many draws beside what is right."""
+        if self.asker.framework != "numpy" or all(row.verdict != "fails" for row in rows):
+            return []
+        if self.attends:
+            return snippets.of_attention(place, self.approximation)
+        return snippets.of_features(place, self.features.drawing)
 
     def notes(self) -> list[str]:
         """What was seen on the way."""

@@ -3,12 +3,12 @@
 One row of q and one of k give an estimate phi(q) . phi(k). Its variance for F features is known:
 
 positive, exp(w.x - |x|^2 / 2): K^2 (exp(|q + k|^2) - 1) / F, with K = exp(q.k). Source: Choromanski et al. 2021,
-lemma 2. Orthogonal w lower it (theorem 2), and so do pairs exp(w.x), exp(-w.x).
+lemma 2. Orthogonal w lower it, and so do pairs exp(w.x), exp(-w.x).
 
 pairs of cos and sin, for F / 2 frequencies: E (1 - exp(-|q - k|^2))^2 / F times exp(|q|^2 + |k|^2), or 1 for the
-Gaussian kernel. Source: the same lemma; Sutherland and Schneider 2015, eq. (8).
+Gaussian kernel. Source: the same lemma; Sutherland and Schneider 2015.
 
-cos(w.x + b), phases b: (1 + exp(-2 |q - k|^2) / 2 - exp(-|q - k|^2)) / F. Source: the same, eq. (7).
+cos(w.x + b), phases b: (1 + exp(-2 |q - k|^2) / 2 - exp(-|q - k|^2)) / F. Source: the latter.
 """
 
 from collections.abc import Callable, Mapping
